@@ -14,6 +14,11 @@ from odradek.wire.messages.alter_client_quotas import (
     OpData,
     RequestEntryData,
 )
+from odradek.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
+from odradek.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from odradek.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -42,6 +47,8 @@ TIMED = "timed"
 TIMED_PARTITIONS = 50
 TIMED_RECORDS = 20_000
 """In the one batch of each of these partitions."""
+USERS = 10_000
+"""Users in one request: Kafka's limit."""
 MEMBERS = 1_000
 ASSIGNMENT_INTERVAL_S = 1.05
 """A little more than the default of ``group.consumer.assignment.interval.ms``."""
@@ -130,6 +137,7 @@ def large_requests(client: WireClient, only: str) -> Iterator[tuple[str, Request
             for number in range(MEMBERS):
                 client.send(heartbeat(title, assignor, f"member-{number}", subscribed(number)))
             yield title, joining(title, assignor, subscribed)
+            yield f"ConsumerGroupDescribe, {title}", ConsumerGroupDescribeRequest(group_ids=[title])
 
 
 def stateless_requests() -> Iterator[tuple[str, Request]]:
@@ -147,6 +155,21 @@ def stateless_requests() -> Iterator[tuple[str, Request]]:
     yield (
         f"AlterClientQuotas of {ENTITIES} entities",
         lambda number: quotas([f"quota-{i}" for i in range(ENTITIES)], 1e6 + number),
+    )
+    yield (
+        f"AlterUserScramCredentials of {USERS} users",
+        lambda number: AlterUserScramCredentialsRequest(
+            upsertions=[
+                ScramCredentialUpsertion(
+                    name=f"user-{i}",
+                    mechanism=1,
+                    iterations=4_096 + number,
+                    salt=b"salt",
+                    salted_password=b"password",
+                )
+                for i in range(USERS)
+            ]
+        ),
     )
     yield (
         "CreateTopics, 10 of 1000 partitions",

@@ -7,6 +7,7 @@ JSON; when standard input closes, the host stops.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import sys
 import time
@@ -70,6 +71,7 @@ class Holds:
     def __init__(self, host: Host) -> None:
         self.longest_ns: dict[str, int] = {}
         self.times: dict[str, int] = {}
+        self.collection_began_ns = 0
         answer, advance, schedule = host.dispatcher.answer, StepRunner.advance, host.timer.schedule
 
         def timed_answer(frame: Any, offset: int, connection: Any) -> Any:
@@ -86,7 +88,22 @@ class Holds:
 
         host.dispatcher.answer = timed_answer  # type: ignore[method-assign]
         StepRunner.advance = timed_advance  # type: ignore[assignment,method-assign]
+        gc.callbacks.append(self.collection)
         type(host.timer).schedule = lambda _, *given: timed_schedule(*given)  # type: ignore[method-assign]
+
+    def collection(self, phase: str, info: dict[str, int]) -> None:
+        """Note a collection of garbage, which is a part of the call that it interrupts."""
+        if phase == "start":
+            self.collection_began_ns = time.thread_time_ns()
+        else:
+            self.note(f"garbage, generation {info['generation']}", self.collection_began_ns)
+
+    def note(self, name: str, started_ns: int) -> None:
+        """Count a call if it took long."""
+        took_ns = time.thread_time_ns() - started_ns
+        if took_ns > HOLD_NS:
+            self.times[name] = self.times.get(name, 0) + 1
+            self.longest_ns[name] = max(self.longest_ns.get(name, 0), took_ns)
 
     def timed(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         """The call, which is noted if it takes long."""
@@ -96,10 +113,7 @@ class Holds:
             try:
                 return call(*arguments)
             finally:
-                took_ns = time.thread_time_ns() - started_ns
-                if took_ns > HOLD_NS:
-                    self.times[name] = self.times.get(name, 0) + 1
-                    self.longest_ns[name] = max(self.longest_ns.get(name, 0), took_ns)
+                self.note(name, started_ns)
 
         return timed_call
 

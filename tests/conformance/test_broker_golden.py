@@ -118,6 +118,8 @@ READ_ONLY = frozenset(
     }
 )
 """Keys that Kafka changes at run time and this host does not."""
+ADDED = frozenset({"max.decompressed.message.bytes"})
+"""Keys that only the newest Kafka has."""
 RECORDED_MS = 1_795_169_000_000
 """The approximate time of the recording: whether a record is too old depends on it."""
 PLACED_AS_ONE = "the time of a duplicate is that of its batch; we say that the topic does not set it"
@@ -183,6 +185,8 @@ class Replay:
                 (answer,) = frames
             assert answer is None or isinstance(answer, bytes), exchange.label
             ours = self.decoded(exchange, answer[4:] if answer else None)
+            if self.path.parent.name != NEWEST:
+                forget_added(ours)
             found.append((exchange.label, arranged(theirs), arranged(ours)))
         return found
 
@@ -250,6 +254,13 @@ def described(response: DescribeConfigsResponse) -> None:
         result.configs = sorted(shown, key=lambda row: row.name)
         for row in result.configs:
             row.read_only = row.read_only or row.name in READ_ONLY
+
+
+def forget_added(response: Any) -> None:
+    """Drop the keys that an older Kafka does not have."""
+    rows = {CreateTopicsResponse: "topics", DescribeConfigsResponse: "results"}.get(type(response))
+    for row in getattr(response, rows) if rows else ():
+        row.configs = [config for config in row.configs or () if config.name not in ADDED]
 
 
 def altered_quotas(response: AlterClientQuotasResponse) -> None:

@@ -9,7 +9,7 @@ import pytest
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.wire.codec import decode, encode
 from odradek.wire.header import flexible_request_header, flexible_response_header, read_response_header
-from support.golden import exchanges, golden_files, golden_id
+from support.golden import GOLDEN, NEWEST, VERSIONS, exchanges, golden_files, golden_id
 from support.headers import peek_api, read_request_header
 
 ROUTES = load_handlers()
@@ -32,3 +32,12 @@ def test_decoded_frames_are_encoded_to_the_same_bytes(path: Path) -> None:
 
         assert encode(request, version) == exchange.request[start:], exchange.label
         assert encode(response, version) == exchange.response[body:], exchange.label
+
+
+def test_every_file_is_in_the_folder_of_a_version_and_the_newest_has_all() -> None:
+    scenarios = {
+        version: {path.stem for path in golden_files("*", versions=[version])} for version in VERSIONS
+    }
+
+    assert {path.name for path in GOLDEN.iterdir()} == set(VERSIONS)
+    assert set().union(*scenarios.values()) == scenarios[NEWEST]

@@ -20,8 +20,9 @@ from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.plugin.context import ConnectionContext
 from odradek.sampled_log import SampledLog
-from odradek.server.sockets.channel import READ_AHEAD_BYTES, Channel
+from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.held_bytes import Memory
+from odradek.server.sockets.request_reader import READ_AHEAD_BYTES
 from odradek.server.sockets.turns import Turns, TurnSettings
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import encode

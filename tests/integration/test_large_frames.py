@@ -12,13 +12,13 @@ import pytest
 from odradek.plugin.context import ConnectionContext
 from odradek.sampled_log import SampledLog
 from odradek.server.sockets.channel import Channel
-from odradek.server.sockets.large_frame import HUGE_FRAME_BYTES, SHARED_BUFFER_BYTES
+from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
 from odradek.server.sockets.turns import Turns, TurnSettings
 from odradek.testing.clock import MockClock
 from support.loops import loops
 from support.memory import memory_of
 
-SIZES = (1, 70_000, 2_000_000, 3, 1_000_000, 65_536, 65_535, HUGE_FRAME_BYTES, 5_000_000, 2)
+SIZES = (1, 70_000, 2_000_000, 3, 1_000_000, 65_536, 65_535, 5_000_000, 2)
 
 
 class SizeDispatcher:
@@ -63,10 +63,12 @@ async def answers_to(requests: bytes, count: int) -> list[tuple[int, int]]:
     return list(struct.iter_unpack(">iB", answers))
 
 
+@pytest.mark.parametrize("huge_bytes", [1_500_000, 1 << 30], ids=["pages", "heap"])
 @pytest.mark.parametrize("new_loop", loops())
 def test_large_and_small_requests_are_answered_in_order(
-    new_loop: Callable[[], asyncio.AbstractEventLoop],
+    new_loop: Callable[[], asyncio.AbstractEventLoop], huge_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("odradek.server.sockets.large_frame.HUGE_FRAME_BYTES", huge_bytes)
     expected = [(size, number) for number, size in enumerate(SIZES)]
     frames = [struct.pack(">i", size) + bytes(size - 1) + bytes([last]) for size, last in expected]
 

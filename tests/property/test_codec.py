@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odradek.wire.codec import decode, encode, reader
+from odradek.wire.codec import decode, encode, reader, stepped_reader
 from odradek.wire.errors import Truncated, WireError
 from odradek.wire.layout import ArrayOf, Kind, StructOf, layout
-from odradek.wire.messages.delete_groups import DeleteGroupsRequest
+from odradek.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from odradek.wire.messages.fetch import (
     EpochEndOffset,
     FetchableTopicResponse,
@@ -31,6 +31,8 @@ from random_messages import MessageMaker, declared_versions
 CASES = declared_versions()
 ELEMENT_BYTES = 1000
 """The largest size of an array element, as the codec's docstring states it."""
+KAFKAS_LONGEST_ARRAY = 1_000_000
+"""MessageUtil.MAX_ARRAY_LENGTH of Kafka 4.4. The totals of the codec are stricter."""
 
 cases = st.sampled_from(CASES)
 seeds = st.integers(0, 2**32)
@@ -64,6 +66,41 @@ def test_a_truncated_message_is_truncated_and_nothing_else(
         return
     with pytest.raises(Truncated):
         decode(cls, version, cut)
+
+
+def read_in_steps(case: tuple[type[Any], int], data: bytes) -> tuple[Any, int]:
+    """What a stepped reader returns."""
+    read = stepped_reader(*case)
+    if read is None:
+        return reader(*case)(data, 0)
+    work = read(data, 0)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            found: tuple[Any, int] = end.value
+            return found
+
+
+@settings(max_examples=300)
+@given(case=cases, seed=seeds, mutate=st.booleans())
+def test_a_message_read_in_steps_is_the_same_or_the_same_error(
+    case: tuple[type[Any], int], seed: int, mutate: bool
+) -> None:
+    data = encode(made(case, seed), case[1])
+    if mutate:
+        data = mutated(data, random.Random(seed))
+
+    try:
+        message, end = reader(*case)(data, 0)
+    except WireError as error:
+        with pytest.raises(type(error)):
+            read_in_steps(case, data)
+        return
+
+    in_steps, end_in_steps = read_in_steps(case, data)
+    # as bytes, because a NaN is not equal to itself
+    assert (encode(in_steps, case[1]), end_in_steps) == (encode(message, case[1]), end)
 
 
 @settings(max_examples=400)
@@ -187,6 +224,18 @@ def test_wide_strings_stay_within_the_bound(rare: str) -> None:
     peak = peak_bytes(DeleteGroupsRequest, 2, data)
 
     assert peak < 6 * len(data) + 10 * ELEMENT_BYTES
+
+
+@pytest.mark.parametrize("cls", [DeleteGroupsRequest, DeleteGroupsResponse])
+def test_an_array_beyond_kafkas_bound_is_refused_before_anything_is_allocated(cls: type[Any]) -> None:
+    throttle_time_ms = b"" if cls is DeleteGroupsRequest else bytes(4)
+    data = throttle_time_ms + (KAFKAS_LONGEST_ARRAY + 1).to_bytes(4) + bytes(4 * KAFKAS_LONGEST_ARRAY + 4)
+
+    peak = peak_bytes(cls, 0, data)
+
+    assert peak < 10 * ELEMENT_BYTES
+    with pytest.raises(WireError, match=f"{KAFKAS_LONGEST_ARRAY + 1} more elements"):
+        decode(cls, 0, data)
 
 
 @settings(max_examples=100)

@@ -16,7 +16,7 @@ from odradek.log.cleaner import Cleaner
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.log.partition_log import PartitionLog
-from odradek.steps import Steps, run_steps
+from odradek.steps import Steps, result_of, run_steps
 from odradek.testing.clock import MockClock
 from odradek.wire.compression import Codec
 from odradek.wire.record import Record
@@ -169,7 +169,7 @@ class LogAsAList(LogMachine):
     def look_up(self, data: st.DataObject) -> None:
         timestamp_ms = data.draw(st.sampled_from(self.written))[3]
 
-        found = self.log.offset_for_time(timestamp_ms)
+        found = result_of(self.log.offset_for_time(timestamp_ms))
 
         left = [each for each in self.written if each[0] >= self.start and each[3] >= timestamp_ms]
         assert found == ((left[0][3], left[0][0]) if left else None)

@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from odradek.log.log_config import LogConfig
 from odradek.log.partition_log import PartitionLog
+from odradek.steps import result_of
 from odradek.wire.compression import Codec
 from odradek.wire.record_batch import record_batches, records
 from support.batches import NOW_MS, batch_of, values_from
@@ -157,7 +158,7 @@ class LogAsAList(RuleBasedStateMachine):
     def look_up(self, back_ms: int) -> None:
         wanted_ms = self.now_ms - back_ms
 
-        found = self.log.offset_for_time(wanted_ms)
+        found = result_of(self.log.offset_for_time(wanted_ms))
 
         offset = 0
         expected = None

@@ -11,11 +11,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from odradek.wire.api_error import ApiError
+from odradek.wire.batch_check import check_batch
 from odradek.wire.compression import Codec, compress, decompress
 from odradek.wire.errors import WireError
 from odradek.wire.limits import INT64_MAX
 from odradek.wire.record import NO_TIMESTAMP, Record, parse_records
-from odradek.wire.record_batch import HEADER_BYTES, build_batch, check_batch, records
+from odradek.wire.record_batch import HEADER_BYTES, build_batch, records
 from odradek.wire.record_scan import RecordScan, scan_records
 
 MAX_BYTES = 1 << 20

@@ -205,15 +205,18 @@ class BrokerClient:
         It raises ``EOFError`` if the connection is closed instead.
         """
         chosen: int = request.VERSIONS.last if version is None else version
-        header = RequestHeader(request.API_KEY, chosen, 1, self.client_id)
-        frame = request_header(header, flexible_request_header(request, chosen)) + encode(request, chosen)
-        answer = self.dispatcher.answer(frame, 0, self.connection)
+        answer = self.dispatcher.answer(self.frame(request, chosen), 0, self.connection)
         written: list[Frame | Throttled | None] = []
         if isinstance(answer, Deferred):
             answer.when_done(written.append)
         elif answer is not None:
             written.append(answer)
         return lambda: self.response(request, chosen, written)
+
+    def frame(self, request: Any, version: int) -> bytes:
+        """A request without its length prefix."""
+        header = RequestHeader(request.API_KEY, version, 1, self.client_id)
+        return request_header(header, flexible_request_header(request, version)) + encode(request, version)
 
     def response(self, request: Any, chosen: int, written: list[Frame | Throttled | None]) -> Any:
         last = written[0] if written else None

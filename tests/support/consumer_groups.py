@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 
 from odradek.group.committed_offset import TopicPartition
@@ -13,12 +14,15 @@ from odradek.group.consumer_protocol import answer_heartbeat
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.metadata.offset_store import SqliteOffsetStore
+from odradek.step_runner import StepRunner
+from odradek.steps import result_of
 from odradek.testing.clock import MockClock
 from odradek.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
+from support.ticking_clock import TickingClock
 
 GROUP = "readers"
 AT_ONCE = GroupConfig(consumer_assignment_interval_ms=0)
@@ -56,10 +60,11 @@ class MadeUpTopics:
 
 
 class ConsumerGroups:
-    """A coordinator on a mock clock."""
+    """A coordinator on a mock clock. With ``in_steps`` a turn of the clock ends after ten steps of work."""
 
-    def __init__(self, config: GroupConfig = AT_ONCE, **topics: int) -> None:
-        self.clock = MockClock()
+    def __init__(self, config: GroupConfig = AT_ONCE, *, in_steps: bool = False, **topics: int) -> None:
+        self.clock = TickingClock() if in_steps else MockClock()
+        runner = StepRunner.of_requests(self.clock.timer, self.clock, 1)
         self.topics = MadeUpTopics()
         self.store = SqliteOffsetStore(":memory:")
         for name, partitions in topics.items():
@@ -72,6 +77,7 @@ class ConsumerGroups:
             random_uuid=lambda: next(serial).to_bytes(16),
             store=self.store,
             topics=self.topics,
+            compute=partial(runner.answer, droppable=True) if in_steps else result_of,
         )
 
     @property

@@ -11,7 +11,10 @@ from typing import Any, Final
 import pytest
 
 WITH_DESCRIPTOR: Final = ("pwritev", "pwrite", "pread", "fsync")
-WITH_PATH: Final = ("open", "rename", "replace", "truncate", "mkdir", "stat", "scandir", "listdir", "statvfs")
+WITH_PATH: Final = (
+    "open", "rename", "replace", "truncate", "unlink", "rmdir", "mkdir", "stat", "utime", "scandir",
+    "listdir", "statvfs",
+)  # fmt: skip
 CALLS: Final = (*WITH_DESCRIPTOR, *WITH_PATH)
 
 
@@ -22,6 +25,8 @@ class FailingDisk:
         self.broken: dict[Path, tuple[int, frozenset[str]]] = {}
         self.failed: list[str] = []
         """The calls that raised, by name."""
+        self.spared = 0
+        """How many calls still succeed before the first failure."""
         for name in CALLS:
             monkeypatch.setattr(os, name, self.wrapped(name, getattr(os, name)))
 
@@ -37,6 +42,9 @@ class FailingDisk:
         def call(target: Any, *args: Any, **options: Any) -> Any:
             for directory, (number, calls) in self.broken.items():
                 if name in calls and Path(path_of(target)).is_relative_to(directory):
+                    if self.spared:
+                        self.spared -= 1
+                        continue
                     self.failed.append(name)
                     raise OSError(number, os.strerror(number), path_of(target))
             return real(target, *args, **options)

@@ -13,7 +13,7 @@ import re2
 
 MAX_PROGRAM_BYTES: Final = 1 << 20
 """The most memory of a compiled expression; RE2 refuses a larger one."""
-MAX_EXPANSIONS: Final = 200
+MAX_EXPANSIONS: Final = 100
 """The most Unicode classes and repetition counts. RE2 expands each to as many as a thousand parts, in some
 50 µs; other constructs take less than 1 µs.
 """

@@ -113,7 +113,8 @@ class Deferred(Generic[R]):
                 outcome = error
             if outcome.__class__ is Deferred:
                 self.abandon, self.hurry = outcome.abandon, outcome.hurry
-                outcome.around = self.around
+                self.gone = outcome.gone or self.gone
+                outcome.around = outcome.around or self.around
                 outcome.when_done(self.advance)
                 return
         self.outcome, self.done, self.steps = outcome, True, None

@@ -130,7 +130,7 @@ class StepRunner:
         task = Task(steps, deferred.complete, deferred)
         if droppable:
             deferred.abandon = partial(self.drop, task)
-        self.deferred += 1
+        self.deferred += step is None
         self.tasks.add(task)
         if not self.awake:
             self.spare_ns = end_ns - self.monotonic_ns()
@@ -209,9 +209,13 @@ class StepRunner:
             self.offload(step, lambda result: self.resume(task, result))
 
     def resume(self, task: Task, result: Any) -> None:
-        """Continue a task whose offloaded step is done."""
+        """Continue a task with what it waited for: a request at once, unless others wait for their turn."""
         task.result = result
-        self.go_on(task)
+        if self.awake or task.deferred is None:
+            self.go_on(task)
+        else:
+            now_ns = self.monotonic_ns()
+            self.give_slice(task, now_ns, now_ns + self.turn_ns)
 
     def stop(self) -> None:
         """Abandon all unfinished tasks."""

@@ -12,10 +12,11 @@ from crc32c import crc32c
 from odradek.log.log_config import LogConfig
 from odradek.log.log_validator import OpeningBudget, TooMuchWork, prepared
 from odradek.wire.api_error import ApiError
+from odradek.wire.batch_check import check_batch
 from odradek.wire.compression import Codec
 from odradek.wire.errors import WireError
 from odradek.wire.record import Record, parse_records
-from odradek.wire.record_batch import HEADER_BYTES, build_batch, check_batch, parse_header, records
+from odradek.wire.record_batch import HEADER_BYTES, build_batch, parse_header, records
 from odradek.wire.record_scan import scan_records
 
 NOW_MS = 1_700_000_000_000

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import dataclass
 
 import pytest
 
 import odradek.testing
-from integration.java.jvm import Clients
+from integration.java.jvm import Clients, Jvm
 from odradek.testing import RunningHost
 from odradek.wire.error_code import ErrorCode
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
 TOPIC, GROUP = "copied", "copier"
+PATIENCE_S = 30
 VERSIONS = {
     "4.3.1": {"ApiVersions": {4}, "TxnOffsetCommit": {5}, "DeleteGroups": {2}},
     "4.4.0": {"ApiVersions": {5}, "TxnOffsetCommit": {6}, "DeleteGroups": {3}},
@@ -63,3 +65,22 @@ def test_each_connection_asks_for_the_versions_once(finished: Finished) -> None:
     connections = {row.context.connection.connection_id for row in finished.host.requests}
     assert len(asked) == len(connections) > 3
     assert {row.error for row in asked} == {ErrorCode.NONE}
+
+
+def test_a_client_that_reaches_another_cluster_starts_over(
+    newest_jvm: Jvm, odradek_host: RunningHost
+) -> None:
+    host = odradek_host
+    host.topics.create(TOPIC)
+    told = host.fault("Metadata", client_id="moved", delay_ms=500)
+    command = newest_jvm.command("odradek.TelemetryClient", host.bootstrap, TOPIC, "moved", "producer")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as client:
+        told.wait(PATIENCE_S)
+
+        host.call(lambda: setattr(host.dispatcher.broker, "cluster_id", "another"))
+        host.requests.wait_for("Produce", client_id="moved", count=3, timeout_s=PATIENCE_S)
+        client.communicate("\n", timeout=PATIENCE_S)
+
+    errors = [row.error for row in host.requests.of("ApiVersions", client_id="moved")]
+    assert ErrorCode.REBOOTSTRAP_REQUIRED in errors
+    assert errors[-1] == ErrorCode.NONE

@@ -169,16 +169,6 @@ def test_an_empty_request_has_an_empty_answer(admin: QuotaAdmin) -> None:
     assert admin.send() == {}
 
 
-def test_an_infinite_percentage_is_no_limit(admin: QuotaAdmin) -> None:
-    answer = admin.alter(USER, request_percentage=float("inf"), controller_mutation_rate=float("inf"))
-
-    quotas, now_ms = admin.broker.quotas, admin.broker.clock.monotonic_ms()
-    assert answer == (ErrorCode.NONE, None)
-    assert quotas.request.record_and_throttle_ms("u", "c", 1e9, now_ms) == 0
-    assert quotas.controller_mutation.record_and_throttle_ms("u", "c", 1e9, now_ms) == 0
-    assert quotas.controller_mutation.record_and_throttle_ms("u", "c", 1e9, now_ms) == 0
-
-
 def test_too_many_changes_are_refused_as_a_whole(admin: QuotaAdmin) -> None:
     alterations = [
         Alteration(entity(user=str(number)), [(PRODUCE, 1.0)]) for number in range(MAX_CHANGES + 1)

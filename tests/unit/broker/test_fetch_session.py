@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from odradek.broker.broker import BrokerSettings
+from odradek.broker.fetch import fetch_context
 from odradek.broker.fetch.fetch_read import MAX_READS
 from odradek.broker.fetch.fetch_session import (
     MIN_EVICTION_MS,
@@ -335,6 +336,18 @@ def test_a_session_that_grows_too_large_is_closed(reader: Reader) -> None:
 
     assert (grown.error_code, whole.error_code, whole.session_id) == (NOT_FOUND, 0, 0)
     assert (len(cache), cache.partitions) == (0, 0)
+
+
+def test_a_session_has_no_more_partitions_than_a_request_can_name(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch_context, "MAX_SESSION_PARTITIONS", 2)
+    session = reader.opened(at(0), at(1))
+
+    grown = reader.fetch(session, 1, reader.wanted(at(2)))
+
+    assert grown.error_code == NOT_FOUND
+    assert len(reader.client.broker.fetch_sessions) == 0
 
 
 def partitions_of(size: int) -> dict[PartitionKey, CachedPartition]:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from odradek.broker.flush_wait import FlushWait
-from odradek.deferred import Deferred
 from odradek.log.partition_log import PartitionLog
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -16,7 +15,6 @@ from odradek.wire.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
-    ProduceResponse,
     TopicProduceData,
 )
 from support.batches import NOW_MS, batch_of
@@ -86,13 +84,11 @@ def test_a_failed_flush_is_a_storage_error(client: BrokerClient, monkeypatch: py
     client.broker.logs.flush_wanted = flush
     log = client.broker.topics.log("a", 0)
     log.append(batch_of(b"x"), NOW_MS)
-    response = ProduceResponse()
     wait, answer = FlushWait(), PartitionProduceResponse(base_offset=0)
     wait.appended(log, answer)
-    promised = wait.answered(response)
+    promised = wait.finish()
 
     client.broker.timer.run_due(client.broker.clock.monotonic_ms())
 
-    assert isinstance(promised, Deferred)
-    assert promised.outcome is response
+    assert promised.done
     assert (answer.error_code, answer.base_offset) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)

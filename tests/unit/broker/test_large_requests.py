@@ -14,10 +14,13 @@ from odradek.broker.broker import BrokerSettings
 from odradek.broker.config_entry import ConfigEntry
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.broker.dynamic_config import DynamicConfig
+from odradek.broker.handlers import fetch
 from odradek.testing.clock import MockClock
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.layout import layout
+from odradek.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from odradek.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest
@@ -26,6 +29,7 @@ from odradek.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from odradek.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from support.batches import batch_of
 from support.broker import BrokerClient, make_broker
 from support.element_requests import Contents, Filling, Names, Topic, arrays
@@ -68,10 +72,6 @@ NOT_IN_STEPS = {
     "AddPartitionsToTxn transactions.topics.partitions",
     "AlterPartitionReassignments topics.partitions.replicas",
     "IncrementalAlterConfigs resources.configs",
-    "Produce topic_data",
-    "Produce topic_data.partition_data",
-    "Fetch topics",
-    "Fetch topics.partitions",
 }
 
 
@@ -135,10 +135,12 @@ def comparable(response: Any) -> Any:
     [pytest.param(*each, id=f"{each[0].__name__}-{each[2]}") for each in every_array()],
 )
 def test_many_elements_take_several_turns_and_change_nothing_in_the_answer(
-    request_type: type[Any], version: int, path: str
+    request_type: type[Any], version: int, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick, contents = filled(MockClock())
     slow, same = filled(TickingClock())
+    # on the clock of the test a turn has ten steps, so fewer elements are many
+    monkeypatch.setattr(fetch, "AT_A_TIME", 10)
     shape = layout(request_type, version)
     before = slow.broker.steps.deferred
 
@@ -198,3 +200,56 @@ def test_a_large_answer_within_the_bound_is_complete() -> None:
 
     assert [result.error_code for result in response.results] == [ErrorCode.NONE] * 20
     assert response == described(MockClock(), 20)[1]
+
+
+def group_of(clock: MockClock, members: int) -> tuple[BrokerClient, str]:
+    """A group of the consumer protocol."""
+    client, contents = filled(clock)
+    for number in range(members):
+        joining = ConsumerGroupHeartbeatRequest(
+            group_id="many",
+            member_id=f"m{number}",
+            rebalance_timeout_ms=60_000,
+            subscribed_topic_names=[topic.name for topic in contents.topics],
+            topic_partitions=[],
+        )
+        assert answer(client, joining, 1).error_code == ErrorCode.NONE
+    return client, "many"
+
+
+def test_a_large_group_is_described_member_by_member() -> None:
+    quick, name = group_of(MockClock(), 30)
+    slow, _ = group_of(TickingClock(), 30)
+    before = slow.broker.steps.turns
+    request = ConsumerGroupDescribeRequest(group_ids=[name])
+
+    expected, got = answer(quick, request, 1), answer(slow, request, 1)
+
+    (group,), (quick_group,) = got.groups, expected.groups
+    assert [member.member_id for member in group.members] == [f"m{number}" for number in range(30)]
+    assert {topic.topic_name for topic in group.members[0].assignment.topic_partitions}
+    assert [member.subscribed_topic_names for member in group.members] == [
+        member.subscribed_topic_names for member in quick_group.members
+    ]
+    assert slow.broker.steps.turns - before >= 3
+
+
+def test_all_offsets_of_a_group_are_fetched_topic_by_topic() -> None:
+    quick, contents = filled(MockClock())
+    slow, same = filled(TickingClock())
+    answers = []
+    for client, existing in ((quick, contents), (slow, same)):
+        commits = [
+            OffsetCommitRequestTopic(topic_id=topic.id, partitions=[OffsetCommitRequestPartition()])
+            for topic in existing.topics
+        ]
+        answer(
+            client, OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=-1, topics=commits), 10
+        )
+        group = OffsetFetchRequestGroup(group_id="g", topics=None)
+        before = client.broker.steps.turns
+        answers.append(answer(client, OffsetFetchRequest(groups=[group]), 10))
+
+    assert answers[0] == answers[1]
+    assert [len(topic.partitions) for topic in answers[0].groups[0].topics] == [1] * len(contents.topics)
+    assert slow.broker.steps.turns - before >= len(contents.topics) // 10

@@ -198,6 +198,30 @@ def test_a_long_poll_is_answered_when_the_directory_fails(tmp_path: Path, disk: 
     assert [row.error_code for row in waiting().responses[0].partitions] == [STORAGE]
 
 
+def test_nothing_is_read_from_a_disk_that_has_just_failed(tmp_path: Path, disk: FailingDisk) -> None:
+    client = BrokerClient(make_broker(tmp_path / "one", more_log_dirs=[tmp_path / "two"]))
+    client.broker.topics.create("a", 4, {})
+    here = [index for index in range(4) if directory_of(client, index) == tmp_path / "one"]
+    for index in here:
+        client.broker.topics.log("a", index).append(batch_of(b"x"), client.broker.clock.now_ms())
+    rows = [FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1_000) for index in here]
+    request = FetchRequest(
+        max_wait_ms=60_000, min_bytes=900, max_bytes=1_000, topics=[FetchTopic(topic="a", partitions=rows)]
+    )
+    waiting = client.defer(request, 12)
+    disk.fail(tmp_path / "one")
+
+    with pytest.raises(ApiError):
+        client.broker.topics.log("a", here[0]).flush()
+
+    assert [row.error_code for row in waiting().responses[0].partitions] == [STORAGE, STORAGE]
+    assert set(disk.failed) == {"fsync"}
+
+
+def directory_of(client: BrokerClient, index: int) -> Path:
+    return client.broker.topics.log("a", index).directory.parent
+
+
 def test_a_topic_created_again_while_its_old_folder_is_offline(tmp_path: Path, disk: FailingDisk) -> None:
     first = BrokerClient(make_broker(tmp_path / "one", more_log_dirs=[tmp_path / "two"]))
     metadata, topics = first.broker.metadata, first.broker.topics

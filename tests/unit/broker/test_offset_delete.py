@@ -96,3 +96,13 @@ def test_offsets_can_be_deleted_once_the_group_is_empty(client: GroupClient) -> 
     client.post(LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id=member.member_id)]))
 
     assert codes(delete(client, "t", "u")) == [0, 0]
+
+
+def test_a_partition_that_is_named_twice_is_deleted_once(client: GroupClient) -> None:
+    twice = [OffsetDeleteRequestPartition(partition_index=0)] * 2
+    request = OffsetDeleteRequest(group_id="g", topics=[OffsetDeleteRequestTopic(name="t", partitions=twice)])
+
+    (answer,) = client.post(request)
+
+    assert [each.error_code for each in answer.topics[0].partitions] == [ErrorCode.NONE] * 2
+    assert left(client) == 1

@@ -251,7 +251,7 @@ def test_without_acks_a_refusal_closes_the_connection(client: BrokerClient, topi
 def test_without_acks_a_bug_closes_the_connection(
     client: BrokerClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("odradek.broker.handlers.produce.append", None)
+    monkeypatch.setattr("odradek.broker.handlers.produce.append_batch", None)
 
     with pytest.raises(CloseConnection, match="UNKNOWN_SERVER_ERROR"):
         produce(client, data(client, batch_of(b"a")), acks=0)

@@ -16,6 +16,7 @@ from odradek.log import log_validator
 from odradek.log.batch_work import BatchesWork
 from odradek.log.log_validator import OpeningBudget, PreparedBatch
 from odradek.plugin.context import RequestContext
+from odradek.steps import run_steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec, compress, decompress
 from odradek.wire.error_code import ErrorCode
@@ -280,7 +281,7 @@ def test_a_refused_batch_is_freed_with_its_request(client: BrokerClient) -> None
     batches = ProduceBatches(client.broker.offload, OpeningBudget(10, 1_000))
     context = RequestContext(client.connection, 0, 13, 1, None, NOW_MS)
 
-    batches.prepare(request(client, poison), context, client.broker.topics)
+    run_steps(batches.prepare(request(client, poison), context, client.broker.topics))
 
     refusal = batches.outcomes[0, 0]
     assert isinstance(refusal, ApiError)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import random
 from collections.abc import Generator
 from typing import Any
 
@@ -16,6 +18,7 @@ from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from random_messages import MessageMaker
 from support.broker import BrokerClient, make_broker
 from support.ticking_clock import TickingClock
 
@@ -120,3 +123,25 @@ def test_only_droppable_work_ends_with_its_connection(droppable: bool, steps: in
     clock.advance(0)
 
     assert len(seen) == steps
+
+
+STEPPED = [
+    (key, version)
+    for key, route in sorted(load_handlers().items())
+    for version in range(route.versions.first, route.versions.last + 1)
+]
+
+
+@pytest.mark.parametrize(("api_key", "version"), STEPPED)
+def test_every_version_of_every_request_may_take_more_than_a_turn(api_key: int, version: int) -> None:
+    clock = TickingClock(tick_ns=10_000_000)
+    client = BrokerClient(make_broker(clock=clock))
+    route = client.dispatcher.routes[api_key]
+    for seed in range(3):
+        request = MessageMaker(random.Random(seed)).message(route.request, version)
+        with contextlib.suppress(EOFError):
+            client.defer(request, version)
+            while clock.timer.run_due(clock.monotonic_ms(), 1):
+                pass
+
+    assert client.dispatcher.unexpected_errors == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from odradek.broker.handlers.sync_group import sync_group
@@ -25,7 +27,7 @@ def test_a_refusal_is_answered() -> None:
 @pytest.mark.parametrize("group_id", ["g", ""])
 @pytest.mark.parametrize("fields", [{}, {"protocol_type": "consumer"}, {"protocol_name": "range"}])
 def test_from_v5_on_the_protocol_is_needed_before_anything_else(
-    group_id: str, fields: dict[str, str]
+    group_id: str, fields: dict[str, Any]
 ) -> None:
     client = GroupClient()
 

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.topics import Topic
+from odradek.broker.broker import BrokerSettings
+from odradek.broker.dispatch import response_elements
+from odradek.broker.topics import TOPICS_BEING_DELETED, Topic
 from odradek.deferred import Deferred
 from odradek.log.log_manager import LogManager
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
+from odradek.wire.codec import element_writer
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -412,3 +415,115 @@ def test_a_request_that_is_in_time_is_completed(client: BrokerClient, clock: Tic
     clock.advance(0)
 
     assert codes(answer()) == [0]
+
+
+# Answers
+
+
+@pytest.fixture
+def encoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The elements of responses that are encoded one by one, in each turn."""
+    counts, original = [0], element_writer
+
+    def counting(*args: Any) -> Callable[[Any], bytes]:
+        write = original(*args)
+        assert write is not None
+
+        def one(element: Any) -> bytes:
+            counts[-1] += 1
+            return write(element)
+
+        return one
+
+    monkeypatch.setattr(response_elements, "element_writer", counting)
+    return counts
+
+
+def in_turns(clock: TickingClock, counts: list[int], answer: Callable[[], Any]) -> Any:
+    while (response := answer()) is None:
+        counts.append(0)
+        clock.one_turn()
+    return response
+
+
+def test_the_answer_of_a_creation_is_encoded_in_steps(
+    client: BrokerClient, clock: TickingClock, encoded: list[int]
+) -> None:
+    wanted = [f"t{number}" for number in range(60)]
+
+    response = in_turns(clock, encoded, client.defer(new_topics(*wanted)))
+
+    assert [row.name for row in response.topics] == wanted
+    assert all(len(row.configs) > 20 for row in response.topics)
+    assert sum(encoded) == 60
+    assert max(encoded) <= STEPS_A_TURN
+
+
+def test_a_creation_is_never_refused_for_its_answer(clock: TickingClock, tmp_path: Path) -> None:
+    client = BrokerClient(
+        make_broker(tmp_path, clock=clock, settings=BrokerSettings(response_max_bytes=1_024))
+    )
+    answer = client.defer(new_topics(*(f"t{number}" for number in range(60))))
+    clock.advance(0)
+
+    assert codes(answer()) == [0] * 60
+    client.broker.logs.close()
+
+
+def test_metadata_of_many_partitions_is_encoded_in_steps(
+    client: BrokerClient, clock: TickingClock, encoded: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("odradek.broker.handlers.metadata.MANY_PARTITIONS", 50)
+    for number in range(8):
+        client.broker.topics.create(f"t{number}", 10, {})
+
+    response = in_turns(clock, encoded, client.defer(MetadataRequest(topics=None)))
+
+    assert [len(row.partitions) for row in response.topics] == [10] * 8
+    assert sum(encoded) == 8
+
+
+def test_metadata_of_one_topic_is_encoded_at_once(client: BrokerClient, encoded: list[int]) -> None:
+    client.broker.topics.create("t", 10, {})
+
+    assert codes(client.send(asking("t"))) == [0]
+    assert sum(encoded) == 0
+
+
+# Stops and crashes during a deletion
+
+
+@pytest.mark.parametrize("turns", [1, 3])
+def test_a_stop_in_the_middle_of_a_deletion_leaves_no_record(
+    client: BrokerClient, clock: TickingClock, tmp_path: Path, caplog: pytest.LogCaptureFixture, turns: int
+) -> None:
+    kept = client.broker.topics.create("kept", 1, {})
+    for log in client.broker.topics.create("a", 100, {}).partitions + kept.partitions:
+        log.append(batch_of(b"deleted"), now_ms=NOW_MS)
+    client.defer(deleting("a"))
+    for _ in range(turns):
+        clock.one_turn()
+    assert "a-99" in folders(tmp_path)
+    client.broker.steps.stop()
+    client.broker.logs.close()
+
+    again = make_broker(tmp_path, metadata=client.broker.metadata)
+
+    assert folders(tmp_path) == {"kept-0"}
+    assert not [line for line in caplog.records if line.levelname in ("WARNING", "ERROR")]
+    again.logs.close()
+
+
+def test_a_deletion_that_was_completed_is_not_remembered(client: BrokerClient, clock: TickingClock) -> None:
+    metadata = client.broker.metadata
+    for name in ("a", "b"):
+        client.broker.topics.create(name, 1, {})
+        client.defer(deleting(name))
+        clock.advance(0)
+
+    remembered = metadata.value(TOPICS_BEING_DELETED) or ""
+    again = make_broker(metadata=metadata)
+
+    assert remembered.count(",") == 0
+    assert metadata.value(TOPICS_BEING_DELETED) == ""
+    again.logs.close()

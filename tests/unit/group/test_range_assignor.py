@@ -1,10 +1,14 @@
 from __future__ import annotations
 
-from odradek.group.assignment_spec import GroupSpec, MemberSubscription
+from odradek.group.assignment_spec import GroupSpec, MemberSubscription, Targets
 from odradek.group.range_assignor import RangeAssignor
+from odradek.steps import result_of
 
 A, B = (number.to_bytes(16) for number in (1, 2))
-RANGE = RangeAssignor()
+
+
+def assigned(spec: GroupSpec) -> Targets:
+    return result_of(RangeAssignor().assign(spec))
 
 
 def member(*topic_ids: bytes, instance_id: str | None = None) -> MemberSubscription:
@@ -18,7 +22,7 @@ def indexes(targets: dict[str, set[tuple[bytes, int]]], name: str, topic_id: byt
 def test_each_member_gets_a_range_and_the_first_ones_get_one_more() -> None:
     spec = GroupSpec({"x": member(A), "y": member(A), "z": member(A)}, {A: 8})
 
-    targets = RANGE.assign(spec)
+    targets = assigned(spec)
 
     assert [indexes(targets, name, A) for name in "xyz"] == [[0, 1, 2], [3, 4, 5], [6, 7]]
 
@@ -26,7 +30,7 @@ def test_each_member_gets_a_range_and_the_first_ones_get_one_more() -> None:
 def test_topics_of_one_size_are_co_partitioned() -> None:
     spec = GroupSpec({"x": member(A, B), "y": member(A, B)}, {A: 5, B: 5})
 
-    targets = RANGE.assign(spec)
+    targets = assigned(spec)
 
     assert [indexes(targets, name, A) for name in "xy"] == [indexes(targets, name, B) for name in "xy"]
 
@@ -34,7 +38,7 @@ def test_topics_of_one_size_are_co_partitioned() -> None:
 def test_more_members_than_partitions_leaves_the_last_with_nothing() -> None:
     spec = GroupSpec({"x": member(A), "y": member(A), "z": member(A)}, {A: 2})
 
-    targets = RANGE.assign(spec)
+    targets = assigned(spec)
 
     assert [indexes(targets, name, A) for name in "xyz"] == [[0], [1], []]
 
@@ -42,7 +46,7 @@ def test_more_members_than_partitions_leaves_the_last_with_nothing() -> None:
 def test_a_topic_is_divided_among_its_subscribers() -> None:
     spec = GroupSpec({"x": member(A), "y": member(A, B), "z": member(B)}, {A: 2, B: 4})
 
-    targets = RANGE.assign(spec)
+    targets = assigned(spec)
 
     assert [indexes(targets, name, A) for name in "xyz"] == [[0], [1], []]
     assert [indexes(targets, name, B) for name in "xyz"] == [[], [0, 1], [2, 3]]
@@ -56,7 +60,7 @@ def test_static_members_keep_their_ranges_under_a_new_member_id() -> None:
         {"zz": member(A, instance_id="one"), "q": member(A, instance_id="two"), "a": member(A)}, {A: 3}
     )
 
-    targets = RANGE.assign(before), RANGE.assign(after)
+    targets = assigned(before), assigned(after)
 
     assert targets[0]["p"] == targets[1]["zz"] == {(A, 0)}
     assert targets[0]["a"] == targets[1]["a"] == {(A, 2)}
@@ -65,6 +69,6 @@ def test_static_members_keep_their_ranges_under_a_new_member_id() -> None:
 def test_a_group_without_members_gets_an_empty_assignment() -> None:
     spec = GroupSpec({}, {})
 
-    targets = RANGE.assign(spec)
+    targets = assigned(spec)
 
     assert targets == {}

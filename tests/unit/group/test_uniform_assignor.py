@@ -7,9 +7,13 @@ from hypothesis import strategies as st
 from odradek.group.assignment_spec import GroupSpec, MemberSubscription, Targets
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.uniform_assignor import UniformAssignor, water_level
+from odradek.steps import result_of
 
 A, B, C = (number.to_bytes(16) for number in (1, 2, 3))
-UNIFORM = UniformAssignor()
+
+
+def assigned(spec: GroupSpec) -> Targets:
+    return result_of(UniformAssignor().assign(spec))
 
 
 def partitions(topic_id: bytes, *indexes: int) -> frozenset[TopicPartition]:
@@ -32,7 +36,7 @@ def moves(spec: GroupSpec, targets: Targets) -> int:
 def test_a_group_without_members_gets_an_empty_assignment() -> None:
     spec = GroupSpec({}, {})
 
-    targets = UNIFORM.assign(spec)
+    targets = assigned(spec)
 
     assert targets == {}
 
@@ -40,7 +44,7 @@ def test_a_group_without_members_gets_an_empty_assignment() -> None:
 def test_a_lone_member_gets_every_partition() -> None:
     spec = GroupSpec({"m": member(A, B)}, {A: 2, B: 1})
 
-    targets = UNIFORM.assign(spec)
+    targets = assigned(spec)
 
     assert targets == {"m": {(A, 0), (A, 1), (B, 0)}}
 
@@ -48,7 +52,7 @@ def test_a_lone_member_gets_every_partition() -> None:
 def test_equal_subscriptions_are_divided_evenly() -> None:
     spec = GroupSpec({name: member(A, B) for name in "xyz"}, {A: 4, B: 4})
 
-    targets = UNIFORM.assign(spec)
+    targets = assigned(spec)
 
     assert sizes(targets) == [2, 3, 3]
     assert set().union(*targets.values()) == partitions(A, 0, 1, 2, 3) | partitions(B, 0, 1, 2, 3)
@@ -57,7 +61,7 @@ def test_equal_subscriptions_are_divided_evenly() -> None:
 def test_more_members_than_partitions_leaves_some_with_nothing() -> None:
     spec = GroupSpec({name: member(A) for name in "xyz"}, {A: 2})
 
-    targets = UNIFORM.assign(spec)
+    targets = assigned(spec)
 
     assert sizes(targets) == [0, 1, 1]
 
@@ -72,7 +76,7 @@ def test_a_new_member_takes_no_more_than_necessary() -> None:
         {A: 6},
     )
 
-    targets = UNIFORM.assign(spec)
+    targets = assigned(spec)
 
     assert sizes(targets) == [2, 2, 2]
     assert moves(spec, targets) == 2
@@ -81,7 +85,7 @@ def test_a_new_member_takes_no_more_than_necessary() -> None:
 def test_a_remaining_member_keeps_its_partitions() -> None:
     spec = GroupSpec({"x": member(A, has=partitions(A, 0, 3)), "y": member(A, has=partitions(A, 1))}, {A: 5})
 
-    targets = UNIFORM.assign(spec)
+    targets = assigned(spec)
 
     assert sizes(targets) == [2, 3]
     assert moves(spec, targets) == 0
@@ -90,7 +94,7 @@ def test_a_remaining_member_keeps_its_partitions() -> None:
 def test_a_member_with_one_more_partition_keeps_it() -> None:
     spec = GroupSpec({"x": member(A, has=partitions(A, 2)), "y": member(A, has=partitions(A, 0, 1))}, {A: 3})
 
-    targets = UNIFORM.assign(spec)
+    targets = assigned(spec)
 
     assert moves(spec, targets) == 0
 
@@ -98,7 +102,7 @@ def test_a_member_with_one_more_partition_keeps_it() -> None:
 def test_deleted_partitions_and_topics_are_not_kept() -> None:
     spec = GroupSpec({"x": member(A, has=partitions(A, 0, 7) | partitions(B, 0))}, {A: 1})
 
-    targets = UNIFORM.assign(spec)
+    targets = assigned(spec)
 
     assert targets == {"x": {(A, 0)}}
 
@@ -106,7 +110,7 @@ def test_deleted_partitions_and_topics_are_not_kept() -> None:
 def test_members_get_only_topics_they_subscribe_to() -> None:
     spec = GroupSpec({"x": member(A), "y": member(A, B), "z": member(B)}, {A: 3, B: 3})
 
-    targets = UNIFORM.assign(spec)
+    targets = assigned(spec)
 
     assert sizes(targets) == [2, 2, 2]
     assert {topic_id for topic_id, _ in targets["x"]} == {A}
@@ -123,7 +127,7 @@ def test_overlapping_subscriptions_are_balanced_through_a_common_member() -> Non
         {A: 4, B: 2},
     )
 
-    targets = UNIFORM.assign(spec)
+    targets = assigned(spec)
 
     assert sizes(targets) == [2, 2, 2]
 
@@ -131,7 +135,7 @@ def test_overlapping_subscriptions_are_balanced_through_a_common_member() -> Non
 def test_a_member_without_a_subscription_gets_nothing() -> None:
     spec = GroupSpec({"x": member(A), "y": member()}, {A: 2})
 
-    targets = UNIFORM.assign(spec)
+    targets = assigned(spec)
 
     assert targets == {"x": {(A, 0), (A, 1)}, "y": set()}
 
@@ -167,8 +171,8 @@ def test_every_partition_is_assigned_once_and_assigning_again_moves_none(
     }
     spec = GroupSpec({name: member(*want) for name, want in zip(names, wants, strict=True)}, counted)
 
-    targets = UNIFORM.assign(spec)
-    again = UNIFORM.assign(
+    targets = assigned(spec)
+    again = assigned(
         GroupSpec(
             {
                 name: member(*want, has=frozenset(targets[name]))
@@ -199,7 +203,7 @@ def test_equal_subscriptions_differ_by_at_most_one_and_move_the_fewest(
             has[f"m{owner}"].add((A, index))
     spec = GroupSpec({name: member(A, has=frozenset(owned)) for name, owned in has.items()}, {A: len(owners)})
 
-    targets = UNIFORM.assign(spec)
+    targets = assigned(spec)
 
     average, extra = divmod(len(owners), members)
     assert max(sizes(targets)) - min(sizes(targets)) <= 1

@@ -12,7 +12,7 @@ from odradek.log.cleaner import Cleaner
 from odradek.log.control_batch import TransactionMarker
 from odradek.log.log_config import LogConfig
 from odradek.log.partition_log import PartitionLog
-from odradek.steps import run_steps
+from odradek.steps import result_of, run_steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec
 from odradek.wire.error_code import ErrorCode
@@ -159,7 +159,7 @@ def test_a_tombstone_keeps_the_timestamp_of_its_producer(open_log: OpenLog) -> N
     header, batch = next(batches(log))
     assert header.base_timestamp_ms == NOW_MS + 10_000
     assert [record.timestamp_ms for record in records(batch, header)] == [NOW_MS - 77]
-    assert log.offset_for_time(NOW_MS - 100) == (NOW_MS - 77, 0)
+    assert result_of(log.offset_for_time(NOW_MS - 100)) == (NOW_MS - 77, 0)
 
 
 def test_the_last_batch_of_a_round_stays_without_records(open_log: OpenLog) -> None:

@@ -189,6 +189,19 @@ def test_wrong_offset_deltas_are_corrected_in_compressed_batches_only(codec: Cod
     assert [record.offset for record in records(data)] == ([50, 54] if codec is Codec.NONE else [50, 51])
 
 
+@pytest.mark.parametrize(("most_bytes", "accepted"), [(1_070, True), (1_069, False)])
+def test_a_topic_bounds_what_a_batch_opens_to(most_bytes: int, accepted: bool) -> None:
+    sent = batch_of(bytes(1_060), codec=Codec.ZSTD)
+    config = LogConfig(max_decompressed_message_bytes=most_bytes)
+
+    if accepted:
+        assert stored(sent, config)[0][61:] == sent[61:]
+    else:
+        with pytest.raises(ApiError) as refusal:
+            stored(sent, config)
+        assert refusal.value.code == ErrorCode.MESSAGE_TOO_LARGE
+
+
 def test_a_decompression_bomb_is_too_large() -> None:
     sent = altered(batch_of(b"a", codec=Codec.ZSTD), body=compress(Codec.ZSTD, bytes(40 << 20)))
 

@@ -12,6 +12,7 @@ import pytest
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.log.partition_log import PartitionLog
+from odradek.steps import result_of
 from support.batches import NOW_MS, batch_of, values_from
 
 CONFIG = LogConfig(index_interval_bytes=100)
@@ -84,7 +85,7 @@ def test_records_after_a_clean_start_survive_a_crash(folder: Path) -> None:
 
     assert again.log_end_offset == 27
     assert [offset for offset, _ in values_from(again)] == list(range(27))
-    assert again.offset_for_time(NOW_MS + 19) is not None
+    assert result_of(again.offset_for_time(NOW_MS + 19)) is not None
 
 
 def test_a_crash_without_an_append_needs_no_recovery(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from errno import EDQUOT, EIO, EMFILE, ENOSPC, EROFS
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
 
+from odradek.log.cleanable import cleanable
+from odradek.log.cleaner import Cleaner
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.log.partition_log import PartitionLog
-from odradek.steps import run_steps
+from odradek.steps import Pause, run_steps
 from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -30,6 +35,10 @@ def opened(tmp_path: Path) -> LogManager:
 @pytest.fixture
 def logs(tmp_path: Path) -> LogManager:
     """``t-0`` is in ``one``, ``t-1`` in ``two``; each has a record in two segments."""
+    return filled(tmp_path)
+
+
+def filled(tmp_path: Path) -> LogManager:
     logs = opened(tmp_path)
     for index in range(2):
         log = logs.open("t", index, LogConfig(), TOPIC_ID)
@@ -178,6 +187,20 @@ def test_a_partition_of_a_directory_that_fails_at_the_start_is_offline(
     assert [path.name for path in (tmp_path / "two").iterdir()] == [by_name["two"]]
 
 
+def test_a_start_counts_the_partitions_that_are_offline(
+    logs: LogManager, disk: FailingDisk, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    stranded = in_directory(logs, "one").name
+    logs.close()
+    disk.fail(tmp_path / "one")
+
+    opened_all(tmp_path).discard_unknown()
+
+    [line] = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert line.getMessage() == "partitions are offline until a start finds their directory"
+    assert (vars(line)["partitions"], vars(line)["such_as"]) == (1, stranded)
+
+
 def test_a_read_that_fails_at_the_start_takes_the_directory_offline(
     logs: LogManager, disk: FailingDisk, tmp_path: Path
 ) -> None:
@@ -284,3 +307,116 @@ def test_a_missing_directory_is_offline(logs: LogManager, tmp_path: Path) -> Non
     refusal_of(lambda: log.roll(NOW_MS))
 
     assert offline_names(logs) == ["one"]
+
+
+def everything(logs: LogManager, tmp_path: Path) -> Iterator[Callable[[], object]]:
+    """Each kind of work on the log in ``one``, and on the directory."""
+    log, clock = in_directory(logs, "one"), MockClock()
+    index = int(log.name[-1])
+    compacted = replace(LogConfig(), cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.01)
+    yield lambda: log.append(batch_of(b"c"), NOW_MS)
+    yield lambda: log.read(0, 1_000)
+    yield lambda: log.roll(NOW_MS)
+    yield log.flush
+    yield lambda: log.append(batch_of(b"d"), NOW_MS)
+    yield lambda: log.roll(NOW_MS)
+    yield lambda: setattr(log, "config", compacted)
+    yield lambda: run_steps(Cleaner(cleanable(log, NOW_MS), NOW_MS).steps())
+    yield lambda: log.delete_records(1)
+    yield lambda: log.delete_expired(NOW_MS)
+    yield lambda: logs.open("new", 0, LogConfig(), bytes(16)[1:] + b"n")
+    yield lambda: logs.open("new", 1, LogConfig(), bytes(16)[1:] + b"n")
+    yield lambda: moved(logs, index, tmp_path / "two", clock)
+    yield lambda: moved(logs, index, tmp_path / "one", clock)
+    yield lambda: logs.delete("t", index)
+    yield logs.discard_unknown
+    yield logs.close
+
+
+def moved(logs: LogManager, index: int, directory: Path, clock: MockClock) -> None:
+    move = logs.move("t", index, directory, clock)
+    for number, step in enumerate(move.steps() if move is not None else ()):
+        if isinstance(step, Pause) or number > 50:
+            break
+        if callable(step):
+            with suppress(OSError):
+                step()
+
+
+def test_whenever_a_disk_fails_only_refusals_escape(tmp_path: Path, disk: FailingDisk) -> None:
+    """The disk of ``one`` fails at each of the calls in turn, and works no more."""
+    for spared in count():
+        folder = tmp_path / str(spared)
+        disk.recover()
+        logs = filled(folder)
+        other = in_directory(logs, "two")
+        disk.fail(folder / "one")
+        disk.spared, disk.failed = spared, []
+
+        for action in everything(logs, folder):
+            with suppress(ApiError):
+                action()
+            if not other.closed:
+                other.append(batch_of(b"x"), NOW_MS)
+
+        assert other.log_end_offset > 10
+        if not disk.failed:
+            break
+        assert offline_names(logs) == ["one"], disk.failed
+    assert spared > 30
+
+
+def test_whenever_a_disk_is_full_nothing_is_lost_and_no_directory_goes(
+    tmp_path: Path, disk: FailingDisk
+) -> None:
+    writes = ("pwrite", "pwritev", "mkdir", "rename", "replace", "utime")
+    for spared in count():
+        folder = tmp_path / str(spared)
+        disk.recover()
+        logs = filled(folder)
+        log = in_directory(logs, "one")
+        index = int(log.name[-1])
+        disk.fail(folder / "one", *writes, number=ENOSPC)
+        disk.spared, disk.failed = spared, []
+        for action in islice(everything(logs, folder), 8):
+            with suppress(ApiError):
+                action()
+        stored = values_from(log)
+        disk.broken.clear()
+
+        log.append(batch_of(b"after"), NOW_MS)
+        log.release()
+        again = opened(folder).open("t", index, LogConfig(), TOPIC_ID, exists=True)
+
+        assert not logs.offline
+        assert values_from(again)[:-1] == stored
+        assert values_from(again)[-1][1] == b"after"
+        if not disk.failed:
+            break
+    assert spared > 5
+
+
+def test_whenever_a_disk_fails_during_a_start_the_other_directory_opens(
+    tmp_path: Path, disk: FailingDisk
+) -> None:
+    for spared in count():
+        folder = tmp_path / str(spared)
+        disk.recover()
+        logs = filled(folder)
+        names = {log.directory.parent.name: log.name for log in logs}
+        if spared % 2:
+            logs.close()
+        (folder / "one" / "t-7.aaaa-future").mkdir()
+        (folder / "one" / "u-0.bbbb-delete").mkdir()
+        disk.fail(folder / "one")
+        disk.spared, disk.failed = spared, []
+
+        again = opened_all(folder)
+        again.discard_unknown()
+
+        assert {log.name for log in again} == set(names.values())
+        assert values_from(in_directory(again, "two")) == [(0, b"a"), (1, b"b")]
+        if not disk.failed:
+            break
+        assert offline_names(again) == ["one"] or not in_directory(again, "one").offline
+    assert spared > 10

@@ -16,6 +16,7 @@ from odradek.log.offset_lookup import MAX_OPENED
 from odradek.log.open_files import OpenFiles
 from odradek.log.partition_log import PartitionLog
 from odradek.log.segment import Located, Segment
+from odradek.steps import result_of
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec
 from odradek.wire.error_code import ErrorCode
@@ -340,11 +341,11 @@ def test_a_timestamp_lookup_finds_the_exact_record(open_log: OpenLog) -> None:
         records = [Record(None, b"x", NOW_MS + 10 * (number + index)) for index in range(3)]
         log.append(build_batch(records, codec=Codec.GZIP), NOW_MS)
 
-    found = [log.offset_for_time(NOW_MS + 10 * number - 5) for number in range(90)]
+    found = [result_of(log.offset_for_time(NOW_MS + 10 * number - 5)) for number in range(90)]
 
     assert len(log.segments) > 1
     assert found == [(NOW_MS + 10 * number, number) for number in range(90)]
-    assert log.offset_for_time(NOW_MS + 891) is None
+    assert result_of(log.offset_for_time(NOW_MS + 891)) is None
 
 
 def test_the_greatest_timestamp_is_found_in_any_segment(open_log: OpenLog) -> None:
@@ -354,7 +355,7 @@ def test_the_greatest_timestamp_is_found_in_any_segment(open_log: OpenLog) -> No
     log.append(build_batch(records), NOW_MS)
     fill(log, 40)
 
-    found = log.max_timestamp_offset()
+    found = result_of(log.max_timestamp_offset())
 
     assert len(log.segments) > 2
     assert found == (NOW_MS + 60_000, 21)
@@ -363,10 +364,10 @@ def test_the_greatest_timestamp_is_found_in_any_segment(open_log: OpenLog) -> No
 def test_an_empty_log_has_no_timestamps(log: PartitionLog) -> None:
     timestamp_ms = 0
 
-    found = log.offset_for_time(timestamp_ms)
+    found = result_of(log.offset_for_time(timestamp_ms))
 
     assert found is None
-    assert log.max_timestamp_offset() is None
+    assert result_of(log.max_timestamp_offset()) is None
 
 
 def test_with_log_append_time_a_lookup_returns_the_batch(open_log: OpenLog) -> None:
@@ -374,7 +375,7 @@ def test_with_log_append_time_a_lookup_returns_the_batch(open_log: OpenLog) -> N
     log.append(batch_of(b"a", b"b"), NOW_MS)
     log.append(batch_of(b"c", b"d"), NOW_MS + 10)
 
-    found = log.offset_for_time(NOW_MS + 1)
+    found = result_of(log.offset_for_time(NOW_MS + 1))
 
     assert found == (NOW_MS + 10, 2)
 
@@ -397,7 +398,7 @@ def test_a_timestamp_lookup_decompresses_few_batches_with_a_wrong_max_timestamp(
 
     monkeypatch.setattr(Segment, "read_batch", noting)
 
-    found = log.offset_for_time(NOW_MS + 500)
+    found = result_of(log.offset_for_time(NOW_MS + 500))
 
     assert opened == list(range(MAX_OPENED))
     assert found == (NOW_MS + 1_000, MAX_OPENED)
@@ -409,7 +410,7 @@ def test_a_batch_that_cannot_be_decompressed_is_found_by_its_header(log: Partiti
     junk[17:21] = crc32c(bytes(junk[21:])).to_bytes(4, "big")
     log.append(bytes(junk), NOW_MS, trusted_records=True)
 
-    found = log.offset_for_time(NOW_MS)
+    found = result_of(log.offset_for_time(NOW_MS))
 
     assert found == (NOW_MS, 0)
 
@@ -497,7 +498,7 @@ def test_an_index_that_cannot_be_saved_is_rebuilt(open_log: OpenLog, folder: Pat
     fill(log, 60)
 
     assert len(log.segments) > 1
-    assert log.offset_for_time(NOW_MS + 3) == (NOW_MS + 3, 3)
+    assert result_of(log.offset_for_time(NOW_MS + 3)) == (NOW_MS + 3, 3)
 
 
 def test_flushing_covers_rolled_segments(open_log: OpenLog, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from odradek.log.log_config import LogConfig
 from odradek.log.partition_log import PartitionLog
+from odradek.steps import result_of
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from support.batches import NOW_MS, batch_of, values_from
@@ -203,7 +204,7 @@ def test_a_start_offset_inside_a_batch_survives_a_restart(open_log: OpenLog, cle
     assert again.log_start_offset == 2
     with pytest.raises(ApiError):
         again.read(1, 100)
-    assert again.offset_for_time(0) == (NOW_MS, 2)
+    assert result_of(again.offset_for_time(0)) == (NOW_MS, 2)
 
 
 def test_a_log_that_lost_more_than_was_deleted_continues_at_its_start_offset(open_log: OpenLog) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from odradek.metadata.offset_store import OffsetRow, SqliteOffsetStore
 from odradek.metadata.store import MetadataStore, StoreError
+from odradek.metadata.transaction_store import SqliteTransactionStore
+from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
@@ -67,6 +70,33 @@ def test_a_file_that_is_not_a_database_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(StoreError):
         SqliteOffsetStore(bad)
+
+
+def test_the_failures_of_all_stores_of_a_file_are_one_log(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    metadata = MetadataStore(path)
+    metadata.failures.clock = clock = MockClock()
+    offsets = SqliteOffsetStore(path, metadata.failures)
+    transactions = SqliteTransactionStore(path, metadata.failures)
+    for store in (metadata, offsets, transactions):
+        store.connection.execute("pragma query_only = on")
+
+    writes: tuple[Callable[[], object], ...] = (
+        lambda: metadata.put_value("k", "v"),
+        lambda: offsets.delete_group("g"),
+        lambda: transactions.put_transaction("tx", "state"),
+    )
+    for _ in range(2):
+        for write in writes:
+            with pytest.raises(ApiError):
+                write()
+        clock.advance(60_000)
+
+    assert [(line.getMessage(), vars(line)["unlogged"]) for line in caplog.records] == [
+        ("cannot use the metadata file", 0),
+        ("cannot use the metadata file", 2),
+    ]
 
 
 def test_a_failed_write_is_refused_and_stores_nothing(path: Path) -> None:

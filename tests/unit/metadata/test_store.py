@@ -268,7 +268,7 @@ def test_a_read_that_fails_is_a_storage_error(
 def test_failures_of_the_file_are_logged_once_a_minute(
     store: MetadataStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store.clock = clock = MockClock()
+    store.failures.clock = clock = MockClock()
     unreadable: Any = UnreadableConnection(store.connection)
     store.connection = unreadable
 
@@ -361,3 +361,16 @@ def test_a_write_is_on_disk_when_the_call_returns(store: MetadataStore) -> None:
     (synchronous,) = store.connection.execute("pragma synchronous").fetchone()
 
     assert (mode, synchronous) == ("wal", 2)
+
+
+def test_a_commit_does_not_checkpoint_the_write_ahead_log(tmp_path: Path) -> None:
+    store = MetadataStore(tmp_path / "metadata.db")
+    store.connection.execute("pragma synchronous = off")
+    before = (tmp_path / "metadata.db").stat().st_size
+
+    for number in range(1_200):
+        store.put_value(f"key {number}", "x" * 1_000)
+
+    assert (tmp_path / "metadata.db").stat().st_size == before
+    assert (tmp_path / "metadata.db-wal").stat().st_size > 1_000 * 4_096
+    store.close()

@@ -28,6 +28,16 @@ def test_another_address_does_not_wait(clock: MockClock) -> None:
     assert rate.delay_ms("10.0.0.2") == 0
 
 
+def test_the_addresses_of_an_ipv6_network_count_as_one(clock: MockClock) -> None:
+    rate = AttemptRate(4, clock)
+
+    delays_ms = [rate.delay_ms(f"2001:db8:0:1:0:0:0:{number:x}") for number in range(5)]
+    elsewhere_ms = rate.delay_ms("2001:db8:0:2:0:0:0:1")
+
+    assert delays_ms == [0, 0, 0, 0, 250]
+    assert elsewhere_ms == 0
+
+
 def test_attempts_at_the_rate_never_wait(clock: MockClock) -> None:
     rate = AttemptRate(4, clock)
     delays_ms = []

@@ -22,15 +22,18 @@ from odradek.broker.dispatch.routes import CloseConnection
 from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext
 from odradek.sampled_log import SampledLog
-from odradek.server.sockets.channel import READ_AHEAD_BYTES, WRITTEN_TOGETHER, Channel
+from odradek.server.sockets.channel import WRITTEN_TOGETHER, Channel
 from odradek.server.sockets.held_bytes import Memory
-from odradek.server.sockets.large_frame import HUGE_FRAME_BYTES, HugeFrame, LargeFrame
+from odradek.server.sockets.large_frame import HugeFrame, LargeFrame
+from odradek.server.sockets.request_reader import READ_AHEAD_BYTES
 from odradek.server.sockets.turns import ROUND_NS, Turns, TurnSettings
 from odradek.testing.clock import MockClock
 from odradek.wire.errors import WireError
 from support.memory import memory_of
 
 LIMIT = 1_000_000
+HUGE = 2_000_000 // 256 * 256
+"""Size from which frames have pages of their own, in tests that say so."""
 
 
 class RecordingTransport(asyncio.Transport):
@@ -255,6 +258,19 @@ def test_invalid_bytes_close_the_connection(
     assert b"after" not in b"".join(listener.dispatcher.seen)
 
 
+def test_a_request_that_turns_out_bad_later_closes_the_connection(
+    channel: Channel, listener: ScriptedListener
+) -> None:
+    receive(channel, framed(b"later", b"next"))
+
+    listener.dispatcher.deferred[0].complete(WireError("bad bytes"))
+    listener.run_turns()
+
+    assert transport(channel).closed
+    assert (listener.refused, written(channel)) == (1, b"")
+    assert listener.dispatcher.seen == [b"later"]
+
+
 def test_closed_connections_are_counted_and_one_of_a_minute_is_logged(
     listener: ScriptedListener, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -388,6 +404,11 @@ def test_the_length_of_a_large_frame_allocates_no_memory(channel: Channel, come:
     assert sys.getsizeof(protocol.frame) < come * 1.2 + 100
 
 
+@pytest.fixture
+def small_huge_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("odradek.server.sockets.large_frame.HUGE_FRAME_BYTES", HUGE)
+
+
 def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
@@ -406,9 +427,10 @@ def test_the_length_of_a_huge_frame_takes_no_memory(listener: ScriptedListener) 
     assert resident_bytes() - before < 50_000_000
 
 
+@pytest.mark.usefixtures("small_huge_frames")
 @pytest.mark.parametrize("muted", [False, True])
 def test_a_huge_frame_is_answered(channel: Channel, listener: ScriptedListener, muted: bool) -> None:
-    request = bytes(range(256)) * (HUGE_FRAME_BYTES // 256)
+    request = bytes(range(256)) * (HUGE // 256)
     channel.max_request_bytes = len(request)
     stream = framed(request)
     receive(channel, stream[:500_000])
@@ -423,12 +445,13 @@ def test_a_huge_frame_is_answered(channel: Channel, listener: ScriptedListener, 
     assert written(channel) == b"<" + request + b">" + b"<b>" * muted
 
 
+@pytest.mark.usefixtures("small_huge_frames")
 def test_a_huge_frame_without_pages_is_a_large_one(channel: Channel, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.ENOMEM, "no memory")
 
     monkeypatch.setattr("odradek.server.sockets.large_frame.mmap.mmap", refuse)
-    request = b"x" * HUGE_FRAME_BYTES
+    request = b"x" * HUGE
     channel.max_request_bytes = len(request)
 
     receive(channel, framed(request))

@@ -149,3 +149,24 @@ def test_a_waiting_fetch_keeps_no_records(listener: BrokerListener, isolation_le
     assert channel.pending is not None
     kept = [each for each in gc.get_objects() if isinstance(each, PartitionData) and each.records]
     assert kept == []
+
+
+@pytest.mark.usefixtures("without_collector")
+def test_a_fetch_of_many_partitions_keeps_no_records_and_leaves_nothing(
+    listener: BrokerListener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("odradek.broker.handlers.fetch.AT_A_TIME", 0)
+    before = of_requests()
+    channel = connected(listener)
+
+    channel.data_received(fetch())
+    listener.clock.advance(1_000)
+    waiting = channel.pending is not None
+    kept = [each for each in gc.get_objects() if isinstance(each, PartitionData) and each.records]
+    channel.connection_lost(None)
+    del channel
+    listener.clock.advance(1_000)
+
+    assert waiting
+    assert kept == []
+    assert of_requests() - before == Counter()

@@ -31,3 +31,21 @@ def test_a_file_at_its_path_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match=r"data\.dir: .* cannot be used"):
         DataDir(tmp_path / "data")
+
+
+def test_a_new_directory_is_removed_if_it_is_abandoned(tmp_path: Path) -> None:
+    DataDir(tmp_path / "new").abandon()
+
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_older_directory_and_one_with_files_stay(tmp_path: Path) -> None:
+    (tmp_path / "older").mkdir()
+    used = DataDir(tmp_path / "used")
+    (tmp_path / "used" / "file").touch()
+
+    DataDir(tmp_path / "older").abandon()
+    used.abandon()
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["older", "used"]
+    DataDir(tmp_path / "used").close()

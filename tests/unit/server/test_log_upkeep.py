@@ -469,6 +469,16 @@ def test_a_stop_does_not_wait_for_the_folders_of_deleted_topics(tmp_path: Path) 
         work()
 
     assert len(list(tmp_path.glob("*/*"))) == 20
-    maintained.logs.close()
-    LogManager(tmp_path / "one", tmp_path / "two", now_ms=0)
+
+
+def test_a_start_does_not_wait_for_the_folders_of_deleted_topics(tmp_path: Path) -> None:
+    for index in range(30):
+        (tmp_path / "one" / f"t-{index}.AAAA.0-delete").mkdir(parents=True)
+    clock = MockClock()
+    logs = LogManager(tmp_path / "one", now_ms=clock.now_ms(), remove_later=True)
+    assert len(list(tmp_path.glob("*/*"))) == 30
+
+    LogUpkeep(logs, clock.timer, clock).start()
+    clock.advance(0)
+
     assert list(tmp_path.glob("*/*")) == []

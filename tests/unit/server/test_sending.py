@@ -126,6 +126,17 @@ def test_a_slow_reader_gets_the_rest_as_it_reads_and_then_the_next_answer(listen
     assert channel.pending is None
 
 
+def test_the_memory_of_an_unread_answer_is_what_the_transport_holds_and_what_was_read_at_once(
+    listener: ScriptedListener,
+) -> None:
+    channel, transport = connected(listener, full=True)
+    transport.unsent = 1_000
+
+    channel.send(Parts([b"x" * 10, Slice(), b"y" * 20_000]))
+
+    assert listener.memory.answers.total_bytes == 21_000
+
+
 def test_requests_wait_while_an_answer_is_sent(listener: ScriptedListener) -> None:
     channel, _ = connected(listener, full=True)
 

@@ -11,6 +11,8 @@ from odradek.log.log_config import LogConfig
 from odradek.metadata.store import CLUSTER_ID, MetadataStore, TopicRow
 from odradek.plugin.config import ConfigError
 from odradek.server.upkeep.storage import METADATA_FILE, Storage
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
 from support.batches import NOW_MS, batch_of
 from support.failing_connection import UnreadableConnection
 
@@ -179,6 +181,16 @@ def test_a_metadata_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None
     storage.close()
 
 
+def test_a_stored_configuration_that_is_not_valid_is_one_line(tmp_path: Path) -> None:
+    storage = Storage(tmp_path, 0)
+
+    message = r"metadata\.db is damaged: Invalid value - for configuration retention\.ms; restore"
+    with pytest.raises(ConfigError, match=message), storage.loading():
+        raise ApiError(ErrorCode.INVALID_CONFIG, "Invalid value -\n for configuration retention.ms")
+
+    storage.close()
+
+
 def test_a_metadata_file_that_only_has_users_is_refused_beside_records(tmp_path: Path) -> None:
     stored(tmp_path, ("t", 0, ONE))
     (tmp_path / METADATA_FILE).unlink()
@@ -274,3 +286,13 @@ def test_logs_that_are_not_closed_in_time_do_not_keep_the_locks(tmp_path: Path) 
     second = Storage(tmp_path, 0)
     assert second.logs.open("t", 0, LogConfig()).log_end_offset == 1
     second.close()
+
+
+def test_every_write_to_the_metadata_file_counts_as_a_change(tmp_path: Path) -> None:
+    storage = Storage(tmp_path, 0)
+    before = storage.changes()
+
+    storage.metadata.put_value(CLUSTER_ID, "the-cluster")
+
+    assert storage.changes() == before + 1
+    storage.close()

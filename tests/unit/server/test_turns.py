@@ -13,8 +13,9 @@ import pytest
 
 from odradek.plugin.context import ConnectionContext
 from odradek.sampled_log import SampledLog
-from odradek.server.sockets.channel import BACKLOG, READ_AHEAD_BYTES, Channel
+from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.held_bytes import Memory
+from odradek.server.sockets.request_reader import BACKLOG, READ_AHEAD_BYTES
 from odradek.server.sockets.turns import READS_PER_ROUND, ROUND_NS, Turns, TurnSettings
 from odradek.testing.clock import MockClock
 from support.memory import memory_of

@@ -9,8 +9,13 @@ import pytest
 import re2
 
 from odradek.broker.broker import Broker
+from odradek.broker.configs.config_changes import KeyChange, ResourceChange
+from odradek.broker.configs.config_changes import alter as alter_in_steps
 from odradek.metadata.store import MetadataStore
 from odradek.server.config import load_config
+from odradek.steps import run_steps
+from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
+from odradek.telemetry.subscriptions import MAX_PLANS
 from odradek.wire.config_resource import ConfigOperation, ResourceType
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.incremental_alter_configs import (
@@ -80,8 +85,16 @@ def test_a_match_that_expands_is_refused_before_it_is_compiled(
     ((code, message),) = alter(make_broker(), ("s", f"client_id={pattern}"))
 
     assert code == ErrorCode.INVALID_CONFIG
-    assert "more than 200 Unicode classes and repetition counts" in (message or "")
+    assert "more than 100 Unicode classes and repetition counts" in (message or "")
     assert sum(compiled_chars) < 200
+
+
+@pytest.mark.parametrize(("length", "steps"), [(2_000, 20), (10, 1)])
+def test_long_matches_are_changed_one_in_a_step(length: int, steps: int) -> None:
+    keys = [KeyChange("match", ConfigOperation.SET, "client_id=" + "a" * length)]
+    changes = [ResourceChange(type=CLIENT_METRICS, name=str(number), keys=keys) for number in range(20)]
+
+    assert run_steps(alter_in_steps(changes, True, make_broker())) == steps
 
 
 def test_a_match_with_a_large_program_is_refused() -> None:
@@ -122,6 +135,42 @@ def test_a_smaller_match_is_accepted_at_the_bound() -> None:
     answers = alter(broker, ("a", "client_id=p"), ("c", "client_id=p"))
 
     assert answers == [(OK, None), (OK, None)]
+
+
+def change_metrics(broker: Broker, name: str, metrics: str) -> int:
+    keys = [AlterableConfig(name="metrics", config_operation=ConfigOperation.SET, value=metrics)]
+    resource = AlterConfigsResource(resource_type=CLIENT_METRICS, resource_name=name, configs=keys)
+    (answer,) = BrokerClient(broker).send(IncrementalAlterConfigsRequest(resources=[resource])).responses
+    code: int = answer.error_code
+    return code
+
+
+def test_the_metrics_of_all_subscriptions_share_one_bound() -> None:
+    broker = broker_with("telemetry.metrics.max=5")
+
+    codes = [
+        change_metrics(broker, "a", "m1,m2,m3"),
+        change_metrics(broker, "b", "m1,m2,m3"),
+        change_metrics(broker, "a", "m4"),
+        change_metrics(broker, "b", "m1,m2,m3,m4"),
+    ]
+
+    assert codes == [OK, ErrorCode.POLICY_VIOLATION, OK, OK]
+    assert broker.telemetry.subscriptions.total_metrics == 5
+
+
+def test_clients_that_each_have_their_own_subscriptions_are_not_all_remembered() -> None:
+    broker = broker_with()
+    alter(broker, *((f"s{bit}", f"client_id=.{{{bit}}}1.*") for bit in range(11)))
+    subscriptions = broker.telemetry.subscriptions
+
+    plans = {
+        subscriptions.plan(ClientMetricsInstanceMetadata(bytes(16), f"{number:011b}", None, None, None, None))
+        for number in range(2_048)
+    }
+
+    assert len(subscriptions.plans) <= MAX_PLANS < 2_048
+    assert len(plans) == 1  # equal plans, but made for each combination
 
 
 def test_the_number_of_subscriptions_is_bounded() -> None:

@@ -72,6 +72,7 @@ def test_a_flexible_request_is_encoded() -> None:
 def test_elements_may_be_encoded_one_by_one(version: int) -> None:
     results = [DeletableGroupResult(group_id=f"group-{number}", error_code=number) for number in range(3)]
     write = element_writer(DeleteGroupsResponse, version, "results")
+    assert write is not None
 
     encoded: Any = EncodedElements(map(write, results))
     data = encode(DeleteGroupsResponse(results=encoded), version)

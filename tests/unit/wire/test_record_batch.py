@@ -10,6 +10,7 @@ from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBat
 from crc32c import crc32c
 
 from odradek.wire.api_error import ApiError
+from odradek.wire.batch_check import check_batch
 from odradek.wire.compression import Codec, TooLarge
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
@@ -18,7 +19,6 @@ from odradek.wire.record_batch import (
     HEADER_BYTES,
     TimestampType,
     build_batch,
-    check_batch,
     is_intact,
     parse_header,
     record_batches,

@@ -33,6 +33,7 @@ public final class TelemetryClient {
             System.exit(2);
         }
         Map<String, Object> config = new HashMap<>(Map.of("bootstrap.servers", args[0], "client.id", args[2]));
+        config.put("metadata.cluster.check.enable", true); // off by default, and unknown before Kafka 4.4
         switch (args[3]) {
             case "producer" -> produce(config, args[1], args.length == 5);
             case "consumer" -> consume(config, args[1], false, args.length == 5);

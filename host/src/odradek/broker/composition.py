@@ -108,7 +108,7 @@ def compose_broker(
         offload: Validates large record batches elsewhere.
     """
     metadata, node_id = stores.metadata, config.broker.node_id
-    metadata.clock = clock
+    metadata.failures.clock = clock
     names = NameLimit(config.broker.name_max_length, Refusals(clock))
     throttle_replicas = partial(mark_throttled, quotas, node_id)
     topics = ChangeableTopics(
@@ -122,7 +122,11 @@ def compose_broker(
         config.broker.max_partitions,
     )
     abort_lost(metadata, stores.logs, clock.now_ms())
-    groups = GroupCoordinator(config.groups, clock, timer, random_uuid, stores.offsets, GroupTopics(topics))
+    steps = StepRunner.of_requests(timer, clock, config.broker.request_turn_ms)
+    compute = partial(steps.answer, droppable=True)
+    groups = GroupCoordinator(
+        config.groups, clock, timer, random_uuid, stores.offsets, GroupTopics(topics), compute
+    )
     topics.listeners.append(groups.topics_changed)
     transactions = TransactionCoordinator(
         config=config.transactions,
@@ -158,7 +162,7 @@ def compose_broker(
         credentials=Credentials(metadata, names, config.broker.max_users, clock),
         features=stored_features(metadata),
         config=DynamicConfig(config.start_values, config.log_defaults, connection_quotas.configured),
-        steps=StepRunner.of_requests(timer, clock, config.broker.request_turn_ms),
+        steps=steps,
         offload=offload,
     )
     if metadata.resource_names(ResourceType.BROKER):

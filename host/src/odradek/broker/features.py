@@ -71,7 +71,7 @@ class Features:
         return {name: level for name, level in levels.items() if level > 0}
 
     def finalize(self, name: str, level: int) -> None:
-        """Set a level.
+        """Set a level. One that is in force already is not remembered.
 
         Raises:
             ValueError: The feature is unknown, or the level is unknown or not served.
@@ -79,5 +79,6 @@ class Features:
         feature = next((feature for feature in self.known if feature.name == name), None)
         if feature is None or not feature.min_version <= level <= feature.max_version * feature.served:
             raise ValueError(f"{name} has no level {level}")
-        self.levels[name] = level
-        self.epoch += 1
+        if level != self.level(name):
+            self.levels[name] = level
+            self.epoch += 1

@@ -9,7 +9,7 @@ from odradek.deferred import Deferred
 from odradek.log.partition_log import PartitionLog
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.messages.produce import PartitionProduceResponse, ProduceResponse
+from odradek.wire.messages.produce import PartitionProduceResponse
 
 
 @dataclass(slots=True)
@@ -18,31 +18,25 @@ class FlushWait:
 
     waiting: list[tuple[PartitionLog, PartitionProduceResponse]] = field(default_factory=list)
     missing: int = 0
-    deferred: Deferred[ProduceResponse | None] = field(default_factory=Deferred)
+    deferred: Deferred[None] = field(default_factory=Deferred)
 
     def appended(self, log: PartitionLog, answer: PartitionProduceResponse) -> None:
         """Add a batch that was appended, with its part of the response."""
         if log.must_flush:
             self.waiting.append((log, answer))
 
-    def answered(self, response: ProduceResponse) -> ProduceResponse | Deferred[ProduceResponse | None]:
-        """The response, deferred until everything is on the disk. A partition that cannot be flushed gets an
-        error.
-        """
-        if not self.waiting:
-            return response
+    def finish(self) -> Deferred[None]:
+        """Done once everything is on the disk. A partition that cannot be flushed gets an error."""
         self.missing = len(self.waiting)
         for log, answer in self.waiting:
-            log.when_flushed(partial(self.flushed, response, answer))
+            log.when_flushed(partial(self.flushed, answer))
         return self.deferred
 
-    def flushed(
-        self, response: ProduceResponse, answer: PartitionProduceResponse, error: ApiError | None
-    ) -> None:
+    def flushed(self, answer: PartitionProduceResponse, error: ApiError | None) -> None:
         """One log is on the disk, or could not be flushed."""
         if error is not None:
             answer.error_code, answer.error_message = ErrorCode(error.code), error.message
             answer.base_offset = answer.log_append_time_ms = answer.log_start_offset = -1
         self.missing -= 1
         if not self.missing:
-            self.deferred.complete(response)
+            self.deferred.complete(None)

@@ -8,7 +8,7 @@ The channel is muted for that time, so the requests of a connection are appended
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -51,16 +51,18 @@ class ProduceBatches:
     looping: bool = False
     done: Deferred[None] = field(default_factory=Deferred)
 
-    def prepare(self, request: ProduceRequest, context: RequestContext, topics: Topics) -> None:
-        """Validate what the budget of one request allows."""
+    def prepare(
+        self, request: ProduceRequest, context: RequestContext, topics: Topics
+    ) -> Generator[None, None, None]:
+        """Validate what the budget of one request allows, in steps of one batch."""
         by_id = context.api_version >= TOPIC_ID_VERSION
         for number, data in enumerate(request.topic_data):
-            topic = topics.by_id.get(data.topic_id) if by_id else topics.named(data.name)
-            if topic is None:
-                continue
             for place, partition in enumerate(last_of_each(data)):
-                log = topic.partition(partition.index)
-                if log is None:
+                if place or number:
+                    yield
+                topic = topics.by_id.get(data.topic_id) if by_id else topics.named(data.name)
+                log = None if topic is None else topic.partition(partition.index)
+                if topic is None or log is None:
                     continue
                 try:
                     batch = self.prepared(topic, log, partition.records or b"", context)

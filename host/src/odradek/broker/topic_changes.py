@@ -15,7 +15,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Final, Self
 
-from odradek.broker.topics import TOPIC_RESOURCE, Topic, Topics
+from odradek.broker.topics import TOPIC_RESOURCE, TOPICS_BEING_DELETED, Topic, Topics
 from odradek.log.partition_log import PartitionLog
 from odradek.metadata.store import TopicRow
 from odradek.steps import result_of
@@ -76,7 +76,9 @@ class ChangeableTopics(Topics):
             return failed | {topic.id: error for topic in present}
         for topic in present:
             problem = yield from self.delete_logs(topic.name, topic.partitions)
-            if problem is not None:
+            if problem is None:
+                self.being_deleted.discard(topic.id)
+            else:
                 failed[topic.id] = problem
         return failed
 
@@ -92,6 +94,11 @@ class ChangeableTopics(Topics):
             for topic in topics:
                 self.metadata.delete_topic(topic.name)
                 self.metadata.put_resource(TOPIC_RESOURCE, topic.name, {})
+            # The next start deletes the logs that a stop or a crash leaves. An id is removed from the list by
+            # a later deletion, which saves a write.
+            ids = self.being_deleted | {topic.id for topic in topics}
+            self.metadata.put_value(TOPICS_BEING_DELETED, ",".join(sorted(each.hex() for each in ids)))
+        self.being_deleted = ids
         for topic in topics:
             self.hide(topic)
         self.tell()

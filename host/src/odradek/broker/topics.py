@@ -28,6 +28,8 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT32_MAX
 from odradek.wire.types import NIL_UUID
 
+TOPICS_BEING_DELETED = "topics.being.deleted"
+"""The value of the host that has the ids of deleted topics whose logs may still exist, in hexadecimal."""
 TOPIC_RESOURCE = 2  # ConfigResource.Type.TOPIC
 MAX_NAME_LENGTH = 249  # org.apache.kafka.common.internals.Topic.MAX_NAME_LENGTH
 MAX_PARTITIONS = 1_000
@@ -135,9 +137,16 @@ class Topics:
         self.listeners: list[Callable[[], None]] = []
         """Called after topics were created, deleted or given more partitions."""
         self.keys_changed = keys_changed
+        self.being_deleted = {
+            bytes.fromhex(each) for each in (metadata.value(TOPICS_BEING_DELETED) or "").split(",")
+        } - {b""}
+        """The ids of deleted topics that may still have logs."""
         for row in metadata.topics():
             self.open(row)
-        logs.discard_unknown()
+        logs.discard_unknown(self.being_deleted)
+        if self.being_deleted and not logs.offline:
+            self.being_deleted.clear()
+            metadata.put_value(TOPICS_BEING_DELETED, "")
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(self.by_name.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
@@ -45,7 +45,7 @@ class ConsumerGroupPartitionAssignor(Protocol):
 
     name: str
 
-    def assign(self, spec: GroupSpec) -> Targets:
-        """Assign every partition of a subscribed topic to one of its subscribers. Every member gets an
-        entry.
+    def assign(self, spec: GroupSpec) -> Generator[None, None, Targets]:
+        """Assign every partition of a subscribed topic to one of its subscribers, in steps. Every member gets
+        an entry.
         """

@@ -13,16 +13,18 @@ from collections.abc import Callable
 from functools import partial
 
 from odradek.clock import Clock, Timer
-from odradek.group.assignment_spec import ConsumerGroupPartitionAssignor
+from odradek.deferred import Deferred
+from odradek.group.assignment_spec import ConsumerGroupPartitionAssignor, Targets
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.consumer_member import STATIC_LEAVE_EPOCH, ConsumerMember, MemberState
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
 from odradek.group.group import MEMBER_EPOCH_VERSION, Committer, GroupType, PartitionCheck
 from odradek.group.group_config import GroupConfig
-from odradek.group.group_subscriptions import GroupSubscriptions
+from odradek.group.group_subscriptions import Compute, GroupSubscriptions
 from odradek.group.member_sizes import PARTITION_BYTES, MemberSizes, protocols_size, topics_size
 from odradek.group.target_assignment import ASSIGNORS, TargetAssignment, preferred_assignor
 from odradek.group.topic_view import TopicView
+from odradek.steps import result_of
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
@@ -54,6 +56,7 @@ class ConsumerGroup:
         empty_since_ms: int | None = None,
         emptied: Callable[[ConsumerGroup], None] | None = None,
         all_classic: Callable[[ConsumerGroup], None] | None = None,
+        compute: Compute = result_of,
     ) -> None:
         self.group_id = group_id
         self.config = config
@@ -65,12 +68,13 @@ class ConsumerGroup:
         self.sizes = MemberSizes()
         self.static_members: dict[str, str] = {}
         """Member ids by instance id."""
-        self.subscriptions = GroupSubscriptions(topics, config.regex_bounds)
+        self.subscriptions = GroupSubscriptions(topics, config.regex_bounds, compute)
         self.target = TargetAssignment(self.group_epoch)
         self.computed_ms: int | None = None
         """When the target was last computed."""
         self.holders: dict[TopicPartition, str] = {}
         """The member id of the holder, by partition."""
+        self.compute = compute
         self.emptied = emptied
         """Called when the last member has left."""
         self.all_classic = all_classic
@@ -175,6 +179,7 @@ class ConsumerGroup:
         self.subscriptions.refresh(self.members.values())
         self.group_epoch += 1
         if not self.members:
+            self.target.stop_computing()
             self.empty_since_ms = self.clock.now_ms()
             if self.emptied is not None:
                 self.emptied(self)
@@ -219,10 +224,31 @@ class ConsumerGroup:
         now_ms = self.clock.monotonic_ms()
         interval_ms = self.config.consumer_assignment_interval_ms
         fresh = self.computed_ms is not None and now_ms - self.computed_ms < interval_ms
-        if self.group_epoch > self.target.epoch and not fresh:
-            self.target.compute(self.group_epoch, self.assignor(), self.members.values(), self.subscriptions)
-            self.computed_ms = now_ms
-            self.note("assignment computed", assignor=self.assignor_name)
+        if self.group_epoch <= self.target.epoch or self.target.computing is not None or fresh:
+            return
+        spec = self.target.spec(self.members.values(), self.subscriptions)
+        targets = self.compute(self.assignor().assign(spec))
+        self.computed_ms = now_ms
+        if isinstance(targets, Deferred):
+            self.target.wait_for(targets)
+            targets.when_done(partial(self.use_target, self.group_epoch))
+        else:
+            self.install_target(self.group_epoch, targets)
+
+    def use_target(self, epoch: int, targets: Targets | Exception) -> None:
+        """Use a target that was computed in steps. The group may have changed since then."""
+        self.target.computing = None
+        if isinstance(targets, Exception):
+            log.error("cannot assign partitions", exc_info=targets, extra={"group": self.group_id})
+        else:
+            if epoch != self.group_epoch or self.target.renamed:
+                targets = self.target.valid(targets, self.members, self.subscriptions)
+            self.install_target(epoch, targets)
+
+    def install_target(self, epoch: int, targets: Targets) -> None:
+        """Begin to move the members to a target."""
+        self.target.install(epoch, targets)
+        self.note("assignment computed", assignor=self.assignor_name)
 
     def assignor(self) -> ConsumerGroupPartitionAssignor:
         """The assignor that computes the next target."""
@@ -327,6 +353,8 @@ class ConsumerGroup:
 
     def close(self) -> None:
         """See `Group`."""
+        self.target.stop_computing()
+        self.subscriptions.close()
         self.sizes.detach()
         for member in self.members.values():
             member.stop_timers()

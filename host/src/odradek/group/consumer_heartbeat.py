@@ -117,7 +117,7 @@ def heartbeat(
     if member.classic is not None:
         member.speak_classic(None)
         group.measure(member)
-    step(group, member, update(member, request, client), owned)
+    step(group, member, update(group, member, request, client), owned)
     group.restart_session(member)
     return ConsumerGroupHeartbeatResponse(
         member_id=member.member_id,
@@ -263,7 +263,9 @@ def check_epoch(member: ConsumerMember, received: int, owned: AbstractSet[TopicP
     )
 
 
-def update(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: Client) -> bool:
+def update(
+    group: ConsumerGroup, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: Client
+) -> bool:
     """Update a member from its request; return whether the subscription has changed."""
     before = (member.subscribed_topic_names, member.subscribed_topic_regex)
     member.client_id, member.client_host = client.client_id, client.host
@@ -274,7 +276,7 @@ def update(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, clien
     if request.server_assignor is not None:
         member.server_assignor = request.server_assignor
     if request.subscribed_topic_names is not None:
-        member.subscribed_topic_names = frozenset(request.subscribed_topic_names)
+        member.subscribed_topic_names = group.subscriptions.shared(request.subscribed_topic_names)
     if request.subscribed_topic_regex is not None:
         member.subscribed_topic_regex = request.subscribed_topic_regex
     return before != (member.subscribed_topic_names, member.subscribed_topic_regex)

@@ -7,7 +7,8 @@ GROUP_ID_NOT_FOUND.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.committed_offset import TopicPartition
@@ -96,8 +97,12 @@ def no_consumer_group(group_id: str, member_epoch: int, *, is_known: bool) -> Ap
     return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, message)
 
 
-def describe(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
-    """Describe a group with its members, their assignments and their targets.
+DescribeMember = Callable[[], Member]
+
+
+def describe(coordinator: GroupCoordinator, group_id: str) -> tuple[DescribedGroup, list[DescribeMember]]:
+    """Describe a group without its members; return functions that describe each member with its assignment
+    and its target.
 
     Raises:
         ApiError: GROUP_ID_NOT_FOUND: there is no such group, or it uses another protocol.
@@ -105,14 +110,14 @@ def describe(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
     group = coordinator.group(group_id)
     if not isinstance(group, ConsumerGroup):
         raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
-    return DescribedGroup(
+    described = DescribedGroup(
         group_id=group_id,
         group_state=group.state_name,
         group_epoch=group.group_epoch,
         assignment_epoch=group.target.epoch,
         assignor_name=group.assignor_name,
-        members=[described_member(group, member) for member in group.members.values()],
     )
+    return described, [partial(described_member, group, member) for member in group.members.values()]
 
 
 def described_member(group: ConsumerGroup, member: ConsumerMember) -> Member:

@@ -21,10 +21,12 @@ from odradek.group.group_config import GROUPS_KEY, GroupConfig
 from odradek.group.group_migration import DOWNGRADE, dismiss, downgraded
 from odradek.group.group_offsets import GroupOffsets, GroupRow, OffsetStore
 from odradek.group.group_properties import in_force
+from odradek.group.group_subscriptions import Compute
 from odradek.group.member_sizes import GroupTotals
 from odradek.group.offset_total import OffsetTotal
 from odradek.group.topic_view import TopicView
 from odradek.settings.state_limit import Refusals, StateLimit
+from odradek.steps import result_of
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
@@ -41,6 +43,8 @@ class GroupCoordinator:
     random_uuid: Callable[[], bytes]
     store: OffsetStore
     topics: TopicView
+    compute: Compute = result_of
+    """Computes the targets of consumer groups."""
     offsets: GroupOffsets = field(init=False)
     groups: dict[str, Group] = field(default_factory=dict)
     own_configs: dict[str, GroupConfig] = field(default_factory=dict)
@@ -105,6 +109,7 @@ class GroupCoordinator:
             empty_since_ms=empty_since_ms,
             emptied=self.consumer_group_emptied,
             all_classic=self.downgrade,
+            compute=self.compute,
         )
 
     def configure(self, group_id: str, properties: Mapping[str, str]) -> None:

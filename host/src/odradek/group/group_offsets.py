@@ -215,7 +215,7 @@ class GroupOffsets:
     def delete(self, group_id: str, partitions: Iterable[TopicPartition]) -> int:
         """Delete committed offsets; return how many there were."""
         offsets = self.committed.get(group_id, {})
-        known = [partition for partition in partitions if partition in offsets]
+        known = [partition for partition in dict.fromkeys(partitions) if partition in offsets]
         if known:
             self.store.delete_offsets([(group_id, *partition) for partition in known])
         self.total.remove(offsets, known)

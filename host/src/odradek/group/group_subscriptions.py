@@ -4,14 +4,23 @@ match.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from odradek.bounded_regex import RegexBounds
+from odradek.deferred import Deferred
 from odradek.group.consumer_member import ConsumerMember
 from odradek.group.subscribed_regex import SubscribedRegex, compiled
 from odradek.group.topic_view import TopicView
+from odradek.steps import result_of
 
+log = logging.getLogger(__name__)
+
+Compute = Callable[[Generator[None, None, Any]], Any]
+"""Do work in steps: return its result, or a `Deferred` of it; see `StepRunner.answer`."""
 Subscription = tuple[frozenset[str], str]
 """Topic names and a regular expression, which may be empty."""
 
@@ -25,12 +34,18 @@ class GroupSubscriptions:
 
     topics: TopicView
     regex_bounds: RegexBounds = field(default_factory=RegexBounds)
+    compute: Compute = result_of
     regexes: dict[str, SubscribedRegex] = field(default_factory=dict)
+    matched_names: frozenset[str] = frozenset()
+    """All topics at the last change of topics: the expressions were matched against them."""
     partitions: dict[bytes, int] = field(default_factory=dict)
     """The number of partitions of each subscribed topic, by topic id."""
     is_stale: bool = False
     """Whether topics have changed since the last `refresh`."""
     ids: dict[Subscription, frozenset[bytes]] = field(default_factory=dict)
+    """The existing topics of each subscription, until topics change."""
+    names: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)
+    """The names in each subscription: one object for all members, so that they are compared quickly."""
 
     def topic_ids(self, member: ConsumerMember) -> frozenset[bytes]:
         """The existing topics that a member is subscribed to."""
@@ -38,6 +53,11 @@ class GroupSubscriptions:
         if key not in self.ids:
             self.ids[key] = self.existing(*key)
         return self.ids[key]
+
+    def shared(self, names: Iterable[str]) -> frozenset[str]:
+        """These names as other members with the same subscription have them."""
+        own = frozenset(names)
+        return self.names.get(own, own)
 
     def existing(self, names: frozenset[str], pattern: str) -> frozenset[bytes]:
         """The topic ids of one subscription."""
@@ -51,21 +71,56 @@ class GroupSubscriptions:
         regex = self.regexes.get(pattern)
         if regex is None:
             regex = self.regexes[pattern] = SubscribedRegex(pattern, compiled(pattern, self.regex_bounds))
-            regex.resolve(self.topics.matchable_names())
+            self.match(regex, self.topics.matchable_names())
         return regex
+
+    def match(self, regex: SubscribedRegex, names: Iterable[str]) -> None:
+        """Match topics with an expression: now, or in the background if that takes long, as in Kafka."""
+        found = self.compute(regex.matching(names))
+        if isinstance(found, Deferred):
+            regex.pending.add(found)
+            found.when_done(partial(self.matched, regex, found))
+        else:
+            regex.topic_names |= found
+
+    def matched(
+        self, regex: SubscribedRegex, work: Deferred[frozenset[str]], found: frozenset[str] | Exception
+    ) -> None:
+        """Use the topics that were matched in the background. Some may have been deleted meanwhile: the next
+        refresh removes them.
+        """
+        regex.pending.discard(work)
+        if isinstance(found, Exception):
+            log.error("cannot match topics", exc_info=found, extra={"pattern": regex.pattern})
+        else:
+            regex.topic_names |= found
+            self.is_stale = True
+
+    def close(self) -> None:
+        """Stop all work."""
+        for regex in self.regexes.values():
+            regex.stop()
 
     def refresh(self, members: Iterable[ConsumerMember]) -> bool:
         """Resolve all subscriptions; return whether topics were added or removed or have more partitions."""
         wanted = {
             (member.subscribed_topic_names, member.subscribed_topic_regex): member for member in members
         }
+        self.names = {names: names for names, _ in wanted}
         used = {pattern for _, pattern in wanted}
-        self.regexes = {pattern: regex for pattern, regex in self.regexes.items() if pattern in used}
+        for pattern in self.regexes.keys() - used:
+            self.regexes.pop(pattern).stop()
         if self.is_stale:
+            names = frozenset(self.topics.matchable_names() if self.regexes else ())
+            added = names - self.matched_names
             for regex in self.regexes.values():
-                regex.resolve(self.topics.matchable_names())
+                regex.topic_names &= names
+                if added:
+                    self.match(regex, added)
+            self.matched_names = names
+            self.ids = {}
         self.is_stale = False
-        self.ids = {}
+        self.ids = {key: ids for key, ids in self.ids.items() if key in wanted}
         before, self.partitions = self.partitions, {}
         for member in wanted.values():
             for topic_id in self.topic_ids(member) - self.partitions.keys():

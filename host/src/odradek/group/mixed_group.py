@@ -112,7 +112,7 @@ class MixedJoin:
         member.client_id, member.client_host = self.joiner.client_id, self.joiner.client_host
         member.rack_id = subscription.rack_id or member.rack_id
         member.rebalance_timeout_ms = self.rebalance_timeout_ms
-        member.subscribed_topic_names = frozenset(subscription.topics)
+        member.subscribed_topic_names = self.group.subscriptions.shared(subscription.topics)
         member.subscribed_topic_regex = ""
         member.server_assignor = None
         return before != (member.subscribed_topic_names, member.subscribed_topic_regex)

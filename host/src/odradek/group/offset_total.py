@@ -40,14 +40,14 @@ class OffsetTotal:
 
     def put(self, offsets: Offsets, changed: Mapping[TopicPartition, CommittedOffset]) -> None:
         """Add or replace offsets."""
+        present, metadata = len(offsets), 0
         for partition, offset in changed.items():
-            before = offsets.get(partition)
-            if before is None:
-                self.number += 1
-            else:
-                self.metadata -= len(before.metadata)
-            self.metadata += len(offset.metadata)
-            offsets[partition] = offset
+            if partition in offsets:
+                metadata -= len(offsets[partition].metadata)
+            metadata += len(offset.metadata)
+        offsets.update(changed)
+        self.number += len(offsets) - present
+        self.metadata += metadata
 
     def remove(self, offsets: Offsets, partitions: Iterable[TopicPartition]) -> None:
         """Remove offsets that exist."""
@@ -74,10 +74,12 @@ class OffsetRoom:
                 it has longer metadata.
         """
         before = self.known.get(partition)
-        longer = len(metadata) - (len(before.metadata) if before is not None else 0)
+        longer = len(metadata)
         if before is None:
             self.total.number_limit.check(self.added + 1)
+            self.added += 1
+        else:
+            longer -= len(before.metadata)
         if longer > 0:
             self.total.metadata_limit.check(self.metadata + longer)
-        self.added += before is None
-        self.metadata += longer
+            self.metadata += longer

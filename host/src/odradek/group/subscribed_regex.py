@@ -6,15 +6,18 @@ name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from odradek.bounded_regex import RegexBounds, RegexError, compiled_within
+from odradek.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
 LONGEST_SHOWN = 100
+STEP_WORK = 1_000
+"""Steps of programs in one step of matching. A name of 200 characters takes up to 0.6 µs for each."""
 
 
 def compiled(pattern: str, bounds: RegexBounds) -> Any:
@@ -33,7 +36,7 @@ def compiled(pattern: str, bounds: RegexBounds) -> Any:
         ) from None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class SubscribedRegex:
     """An expression that members are subscribed to, and the topics that it matches now."""
 
@@ -41,8 +44,21 @@ class SubscribedRegex:
     program: Any
     topic_names: frozenset[str] = frozenset()
 
-    def resolve(self, names: Iterable[str]) -> bool:
-        """Match all topics again; return whether the result has changed."""
-        before = self.topic_names
-        self.topic_names = frozenset(name for name in names if self.program.fullmatch(name) is not None)
-        return before != self.topic_names
+    pending: set[Deferred[frozenset[str]]] = field(default_factory=set)
+    """Matches that are not complete."""
+
+    def matching(self, names: Iterable[str]) -> Generator[None, None, frozenset[str]]:
+        """Match topics in steps; return the names that match."""
+        found = set()
+        names_per_step = max(1, STEP_WORK // self.program.programsize)
+        for number, name in enumerate(names, 1):
+            if self.program.fullmatch(name) is not None:
+                found.add(name)
+            if number % names_per_step == 0:
+                yield
+        return frozenset(found)
+
+    def stop(self) -> None:
+        """Give up matches that are not complete: no member needs them."""
+        while self.pending:
+            self.pending.pop().lost()

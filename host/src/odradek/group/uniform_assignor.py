@@ -9,7 +9,8 @@ chains of members, from one with too many to one with too few.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from itertools import islice
 
 from odradek.group.assignment_spec import GroupSpec, Targets
 from odradek.group.committed_offset import TopicPartition
@@ -26,28 +27,31 @@ class UniformAssignor:
 
     name = "uniform"
 
-    def assign(self, spec: GroupSpec) -> Targets:
+    def assign(self, spec: GroupSpec) -> Generator[None, None, Targets]:
         """Assign all partitions as evenly as possible."""
         if not spec.members:
             return {}
-        return even(spec) if spec.is_homogeneous else balanced(spec)
+        if spec.is_homogeneous:
+            return (yield from even(spec))
+        return (yield from balanced(spec))
 
 
-def kept(spec: GroupSpec) -> Targets:
+def kept(spec: GroupSpec) -> Generator[None, None, Targets]:
     """The partitions that members may keep: existing ones of topics that they still want."""
-    return {
-        member_id: {
+    targets = {}
+    for member_id, member in spec.members.items():
+        targets[member_id] = {
             (topic_id, partition)
             for topic_id, partition in member.target
             if topic_id in member.topic_ids and partition < spec.partitions[topic_id]
         }
-        for member_id, member in spec.members.items()
-    }
+        yield
+    return targets
 
 
-def even(spec: GroupSpec) -> Targets:
+def even(spec: GroupSpec) -> Generator[None, None, Targets]:
     """Assign the average to each member, and one more to some. All have the same subscription."""
-    targets = kept(spec)
+    targets = yield from kept(spec)
     wanted = next(iter(spec.members.values())).topic_ids
     total = sum(spec.partitions[topic_id] for topic_id in wanted)
     average, extra = divmod(total, len(spec.members))
@@ -57,11 +61,12 @@ def even(spec: GroupSpec) -> Targets:
         quotas[member_id] = average + (extra > 0)
         extra -= extra > 0
         give_up(targets[member_id], quotas[member_id])
+        yield
     free = unowned(spec, wanted, targets)
     for member_id, quota in quotas.items():
         owned = targets[member_id]
-        for _ in range(quota - len(owned)):
-            owned.add(next(free))
+        owned.update(islice(free, max(quota - len(owned), 0)))
+        yield
     return targets
 
 
@@ -76,37 +81,60 @@ def give_up(owned: set[TopicPartition], quota: int) -> None:
 def unowned(spec: GroupSpec, wanted: frozenset[bytes], targets: Targets) -> Iterator[TopicPartition]:
     """The partitions without an owner, in order."""
     owned = set().union(*targets.values())
-    return iter(
-        [
-            (topic_id, partition)
-            for topic_id in sorted(wanted)
-            for partition in range(spec.partitions[topic_id])
-            if (topic_id, partition) not in owned
-        ]
+    return (
+        (topic_id, partition)
+        for topic_id in sorted(wanted)
+        for partition in range(spec.partitions[topic_id])
+        if (topic_id, partition) not in owned
     )
 
 
-def balanced(spec: GroupSpec) -> Targets:
+def balanced(spec: GroupSpec) -> Generator[None, None, Targets]:
     """Balance members with different subscriptions: one topic after another, until nothing moves."""
-    targets = kept(spec)
+    targets = yield from kept(spec)
     loads = {member_id: len(owned) for member_id, owned in targets.items()}
-    topics = [TopicShare(spec, topic_id, targets) for topic_id in sorted(spec.partitions)]
-    # Topics with few subscribers leave the least choice, so they come first.
-    topics.sort(key=lambda topic: len(topic.owned))
+    topics = yield from shares(spec, targets)
     for _ in range(MAX_ROUNDS):
-        if sum(topic.level(loads) for topic in topics) == 0:
+        moved = False
+        for topic in topics:
+            moved |= topic.level(loads)
+            yield
+        if not moved:
             break
-    pass_along_chains(topics, loads)
+    yield from pass_along_chains(topics, loads)
+    balance: Targets = {member_id: set() for member_id in spec.members}
     for topic in topics:
         for member_id, partitions in topic.owned.items():
-            targets[member_id].update((topic.topic_id, partition) for partition in partitions)
-    return targets
+            if partitions:
+                balance[member_id].update((topic.topic_id, partition) for partition in partitions)
+        yield
+    return balance
 
 
-def pass_along_chains(topics: list[TopicShare], loads: dict[str, int]) -> None:
+def shares(spec: GroupSpec, targets: Targets) -> Generator[None, None, list[TopicShare]]:
+    """The owners of each topic. Topics with few subscribers leave the least choice, so they come first."""
+    owners: dict[bytes, dict[str, list[int]]] = {topic_id: {} for topic_id in sorted(spec.partitions)}
+    for member_id in sorted(spec.members):
+        for topic_id in spec.members[member_id].topic_ids:
+            owners[topic_id][member_id] = []
+        for topic_id, partition in targets[member_id]:
+            owners[topic_id][member_id].append(partition)
+        yield
+    topics = []
+    for topic_id, owned in owners.items():
+        topics.append(TopicShare(topic_id, spec.partitions[topic_id], owned))
+        yield
+    topics.sort(key=lambda topic: len(topic.owned))
+    return topics
+
+
+def pass_along_chains(topics: list[TopicShare], loads: dict[str, int]) -> Generator[None, None, None]:
     """Improve the balance where no single topic can: a member with too many partitions gives one to a member
     that gives one of another topic to a third, and so on.
     """
+    if max(loads.values()) < min(loads.values()) + 2:
+        return
+    givers = yield from numbers_by_owner(topics)
     for _ in range(MAX_CHAINS):
         least = min(loads.values())
         # A chain takes one from its first member and gives one to its last, which must have two less to gain
@@ -114,30 +142,53 @@ def pass_along_chains(topics: list[TopicShare], loads: dict[str, int]) -> None:
         rich = sorted(
             (member_id for member_id in loads if loads[member_id] >= least + 2), key=loads.__getitem__
         )
-        chain = next(filter(None, (chain_from(giver, topics, loads) for giver in reversed(rich[-3:]))), None)
+        chain = None
+        for giver in reversed(rich[-3:]):
+            chain = yield from chain_from(giver, topics, givers, loads)
+            if chain is not None:
+                break
         if chain is None:
             return
-        for giver, topic, taker in chain:
-            topic.owned[taker].append(topic.owned[giver].pop())
+        for giver, number, taker in chain:
+            owned = topics[number].owned
+            owned[taker].append(owned[giver].pop())
+            givers.setdefault(taker, set()).add(number)
+            if not owned[giver]:
+                givers[giver].discard(number)
             loads[giver] -= 1
             loads[taker] += 1
 
 
-Chain = list[tuple[str, "TopicShare", str]]
-"""Steps of a chain: giver, topic, taker."""
+Chain = list[tuple[str, int, str]]
+"""Steps of a chain: giver, number of the topic, taker."""
 
 
-def chain_from(giver: str, topics: list[TopicShare], loads: dict[str, int]) -> Chain | None:
+def numbers_by_owner(topics: list[TopicShare]) -> Generator[None, None, dict[str, set[int]]]:
+    """The numbers of the topics of which each member has partitions."""
+    numbers: dict[str, set[int]] = {}
+    for number, topic in enumerate(topics):
+        for member_id, partitions in topic.owned.items():
+            if partitions:
+                numbers.setdefault(member_id, set()).add(number)
+        yield
+    return numbers
+
+
+def chain_from(
+    giver: str, topics: list[TopicShare], givers: dict[str, set[int]], loads: dict[str, int]
+) -> Generator[None, None, Chain | None]:
     """The shortest chain from a member to one with at least two partitions less; None if there is none."""
     chains: dict[str, Chain] = {giver: []}
-    unseen, waiting = list(topics), deque([giver])
+    seen: set[int] = set()
+    waiting = deque([giver])
     # Breadth first. All takers of a topic are reached by its first giver, so each topic is visited once.
     while waiting:
         middle = waiting.popleft()
-        for topic in [topic for topic in unseen if topic.owned.get(middle)]:
-            unseen.remove(topic)
-            for taker in [taker for taker in topic.owned if taker not in chains]:
-                chains[taker] = [*chains[middle], (middle, topic, taker)]
+        for number in sorted(givers.get(middle, set()) - seen):
+            seen.add(number)
+            yield
+            for taker in [taker for taker in topics[number].owned if taker not in chains]:
+                chains[taker] = [*chains[middle], (middle, number, taker)]
                 if loads[taker] <= loads[giver] - 2:
                     return chains[taker]
                 waiting.append(taker)
@@ -145,19 +196,22 @@ def chain_from(giver: str, topics: list[TopicShare], loads: dict[str, int]) -> C
 
 
 class TopicShare:
-    """The owners of the partitions of one topic. Takes these partitions out of ``targets``."""
+    """The owners of the partitions of one topic.
 
-    def __init__(self, spec: GroupSpec, topic_id: bytes, targets: Targets) -> None:
+    Args:
+        topic_id: The topic.
+        count: The number of its partitions.
+        owned: The partitions of each subscriber.
+    """
+
+    def __init__(self, topic_id: bytes, count: int, owned: dict[str, list[int]]) -> None:
         self.topic_id = topic_id
-        self.owned: dict[str, list[int]] = {}
-        for member_id in sorted(spec.members):
-            if topic_id in spec.members[member_id].topic_ids:
-                mine = {owned for owned in targets[member_id] if owned[0] == topic_id}
-                targets[member_id] -= mine
-                self.owned[member_id] = sorted(partition for _, partition in mine)
-        taken = {partition for partitions in self.owned.values() for partition in partitions}
-        self.free = [partition for partition in range(spec.partitions[topic_id]) if partition not in taken]
-        self.count = spec.partitions[topic_id]
+        self.count = count
+        self.owned = owned
+        for partitions in owned.values():
+            partitions.sort()
+        taken = {partition for partitions in owned.values() for partition in partitions}
+        self.free = [partition for partition in range(count) if partition not in taken]
 
     def level(self, loads: dict[str, int]) -> bool:
         """Distribute the topic so that it evens out the members' loads as far as it can.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from odradek.log.file_slice import FileSlice
 from odradek.log.segment import Segment
 
 
-class Extent(NamedTuple):
+@dataclass(slots=True)
+class Extent:
     """Whole batches of one segment, to be read at once or while they are sent."""
 
     segment: Segment
@@ -36,7 +37,7 @@ class Extent(NamedTuple):
             return self
         position, header = found
         end = position if header.base_offset >= offset else position + header.size_bytes
-        return self._replace(size_bytes=min(self.size_bytes, max(end - self.position, 0)))
+        return replace(self, size_bytes=min(self.size_bytes, max(end - self.position, 0)))
 
     @property
     def end_offset(self) -> int:

@@ -16,7 +16,7 @@ from odradek.settings.reading import by_key, changed
 from odradek.settings.setting import Scope, setting
 from odradek.wire.compression import Codec
 from odradek.wire.config_resource import ConfigType
-from odradek.wire.limits import INT64_MAX
+from odradek.wire.limits import INT32_MAX, INT64_MAX
 from odradek.wire.record_batch import TimestampType
 
 _INT, _LONG = ConfigType.INT, ConfigType.LONG
@@ -55,6 +55,10 @@ _GZIP_LEVEL: Final = Special(type=_INT, shape="integer, -1 to 9", read=_read_gzi
 _CODEC: Final = Choice(_COMPRESSION_TYPES)
 _POLICIES: Final = Items(("compact", "delete"), collect=frozenset)
 """An empty set means that the log is never cleaned up (KIP-1132)."""
+
+
+DECOMPRESSED_UNBOUNDED = INT32_MAX - 8
+"""The default of Kafka 4.4: the longest array that every JVM has."""
 
 
 def _topic(key: str, broker_key: str, kind: Kind, default: Any, documentation: str, **more: Any) -> Any:
@@ -96,6 +100,11 @@ class LogConfig:
     max_message_bytes: int = _topic(
         "max.message.bytes", "message.max.bytes", Whole(_INT), (1 << 20) + 12,
         "Largest record batch, after compression.", unit="bytes",
+    )
+    max_decompressed_message_bytes: int = _topic(
+        "max.decompressed.message.bytes", "max.decompressed.message.bytes", Whole(_INT, 1),
+        DECOMPRESSED_UNBOUNDED,
+        "What a compressed batch may open to; `produce.decompressed.max.bytes` holds as well.", unit="bytes",
     )
     message_timestamp_type: TimestampType = _topic(
         "message.timestamp.type", "log.message.timestamp.type", Choice(_TIMESTAMP_TYPES),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from odradek.log.partition_folder import (
     Partition,
     last_segment,
+    partition_folders,
     partition_of,
     set_aside,
     topic_id_of,
@@ -43,20 +44,29 @@ class LogDirectories:
         failures: Reports failures at run time.
         now_ms: The time of the start.
         failed: Directories that are offline from the beginning, with the problem of each.
+        remove_later: Do not delete abandoned folders, but list them in `leftovers`.
 
     Raises:
         ApiError: KAFKA_STORAGE_ERROR: no directory can be prepared.
     """
 
     def __init__(
-        self, paths: Sequence[Path], failures: StorageFailures, now_ms: int, failed: Mapping[Path, str]
+        self,
+        paths: Sequence[Path],
+        failures: StorageFailures,
+        now_ms: int,
+        failed: Mapping[Path, str],
+        *,
+        remove_later: bool = False,
     ) -> None:
         self.failures = failures
         self.all = tuple(each.absolute() for each in paths)
         self.now_ms = now_ms
         self.offline: dict[Path, str] = {}
         """The directories whose disk failed, with the problem of each."""
-        self.remove_tree = remove_tree
+        self.leftovers: list[Path] = []
+        """Folders that nothing needs any longer, and that nothing has deleted yet."""
+        self.remove_tree = self.leftovers.append if remove_later else remove_tree
         """Deletes an abandoned folder. This may take long, so the server replaces it by a thread's work."""
         self.unfinished: dict[str, Path] = {}
         """The destinations of interrupted moves, by the name of the log."""
@@ -65,15 +75,12 @@ class LogDirectories:
         for path, problem in failed.items():
             self.offline[path.absolute()] = problem
             self._report(path.absolute(), 0)
+        failures.broken = self._broken
         for step in (self._create, self._settle_copies, self._settle_moves):
             for each in self.online:
-                try:
-                    step(each)
-                except OSError as error:
-                    self.take_offline(each, failures.answer("use", each, error).message or "")
+                self._run(step, each)
         if not self.online:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "; ".join(self.offline.values()))
-        failures.broken = self._broken
 
     @property
     def online(self) -> list[Path]:
@@ -144,10 +151,24 @@ class LogDirectories:
 
     # The start
 
+    def _run(self, step: Callable[[Path], None], directory: Path) -> None:
+        """Prepare a directory; again if another one fails meanwhile. If it fails itself, take it offline."""
+        while directory in self.online:
+            working = len(self.online)
+            try:
+                step(directory)
+                return
+            except OSError as error:
+                problem = self.failures.answer("use", directory, error)
+            except ApiError as error:
+                problem = error
+            if len(self.online) == working:
+                self.take_offline(directory, str(problem))
+
     def _create(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         for leftover in self._found(directory, DELETED_SUFFIX):
-            remove_tree(leftover)
+            self.remove_tree(leftover)
 
     def _found(self, directory: Path, suffix: str) -> list[Path]:
         return [directory / name for name in sorted(os.listdir(directory)) if name.endswith(suffix)]
@@ -203,6 +224,28 @@ class LogDirectories:
         else:
             log.info("deleting an empty folder of a partition", extra={"folder": str(folder), "why": why})
             self.bury(folder)
+
+    def discard_unknown(self, known: Container[Partition], deleted: Collection[bytes]) -> None:
+        """Set aside the folders of unknown partitions; delete those of deleted topics.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR: a folder cannot be renamed although its directory works, or no
+                directory works any longer.
+        """
+        for directory in self.online:
+            try:
+                for each in partition_folders(directory):
+                    partition = (each.topic, each.index)
+                    if partition in known:
+                        continue
+                    if deleted and topic_id_of(each.path) in deleted:
+                        self.bury(each.path)
+                    else:
+                        self.discard(each.path, partition, "no topic has this partition")
+            except OSError as error:
+                problem = self.failures.answer("set aside the unknown partitions in", directory, error)
+                if directory in self.online or not self.online:
+                    raise problem from error
 
     def bury(self, folder: Path) -> None:
         """Rename a folder and delete it: a crash leaves either all of it or nothing.

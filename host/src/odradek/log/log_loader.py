@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -113,14 +113,19 @@ def finish_swaps(
 
 
 def load_start_offset(
-    directory: Path, segments: list[Segment], next_offset: int, fresh: Callable[[int], Segment]
+    directory: Path,
+    names: Collection[str],
+    segments: list[Segment],
+    next_offset: int,
+    fresh: Callable[[int], Segment],
 ) -> tuple[list[Segment], int, int]:
     """The log start offset set by DeleteRecords, with the segments and the next offset to use with it.
 
     If a crash has cut the log before this offset, the log restarts there, empty, as in Kafka's LogLoader. A
     lower offset would be given to a second record.
     """
-    start = max(read_offset(directory, LOG_START_OFFSET) or 0, segments[0].base_offset)
+    stored = read_offset(directory, LOG_START_OFFSET) if LOG_START_OFFSET in names else None
+    start = max(stored or 0, segments[0].base_offset)
     if start <= next_offset:
         return segments, start, next_offset
     log.warning(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from operator import attrgetter
 from pathlib import Path
@@ -22,7 +22,6 @@ from odradek.log.partition_folder import (
     METADATA_FILE,
     Partition,
     has_segments,
-    partition_folders,
     topic_id_of,
     write_topic_id,
 )
@@ -67,13 +66,16 @@ class LogManager:
         throttle: MoveThrottle | None = None,
         producer_ids: ProducerIds | None = None,
         failed: Mapping[Path, str] | None = None,
+        remove_later: bool = False,
     ) -> None:
         self.now_ms = now_ms
         """The time of the start, which counts as the creation time of loaded segments."""
         self.files = OpenFiles(max_open_files)
         self.producer_ids = producer_ids or ProducerIds()
         """Shared by all logs."""
-        self.folders = LogDirectories(directories, self.files.failures, now_ms, failed or {})
+        self.folders = LogDirectories(
+            directories, self.files.failures, now_ms, failed or {}, remove_later=remove_later
+        )
         self.folders.taken_offline = self._close_logs
         self.moves: dict[Partition, ReplicaMove] = {}
         """Moves to another directory, by partition. The code that runs a move removes it at its end."""
@@ -106,6 +108,8 @@ class LogManager:
     def _close_logs(self, directory: Path) -> int:
         """Take the logs of a directory offline."""
         failed = {key: each for key, each in self.items() if each.directory.parent == directory}
+        for each in failed.values():
+            each.offline = True  # all before the first is closed: a waiting fetch reads the others again
         for key, move in list(self.moves.items()):
             if key in failed:
                 del self.moves[key]
@@ -235,25 +239,25 @@ class LogManager:
         if topic_id not in (stored, NIL_UUID):
             write_topic_id(folder, topic_id)
 
-    def discard_unknown(self) -> None:
-        """Set aside the folders of partitions that are not open: the host has no topic for them.
+    def discard_unknown(self, deleted: Collection[bytes] = ()) -> None:
+        """Set aside the folders of partitions that are not open: the host has no topic for them. The loss of
+        the metadata leaves such folders.
 
-        A crash while a topic is deleted leaves one, and so does the loss of the metadata.
+        Conversely, log how many open partitions have no folder because a directory is offline.
+
+        Args:
+            deleted: The ids of topics whose folders are deleted. A stop while a topic is deleted leaves some.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR: no directory works any longer.
         """
-        for directory in self.online:
-            try:
-                for each in partition_folders(directory):
-                    if (each.topic, each.index) not in self._logs:
-                        self.folders.discard(
-                            each.path, (each.topic, each.index), "no topic has this partition"
-                        )
-            except OSError as error:
-                problem = self.files.failures.answer("set aside the unknown partitions in", directory, error)
-                if directory in self.online or not self.online:
-                    raise problem from error
+        self.folders.discard_unknown(self._logs, deleted)
+        stranded = [each.name for each in self if not each.has_offsets]
+        if stranded:
+            log.warning(
+                "partitions are offline until a start finds their directory",
+                extra={"partitions": len(stranded), "such_as": stranded[0]},
+            )
 
     def delete(self, topic: str, partition: int) -> None:
         """Delete a log. Its folder is renamed first, so that a crash leaves either all of it or nothing. The

@@ -62,6 +62,10 @@ class LogSegments:
         """Complete batches from the one that contains ``offset``, or the next one, on; None if there is
         none.
         """
+        active = self.active
+        if offset >= active.base_offset:
+            found = active.find(offset, max_bytes, min_one_message)
+            return None if found is None else Extent(active, found[0], found[1], INT64_MAX)
         segments = self.from_offset(offset)
         for place, segment in enumerate(segments):
             # Compaction may have removed the batch and all that follow it in this segment: try the next one.

@@ -42,7 +42,7 @@ LEADER_EPOCH: Final = 0
 DECOMPRESSED_BYTES: Final = 16 << 20
 DECOMPRESSED_RATIO: Final = 16
 """A decompressed batch may have this many times ``max.message.bytes``, and always
-``produce.decompressed.max.bytes``. Kafka has no bound.
+``produce.decompressed.max.bytes``. Kafka has a bound of its own, ``max.decompressed.message.bytes``.
 """
 LISTING: Final = 8
 """How many times as long as a scan it takes to make `Record` objects, and a batch of them."""
@@ -210,7 +210,10 @@ def _opened(
         # A view takes a third longer to index, but memory for a copy of a megabyte costs more than the rest.
         view = batch[HEADER_BYTES:]
         return view if len(view) > MAX_COPIED_BYTES else bytes(view)
-    max_bytes = max(budget.batch_bytes, DECOMPRESSED_RATIO * config.max_message_bytes)
+    max_bytes = min(
+        max(budget.batch_bytes, DECOMPRESSED_RATIO * config.max_message_bytes),
+        config.max_decompressed_message_bytes,
+    )
     allowed_bytes = min(max_bytes, budget.decompressed_bytes)
     if max(header.size_bytes, header.record_count * MIN_RECORD_BYTES) > allowed_bytes < max_bytes:
         raise TooMuchWork

@@ -66,7 +66,10 @@ def partition_folders(directory: Path) -> Iterator[PartitionFolder]:
 
 def has_segments(folder: Path) -> bool:
     """Whether the folder exists and holds a segment, which may be empty."""
-    return any(folder.glob("*.log*"))
+    try:
+        return any(".log" in name for name in os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def was_used(folder: Path) -> bool:

@@ -64,7 +64,7 @@ def decode_snapshot(data: bytes) -> tuple[Producers, TransactionIndex] | None:
         )
         position += _PRODUCER.size
         end = position + batches * _BATCH.size
-        kept = tuple(AppendedBatch(*batch) for batch in _BATCH.iter_unpack(data[position:end]))
+        kept = [AppendedBatch(*batch) for batch in _BATCH.iter_unpack(data[position:end])]
         producers[producer_id] = ProducerState(
             epoch, kept[-BATCHES_KEPT:], last_timestamp_ms, coordinator_epoch, txn_offset
         )

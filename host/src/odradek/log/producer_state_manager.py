@@ -7,7 +7,7 @@ With one replica a marker is below the high watermark at once, so a transaction 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from odradek.log.control_batch import TransactionMarker
@@ -38,7 +38,8 @@ class ProducerState:
     """The epoch of one producer and its last five batches."""
 
     producer_epoch: int = NO_PRODUCER_EPOCH
-    batches: tuple[AppendedBatch, ...] = ()
+    batches: list[AppendedBatch] = field(default_factory=list)
+    """At most `BATCHES_KEPT`. A deque would take 600 bytes more."""
     last_timestamp_ms: int = -1
     coordinator_epoch: int = -1
     current_txn_first_offset: int = _NO_OFFSET
@@ -157,10 +158,12 @@ class ProducerStateManager:
         """Record that a producer's batch is in the log at ``base_offset``."""
         state = self._in_epoch(header.producer_id, header.producer_epoch)
         last_offset = base_offset + header.last_offset_delta
-        appended = AppendedBatch(
-            header.base_sequence, header.last_sequence, base_offset, last_offset, timestamp_ms
+        batches = state.batches
+        batches.append(
+            AppendedBatch(header.base_sequence, header.last_sequence, base_offset, last_offset, timestamp_ms)
         )
-        state.batches = (*state.batches[1 - BATCHES_KEPT :], appended)
+        if len(batches) > BATCHES_KEPT:
+            del batches[0]
         state.last_timestamp_ms = timestamp_ms
         if header.is_transactional and state.current_txn_first_offset == _NO_OFFSET:
             state.current_txn_first_offset = base_offset
@@ -189,7 +192,7 @@ class ProducerStateManager:
         if state.producer_epoch != producer_epoch:
             # A new epoch starts its sequences from 0; batches of the old one can no longer be repeated.
             state.producer_epoch = producer_epoch
-            state.batches = ()
+            state.batches.clear()
         return state
 
     def expire(self, now_ms: int) -> int:

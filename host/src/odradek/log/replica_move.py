@@ -103,13 +103,7 @@ class ReplicaMove:
 
     def cancel(self) -> None:
         """Discard the copy; the partition stays where it is. `steps` ends when it is next resumed."""
-        try:
-            self._discard()
-        except OSError as error:
-            log.warning(
-                "cannot delete the copy of a cancelled move: the next start deletes it",
-                extra={"folder": str(self.folder), "problem": error.strerror or str(error)},
-            )
+        self._discard()
         self.abandon()
 
     def abandon(self) -> None:
@@ -136,6 +130,8 @@ class ReplicaMove:
                 yield from self.log.flushing()
                 self._remove_tree(left_behind)
             except (ApiError, OSError) as error:
+                if isinstance(error, OSError):  # of the copy: all others are reported where they happen
+                    error = self._files.failures.answer("move to", self.folder, error)
                 self._discard()
                 if not self.is_over:
                     log.warning(
@@ -289,7 +285,15 @@ class ReplicaMove:
             segment.close()
         self._segments, self._source, self._position = [], None, 0
         self.end_offset = self.log.log_start_offset
-        if self.folder.exists():
-            grave = self.folder.with_name(f"{self.folder.name}-{self.clock.monotonic_ns()}{DELETED_SUFFIX}")
-            os.rename(self.folder, grave)
-            self._remove_tree(grave)
+        try:
+            if self.folder.exists():
+                unique = f"{self.folder.name}-{self.clock.monotonic_ns()}"
+                grave = self.folder.with_name(unique + DELETED_SUFFIX)
+                os.rename(self.folder, grave)
+                self._remove_tree(grave)
+        except OSError as error:
+            log.warning(
+                "cannot delete the copy of a move: the next start deletes it",
+                extra={"folder": str(self.folder), "problem": error.strerror or str(error)},
+            )
+            self._files.failures.answer("delete", self.folder, error)

@@ -7,15 +7,13 @@ remains of a failed or interrupted write are overwritten by the next one, or tru
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from odradek.log.file_slice import FileSlice
 from odradek.log.open_files import OpenFiles
+from odradek.log.segment_file import SegmentFile
 from odradek.log.segment_index import SegmentIndex
-from odradek.steps import Steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Buffer
 from odradek.wire.error_code import ErrorCode
@@ -39,7 +37,7 @@ def segment_stem(directory: Path, offset: int) -> Path:
     return directory / f"{offset:020d}"
 
 
-class Segment:
+class Segment(SegmentFile):
     """Batches from ``base_offset`` on. Appends go to the newest segment of a log; the others are sealed.
 
     The file is opened when it is needed, and `OpenFiles` may close it. A sealed segment then drops its
@@ -48,9 +46,6 @@ class Segment:
 
     __slots__ = (
         "_ahead",
-        "_closed",
-        "_descriptor",
-        "_files",
         "_first_timestamp_ms",
         "_index",
         "_interval_bytes",
@@ -58,9 +53,7 @@ class Segment:
         "base_offset",
         "created_ms",
         "indexed",
-        "path",
         "sealed",
-        "size_bytes",
         "stem",
     )
 
@@ -68,20 +61,16 @@ class Segment:
         self, directory: Path, base_offset: int, interval_bytes: int, created_ms: int, files: OpenFiles
     ) -> None:
         self.stem = segment_stem(directory, base_offset)
-        self.path = self.stem.with_suffix(LOG_SUFFIX)
+        super().__init__(self.stem.with_suffix(LOG_SUFFIX), files)
         self.base_offset = base_offset
         self.created_ms = created_ms
         """When the segment became the newest one, or was loaded."""
-        self.size_bytes = 0
         self.sealed = False
         self.indexed = False
         """The files of the indexes describe the whole segment. They also are the marker of a clean shutdown,
         so they are removed before the first append.
         """
         self._interval_bytes = interval_bytes
-        self._files = files
-        self._descriptor = -1
-        self._closed = False
         self._max_timestamp_ms: int | None = None
         self._first_timestamp_ms: int | None = None
         self._index: SegmentIndex | None = None
@@ -100,81 +89,11 @@ class Segment:
         self._first_timestamp_ms = None
         self._index = SegmentIndex(self.base_offset, self._interval_bytes)
 
-    def _open(self, flags: int) -> int:
-        if self._closed:
-            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.path.name} is closed")
-        try:
-            self._descriptor = os.open(self.path, flags | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise self._failed("open", error) from error
-        self._files.opened(self)
-        return self._descriptor
-
-    @property
-    def descriptor(self) -> int:
-        if self._descriptor < 0:
-            return self._open(os.O_RDWR)
-        self._files.used(self)
-        return self._descriptor
-
-    def _failed(self, action: str, error: OSError) -> ApiError:
-        return self._files.failures.answer(action, self.path, error)
-
     def release(self) -> None:
-        """Close the descriptor. It is opened again when it is needed."""
-        if self._descriptor >= 0:
-            with suppress(OSError):  # of a broken disk; the descriptor is closed all the same
-                os.close(self._descriptor)
-            self._descriptor = -1
+        """Close the descriptor, which is opened again when it is needed. A sealed segment drops its index."""
+        super().release()
         if self.sealed:
             self._index = None
-
-    def close(self) -> None:
-        """Close the segment for good: another file may soon have its name. Clients that it is being sent to
-        get the rest.
-        """
-        self.prepare_leaving()
-        self._closed = True
-        self._descriptor = self._files.closed(self, self._descriptor)
-        self.release()
-
-    def prepare_leaving(self) -> None:
-        """Open the file if it is being sent, because its name is about to go."""
-        if self._descriptor < 0 and not self._closed and self._files.is_held(self):
-            with suppress(ApiError):  # the connections that it is being sent to are closed
-                self._open(os.O_RDONLY)
-
-    def flushing(self) -> Steps:
-        """Flush the content to disk.
-
-        Raises:
-            ApiError: KAFKA_STORAGE_ERROR; a power failure may lose the content.
-        """
-        try:
-            yield self.flusher()
-        except OSError as error:
-            raise self._files.failures.answer_to_flush(self.path, error) from error
-
-    def flusher(self) -> Callable[[], None]:
-        """The flush as a function for another thread, which must be called exactly once and raises `OSError`.
-
-        It has its own descriptor, so the segment may be closed or deleted meanwhile.
-
-        Raises:
-            ApiError: KAFKA_STORAGE_ERROR: there is no descriptor left.
-        """
-        try:
-            descriptor = os.dup(self.descriptor)
-        except OSError as error:
-            raise self._failed("flush", error) from error
-
-        def fsync() -> None:
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-
-        return fsync
 
     def bury(self) -> Path:
         """Close the segment and rename its file, which is fast for any size.
@@ -191,20 +110,6 @@ class Segment:
         self.close()
         SegmentIndex.remove(self.stem)
         return grave
-
-    def discard(self) -> None:
-        """Close the segment and delete its file, which was never part of a log."""
-        self.close()
-        self.path.unlink(missing_ok=True)
-
-    def rename(self, path: Path) -> None:
-        """Rename the file, without its indexes. An open descriptor stays valid.
-
-        Raises:
-            OSError: The file still has its old name.
-        """
-        os.rename(self.path, path)
-        self.path = path
 
     # Index
 
@@ -236,18 +141,6 @@ class Segment:
         """The greatest timestamp, or the modification time of the file if no record has a timestamp."""
         timestamp_ms = self.max_timestamp_ms
         return timestamp_ms if timestamp_ms >= 0 else int(os.stat(self.path).st_mtime * 1000)
-
-    def keep_age(self, original: Segment) -> None:
-        """Take the age of a segment that this one replaces: retention uses it for records without timestamps.
-
-        Raises:
-            ApiError: KAFKA_STORAGE_ERROR.
-        """
-        try:
-            modified_ns = os.stat(original.path).st_mtime_ns
-            os.utime(self.path, ns=(modified_ns, modified_ns))
-        except OSError as error:
-            raise self._failed("set the time of", error) from error
 
     def moved_to(self, directory: Path) -> None:
         """Use the new name of the folder that contains the segment."""
@@ -331,18 +224,6 @@ class Segment:
         self.size_bytes += position
         return next_offset
 
-    def _write_rest(self, batch: bytes, written: int) -> None:
-        # A full disk first causes a short write; the next write raises the error.
-        rest = memoryview(batch)
-        while written < len(batch):
-            written += os.pwrite(self.descriptor, rest[written:], self.size_bytes + written)
-
-    def _cut_quietly(self) -> None:
-        try:
-            os.truncate(self.path, self.size_bytes)
-        except OSError:
-            return  # the next append overwrites the partial batch, or recovery truncates it
-
     def truncate(self, size_bytes: int) -> None:
         """Truncate the file. The caller must rebuild the index."""
         os.truncate(self.path, size_bytes)
@@ -351,16 +232,6 @@ class Segment:
         self._ahead = None
 
     # Reading
-
-    def pread(self, length: int, position: int) -> bytes:
-        try:
-            return os.pread(self.descriptor, length, position)
-        except OSError as error:
-            raise self._failed("read", error) from error
-
-    def slice(self, length: int, position: int) -> FileSlice:
-        """The same as `pread`, to be read while it is sent."""
-        return FileSlice(self._files.hold(self), position, length)
 
     def walk(self, position: int) -> Iterator[Located]:
         """Iterate over the batches, from the one at ``position`` on.

@@ -6,6 +6,7 @@ After org.apache.kafka.storage.internals.log.LogDirFailureChannel.
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -43,5 +44,7 @@ class StorageFailures:
     def _answer(self, action: str, path: Path, error: OSError, *, broken: bool) -> ApiError:
         problem = f"cannot {action} {path.name}: {error.strerror or error}"
         if broken and self.broken is not None:
-            self.broken(path, error, problem)
+            # The error knows better: a move works with files in two directories.
+            at = Path(error.filename) if isinstance(error.filename, str | os.PathLike) else path
+            self.broken(at, error, problem)
         return ApiError(ErrorCode.KAFKA_STORAGE_ERROR, problem)

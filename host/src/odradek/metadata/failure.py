@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
+from odradek.clock import Clock
+from odradek.sampled_log import SampledLog
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+
+log = logging.getLogger(__name__)
 
 
 class MetadataFailure(ApiError):
@@ -37,9 +43,29 @@ Failed = Callable[[sqlite3.Error], MetadataFailure]
 """Makes the failure to raise from an error of SQLite."""
 
 
-def unavailable(error: sqlite3.Error) -> MetadataFailure:
-    """The failure with which Kafka answers while a coordinator cannot use its log: clients retry."""
-    return MetadataFailure(ErrorCode.COORDINATOR_NOT_AVAILABLE, in_one_line(error))
+class MetadataFailures:
+    """Logs the failures of one metadata file, whichever store finds them."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = path
+        self.clock: Clock | None = None
+        """Paces the log; without a clock only the first failure is logged."""
+        self.log = SampledLog(log)
+
+    def storage_error(self, error: sqlite3.Error) -> MetadataFailure:
+        """The failure of a request that administers something."""
+        return self._logged(ErrorCode.KAFKA_STORAGE_ERROR, error)
+
+    def unavailable(self, error: sqlite3.Error) -> MetadataFailure:
+        """The failure with which Kafka answers while a coordinator cannot use its log: clients retry."""
+        return self._logged(ErrorCode.COORDINATOR_NOT_AVAILABLE, error)
+
+    def _logged(self, code: ErrorCode, error: sqlite3.Error) -> MetadataFailure:
+        problem = in_one_line(error)
+        now_ms = 0 if self.clock is None else self.clock.monotonic_ms()
+        file = str(self.path)
+        self.log.write(logging.ERROR, now_ms, "cannot use the metadata file", file=file, problem=problem)
+        return MetadataFailure(code, problem)
 
 
 @contextmanager

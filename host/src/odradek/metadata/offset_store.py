@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from odradek.metadata.store import StoreError
+from odradek.metadata.failure import MetadataFailures
+from odradek.metadata.store import WAL_PAGES, StoreError
 from odradek.metadata.transaction import transaction
 
 SCHEMA = """
@@ -35,10 +36,6 @@ create table if not exists groups (
 COLUMNS = "group_id, topic_id, partition, committed_offset, leader_epoch, metadata, commit_ms, expire_ms"
 OFFSET_KEY = "group_id = ? and topic_id = ? and partition = ?"
 
-WAL_PAGES = 16_384
-"""Pages in the write-ahead log (64 MiB) at which a commit checkpoints it, waiting for the disk. The host
-does that earlier, on a thread.
-"""
 
 OffsetRow = tuple[str, bytes, int, int, int, str, int, int | None]
 """Group, topic id, partition, offset, leader epoch, metadata, commit time, expiry time (or None)."""
@@ -53,13 +50,18 @@ class SqliteOffsetStore:
 
     Args:
         path: The file of `MetadataStore`; ``:memory:`` keeps everything in memory.
+        failures: The log of failures of the file, shared by its stores.
 
     Raises:
         StoreError: The file cannot be used.
     """
 
-    def __init__(self, path: Path | str) -> None:
-        self.connection = sqlite3.connect(path, isolation_level=None)
+    def __init__(self, path: Path | str, failures: MetadataFailures | None = None) -> None:
+        self.failures = failures or MetadataFailures(path)
+        try:
+            self.connection = sqlite3.connect(path, isolation_level=None)
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{path}: {error}") from error
         try:
             self.connection.execute("pragma journal_mode = wal")
             self.connection.execute("pragma synchronous = normal")
@@ -80,7 +82,7 @@ class SqliteOffsetStore:
         Raises:
             MetadataFailure: COORDINATOR_NOT_AVAILABLE: the file cannot be written now. Clients retry.
         """
-        with transaction(self.connection):
+        with transaction(self.connection, self.failures.unavailable):
             yield self.connection
 
     def offsets(self) -> Iterable[OffsetRow]:

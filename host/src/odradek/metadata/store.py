@@ -6,7 +6,6 @@ rare (start, describe); code that needs a value for every request keeps its own 
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,14 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from odradek.clock import Clock
-from odradek.metadata.failure import MetadataFailure, failing_as, in_one_line
+from odradek.metadata.failure import MetadataFailure, MetadataFailures, failing_as
 from odradek.metadata.transaction import transaction
-from odradek.sampled_log import SampledLog
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
-
-log = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 1
 SCHEMA = """
@@ -40,6 +35,10 @@ CLUSTER_ID = "cluster.id"
 """The value of the host that holds the id of the cluster. Every host that has started has one."""
 TRANSACTIONS_LOST = "transactions.lost"
 """The value of the host that says, if not empty, that the states of transactions are lost."""
+WAL_PAGES = 16_384
+"""Pages in the write-ahead log (64 MiB) at which a commit checkpoints it, waiting for the disk. The host
+does that earlier, on a thread.
+"""
 PRODUCER_ID_BLOCK = 1000  # ids per write, as Kafka's ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE
 
 
@@ -68,9 +67,7 @@ class MetadataStore:
 
     def __init__(self, path: Path | str) -> None:
         self.path = path
-        self.clock: Clock | None = None
-        """Paces the log of failures; without a clock only the first is logged."""
-        self._failures = SampledLog(log)
+        self.failures = MetadataFailures(path)
         self._depth = 0
         """Transactions that are open within each other."""
         try:
@@ -93,6 +90,7 @@ class MetadataStore:
         """Create the tables of a new file; check the version of an existing one."""
         self.connection.execute("pragma journal_mode = wal")
         self.connection.execute("pragma synchronous = full")
+        self.connection.execute(f"pragma wal_autocheckpoint = {WAL_PAGES}")
         (version,) = self.connection.execute("pragma user_version").fetchone()
         if version == 0:
             with self.transaction():
@@ -115,7 +113,7 @@ class MetadataStore:
             raise MetadataFailure(ErrorCode.KAFKA_STORAGE_ERROR, "the transaction is rolled back")
         self._depth += 1
         try:
-            with transaction(self.connection, self._failed):
+            with transaction(self.connection, self.failures.storage_error):
                 yield
         finally:
             self._depth -= 1
@@ -126,16 +124,8 @@ class MetadataStore:
         Raises:
             MetadataFailure: KAFKA_STORAGE_ERROR: the file cannot be read now.
         """
-        with failing_as(self._failed):
+        with failing_as(self.failures.storage_error):
             return self.connection.execute(query, parameters).fetchall()
-
-    def _failed(self, error: sqlite3.Error) -> MetadataFailure:
-        problem = in_one_line(error)
-        now_ms = 0 if self.clock is None else self.clock.monotonic_ms()
-        self._failures.write(
-            logging.ERROR, now_ms, "cannot use the metadata file", file=str(self.path), problem=problem
-        )
-        return MetadataFailure(ErrorCode.KAFKA_STORAGE_ERROR, problem)
 
     def close(self) -> None:
         """Close the file; may be called twice."""

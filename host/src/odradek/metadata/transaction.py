@@ -6,11 +6,11 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from odradek.metadata.failure import Failed, failing_as, unavailable
+from odradek.metadata.failure import Failed, failing_as
 
 
 @contextmanager
-def transaction(connection: sqlite3.Connection, failed: Failed = unavailable) -> Iterator[None]:
+def transaction(connection: sqlite3.Connection, failed: Failed) -> Iterator[None]:
     """Apply all changes of the block or none. A nested block may fail without failing the outer one.
 
     Args:

@@ -10,6 +10,8 @@ from odradek.clock import Clock
 SECOND_MS: Final = 1_000
 INSPECTED: Final = 2
 """Addresses that are inspected at each attempt, to forget those that have been quiet."""
+NETWORK_GROUPS: Final = 4
+"""Groups of 16 bits of an IPv6 address that name its network."""
 
 
 class AttemptRate:
@@ -29,7 +31,12 @@ class AttemptRate:
         """Attempts that had to wait."""
 
     def delay_ms(self, address: str) -> int:
-        """Count an attempt, and return how long it has to wait."""
+        """Count an attempt, and return how long it has to wait.
+
+        Args:
+            address: The client's address as Java prints it.
+        """
+        address = network_of(address)
         now_ms = self.clock.monotonic_ms()
         until_ms = max(self.busy_until_ms.pop(address, 0), now_ms) + self.each_ms
         self.forget_quiet(now_ms)
@@ -46,3 +53,10 @@ class AttemptRate:
             address, until_ms = self.busy_until_ms.popitem(last=False)
             if until_ms > now_ms:
                 self.busy_until_ms[address] = until_ms
+
+
+def network_of(address: str) -> str:
+    """Return the network of 64 bits of an IPv6 address, because one client has all of its addresses; an IPv4
+    address as it is.
+    """
+    return ":".join(address.split(":")[:NETWORK_GROUPS])

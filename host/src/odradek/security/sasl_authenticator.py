@@ -60,7 +60,8 @@ class SaslSettings:
     )
     attempts_per_ip: int = setting(
         "max.authentication.rate.per.ip", Whole(INT, 1), 50,
-        "Attempts to authenticate per second from one address; further ones are answered later.",
+        "Attempts to authenticate per second from one address, or one IPv6 network of 64 bits; further ones "
+        "are answered later.",
         unit="attempts/s",
     )
     most_unauthenticated: int = setting(

@@ -1,6 +1,6 @@
 """One host: the rooms put together, started and stopped.
 
-Order of a start: configuration (before), data directory, metadata and logs, plugins, subscriptions,
+Order of a start: configuration (before), plugins, data directory, metadata and logs, subscriptions,
 forwarders, listeners. Errors are found before the first connection. A stop runs in the reverse order and
 loses nothing that was acknowledged.
 """
@@ -143,6 +143,12 @@ class Host:
             self.timer,
             limits.update_ip_rate,
         )
+        self.plugin_threads = PluginThreads(config.telemetry.thread_queue_max_bytes, self.clock)
+        self.receivers = ClientMetricsReceiverPlugin(
+            self.clock, config.telemetry.slow_ms, config.telemetry.slow_limit, self.plugin_threads.displace
+        )
+        self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
+        register(self.plugins, self.receivers, self.enrichers)
         self.storage = Storage(
             config.data_dir,
             self.clock.now_ms(),
@@ -152,14 +158,21 @@ class Host:
             recover_metadata=recover_metadata,
             open_segments=limits.descriptors.segments,
         )
+        try:
+            self.connect(quotas, limits)
+        except BaseException:
+            self.storage.close()
+            raise
+
+    def connect(self, quotas: QuotaManagers, limits: ConnectionQuotas) -> None:
+        """Connect the rooms to each other and to the stored files.
+
+        Raises:
+            ConfigError: A file is damaged, or cannot be read or written; a topic cannot be created.
+        """
+        config = self.config
         self.metadata, self.logs = self.storage.metadata, self.storage.logs
         self.logs.directory_failed = self.directory_failed
-        self.plugin_threads = PluginThreads(config.telemetry.thread_queue_max_bytes, self.clock)
-        self.receivers = ClientMetricsReceiverPlugin(
-            self.clock, config.telemetry.slow_ms, config.telemetry.slow_limit, self.plugin_threads.displace
-        )
-        self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
-        register(self.plugins, self.receivers, self.enrichers)
         processes = config.workers.processes
         self.workers = PayloadWorkers(processes, config.workers) if processes else None
         # Record batches have a process of their own, so that producers cannot hold up pushes.
@@ -185,6 +198,8 @@ class Host:
         )
         self.flush_threads = FileThreads(1)
         self.password_threads = FileThreads(1)
+        self.request_threads = FileThreads(1)
+        self.broker.steps.offload = self.request_threads.offload
         self.upkeep = LogUpkeep(
             self.logs,
             self.timer,
@@ -208,28 +223,24 @@ class Host:
         self.metrics_push: MetricsPush | None = None
 
     def load_broker(self, quotas: QuotaManagers, limits: ConnectionQuotas) -> Broker:
-        """Make the broker from the stored files; close them if that fails.
+        """Make the broker from the stored files.
 
         Raises:
             ConfigError: A file is damaged, or cannot be read or written.
         """
-        try:
-            with self.storage.loading():
-                return compose_broker(
-                    self.config,
-                    self.storage,
-                    clock=self.clock,
-                    timer=self.timer,
-                    telemetry=self.telemetry,
-                    quotas=quotas,
-                    connection_quotas=limits,
-                    random_uuid=random_uuid,
-                    random_session_id=random_session_id,
-                    offload=offload_inline if self.batch_workers is None else self.batch_workers.offload,
-                )
-        except BaseException:
-            self.storage.close()
-            raise
+        with self.storage.loading():
+            return compose_broker(
+                self.config,
+                self.storage,
+                clock=self.clock,
+                timer=self.timer,
+                telemetry=self.telemetry,
+                quotas=quotas,
+                connection_quotas=limits,
+                random_uuid=random_uuid,
+                random_session_id=random_session_id,
+                offload=offload_inline if self.batch_workers is None else self.batch_workers.offload,
+            )
 
     def directory_failed(self) -> None:
         """Give up if no log directory works: no partition is left, and a restart may find the disks again."""
@@ -352,6 +363,7 @@ class Host:
                 closing.callback(self.driver.stop)
             closing.push_async_callback(self.flush_threads.close)
             closing.push_async_callback(self.password_threads.close)
+            closing.push_async_callback(self.request_threads.close)
             closing.push_async_callback(self.file_threads.close)
             closing.callback(self.upkeep.stop)
             closing.callback(self.broker.steps.stop)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from odradek.clock import Clock
 from odradek.settings.state_limit import Refusals, StateLimit
@@ -18,6 +19,9 @@ from odradek.telemetry.client_metrics_configs import (
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, InstanceMatch, match_steps
 from odradek.telemetry.subscription_id import copy_capacity, hash_set_order, subscription_checksum
 from odradek.telemetry.telemetry_config import TelemetryConfig
+
+MAX_PLANS: Final = 1_024
+"""Plans that are remembered for other clients: client ids can be chosen so that each has its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,11 @@ class Subscriptions:
     steps: dict[str, int] = field(default_factory=dict)
     """Steps of the compiled patterns of each subscription, by name."""
     total_steps: int = 0
+    total_metrics: int = 0
+    """Prefixes of metric names of all subscriptions."""
     number_limit: StateLimit = field(init=False)
     steps_limit: StateLimit = field(init=False)
+    metrics_limit: StateLimit = field(init=False)
     version: int = 0
     """Incremented by each change (subscriptionUpdateVersion)."""
     match: InstanceMatch | None = None
@@ -64,10 +71,17 @@ class Subscriptions:
             lambda: self.total_steps,
             Refusals(self.clock),
         )
+        self.metrics_limit = StateLimit(
+            "metric prefixes",
+            "telemetry.metrics.max",
+            self.config.max_metrics,
+            lambda: self.total_metrics,
+            Refusals(self.clock),
+        )
 
     @property
     def limits(self) -> list[StateLimit]:
-        return [self.number_limit, self.steps_limit]
+        return [self.number_limit, self.steps_limit, self.metrics_limit]
 
     def check(self, name: str, properties: Mapping[str, str], stored: Mapping[str, str]) -> None:
         """Check a change that a client asks for, within the limits; see `validate`.
@@ -78,6 +92,13 @@ class Subscriptions:
         checked = validate(name, properties, stored, self.config.match_bounds)
         if properties.get(MATCH) != stored.get(MATCH):
             self.steps_limit.reserve(match_steps(checked.match_pattern) - self.steps.get(name, 0))
+        before = self.by_name.get(name)
+        self.metrics_limit.reserve(len(checked.metrics) - (len(before.metrics) if before else 0))
+
+    def release(self) -> None:
+        """Forget the reservations of `check`: its changes were applied or given up."""
+        for limit in self.limits:
+            limit.reserved = 0
 
     def update(self, name: str, properties: Mapping[str, str]) -> None:
         """Set the complete properties of one subscription; no properties delete it.
@@ -88,10 +109,14 @@ class Subscriptions:
             ApiError: INVALID_REQUEST or INVALID_CONFIG; nothing changed.
         """
         subscription = parse(name, properties)
+        before = self.by_name.pop(name, None)
         if properties:
             self.by_name[name] = subscription
-        elif self.by_name.pop(name, None) is None:
+            self.total_metrics += len(subscription.metrics)
+        elif before is None:
             return
+        if before is not None:
+            self.total_metrics -= len(before.metrics)
         self.total_steps -= self.steps.pop(name, 0)
         if properties:
             self.steps[name] = match_steps(subscription.match_pattern)
@@ -110,6 +135,8 @@ class Subscriptions:
         names = tuple(self.match.matching(metadata))
         plan = self.plans.get(names)
         if plan is None:
+            if len(self.plans) >= MAX_PLANS:
+                self.plans.clear()
             plan = self.plans[names] = self.merged(names)
         return plan
 

@@ -62,6 +62,11 @@ class TelemetryConfig:
         "Most steps of the compiled patterns of all subscriptions together; `producer-.*` has 22. Matching a "
         "client takes time in proportion to them.", unit="steps",
     )
+    max_metrics: int = setting(
+        "telemetry.metrics.max", Whole(INT, 1), 4_000,
+        "Most prefixes of metric names of all subscriptions together; a client may get them all.",
+        unit="prefixes",
+    )
     inline_bytes: int = setting(
         "telemetry.inline.bytes", Whole(INT), 65_536,
         "Payloads whose decompressed size exceeds this are opened by a worker process.", unit="bytes",

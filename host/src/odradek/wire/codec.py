@@ -11,10 +11,10 @@ bytes for each element (a string with one rare character takes four bytes for ea
 it is decoded).
 The largest element, a partition of a FetchResponse, takes about 900 bytes; most take less than 300.
 
-A request is read on the host's loop in one piece: 0.3 to 1.2 µs per element, so 6 to 25 ms for the largest
-(tests/bench/elements.py, EPYC, November 2026). The bound cannot be lower: a CreateTopics request with more
-than 10 000 partitions of one replica (MAX_PARTITIONS_PER_BATCH in Kafka) has 20 003 elements, and the client
-must get an answer instead of a closed connection.
+A request takes 0.3 to 1.2 µs per element, so 6 to 25 ms for the largest (tests/bench/elements.py, EPYC,
+November 2026). The host reads large ones in steps, with a `stepped_reader`. The bound cannot be lower: a
+CreateTopics request with more than 10 000 partitions of one replica (MAX_PARTITIONS_PER_BATCH in Kafka) has
+20 003 elements, and the client must get an answer instead of a closed connection.
 
 Bytes after the end of a message are ignored, as in Kafka.
 """
@@ -27,12 +27,19 @@ from typing import Any, TypeVar, cast
 
 from odradek.wire.layout import ArrayOf, StructOf, layout
 from odradek.wire.parts import Parts
-from odradek.wire.reader_source import MAX_ELEMENTS, MAX_RESPONSE_ELEMENTS, compile_reader
+from odradek.wire.reader_source import (
+    MAX_ELEMENTS,
+    MAX_RESPONSE_ELEMENTS,
+    SteppedRead,
+    compile_reader,
+    compile_stepped_reader,
+)
 from odradek.wire.types import Buffer
 from odradek.wire.writer_source import compile_writer
 
 __all__ = [
-    "MAX_ELEMENTS", "MAX_RESPONSE_ELEMENTS", "decode", "element_writer", "encode", "reader", "writer",
+    "MAX_ELEMENTS", "MAX_RESPONSE_ELEMENTS", "SteppedRead", "decode", "element_writer", "encode", "reader",
+    "stepped_reader", "writer",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -74,6 +81,15 @@ def reader(cls: type[T], version: int) -> Callable[[Buffer, int], tuple[T, int]]
     return compiled_reader(cls, version)  # type: ignore[arg-type]  # mypy doubts that classes are hashable
 
 
+def stepped_reader(cls: type[T], version: int) -> Callable[[Buffer, int], SteppedRead] | None:
+    """The function that reads a large message in steps; None if the message has no arrays that take long.
+
+    Raises:
+        WireError: The message has no such version.
+    """
+    return compiled_stepped_reader(cls, version)  # type: ignore[arg-type]  # as in `reader`
+
+
 def writer(cls: type[T], version: int) -> Callable[[T], bytes | Parts]:
     """The function that `encode` uses. It returns `Parts` if records of the message are still in files.
 
@@ -84,19 +100,31 @@ def writer(cls: type[T], version: int) -> Callable[[T], bytes | Parts]:
 
 
 @functools.cache
-def element_writer(cls: type, version: int, array: str) -> Callable[[Any], bytes]:
-    """The function that writes one element of an array at the top of a response, for `EncodedElements`.
+def element_writer(cls: type, version: int, *arrays: str) -> Callable[[Any], bytes] | None:
+    """The function that writes one element of an array of a response, for `EncodedElements`.
+
+    None if this version of the response has no such array.
+
+    Args:
+        cls: The class of the response.
+        version: Its version.
+        arrays: The name of the array at the top, or that and the name of an array in its elements.
 
     Raises:
         WireError: The message has no such version.
     """
-    (element,) = (
-        field.kind.element
-        for field in layout(cls, version).fields
-        if field.name == array and isinstance(field.kind, ArrayOf)
-    )
-    assert isinstance(element, StructOf)
-    compiled = compile_writer(element, f"{cls.__name__} v{version} {array} writer")
+    shape = layout(cls, version)
+    for array in arrays:
+        elements = [
+            field.kind.element
+            for field in shape.fields
+            if field.name == array and isinstance(field.kind, ArrayOf)
+        ]
+        if not elements:
+            return None
+        assert isinstance(elements[0], StructOf)
+        shape = elements[0]
+    compiled = compile_writer(shape, f"{cls.__name__} v{version} {'.'.join(arrays)} writer")
     return cast("Callable[[Any], bytes]", compiled)  # only records make `Parts`
 
 
@@ -104,6 +132,12 @@ def element_writer(cls: type, version: int, array: str) -> Callable[[Any], bytes
 def compiled_reader(cls: type, version: int) -> Callable[[Buffer, int], tuple[Any, int]]:
     """`reader` without its type. The cache stays bounded: a version that is not declared raises."""
     return compile_reader(layout(cls, version), f"{cls.__name__} v{version} reader")
+
+
+@functools.cache
+def compiled_stepped_reader(cls: type, version: int) -> Callable[[Buffer, int], SteppedRead] | None:
+    """`stepped_reader` without its type."""
+    return compile_stepped_reader(layout(cls, version), f"{cls.__name__} v{version} stepped reader")
 
 
 @functools.cache

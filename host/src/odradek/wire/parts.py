@@ -54,8 +54,11 @@ class Parts:
         return self.size_bytes
 
     def __radd__(self, beginning: bytes) -> Parts:
-        """The parts after ``beginning``."""
-        return Parts([beginning, *self.pieces])
+        """The parts after ``beginning``, which stays a piece of its own: the next one may be a megabyte."""
+        whole = Parts(())
+        whole.pieces = [beginning, *self.pieces]
+        whole.size_bytes = len(beginning) + self.size_bytes
+        return whole
 
     def __bytes__(self) -> bytes:
         """The whole message, read into memory.
@@ -64,15 +67,3 @@ class Parts:
             ApiError: KAFKA_STORAGE_ERROR.
         """
         return b"".join(map(bytes, self.pieces))
-
-
-def joined(pieces: list[bytes | memoryview | RecordSlice]) -> bytes | Parts:
-    """Join the pieces of a message, or keep them apart if one is a slice.
-
-    Raises:
-        TypeError: A piece is neither bytes nor a slice.
-    """
-    try:
-        return b"".join(pieces)  # type: ignore[arg-type]  # refused below if it is not true
-    except TypeError:
-        return Parts(pieces)

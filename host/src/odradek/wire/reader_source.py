@@ -13,7 +13,7 @@ versions to their defaults.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 from odradek.wire.codegen import Source, literal
@@ -26,6 +26,11 @@ MAX_ELEMENTS = 20_500
 """The most elements in all arrays of a request together, structures and numbers alike. Tags count too."""
 MAX_RESPONSE_ELEMENTS = 250_000
 """The same for a response, which only a client reads, from a broker of its choice."""
+
+
+STEP_ELEMENTS = 128
+"""Some 50 to 200 microseconds of reading."""
+SteppedRead = Generator[None, None, tuple[Any, int]]
 
 
 def short(needed: int, offset: int, end: int) -> Truncated:
@@ -74,23 +79,36 @@ def compile_reader(message: StructOf, title: str) -> Callable[[Any, int], tuple[
     return ReaderSource(message).compile(title)
 
 
+def compile_stepped_reader(message: StructOf, title: str) -> Callable[[Any, int], SteppedRead] | None:
+    """The same as a generator, which yields after each `STEP_ELEMENTS` elements of arrays.
+
+    None if the message has no arrays, except of numbers, which are read with one call.
+    """
+    if not has_loops(message):
+        return None
+    return ReaderSource(message, stepped=True).compile(title)
+
+
 class ReaderSource:
     """Walks a layout and generates the lines that read it."""
 
-    def __init__(self, message: StructOf) -> None:
+    def __init__(self, message: StructOf, *, stepped: bool = False) -> None:
         self.message = message
+        self.stepped = stepped
         self.most_elements = most_elements(message.cls)
         self.source = Source(RUNTIME)
         self.run: list[tuple[str, str]] = []
         """Fixed-width values that are not generated yet: their targets and formats."""
 
-    def compile(self, title: str) -> Callable[[Any, int], tuple[Any, int]]:
+    def compile(self, title: str) -> Callable[[Any, int], Any]:
         """Generate and compile the whole function."""
         line, block = self.source.line, self.source.block
         with block("def read(b, o):"):
             with block("try:"):
                 line("end = len(b)")
                 line(f"room = {self.most_elements}")
+                if self.stepped:
+                    line(f"step = {STEP_ELEMENTS}")
                 if has_records(self.message):
                     line("view = memoryview(b)")
                 made = self.structure(self.message)
@@ -227,6 +245,15 @@ class ReaderSource:
         with self.source.block(f"for _ in range({count}):"):
             self.element(items, element, flexible, name)
             self.flush()
+            if self.stepped:
+                self.step()
+
+    def step(self) -> None:
+        """Yield from time to time."""
+        self.source.line("step -= 1")
+        with self.source.block("if not step:"):
+            self.source.line(f"step = {STEP_ELEMENTS}")
+            self.source.line("yield")
 
     def charge(self, count: str, name: str) -> None:
         """Deduct elements from ``room``."""
@@ -282,3 +309,10 @@ def has_records(kind: Kind) -> bool:
     if isinstance(kind, StructOf):
         return any(has_records(field.kind) for field in kind)
     return has_records(kind.element) if isinstance(kind, ArrayOf) else kind is Blob.RECORDS
+
+
+def has_loops(kind: Kind) -> bool:
+    """Whether there are arrays of anything but numbers."""
+    if isinstance(kind, StructOf):
+        return any(has_loops(field.kind) for field in (*kind.fields, *kind.tagged))
+    return isinstance(kind, ArrayOf) and not isinstance(kind.element, Scalar)

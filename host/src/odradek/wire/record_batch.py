@@ -1,8 +1,8 @@
-"""Record batches of magic 2 (KIP-98): the header, the checks of Produce, reading, building and stamping.
+"""Record batches of magic 2 (KIP-98): the header, reading, building and stamping.
 
-After org.apache.kafka.common.record.DefaultRecordBatch and requests.ProduceRequest (Kafka 4.3). The CRC
-covers byte 21 to the end. The offset and the leader epoch precede it and can be rewritten without touching
-the records; this is why an append takes only a few microseconds.
+After org.apache.kafka.common.record.DefaultRecordBatch (Kafka 4.3). The CRC covers byte 21 to the end. The
+offset and the leader epoch precede it and can be rewritten without touching the records; this is why an
+append takes only a few microseconds.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Buffer, Codec, compress, decompress
-from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import Truncated
 from odradek.wire.limits import INT32_MAX
 from odradek.wire.record import NO_TIMESTAMP, Record, append_record, parse_records
@@ -40,7 +38,6 @@ _PREFIX: Final = struct.Struct(">qii")
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _COVERED: Final = struct.Struct(">hiqqqhii")
 _CRC: Final = struct.Struct(">I")
-_FIRST_VERSION_WITH_ZSTD: Final = 7
 
 
 class TimestampType(IntEnum):
@@ -124,103 +121,6 @@ def parse_header(data: Buffer, position: int = 0) -> RecordBatchHeader:
 def is_intact(batch: Buffer, header: RecordBatchHeader) -> bool:
     """Whether ``batch``, exactly ``header.size_bytes`` long, has the CRC it claims."""
     return crc32c(memoryview(batch)[_CRC_COVERED:]) == header.crc
-
-
-# Produce
-
-
-def check_batch(
-    data: Buffer,
-    *,
-    max_message_bytes: int = INT32_MAX,
-    segment_bytes: int = INT32_MAX,
-    produce_version: int = INT32_MAX,
-    transactions: bool = False,
-) -> RecordBatchHeader:
-    """Check one partition's bytes of a Produce request, without opening the batch.
-
-    A torn second batch after the first is accepted, because Kafka's log drops it: append only
-    ``header.size_bytes`` of ``data``.
-
-    Args:
-        data: The ``records`` field.
-        max_message_bytes: ``max.message.bytes`` of the topic.
-        segment_bytes: ``segment.bytes`` of the topic.
-        produce_version: Version of the request; zstd came with 7.
-        transactions: Whether transactional batches are accepted.
-
-    Raises:
-        ApiError: INVALID_RECORD, CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE,
-            UNSUPPORTED_COMPRESSION_TYPE, INVALID_TXN_STATE.
-    """
-    if len(data) < HEADER_BYTES:
-        raise ApiError(ErrorCode.INVALID_RECORD, f"no record batch in {len(data)} bytes")
-    header = parse_header(data)
-    size_bytes = header.batch_length + LOG_OVERHEAD_BYTES
-    _check_kind(header, produce_version)
-    batch = data
-    if size_bytes != len(data):
-        _check_extent(data, size_bytes)
-        batch = memoryview(data)[:size_bytes]
-    if size_bytes > max_message_bytes:
-        raise ApiError(
-            ErrorCode.MESSAGE_TOO_LARGE, f"batch of {size_bytes} bytes, at most {max_message_bytes} allowed"
-        )
-    if size_bytes > segment_bytes:
-        raise ApiError(
-            ErrorCode.RECORD_LIST_TOO_LARGE, f"batch of {size_bytes} bytes, segments hold {segment_bytes}"
-        )
-    if not is_intact(batch, header):
-        raise ApiError(ErrorCode.CORRUPT_MESSAGE, "the CRC of the batch does not match its content")
-    _check_fields(header)
-    if header.attributes & TRANSACTIONAL_FLAG and (header.producer_id < 0 or not transactions):
-        problem = "transactional batches are not accepted" if not transactions else "no producer id"
-        raise ApiError(ErrorCode.INVALID_TXN_STATE, problem)
-    return header
-
-
-def _check_kind(header: RecordBatchHeader, produce_version: int) -> None:
-    if header.magic != MAGIC:
-        raise ApiError(ErrorCode.INVALID_RECORD, f"batch of magic {header.magic}, must be {MAGIC}")
-    codec = header.attributes & CODEC_MASK
-    if codec == Codec.ZSTD and produce_version < _FIRST_VERSION_WITH_ZSTD:
-        raise ApiError(
-            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce {_FIRST_VERSION_WITH_ZSTD} or later"
-        )
-    if codec > Codec.ZSTD:
-        raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"unknown codec {codec}")
-
-
-def _check_extent(data: Buffer, size_bytes: int) -> None:
-    if size_bytes < HEADER_BYTES:
-        raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"batch of {size_bytes} bytes, a header has {HEADER_BYTES}")
-    left = len(data) - size_bytes
-    if left < 0:
-        raise ApiError(ErrorCode.INVALID_RECORD, f"batch of {size_bytes} bytes, {len(data)} present")
-    if left < HEADER_BYTES:
-        return  # too short for a second batch: Kafka ignores such a tail
-    second = parse_header(data, size_bytes)
-    # Kafka's iterator ends before a batch that is not whole, so only a whole one counts as a second batch. It
-    # checks the magic before the size.
-    if second.magic != MAGIC or second.size_bytes <= left:
-        raise ApiError(ErrorCode.INVALID_RECORD, "more than one record batch")
-
-
-def _check_fields(header: RecordBatchHeader) -> None:
-    if header.base_offset:
-        raise ApiError(ErrorCode.INVALID_RECORD, f"base offset {header.base_offset}, must be 0")
-    if header.record_count <= 0 or header.last_offset_delta + 1 != header.record_count:
-        raise ApiError(
-            ErrorCode.INVALID_RECORD,
-            f"{header.record_count} records, last offset delta {header.last_offset_delta}",
-        )
-    if header.attributes & CONTROL_FLAG:
-        raise ApiError(ErrorCode.INVALID_RECORD, "clients may not write control records")
-    if header.producer_id >= 0 and header.base_sequence < 0:
-        raise ApiError(
-            ErrorCode.INVALID_RECORD,
-            f"sequence {header.base_sequence} from the idempotent producer {header.producer_id}",
-        )
 
 
 # Stamping

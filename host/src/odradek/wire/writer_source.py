@@ -18,7 +18,7 @@ from typing import Any
 from odradek.wire.codegen import Source, literal
 from odradek.wire.errors import WireError
 from odradek.wire.layout import ArrayOf, Field, Kind, StructOf, has_records, smallest_size
-from odradek.wire.parts import Parts, joined
+from odradek.wire.parts import Parts
 from odradek.wire.types import Blob, EncodedElements, Scalar
 from odradek.wire.varint import SMALL, varint
 
@@ -34,7 +34,7 @@ RUNTIME: dict[str, Any] = {
     "MISTAKES": (struct.error, AttributeError, TypeError, ValueError),
     "SMALL": SMALL,
     "WireError": WireError,
-    "joined": joined,
+    "Parts": Parts,
     "pack": struct.pack,
     "varint": varint,
     "wrong_uuid": wrong_uuid,
@@ -52,6 +52,9 @@ class WriterSource:
     def __init__(self, message: StructOf) -> None:
         self.message = message
         self.source = Source(RUNTIME)
+        self.is_request = message.cls.__name__.endswith("Request")
+        self.depth = 0
+        """The arrays around the current place."""
         self.pieces = "out"
         """The list for the next piece."""
         self.run: list[tuple[str, str]] = []
@@ -76,7 +79,13 @@ class WriterSource:
             return
         self.flush()
         self.source.lines[head:head] = ["        out = []", "        add = out.append"]
-        self.source.line("return joined(out)" if has_records(self.message) else "return b''.join(out)")
+        if not has_records(self.message):
+            self.source.line("return b''.join(out)")
+            return
+        with self.source.block("try:"):
+            self.source.line("return b''.join(out)")
+        with self.source.block("except TypeError:"):
+            self.source.line("return Parts(out)")
 
     def packed(self) -> str:
         """The expression that packs the pending run."""
@@ -200,18 +209,23 @@ class WriterSource:
                 self.piece(f"pack(f'>{{len({name})}}{element.format}', *{name})")
             return
         item = self.source.name("m")
-        if self.may_be_encoded(value, element):
+        if self.may_be_encoded(element):
             with self.source.block(f"if {name}.__class__ is EncodedElements:"):
                 self.source.line(f"{self.pieces}.extend({name})")
                 self.source.line(f"{name} = ()")
+        self.depth += 1
         with self.source.block(f"for {item} in {name}:"):
             self.field(item, element, False, flexible)
             self.flush()
+        self.depth -= 1
 
-    def may_be_encoded(self, value: str, element: Kind) -> bool:
-        """Whether the elements of an array may be `EncodedElements`: only at the top of a response."""
-        is_response = self.message.cls.__name__.endswith("Response")
-        return is_response and value.startswith("m.") and isinstance(element, StructOf)
+    def may_be_encoded(self, element: Kind) -> bool:
+        """Whether the elements of an array may be `EncodedElements`: in a response, at the top, and in the
+        elements there.
+        """
+        # The element of a response has a writer of its own, whose arrays are one level deeper.
+        top = 0 if self.message.cls.__name__.endswith("Response") else 1
+        return self.depth + top <= 1 and not self.is_request and isinstance(element, StructOf)
 
     def tags(self, made: str, shape: StructOf) -> None:
         """Write the tagged fields that differ from their defaults, ordered by tag."""

@@ -7,8 +7,9 @@ affect the others of its request; a resource is changed completely or not at all
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from odradek.broker.broker import Broker
 from odradek.broker.configs.config_resources import ConfigResource, resource_of
@@ -19,8 +20,7 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT16_MAX
 
 
-@dataclass(frozen=True, slots=True)
-class KeyChange:
+class KeyChange(NamedTuple):
     """A change of one key."""
 
     key: str
@@ -41,6 +41,8 @@ class ResourceChange:
 
 AT_A_TIME = 50
 """Resources that are changed in one step, which is one transaction."""
+CHARS_AT_A_TIME = 2_048
+"""Characters of their values, if it is more than one: a pattern of this length takes up to 10 ms."""
 
 
 def alter(
@@ -58,14 +60,28 @@ def alter(
     """
     times = Counter((change.type, change.name) for change in changes)
     refusals: list[ApiError | None] = []
-    for start in range(0, len(changes), AT_A_TIME):
-        some = changes[start : start + AT_A_TIME]
+    for some in pieces(changes):
         try:
             refusals += alter_some(some, times, validate_only, broker)
         except ApiError as error:
             refusals += [error] * len(some)
         yield
     return refusals
+
+
+def pieces(changes: Sequence[ResourceChange]) -> Iterator[Sequence[ResourceChange]]:
+    """Divide the changes of a request into those of single steps, in the same order."""
+    piece: list[ResourceChange] = []
+    chars = 0
+    for change in changes:
+        more = sum(len(key.value or "") for key in change.keys)
+        if piece and (len(piece) == AT_A_TIME or chars + more > CHARS_AT_A_TIME):
+            yield piece
+            piece, chars = [], 0
+        piece.append(change)
+        chars += more
+    if piece:
+        yield piece
 
 
 def alter_some(
@@ -107,8 +123,8 @@ def alter_some(
         for resource, name, properties in accepted:
             resource.apply(name, properties, broker)
     finally:
-        for each in (broker.groups.configs_limit, *broker.telemetry.subscriptions.limits):
-            each.reserved = 0
+        broker.telemetry.subscriptions.release()
+        broker.groups.configs_limit.reserved = 0
     return refusals
 
 

@@ -109,7 +109,6 @@ log.local.retention.bytes LONG -2
 log.local.retention.ms LONG -2
 log.remote.copy.lag.bytes LONG -1
 log.remote.copy.lag.ms LONG 0
-max.decompressed.message.bytes INT 2147483639
 max.request.partition.size.limit INT 2000
 metadata.log.dir STRING
 metadata.log.max.record.bytes.between.snapshots LONG 20971520

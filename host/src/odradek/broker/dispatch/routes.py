@@ -91,6 +91,7 @@ class Route:
         return CompiledRoute(
             api_key=key,
             version=version,
+            request=self.request,
             handler=self.handler,
             refusal=self.refusal,
             read=reader(self.request, version),
@@ -193,6 +194,7 @@ class CompiledRoute:
 
     api_key: int
     version: int
+    request: type[Any]
     handler: Handler
     refusal: Refusal
     read: Callable[[Any, int], tuple[Any, int]]

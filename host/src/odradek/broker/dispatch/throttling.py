@@ -42,7 +42,23 @@ class Throttle(NamedTuple):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Exchange:
+class SpentTime:
+    """The time that the parts of some work took."""
+
+    monotonic_ns: Callable[[], int]
+    spent_ns: int = 0
+
+    def timed(self, run: Callable[[], R]) -> R:
+        """Run a part and add its time."""
+        started_ns = self.monotonic_ns()
+        try:
+            return run()
+        finally:
+            self.spent_ns += self.monotonic_ns() - started_ns
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Exchange(SpentTime):
     """A request and its response, as the quotas see them."""
 
     context: RequestContext
@@ -51,9 +67,6 @@ class Exchange:
     """Header and body."""
     write: Callable[[Any], bytes | Parts]
     """Encodes the response."""
-    monotonic_ns: Callable[[], int]
-    spent_ns: int = 0
-    """The time the handler took."""
     now_ms: int = 0
     """The monotonic time of all charges of this exchange."""
     response: Any = None
@@ -67,14 +80,6 @@ class Exchange:
     def client(self) -> tuple[str, str | None]:
         """User and client id."""
         return client_of(self.context)
-
-    def timed(self, run: Callable[[], R]) -> R:
-        """Run a late part of the handler and add its time."""
-        started_ns = self.monotonic_ns()
-        try:
-            return run()
-        finally:
-            self.spent_ns += self.monotonic_ns() - started_ns
 
 
 Charge = Callable[[Exchange, QuotaManagers], Throttle]

@@ -26,6 +26,8 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 
 TOPIC_ID_VERSION = 13
+MAX_SESSION_PARTITIONS = 20_000
+"""As many as a request without a session can name; each request of a session reads all of them."""
 Partitions = dict[PartitionKey, CachedPartition]
 Answers = Sequence[tuple[PartitionKey, CachedPartition, PartitionData]]
 """Each partition with its response data, in the order of the response."""
@@ -148,7 +150,7 @@ def open_context(
         cache.remove(session.id)
         return FullContext({}, None, by_id)
     cache.touch(session, now_ms)
-    if cache.partitions > cache.max_partitions:
+    if cache.partitions > cache.max_partitions or len(session.partitions) > MAX_SESSION_PARTITIONS:
         cache.remove(session.id)  # the client then sends a full request and continues without a session
         raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     session.epoch = next_epoch(session.epoch)

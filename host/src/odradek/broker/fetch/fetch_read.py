@@ -8,6 +8,7 @@ After ReplicaManager.readFromLog and KafkaApis.handleFetchRequest (Kafka 4.3).
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from odradek.broker.fetch.fetch_context import TOPIC_ID_VERSION, Partitions
@@ -24,9 +25,9 @@ from odradek.wire.messages.fetch import AbortedTransaction, FetchPartition, Fetc
 READ_COMMITTED = 1
 MAX_READS = 500
 """The most logs read for one response, some 20 ms of work; the next response reads the others."""
-INLINE_BYTES = 524_288
-"""The most bytes that are read at once for one response, which is faster: a piece of a file that is sent
-later costs some microseconds, as much as copying 64 kB."""
+INLINE_BYTES = 1_048_576
+"""The most bytes that are read at once for one response: as many as clients ask of one partition by default.
+A fetch of this size takes no less CPU if it is cut from its file; one of 12 MB takes a fifth less."""
 Row = tuple[PartitionKey, CachedPartition, PartitionData]
 
 
@@ -83,6 +84,16 @@ class Read:
         for key, partition in partitions.items():
             self.one(key, partition)
         return self
+
+    def in_steps(self, partitions: Partitions) -> Generator[None, None, None]:
+        """Read every partition. Another request of the same session may change it in between."""
+        for key, partition in list(partitions.items()):
+            self.one(key, partition)
+            yield
+
+    def is_enough(self, min_bytes: int) -> bool:
+        """Whether the client need not wait for more bytes."""
+        return self.failed or not self.logs or self.bytes_read >= min_bytes
 
     def answers(self) -> list[Row]:
         """All rows in Kafka's order: existing partitions, unknown topic ids, unknown partitions."""

@@ -90,7 +90,8 @@ class LongPoll:
         self.deferred.complete_by(lambda: self.respond(self.again()))
 
     def stop(self) -> None:
-        """Stop waiting. The logs and the timer no longer hold this object."""
+        """Stop waiting. The logs, the timer and the answer no longer hold this object."""
+        self.deferred.abandon = self.deferred.hurry = None
         for task in (self.timeout, self.look):
             if task is not None:
                 task.cancel()

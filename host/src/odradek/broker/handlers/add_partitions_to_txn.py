@@ -59,10 +59,12 @@ def add_partitions_to_txn(
 ) -> Generator[AddPartitionsToTxnResult | None, None, AddPartitionsToTxnResponse]:
     if context.api_version >= BATCHED_VERSION:
         for each in request.transactions:
-            yield AddPartitionsToTxnResult(
-                transactional_id=each.transactional_id,
-                topic_results=results(each.topics, outcome(each, context, broker)),
-            )
+            code_of = yield from outcome(each, context, broker)
+            result = AddPartitionsToTxnResult(transactional_id=each.transactional_id)
+            for topic in each.topics:
+                result.topic_results += results([topic], code_of)
+                yield None
+            yield result
         return AddPartitionsToTxnResponse()
     only = AddPartitionsToTxnTransaction(
         transactional_id=request.v3_and_below_transactional_id,
@@ -70,9 +72,8 @@ def add_partitions_to_txn(
         producer_epoch=request.v3_and_below_producer_epoch,
         topics=request.v3_and_below_topics,
     )
-    return AddPartitionsToTxnResponse(
-        results_by_topic_v3_and_below=results(only.topics, outcome(only, context, broker))
-    )
+    code_of = yield from outcome(only, context, broker)
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results(only.topics, code_of))
 
 
 def results(topics: list[AddPartitionsToTxnTopic], code_of: Outcome) -> list[AddPartitionsToTxnTopicResult]:
@@ -91,13 +92,20 @@ def results(topics: list[AddPartitionsToTxnTopic], code_of: Outcome) -> list[Add
     ]
 
 
-def outcome(wanted: AddPartitionsToTxnTransaction, context: RequestContext, broker: Broker) -> Outcome:
-    """Carry out one transaction's part of the request."""
+def outcome(
+    wanted: AddPartitionsToTxnTransaction, context: RequestContext, broker: Broker
+) -> Generator[None, None, Outcome]:
+    """Carry out one transaction's part of the request; a step for each topic."""
     producer = ProducerIdAndEpoch(wanted.producer_id, wanted.producer_epoch)
     if wanted.verify_only:
         return lambda partition: verified(wanted.transactional_id, producer, partition, context, broker)
     partitions = frozenset((topic.name, index) for topic in wanted.topics for index in topic.partitions)
-    unknown = {partition for partition in partitions if not exists(partition, broker)}
+    unknown: set[TopicPartition] = set()
+    for topic in wanted.topics:
+        unknown.update(
+            (topic.name, index) for index in topic.partitions if not exists((topic.name, index), broker)
+        )
+        yield
     if unknown:
         return lambda partition: (
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

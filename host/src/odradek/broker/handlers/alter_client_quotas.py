@@ -70,7 +70,14 @@ def alter_client_quotas(
     request: AlterClientQuotasRequest, context: RequestContext, broker: Broker
 ) -> AlterClientQuotasResponse | Deferred[AlterClientQuotasResponse]:
     quotas = broker.client_quotas
-    alterations = [alteration(entry) for entry in request.entries]
+    alterations: list[Alteration] = []
+    unknown: set[str] = set()
+
+    def read() -> Generator[None, None, None]:
+        for entry in request.entries:
+            alterations.append(alteration(entry))
+            unknown.update(quotas.unknown_hosts(alterations[-1:]))
+            yield
 
     def altered() -> Generator[None, None, AlterClientQuotasResponse]:
         outcomes = yield from quotas.alter_in_steps(alterations, request.validate_only)
@@ -81,11 +88,14 @@ def alter_client_quotas(
             yield
         return response
 
-    unknown = quotas.unknown_hosts(alterations)
-    if not unknown:
-        return broker.steps.answer(altered())
-    deferred = Deferred[None]()
-    lookups = HostLookups(quotas.hosts, unknown, lambda: deferred.complete(None))
-    deferred.abandon = lookups.stop
-    lookups.run()
-    return deferred.then(lambda _: broker.steps.answer(altered()))
+    def alter(_: None) -> AlterClientQuotasResponse | Deferred[AlterClientQuotasResponse]:
+        if not unknown:
+            return broker.steps.answer(altered())
+        deferred = Deferred[None]()
+        lookups = HostLookups(quotas.hosts, sorted(unknown), lambda: deferred.complete(None))
+        deferred.abandon = lookups.stop
+        lookups.run()
+        return deferred.then(lambda _: broker.steps.answer(altered()))
+
+    reading = broker.steps.answer(read(), droppable=True)
+    return reading.then(alter) if isinstance(reading, Deferred) else alter(None)

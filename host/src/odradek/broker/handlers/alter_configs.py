@@ -51,15 +51,17 @@ def alter_configs(
     request: AlterConfigsRequest, context: RequestContext, broker: Broker
 ) -> Generator[AlterConfigsResourceResponse | None, None, AlterConfigsResponse]:
     """Replace all keys."""
-    changes = [
-        ResourceChange(
-            type=resource.resource_type,
-            name=resource.resource_name,
-            keys=[KeyChange(key.name, ConfigOperation.SET, key.value) for key in resource.configs],
-            replace=True,
+    changes = []
+    for resource in request.resources:
+        changes.append(
+            ResourceChange(
+                type=resource.resource_type,
+                name=resource.resource_name,
+                keys=[KeyChange(key.name, ConfigOperation.SET, key.value) for key in resource.configs],
+                replace=True,
+            )
         )
-        for resource in request.resources
-    ]
+        yield None
     refusals = yield from alter(changes, request.validate_only, broker)
     for resource, refusal in zip(request.resources, refusals, strict=True):
         code, message = (refusal.code, refusal.message) if refusal else (ErrorCode.NONE, None)

@@ -38,9 +38,9 @@ def refuse(
 def wanted_partitions(request: AlterReplicaLogDirsRequest) -> dict[tuple[str, int], Path]:
     """The new directory of each partition; the last mention counts."""
     return {
-        (topic.name, index): Path(directory.path)
-        for directory in request.dirs
-        for topic in directory.topics
+        (topic.name, index): path
+        for path, topics in ((Path(each.path), each.topics) for each in request.dirs)
+        for topic in topics
         for index in topic.partitions
     }
 

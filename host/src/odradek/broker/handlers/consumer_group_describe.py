@@ -17,6 +17,7 @@ from collections.abc import Generator
 
 from odradek.broker.authorized_operations import GROUP_OPERATIONS, NOT_ASKED_FOR
 from odradek.broker.broker import Broker
+from odradek.broker.dispatch.response_elements import Composed, composed
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.features import GROUP_VERSION
 from odradek.group.consumer_protocol import describe
@@ -44,11 +45,12 @@ def refuse(
 )
 def consumer_group_describe(
     request: ConsumerGroupDescribeRequest, context: RequestContext, broker: Broker
-) -> Generator[DescribedGroup, None, ConsumerGroupDescribeResponse]:
+) -> Generator[DescribedGroup | Composed, None, ConsumerGroupDescribeResponse]:
     if broker.features.level(GROUP_VERSION) < 1:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED_FOR
     for group_id in dict.fromkeys(request.group_ids):
-        yield described(group_id, request.include_authorized_operations, broker)
+        yield described(group_id, operations, broker)
     return ConsumerGroupDescribeResponse()
 
 
@@ -57,13 +59,13 @@ def refused(group_id: str, code: ErrorCode, message: str | None) -> DescribedGro
     return DescribedGroup(group_id=group_id, error_code=code, error_message=message)
 
 
-def described(group_id: str, with_operations: bool, broker: Broker) -> DescribedGroup:
+def described(group_id: str, operations: int, broker: Broker) -> DescribedGroup | Composed:
     """One group, or its error."""
     try:
         if not group_id:
             raise ApiError(ErrorCode.INVALID_GROUP_ID)
-        group = describe(broker.groups, group_id)
+        group, members = describe(broker.groups, group_id)
     except ApiError as error:
         return refused(group_id, error.code, error.message)
-    group.authorized_operations = GROUP_OPERATIONS if with_operations else NOT_ASKED_FOR
-    return group
+    group.authorized_operations = operations
+    return composed(group, "members", members)

@@ -8,7 +8,10 @@ Behavior:
     * A member that takes longer than its rebalance time-out to give up partitions is removed, and so is one
       that is silent for ``group.consumer.session.timeout.ms``.
     * Targets are computed at most once per ``group.consumer.assignment.interval.ms`` and group; changes in
-      between take effect with the next heartbeat after that.
+      between take effect with the next heartbeat after that. The target of a large group takes several turns
+      of the loop; members keep the previous one until then.
+    * Expressions are matched at once, or in the background if that takes longer than a turn of the loop: then
+      the member gets its topics with a later heartbeat. After topics change only new ones are matched.
     * An empty group takes the protocol of the next member that joins.
     * A classic group of consumers is migrated to the consumer protocol when such a member joins, and back
       when the last one has left, if ``group.consumer.migration.policy`` allows; otherwise the answer is
@@ -25,8 +28,7 @@ Differs from Kafka:
     * A new group beyond ``groups.max``, a new member beyond ``group.members.max`` and topic names beyond
       ``group.members.max.bytes`` are POLICY_VIOLATION.
     * An expression beyond ``group.consumer.regex.max.length`` or ``group.consumer.regex.max.steps``, or with
-      more than 200 Unicode classes and repetition counts, is INVALID_REGULAR_EXPRESSION.
-    * Expressions are resolved at once, and again after topics change; Kafka does this in the background.
+      more than 100 Unicode classes and repetition counts, is INVALID_REGULAR_EXPRESSION.
     * Members are not stored: after a restart they get UNKNOWN_MEMBER_ID and join again.
     * A static member may join again under its current member id; Kafka answers UNRELEASED_INSTANCE_ID until
       its session ends.

@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Generator
 
 from odradek.broker.broker import Broker
+from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.replica_assignment import check_replicas, wrong
@@ -62,28 +63,31 @@ def create_partitions(
     request: CreatePartitionsRequest, context: RequestContext, broker: Broker
 ) -> CreatePartitionsResponse | Mutated | Deferred[CreatePartitionsResponse | Mutated]:
     deadline = RequestDeadline.after(request.timeout_ms, broker.clock)
-    return broker.steps.answer(grow_all(request, deadline, context, broker))
+    work = grow_all(request, deadline, context, broker)
+    return broker.steps.answer(
+        gathered(work, CreatePartitionsResponse, "results", context.api_version, broker, limited=False)
+    )
 
 
 def grow_all(
     request: CreatePartitionsRequest, deadline: RequestDeadline, context: RequestContext, broker: Broker
-) -> Generator[Step, None, CreatePartitionsResponse | Mutated]:
+) -> Generator[CreatePartitionsTopicResult | Step, None, CreatePartitionsResponse | Mutated]:
     """Let all topics grow, partition by partition."""
     quota = mutation_quota(context, broker, STRICT_VERSION)
     times = Counter(topic.name for topic in request.topics)
+    yield None
     wanted = {topic.name: topic for topic in request.topics}
-    results = []
+    yield None
     for name, topic in wanted.items():
         try:
             if times[name] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             yield from grow(topic, request.validate_only, deadline, quota, broker)
         except ApiError as error:
-            results.append(refused(name, error.code, error.message))
+            yield refused(name, error.code, error.message)
         else:
-            results.append(CreatePartitionsTopicResult(name=name))
-        yield None
-    return mutated(CreatePartitionsResponse(results=results), quota)
+            yield CreatePartitionsTopicResult(name=name)
+    return mutated(CreatePartitionsResponse(), quota)
 
 
 def grow(

@@ -31,6 +31,7 @@ from collections.abc import Generator, Mapping
 
 from odradek.broker.broker import Broker
 from odradek.broker.configs.topic_resource import effective_entries
+from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.replica_assignment import check_replicas, wrong
@@ -70,17 +71,23 @@ def create_topics(
     request: CreateTopicsRequest, context: RequestContext, broker: Broker
 ) -> CreateTopicsResponse | Mutated | Deferred[CreateTopicsResponse | Mutated]:
     deadline = RequestDeadline.after(request.timeout_ms, broker.clock)
-    return broker.steps.answer(create_all(request, deadline, context, broker))
+    work = create_all(request, deadline, context, broker)
+    return broker.steps.answer(
+        gathered(work, CreateTopicsResponse, "topics", context.api_version, broker, limited=False)
+    )
 
 
 def create_all(
     request: CreateTopicsRequest, deadline: RequestDeadline, context: RequestContext, broker: Broker
-) -> Generator[None, None, CreateTopicsResponse | Mutated]:
-    """Create all topics, partition by partition."""
+) -> Generator[CreatableTopicResult | None, None, CreateTopicsResponse | Mutated]:
+    """Create all topics, partition by partition, then yield the results."""
     check_total(request, broker)
     quota = mutation_quota(context, broker, STRICT_VERSION)
+    yield None  # each pass over all topics takes milliseconds
     times = Counter(topic.name for topic in request.topics)
+    yield None
     wanted = {topic.name: topic for topic in request.topics}
+    yield None
     results = []
     with NewTopics(broker.topics) as new:
         for name, topic in wanted.items():
@@ -92,13 +99,17 @@ def create_all(
             except ApiError as error:
                 result = refused(name, error.code, error.message)
             results.append(result)
-            yield
+            yield None
         yield from new.store()
-    for place, result in enumerate(results):
-        if result.name in new.failed and not result.error_code:
-            problem = new.failed[result.name]
-            results[place] = refused(result.name, problem.code, problem.message)
-    return mutated(CreateTopicsResponse(topics=results), quota)
+    for result in results:
+        if result.error_code == ErrorCode.NONE:
+            if result.name in new.failed:
+                problem = new.failed[result.name]
+                result = refused(result.name, problem.code, problem.message)
+            else:
+                result.configs = effective(properties_of(wanted[result.name]), broker)
+        yield result
+    return mutated(CreateTopicsResponse(), quota)
 
 
 def check_total(request: CreateTopicsRequest, broker: Broker) -> None:
@@ -120,7 +131,7 @@ def create(
     quota: ControllerMutationQuota,
     broker: Broker,
 ) -> Generator[None, None, CreatableTopicResult]:
-    """Create one topic, or only check that it could be created."""
+    """Create one topic, or only check that it could be created. The result lacks the configuration."""
     broker.topics.check_new_name(wanted.name)
     properties = properties_of(wanted)
     broker.topics.config_of(properties)
@@ -138,7 +149,6 @@ def create(
         error_message=None,
         num_partitions=partitions,
         replication_factor=1,
-        configs=effective(properties, broker),
     )
 
 

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable
 
 from odradek.broker.broker import Broker
+from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.request_timeout import RequestDeadline
@@ -63,18 +64,21 @@ def delete_topics(
     request: DeleteTopicsRequest, context: RequestContext, broker: Broker
 ) -> DeleteTopicsResponse | Mutated | Deferred[DeleteTopicsResponse | Mutated]:
     deadline = RequestDeadline.after(request.timeout_ms, broker.clock)
-    return broker.steps.answer(delete_all(request, deadline, context, broker))
+    work = delete_all(request, deadline, context, broker)
+    return broker.steps.answer(
+        gathered(work, DeleteTopicsResponse, "responses", context.api_version, broker, limited=False)
+    )
 
 
 def delete_all(
     request: DeleteTopicsRequest, deadline: RequestDeadline, context: RequestContext, broker: Broker
-) -> Generator[None, None, DeleteTopicsResponse | Mutated]:
+) -> Generator[DeletableTopicResult | None, None, DeleteTopicsResponse | Mutated]:
     """Delete all topics: some with one write to the disk, then their logs one by one."""
     times = Counter((state.name, state.topic_id) for state in mentioned(request))
     quota = mutation_quota(context, broker, STRICT_VERSION)
-    responses: list[DeletableTopicResult] = []
     mentions = yield from answered(times, broker)
     for start in range(0, len(mentions), STORED_TOGETHER):
+        responses: list[DeletableTopicResult] = []
         chosen: dict[int, Topic] = {}
         for mention in mentions[start : start + STORED_TOGETHER]:
             found = choose(mention, times, deadline, quota, broker)
@@ -82,13 +86,14 @@ def delete_all(
                 chosen[len(responses)] = found
                 found = DeletableTopicResult(name=found.name, topic_id=found.id, error_message=None)
             responses.append(found)
-            yield
+            yield None
         failed = yield from broker.topics.deletion(list(chosen.values()))
         for place, topic in chosen.items():
             if topic.id in failed:
                 error = failed[topic.id]
                 responses[place] = refused(topic.name, topic.id, error.code, error.message)
-    return mutated(DeleteTopicsResponse(responses=responses), quota)
+        yield from responses
+    return mutated(DeleteTopicsResponse(), quota)
 
 
 def answered(times: Counter[Mention], broker: Broker) -> Generator[None, None, list[Mention]]:

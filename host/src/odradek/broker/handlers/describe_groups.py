@@ -10,10 +10,12 @@ Versions:
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from functools import partial
 
 from odradek.broker.authorized_operations import GROUP_OPERATIONS, NOT_ASKED_FOR
 from odradek.broker.broker import Broker
+from odradek.broker.dispatch.response_elements import Composed, composed
 from odradek.broker.dispatch.routes import answers
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.classic_member import ClassicMember
@@ -42,13 +44,14 @@ def refuse(request: DescribeGroupsRequest, code: ErrorCode, message: str | None)
 @answers(DescribeGroupsRequest, DescribeGroupsResponse, refusal=refuse, each="groups", droppable=True)
 def describe_groups(
     request: DescribeGroupsRequest, context: RequestContext, broker: Broker
-) -> Generator[DescribedGroup, None, DescribeGroupsResponse]:
+) -> Generator[DescribedGroup | Composed, None, DescribeGroupsResponse]:
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED_FOR
     for name in dict.fromkeys(request.groups):
         described = described_group(name, context.api_version, broker)
         if not described.error_code:
             described.authorized_operations = operations
-        yield described
+        group = broker.groups.groups.get(name)
+        yield composed(described, "members", members(group)) if isinstance(group, ClassicGroup) else described
     return DescribeGroupsResponse()
 
 
@@ -67,15 +70,25 @@ def described_group(name: str, version: int, broker: Broker) -> DescribedGroup:
 
 
 def classic_group(group: ClassicGroup) -> DescribedGroup:
-    """A group and its members."""
-    protocol = group.protocol_name if group.state is ClassicState.STABLE else None
+    """A group without its members."""
+    protocol = protocol_of(group)
     return DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name,
         protocol_type=group.protocol_type,
         protocol_data=protocol or "",
-        members=[described_member(member, protocol) for member in group],
     )
+
+
+def protocol_of(group: ClassicGroup) -> str | None:
+    """The chosen protocol; None before a protocol is chosen."""
+    return group.protocol_name if group.state is ClassicState.STABLE else None
+
+
+def members(group: ClassicGroup) -> list[Callable[[], DescribedGroupMember]]:
+    """Functions that describe each member."""
+    protocol = protocol_of(group)
+    return [partial(described_member, member, protocol) for member in group]
 
 
 def described_member(member: ClassicMember, protocol: str | None) -> DescribedGroupMember:

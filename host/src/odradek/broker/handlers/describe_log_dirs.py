@@ -15,9 +15,11 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Container, Generator
+from functools import partial
 from pathlib import Path
 
 from odradek.broker.broker import Broker
+from odradek.broker.dispatch.response_elements import Composed, composed
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
@@ -49,7 +51,7 @@ def refuse(
 @answers(DescribeLogDirsRequest, DescribeLogDirsResponse, refusal=refuse, each="results", droppable=True)
 def describe_log_dirs(
     request: DescribeLogDirsRequest, context: RequestContext, broker: Broker
-) -> Generator[DescribeLogDirsResult | None, None, DescribeLogDirsResponse]:
+) -> Generator[DescribeLogDirsResult | Composed | None, None, DescribeLogDirsResponse]:
     wanted: Container[tuple[str, int]] = Everything()
     if request.topics is not None:
         wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
@@ -89,15 +91,18 @@ def failed(directory: Path) -> DescribeLogDirsResult:
     return DescribeLogDirsResult(log_dir=str(directory), error_code=ErrorCode.KAFKA_STORAGE_ERROR)
 
 
-def described(directory: Path, topics: dict[str, list[DescribeLogDirsPartition]]) -> DescribeLogDirsResult:
+def described(
+    directory: Path, topics: dict[str, list[DescribeLogDirsPartition]]
+) -> DescribeLogDirsResult | Composed:
     """One directory."""
     try:
         space = os.statvfs(directory)
     except OSError:
         return failed(directory)
-    return DescribeLogDirsResult(
+    result = DescribeLogDirsResult(
         log_dir=str(directory),
-        topics=[DescribeLogDirsTopic(name=name, partitions=each) for name, each in topics.items()],
         total_bytes=space.f_blocks * space.f_frsize,
         usable_bytes=space.f_bavail * space.f_frsize,
     )
+    parts = [partial(DescribeLogDirsTopic, name=name, partitions=each) for name, each in topics.items()]
+    return composed(result, "topics", parts)

@@ -23,10 +23,14 @@ Ignored fields:
 Differs from Kafka:
     * A negative limit means no limit; Kafka answers UNKNOWN_SERVER_ERROR.
     * One answer has records of at most 500 partitions.
-    * The sessions of all clients together hold 500 000 partitions; beyond that a client gets no session.
+    * The sessions of all clients together hold 500 000 partitions; beyond that a client gets no session. One
+      session has 20 000 at most, then it is closed.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
@@ -38,17 +42,20 @@ from odradek.broker.dispatch.throttling import (
     charge_fetch,
     fetch_limit_bytes,
 )
-from odradek.broker.fetch.fetch_context import open_context
+from odradek.broker.fetch.fetch_context import Partitions, open_context
 from odradek.broker.fetch.fetch_read import Read, ReadParams, unread
 from odradek.broker.fetch.long_poll import LongPoll
 from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
 from odradek.quota.quota_managers import QuotaManagers
+from odradek.steps import Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse
 
 REPLICA_STATE_VERSION = 15
+AT_A_TIME = 500
+"""The most partitions that are read in one turn of the loop: one to two milliseconds of work."""
 
 
 def refuse(request: FetchRequest, code: ErrorCode, _message: str | None) -> FetchResponse:
@@ -78,16 +85,21 @@ def charge(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
     return (charge_exempt if replica else charge_fetch)(exchange, quotas)
 
 
+def read_params(request: FetchRequest, context: RequestContext, broker: Broker, replica: bool) -> ReadParams:
+    """The limits of a request, and the quota that it is subject to."""
+    if replica:
+        limit_bytes, quota = broker.settings.fetch_max_bytes, broker.quotas.leader
+        return ReadParams.of(request, context.api_version, limit_bytes, quota)
+    return ReadParams.of(request, context.api_version, fetch_limit_bytes(context, broker))
+
+
 @answers(FetchRequest, FetchResponse, refusal=refuse, charge=charge)
 def fetch(
     request: FetchRequest, context: RequestContext, broker: Broker
 ) -> FetchResponse | Draft | Deferred[FetchResponse | Draft]:
     version, topics, now_ms = context.api_version, broker.topics, broker.clock.monotonic_ms()
     replica = is_replica(request, version)
-    if replica:
-        params = ReadParams.of(request, version, broker.settings.fetch_max_bytes, broker.quotas.leader)
-    else:
-        params = ReadParams.of(request, version, fetch_limit_bytes(context, broker))
+    params = read_params(request, context, broker, replica)
     try:
         asked = open_context(request, version, topics, broker.fetch_sessions, now_ms)
     except ApiError as error:
@@ -107,9 +119,12 @@ def fetch(
             params.replication.record(found.replicated_bytes(params.replication))
         return asked.respond(rows, broker.clock.monotonic_ms())
 
-    found = read()
     min_bytes = min(request.min_bytes, params.max_bytes)
-    if found.failed or not found.logs or found.bytes_read >= min_bytes or request.max_wait_ms <= 0:
+    if len(asked.partitions) > AT_A_TIME:
+        work = in_steps(asked.partitions, Read(params, topics), min_bytes, request.max_wait_ms, broker)
+        return broker.steps.answer(answered(work, respond), droppable=True)
+    found = read()
+    if request.max_wait_ms <= 0 or found.is_enough(min_bytes):
         return respond(found)
     poll = LongPoll(
         broker.clock,
@@ -122,3 +137,39 @@ def fetch(
         respond=respond,
     )
     return poll.start(request.max_wait_ms)
+
+
+def answered(
+    work: Generator[Step, Any, Read], respond: Callable[[Read], FetchResponse | Draft]
+) -> Generator[Step, Any, FetchResponse | Draft]:
+    """The response to a fetch that is read in steps."""
+    return respond((yield from work))
+
+
+def in_steps(
+    partitions: Partitions, found: Read, min_bytes: int, max_wait_ms: int, broker: Broker
+) -> Generator[Step, Any, Read]:
+    """Read many partitions; wait for more bytes, like a smaller fetch, if there are too few."""
+    yield from found.in_steps(partitions)
+    if max_wait_ms <= 0 or found.is_enough(min_bytes):
+        return found
+    params, topics = found.params, found.topics
+    # The poll only wakes this work, which then reads again.
+    poll = LongPoll(
+        broker.clock,
+        broker.timer,
+        min_bytes,
+        missing_bytes=min_bytes - found.bytes_read,
+        logs=found.logs,
+        read_committed=params.read_committed,
+        again=lambda: Read(params, topics, failed=True),
+        respond=lambda _: None,
+    )
+    del found  # a waiting fetch keeps no records
+    try:
+        yield poll.start(max_wait_ms)
+    finally:
+        poll.stop()
+    found = Read(params, topics)
+    yield from found.in_steps(partitions)
+    return found

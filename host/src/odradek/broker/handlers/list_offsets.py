@@ -20,12 +20,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import Any
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import LEADER_EPOCH, check_leader_epoch
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.context import RequestContext
+from odradek.steps import Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.list_offsets import (
@@ -70,7 +72,7 @@ def refused(index: int, code: ErrorCode) -> ListOffsetsPartitionResponse:
 @answers(ListOffsetsRequest, ListOffsetsResponse, refusal=refuse, each="topics", droppable=True)
 def list_offsets(
     request: ListOffsetsRequest, context: RequestContext, broker: Broker
-) -> Generator[ListOffsetsTopicResponse | None, None, ListOffsetsResponse]:
+) -> Generator[ListOffsetsTopicResponse | Step, Any, ListOffsetsResponse]:
     times = Counter(
         (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
     )
@@ -78,11 +80,10 @@ def list_offsets(
     for topic in request.topics:
         found = ListOffsetsTopicResponse(name=topic.name)
         for index, partition in by_index(topic).items():
-            found.partitions.append(
-                answer(topic.name, partition, lookup, broker)
-                if times[topic.name, index] == 1
-                else refused(index, ErrorCode.INVALID_REQUEST)
-            )
+            if times[topic.name, index] > 1:
+                found.partitions.append(refused(index, ErrorCode.INVALID_REQUEST))
+            else:
+                found.partitions.append((yield from answer(topic.name, partition, lookup, broker)))
             yield None
         yield found
     return ListOffsetsResponse()
@@ -112,7 +113,7 @@ class Lookup:
         if self.isolation_level not in (0, READ_COMMITTED):
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
-    def find(self, log: PartitionLog, timestamp: int) -> tuple[int, int]:
+    def find(self, log: PartitionLog, timestamp: int) -> Generator[Step, Any, tuple[int, int]]:
         """The timestamp and offset that were asked for; -1 if there is none."""
         end = log.last_stable_offset if self.isolation_level == READ_COMMITTED else log.high_watermark
         if timestamp == LATEST:
@@ -121,19 +122,26 @@ class Lookup:
             return UNKNOWN, log.log_start_offset
         if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
             return UNKNOWN, UNKNOWN
-        found = log.max_timestamp_offset() if timestamp == MAX_TIMESTAMP else log.offset_for_time(timestamp)
+        if timestamp == MAX_TIMESTAMP:
+            found = yield from log.max_timestamp_offset()
+        else:
+            found = yield from log.offset_for_time(timestamp)
         return found if found is not None and found.offset < end else (UNKNOWN, UNKNOWN)
 
 
 def answer(
     name: str, wanted: ListOffsetsPartition, lookup: Lookup, broker: Broker
-) -> ListOffsetsPartitionResponse:
+) -> Generator[Step, Any, ListOffsetsPartitionResponse]:
     """The offset for one partition, or why there is none."""
     try:
         lookup.check(wanted.timestamp)
         log = broker.topics.online_log(name, wanted.partition_index)
         check_leader_epoch(wanted.current_leader_epoch)
-        timestamp, offset = lookup.find(log, wanted.timestamp)
+        try:
+            timestamp, offset = yield from lookup.find(log, wanted.timestamp)
+        except ApiError:
+            broker.topics.online_log(name, wanted.partition_index)  # it may be deleted by now
+            raise
     except ApiError as error:
         return refused(wanted.partition_index, error.code)
     return ListOffsetsPartitionResponse(

@@ -31,6 +31,7 @@ from functools import cache
 
 from odradek.broker.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED_FOR, TOPIC_OPERATIONS
 from odradek.broker.broker import Broker
+from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.topic_changes import NewTopics
 from odradek.broker.topics import (
@@ -57,6 +58,8 @@ from odradek.wire.messages.metadata import (
 )
 from odradek.wire.types import NIL_UUID
 
+MANY_PARTITIONS = 500
+"""A host with more of them encodes the topics of a response one by one."""
 TOPIC_ID_VERSION = 12
 """v10 and v11 have the field, but their answers could not say that an id is unknown."""
 
@@ -75,36 +78,85 @@ def metadata(
     request: MetadataRequest, context: RequestContext, broker: Broker
 ) -> MetadataResponse | Deferred[MetadataResponse]:
     may_create = request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable
-    return broker.steps.answer(describe(request, context, broker, may_create), droppable=not may_create)
+    wants_all = request.topics is None or (context.api_version == 0 and not request.topics)
+    work = (
+        describe_all(request, context, broker)
+        if wants_all
+        else describe(request, context, broker, may_create)
+    )
+    changes = may_create and not wants_all
+    one = not wants_all and len(request.topics or ()) <= 1
+    return broker.steps.answer(
+        gathered(
+            work,
+            MetadataResponse,
+            "topics",
+            context.api_version,
+            broker,
+            large=not one and len(broker.logs) > MANY_PARTITIONS,
+            limited=not changes,
+        ),
+        droppable=not changes,
+    )
+
+
+Described = Generator[MetadataResponseTopic | None, None, MetadataResponse]
+"""Yields the topics one by one."""
+
+
+def describe_all(request: MetadataRequest, context: RequestContext, broker: Broker) -> Described:
+    """Describe all topics."""
+    operations = operations_of(request)
+    for topic in list(broker.topics):
+        yield description(topic, broker.settings.node_id, operations)
+    return cluster(request, context, broker)
 
 
 def describe(
     request: MetadataRequest, context: RequestContext, broker: Broker, may_create: bool
-) -> Generator[None, None, MetadataResponse]:
-    """Describe the topics one by one, and create them if that is asked for."""
-    endpoint = broker.endpoint(context.connection)
-    node_id = broker.settings.node_id
-    wants_all = request.topics is None or (context.api_version == 0 and not request.topics)
-    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED_FOR
-    topics: list[MetadataResponseTopic] = []
-    if wants_all:
-        for topic in list(broker.topics):
-            topics.append(description(topic, node_id, operations))
-            yield
-    else:
-        mentioned = wanted(request, context.api_version)
-        topics = yield from look_up_all(mentioned, may_create, operations, broker)
-    cluster_asked = request.include_cluster_authorized_operations
+) -> Described:
+    """Describe some topics, after unknown ones are created if that is allowed."""
+    operations, node_id = operations_of(request), broker.settings.node_id
+    topics = yield from wanted(request, context.api_version)
+    unknown = 0
+    for topic in topics if may_create else ():
+        unknown += topic.topic_id == NIL_UUID and topic.name not in broker.topics.by_name
+        yield None
+    may_create = 0 < unknown * broker.settings.num_partitions <= MAX_PARTITIONS_OF_REQUEST
+    found = []
+    with NewTopics(broker.topics) as new:
+        for topic in topics:
+            found.append((yield from look_up(topic, new if may_create else None, broker)))
+            yield None
+        yield from new.store()
+    for each in found:
+        if isinstance(each, MetadataResponseTopic):
+            yield each
+        elif each.name in new.failed:
+            yield MetadataResponseTopic(error_code=new.failed[each.name].code, name=each.name)
+        else:
+            yield description(each, node_id, operations)
+    return cluster(request, context, broker)
+
+
+def operations_of(request: MetadataRequest) -> int:
+    """What the client may do with a topic, if it asks."""
+    return TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED_FOR
+
+
+def cluster(request: MetadataRequest, context: RequestContext, broker: Broker) -> MetadataResponse:
+    """The description of the cluster, without topics."""
+    endpoint, node_id = broker.endpoint(context.connection), broker.settings.node_id
+    asked = request.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=[MetadataResponseBroker(node_id=node_id, host=endpoint.host, port=endpoint.port)],
         cluster_id=broker.cluster_id,
         controller_id=node_id,
-        topics=topics,
-        cluster_authorized_operations=CLUSTER_OPERATIONS if cluster_asked else NOT_ASKED_FOR,
+        cluster_authorized_operations=CLUSTER_OPERATIONS if asked else NOT_ASKED_FOR,
     )
 
 
-def wanted(request: MetadataRequest, version: int) -> Collection[MetadataRequestTopic]:
+def wanted(request: MetadataRequest, version: int) -> Generator[None, None, Collection[MetadataRequestTopic]]:
     """Each topic once.
 
     Raises:
@@ -115,41 +167,18 @@ def wanted(request: MetadataRequest, version: int) -> Collection[MetadataRequest
         topic.name is None or topic.topic_id != NIL_UUID for topic in topics
     ):
         raise ApiError(ErrorCode.INVALID_REQUEST)
+    yield  # each pass over all topics takes milliseconds
     by_id = {topic.topic_id: topic for topic in topics if topic.topic_id != NIL_UUID}
+    yield
     return by_id.values() or {topic.name: topic for topic in topics}.values()
 
 
-def look_up_all(
-    topics: Collection[MetadataRequestTopic], may_create: bool, operations: int, broker: Broker
-) -> Generator[None, None, list[MetadataResponseTopic]]:
-    """Each topic. Unknown ones are created, if that is allowed, many with one write to the disk."""
-    unknown = 0
-    for topic in topics if may_create else ():
-        unknown += topic.topic_id == NIL_UUID and topic.name not in broker.topics.by_name
-        yield
-    may_create = 0 < unknown * broker.settings.num_partitions <= MAX_PARTITIONS_OF_REQUEST
-    found = []
-    with NewTopics(broker.topics) as new:
-        for topic in topics:
-            found.append((yield from look_up(topic, new if may_create else None, operations, broker)))
-            yield
-        yield from new.store()
-    for place, each in enumerate(found):
-        if each.name in new.failed:
-            found[place] = MetadataResponseTopic(error_code=new.failed[each.name].code, name=each.name)
-    return found
-
-
 def look_up(
-    wanted: MetadataRequestTopic, new: NewTopics | None, operations: int, broker: Broker
-) -> Generator[None, None, MetadataResponseTopic]:
+    wanted: MetadataRequestTopic, new: NewTopics | None, broker: Broker
+) -> Generator[None, None, Topic | MetadataResponseTopic]:
     """One topic, or its error."""
-    node_id = broker.settings.node_id
     if wanted.topic_id != NIL_UUID:
-        by_id = broker.topics.by_id.get(wanted.topic_id)
-        if by_id is not None:
-            return description(by_id, node_id, operations)
-        return MetadataResponseTopic(
+        return broker.topics.by_id.get(wanted.topic_id) or MetadataResponseTopic(
             error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=wanted.topic_id
         )
     name = wanted.name or ""
@@ -159,7 +188,7 @@ def look_up(
             topic = yield from create(name, new, broker)
         except ApiError as error:
             return MetadataResponseTopic(error_code=error.code, name=name)
-    return description(topic, node_id, operations)
+    return topic
 
 
 def create(name: str, new: NewTopics | None, broker: Broker) -> Generator[None, None, Topic]:

@@ -28,7 +28,9 @@ Differs from Kafka:
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from functools import partial
+from typing import Any
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import CloseConnection, answers
@@ -42,6 +44,7 @@ from odradek.log.batch_work import Prepared
 from odradek.log.log_validator import InvalidRecords, OpeningBudget
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.context import RequestContext
+from odradek.steps import Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.produce import (
@@ -104,6 +107,24 @@ def produce(
 ) -> ProduceAnswer | Deferred[ProduceAnswer]:
     if request.acks not in ALL_ACKS:
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
+    flushes = FlushWait()
+    return broker.steps.answer(flushed(produce_all(request, context, broker, flushes), flushes))
+
+
+def flushed(
+    work: Generator[Step, Any, ProduceAnswer], flushes: FlushWait
+) -> Generator[Step, Any, ProduceAnswer]:
+    """Append, then wait until the records are on the disk. The request is not kept while waiting."""
+    response = yield from work
+    if response is not None and flushes.waiting:
+        yield flushes.finish()
+    return response
+
+
+def produce_all(
+    request: ProduceRequest, context: RequestContext, broker: Broker, flushes: FlushWait
+) -> Generator[Step, Any, ProduceAnswer]:
+    """Validate all batches, then append them, partition by partition."""
     settings = broker.settings
     budget = OpeningBudget(
         settings.produce_inline_records,
@@ -112,58 +133,51 @@ def produce(
         settings.produce_decompressed_max_bytes,
     )
     batches = ProduceBatches(broker.offload, budget)
-    batches.prepare(request, context, broker.topics)
+    yield from batches.prepare(request, context, broker.topics)
     if batches.waiting:
-        return batches.finish().then(lambda _: append_all(request, context, broker, batches))
-    return append_all(request, context, broker, batches)
-
-
-def append_all(
-    request: ProduceRequest, context: RequestContext, broker: Broker, batches: ProduceBatches
-) -> ProduceAnswer | Deferred[ProduceAnswer]:
-    """Append the validated batches and answer."""
+        yield batches.finish()
     transaction = TransactionJoin(request.transactional_id, context.api_version, broker.transactions)
-    flushes = FlushWait()
-    response = ProduceResponse(
-        responses=[
-            append(topic, number, batches, transaction, flushes, context, broker)
-            for number, topic in enumerate(request.topic_data)
-        ]
-    )
-    if request.acks != 0:
-        return flushes.answered(response)
+    response = ProduceResponse()
+    for number, data in enumerate(request.topic_data):
+        answered = TopicProduceResponse(name=data.name, topic_id=data.topic_id)
+        for place, partition in enumerate(last_of_each(data)):
+            if place or number:
+                yield None
+            topic, unknown = find(data, context.api_version, broker)
+            answered.partition_responses.append(
+                refused(partition.index, unknown, None)
+                if topic is None
+                else append_batch(
+                    topic, partition, batches.outcomes.get((number, place)), transaction, flushes, context
+                )
+            )
+        response.responses.append(answered)
+    if request.acks == 0:
+        check_appended(response)
+        return None
+    return response
+
+
+def check_appended(response: ProduceResponse) -> None:
+    """Check that no partition was refused, where the client gets no answer.
+
+    Raises:
+        CloseConnection: One was.
+    """
     for topic in response.responses:
         for partition in topic.partition_responses:
             if partition.error_code:
                 raise CloseConnection(f"acks=0 and {ErrorCode(partition.error_code).name}")
-    return None
 
 
-def append(
-    data: TopicProduceData,
-    number: int,
-    batches: ProduceBatches,
-    transaction: TransactionJoin,
-    flushes: FlushWait,
-    context: RequestContext,
-    broker: Broker,
-) -> TopicProduceResponse:
-    """Append the batches of one topic, the ``number``-th of the request."""
-    if context.api_version >= TOPIC_ID_VERSION:
-        topic, unknown = broker.topics.by_id.get(data.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
-    else:
-        topic, unknown = broker.topics.named(data.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if topic is None and data.name in INTERNAL_TOPICS:
-            unknown = ErrorCode.INVALID_TOPIC_EXCEPTION
-    partitions = [
-        refused(partition.index, unknown, None)
-        if topic is None
-        else append_batch(
-            topic, partition, batches.outcomes.get((number, place)), transaction, flushes, context
-        )
-        for place, partition in enumerate(last_of_each(data))
-    ]
-    return TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=partitions)
+def find(data: TopicProduceData, version: int, broker: Broker) -> tuple[Topic | None, ErrorCode]:
+    """The topic, and the error if there is none."""
+    if version >= TOPIC_ID_VERSION:
+        return broker.topics.by_id.get(data.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
+    topic = broker.topics.named(data.name)
+    if topic is None and data.name in INTERNAL_TOPICS:
+        return None, ErrorCode.INVALID_TOPIC_EXCEPTION
+    return topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def append_batch(

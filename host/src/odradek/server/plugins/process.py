@@ -23,6 +23,7 @@ MOST_DESCRIPTORS = 1 << 20
 # allocator gives them back to the kernel every time, which doubles the cost of the payload path
 # (tests/bench/push.py).
 MALLOC_OPTIONS = {-1: 256 << 20, -3: 64 << 20, -2: 16 << 20}  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_TOP_PAD
+COLLECTION_THRESHOLDS = (5_000, 4, 1_000)
 
 
 def keep_buffers() -> None:
@@ -53,10 +54,14 @@ def raise_descriptor_limit() -> None:
 
 
 def freeze_garbage() -> None:
-    """Exclude everything loaded so far from garbage collection, and collect the rest less often."""
+    """Exclude everything loaded so far from garbage collection, and collect the rest less often.
+
+    Reference counts free nearly everything. A collection stops the loop for about 150 ns per object, so the
+    second generation must stay small: a large request alone makes tens of thousands of objects.
+    """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:

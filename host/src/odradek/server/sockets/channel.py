@@ -1,8 +1,7 @@
 """One connection: frames in, answers out, in order.
 
 The requests of a connection are answered one after the other, as in Kafka: while an answer is pending, or the
-client is throttled, the channel is *muted* and further requests wait as bytes. Reading goes on up to
-`READ_AHEAD_BYTES`, so that the host notices when the client leaves.
+client is throttled, the channel is *muted* and further requests wait as bytes (`RequestReader`).
 
 The hot path is a chunk that holds exactly one frame: it is parsed in place, answered by a plain call and
 written, without a task, a queue or a copy. Several frames wait for the connection's turn (`Turns`); the
@@ -15,9 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import struct
-from mmap import mmap
-from typing import Any, cast
+from typing import Any
 
 from odradek.broker.dispatch.routes import CloseConnection
 from odradek.broker.dispatch.throttling import Throttled
@@ -25,7 +22,7 @@ from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext
 from odradek.server.sockets.channel_owner import ChannelOwner
 from odradek.server.sockets.held_bytes import COUNTED_BYTES
-from odradek.server.sockets.large_frame import large_frame, switch
+from odradek.server.sockets.request_reader import RequestReader, unpack_length
 from odradek.server.sockets.sending import Sending
 from odradek.wire.api_error import ApiError
 from odradek.wire.errors import WireError
@@ -33,54 +30,26 @@ from odradek.wire.parts import Parts
 
 log = logging.getLogger(__name__)
 
-FRAME_LENGTH = struct.Struct(">i")
-unpack_length = FRAME_LENGTH.unpack_from
-READ_AHEAD_BYTES = 65_536
 WRITTEN_TOGETHER = 16
 WRITTEN_TOGETHER_BYTES = 65_536
 """How many answers are held back for one write, and how large each may be."""
-LARGE_FRAME_BYTES = 65_536
-NEVER_NS = 1 << 63
-BACKLOG = 1
-"""A reason to stop reading: enough requests wait for their turn, for an answer or for the client to read."""
 
 
-class Channel(asyncio.Protocol):
+class Channel(RequestReader):
     """The host's end of one connection."""
 
-    __slots__ = (
-        "answer", "answers", "buffer", "closing", "context", "counted_bytes", "frame_bytes", "in_ring",
-        "last_active_ms", "max_request_bytes", "missing_bytes", "monotonic_ms", "not_reading", "owner",
-        "pending", "transport", "turns", "writing_paused",
-    )  # fmt: skip
+    __slots__ = ("answer", "answers", "context", "pending", "writing_paused")
 
-    transport: asyncio.Transport
     context: ConnectionContext
 
     def __init__(self, owner: ChannelOwner) -> None:
-        self.owner = owner
+        super().__init__(owner)
         self.answer = owner.dispatcher.answer
-        self.buffer: bytearray | None = None
-        """Bytes that are not answered yet; None if there are none."""
-        self.frame_bytes = 0
-        """Size of the request that a `LargeFrame` receives, or of a large one that is answered later."""
-        self.missing_bytes = 0
-        """What a `LargeFrame` has not received yet."""
-        self.counted_bytes = 0
-        """What the host's `Memory` knows of the request and the buffer."""
         self.answers: list[bytes] | None = None
         """Answers to write together; None while each is written at once."""
         self.pending: Deferred[Any] | Throttled | Sending | None = None
         """Why the channel is muted: an answer that comes later or is being sent, or a throttled client."""
         self.writing_paused = False
-        self.not_reading = 0
-        """The reasons why the transport does not read, one bit each; see `stop_reading`."""
-        self.closing = False
-        self.turns = owner.turns
-        self.in_ring = False
-        self.last_active_ms = 0
-        self.max_request_bytes = owner.max_request_bytes
-        self.monotonic_ms = owner.clock.monotonic_ms
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment]  # uvloop's do not inherit Transport
@@ -165,55 +134,6 @@ class Channel(asyncio.Protocol):
             self.transport.write(b"".join(self.answers))
             self.answers.clear()
 
-    def receive_large(self, frame_bytes: int, beginning: bytes | bytearray) -> bool:
-        """Let a `LargeFrame` receive the rest of a large frame; False if the frame is not large."""
-        if not (LARGE_FRAME_BYTES <= frame_bytes - 4 <= self.max_request_bytes):
-            return False
-        if len(beginning) >= frame_bytes or self.not_reading:
-            return False
-        large_frame(self, frame_bytes, beginning, self.owner.shared_buffer).take_over(self.transport)
-        self.buffer = None
-        self.large_frame_grew(len(beginning), frame_bytes - len(beginning))
-        return True
-
-    def large_frame_grew(self, size_bytes: int, missing_bytes: int) -> None:
-        """Count what has arrived of a large frame."""
-        self.frame_bytes, self.missing_bytes = size_bytes, missing_bytes
-        self.count()
-
-    def count(self) -> None:
-        """Count the bytes of requests that this connection holds."""
-        held = self.frame_bytes + (0 if self.buffer is None else len(self.buffer))
-        if held < COUNTED_BYTES:
-            held = 0
-        if held != self.counted_bytes:
-            self.counted_bytes = held
-            self.owner.memory.requests.hold(self, held)
-
-    def large_frame_received(self, frame: bytearray | mmap) -> None:
-        """Take the transport back and answer a large frame. Nothing after it has been read."""
-        switch(self.transport, self, reads=not self.not_reading)
-        # one that has to wait can be appended to
-        self.buffer = bytearray(frame) if self.muted else cast(bytearray, frame)
-        self.frame_bytes = 0
-        self.take_in()
-
-    def take_in(self) -> None:
-        """Answer the request in the buffer; several ones wait for their turn."""
-        buffer = self.buffer
-        assert buffer is not None
-        if len(buffer) >= 4 and 0 <= unpack_length(buffer)[0] < len(buffer) - 4:
-            if not self.muted:
-                self.turns.join(self)
-            self.limit_read_ahead()
-        else:
-            self.take_turn(NEVER_NS)
-
-    @property
-    def muted(self) -> bool:
-        """Whether no request is answered now."""
-        return self.pending is not None or self.writing_paused or self.closing
-
     def take_turn(self, end_ns: int) -> bool:
         """Send more of an answer, or answer requests in the buffer until one mutes the channel or the turn is
         over; see `TurnTaker`.
@@ -255,40 +175,6 @@ class Channel(asyncio.Protocol):
         self.receive_rest()
         return sent or answered > 0
 
-    def receive_rest(self) -> None:
-        """Let a `LargeFrame` receive the missing part of a large frame, unless the channel is muted."""
-        buffer = self.buffer
-        if buffer is None or len(buffer) < 4 or self.muted:
-            return
-        self.receive_large(unpack_length(buffer)[0] + 4, buffer)
-
-    def limit_read_ahead(self) -> None:
-        """Stop reading while enough bytes wait; start again afterwards."""
-        self.count()
-        size, muted = 0 if self.buffer is None else len(self.buffer), self.muted
-        if size > READ_AHEAD_BYTES and (muted or self.has_request()):
-            self.stop_reading(BACKLOG)
-        elif self.not_reading and (muted or not self.has_request() or self.turns.may_read()):
-            self.read_again(BACKLOG)
-
-    def has_request(self) -> bool:
-        """Whether the buffer begins with a whole request."""
-        buffer = self.buffer
-        return buffer is not None and len(buffer) >= 4 and unpack_length(buffer)[0] <= len(buffer) - 4
-
-    def stop_reading(self, reason: int) -> None:
-        """Stop reading until `read_again` is called for this reason and no other one is left."""
-        if not self.not_reading and not self.closing:
-            self.transport.pause_reading()
-        self.not_reading |= reason
-
-    def read_again(self, reason: int) -> None:
-        """Take a reason to stop away; read if there is no other one."""
-        if self.not_reading & reason:
-            self.not_reading ^= reason
-            if not self.not_reading and not self.closing:
-                self.transport.resume_reading()
-
     def send(self, answer: bytes | Parts) -> None:
         """Write an answer. If that takes longer, the channel is muted meanwhile."""
         if isinstance(answer, bytes):
@@ -314,6 +200,11 @@ class Channel(asyncio.Protocol):
             self.turns.join(self)
         return not sending.left
 
+    def unsent_bytes(self) -> int:
+        """Memory of the answer that the client has not read yet."""
+        left = self.pending.memory_bytes if isinstance(self.pending, Sending) else 0
+        return self.transport.get_write_buffer_size() + left
+
     def send_more(self) -> bool:
         """Continue with the answer that is being sent; False if there is none, or the client has to read."""
         if not isinstance(self.pending, Sending) or self.writing_paused or self.closing:
@@ -322,7 +213,7 @@ class Channel(asyncio.Protocol):
             self.unmute()
         return True
 
-    def resume(self, answer: bytes | Parts | Throttled | None) -> None:
+    def resume(self, answer: bytes | Parts | Throttled | WireError | None) -> None:
         """Write the pending answer, if there is one, and take the next requests; if it is empty, close."""
         self.pending = None
         if self.frame_bytes:
@@ -330,6 +221,8 @@ class Channel(asyncio.Protocol):
             self.count()
         if answer is None:
             self.go_on()
+        elif isinstance(answer, WireError):
+            self.refuse(str(answer))
         elif not answer:
             self.close()
         elif isinstance(answer, Throttled):
@@ -344,7 +237,7 @@ class Channel(asyncio.Protocol):
     def throttle(self, answer: Throttled) -> None:
         """Write an answer, and mute the channel until the throttle time is over."""
         if answer.frame is not None:
-            # the empty response of a fetch; a whole one only if a quota was set while it was read
+            # the response of a throttled fetch is empty, so there is nothing to read
             self.transport.write(bytes(answer.frame))
         self.pending = answer
         answer.begin(self.unmute)
@@ -368,10 +261,6 @@ class Channel(asyncio.Protocol):
     def pause_writing(self) -> None:
         self.writing_paused = True
         self.owner.memory.answers.hold(self, self.unsent_bytes())
-
-    def unsent_bytes(self) -> int:
-        """What the transport holds, because the client has not read it yet."""
-        return self.transport.get_write_buffer_size()
 
     def resume_writing(self) -> None:
         self.writing_paused = False
@@ -408,11 +297,6 @@ class Channel(asyncio.Protocol):
         self.closing = True
         self.buffer = None
         self.transport.close()
-
-    def abort(self) -> None:
-        """Close without sending the rest."""
-        self.closing = True
-        self.transport.abort()
 
     def idle_since_ms(self) -> int | None:
         """When the client was last active, or took a part of its answer; None while it waits for an answer

@@ -2,8 +2,8 @@
 
 Above its limit the connections that hold more than their share are not read, so a small request always goes
 on. One of the others is still read, the one that misses least, because a request that stays incomplete would
-never free its memory. If it does not get complete in time, its connection is closed, and so is the one that
-holds the most if the limit is exceeded by half.
+never free its memory. If it does not get complete in time, its connection is closed, and so are those that
+hold the most if the limit is exceeded by half.
 
 An answer's memory shrinks as its client reads. Above the limit, the client that holds the most and reads
 nothing for some time is disconnected.
@@ -86,7 +86,7 @@ class Holder(Protocol):
         """Close without sending the rest."""
 
     def unsent_bytes(self) -> int:
-        """What the transport holds."""
+        """Memory of its answer that the client has not read."""
 
 
 class HeldBytes:
@@ -94,7 +94,7 @@ class HeldBytes:
 
     Args:
         limit_bytes: The limit of all connections together.
-        most_bytes: Above this, the connection that holds the most is closed.
+        most_bytes: Above this, the connections that hold the most are closed at once.
         stalled_ms: The time that one connection may keep the others waiting.
         clock: The time.
         timer: Calls `check` while the limit is exceeded.
@@ -167,7 +167,7 @@ class HeldBytes:
         now_ms = self.clock.monotonic_ms()
         self.refresh()
         if self.total_bytes > self.most_bytes:
-            self.give_up(self.largest())
+            self.give_up_largest()
         elif self.is_exceeded:
             self.await_one(now_ms)
         else:
@@ -192,18 +192,26 @@ class HeldBytes:
             if room <= 0:
                 return
 
-    def largest(self) -> Holder | None:
-        """The connection that holds the most, of those that are not being closed."""
-        return max((each for each in self.held if not each.closing), key=self.held.__getitem__, default=None)
+    def largest_first(self) -> list[Holder]:
+        """The connections that are not being closed, by what they hold."""
+        open_ones = [each for each in self.held if not each.closing]
+        return sorted(open_ones, key=self.held.__getitem__, reverse=True)
+
+    def give_up_largest(self) -> None:
+        """Close as few connections as possible."""
+        excess_bytes = self.total_bytes - self.most_bytes
+        for holder in self.largest_first():
+            if excess_bytes <= 0:
+                return
+            excess_bytes -= self.held[holder]
+            self.give_up(holder)
 
     def is_stalled(self, now_ms: int) -> bool:
         """Whether the awaited connection had its time."""
-        return self.awaited is not None and now_ms - self.awaited_since_ms >= self.stalled_ms
+        return now_ms - self.awaited_since_ms >= self.stalled_ms
 
-    def give_up(self, holder: Holder | None) -> None:
+    def give_up(self, holder: Holder) -> None:
         """Close a connection to free its memory."""
-        if holder is None:
-            return
         self.closed += 1
         self.closed_log.write(
             logging.WARNING,
@@ -248,10 +256,10 @@ class AnswerBytes(HeldBytes):
             self.hold(holder, holder.unsent_bytes())
 
     def await_one(self, now_ms: int) -> None:
-        if self.is_stalled(now_ms):
+        if self.awaited is not None and self.is_stalled(now_ms):
             self.give_up(self.awaited)
         if self.awaited is None:
-            self.awaited, self.awaited_since_ms = self.largest(), now_ms
+            self.awaited, self.awaited_since_ms = next(iter(self.largest_first()), None), now_ms
 
     def hold(self, holder: Holder, size_bytes: int) -> None:
         if holder is self.awaited and size_bytes < self.held.get(holder, 0):

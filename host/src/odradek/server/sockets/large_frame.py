@@ -18,8 +18,11 @@ from typing import Any, Protocol
 
 SHARED_BUFFER_BYTES = 1 << 20
 """Nearly all frames of a megabyte arrive in one piece; a buffer of a quarter of it costs 10 % more CPU."""
-HUGE_FRAME_BYTES = 4 << 20
-"""A frame of this size has pages of its own."""
+SCARCE_BUFFER_BYTES = 65_536
+"""The same while memory is scarce, so that a thousand connections do not get another megabyte each."""
+HUGE_FRAME_BYTES = 32 << 20
+"""A frame of this size has pages of its own. Smaller ones would take more CPU that way: they use memory that
+the process already has."""
 
 
 class FrameTaker(Protocol):
@@ -28,6 +31,10 @@ class FrameTaker(Protocol):
     monotonic_ms: Callable[[], int]
     last_active_ms: int
     closing: bool
+
+    @property
+    def memory_is_scarce(self) -> bool:
+        """Whether the requests of all connections hold more than their limit."""
 
     def large_frame_grew(self, size_bytes: int, missing_bytes: int) -> None:
         """Count what has arrived."""
@@ -65,7 +72,12 @@ class LargeFrame(asyncio.BufferedProtocol):
         switch(transport, self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self.shared[: self.missing_bytes]
+        return self.shared[: min(self.missing_bytes, self.room)]
+
+    @property
+    def room(self) -> int:
+        """The most that is received at once."""
+        return SCARCE_BUFFER_BYTES if self.channel.memory_is_scarce else SHARED_BUFFER_BYTES
 
     def take(self, nbytes: int) -> None:
         """Add what was received."""
@@ -104,7 +116,7 @@ class HugeFrame(LargeFrame):
         return frame
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return memoryview(self.frame)[self.size_bytes : self.size_bytes + SHARED_BUFFER_BYTES]
+        return memoryview(self.frame)[self.size_bytes : self.size_bytes + self.room]
 
     def take(self, nbytes: int) -> None:
         """Nothing: it is in its place."""

@@ -39,6 +39,11 @@ class Sending:
         self.position = 0
         """How much of the first piece has been read."""
 
+    @property
+    def memory_bytes(self) -> int:
+        """The part that is in memory."""
+        return sum(len(piece) for piece in self.left if isinstance(piece, bytes))
+
     def write_to(self, channel: Writer, *, scarce: bool) -> None:
         """Write until the transport holds enough, or the turn is over.
 

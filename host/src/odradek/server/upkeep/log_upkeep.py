@@ -102,6 +102,9 @@ class LogUpkeep:
         """Schedule all background work; nothing runs before the loop's next turn."""
         self.logs.flush_wanted = self.flush_wanted
         self.logs.folders.remove_tree = self.remove_tree
+        for folder in self.logs.folders.leftovers:
+            self.remove_tree(folder)
+        self.logs.folders.leftovers.clear()
         self.logs.move_begun = self.run_move
         self.logs.resume_moves(self.clock)
         for each in self.logs:

@@ -19,6 +19,7 @@ from odradek.plugin.config import ConfigError
 from odradek.server.upkeep.data_dir import DataDir, UnusableDirectory
 from odradek.server.upkeep.metadata_recovery import open_metadata
 from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
 
 METADATA_FILE = "metadata.db"
 LOG_FOLDER = "logs"
@@ -53,7 +54,7 @@ class Storage:
         open_segments: int = 512,
     ) -> None:
         with ExitStack() as opened:
-            opened.callback(DataDir(path).close)
+            opened.enter_context(DataDir(path))
             key = self.logs_key = "log.dirs" if log_dirs else "data.dir"
             directories = log_dirs or (path / LOG_FOLDER,)
             if len({each.resolve() for each in directories}) < len(directories):
@@ -62,7 +63,7 @@ class Storage:
             for directory in directories:
                 if directory.resolve() != path.resolve():
                     try:
-                        opened.callback(DataDir(directory, key).close)
+                        opened.enter_context(DataDir(directory, key))
                     except UnusableDirectory as error:
                         # Topics must not be rebuilt without the partitions of this directory.
                         if recover_metadata or len(failed) + 1 == len(directories):
@@ -73,9 +74,9 @@ class Storage:
             try:
                 self.metadata = open_metadata(self.metadata_path, online, now_ms, recover=recover_metadata)
                 opened.callback(self.metadata.close)
-                self.offsets = SqliteOffsetStore(self.metadata_path)
+                self.offsets = SqliteOffsetStore(self.metadata_path, self.metadata.failures)
                 opened.callback(self.offsets.close)
-                self.transactions = SqliteTransactionStore(self.metadata_path)
+                self.transactions = SqliteTransactionStore(self.metadata_path, self.metadata.failures)
                 opened.callback(self.transactions.close)
             except (StoreError, ApiError, OSError) as error:
                 raise ConfigError("data.dir", str(error)) from error
@@ -87,14 +88,16 @@ class Storage:
                     throttle=throttle,
                     producer_ids=producer_ids,
                     failed=failed,
+                    remove_later=True,
                 )
             except ApiError as error:
                 raise ConfigError(key, str(error)) from error
             self.opened = opened.pop_all()
 
     def changes(self) -> int:
-        """Number of rows of offsets and transactions written to the metadata file since the start."""
-        return self.offsets.connection.total_changes + self.transactions.connection.total_changes
+        """Number of rows written to the metadata file since the start."""
+        connections = self.metadata.connection, self.offsets.connection, self.transactions.connection
+        return sum(each.total_changes for each in connections)
 
     @contextmanager
     def loading(self) -> Iterator[None]:
@@ -107,8 +110,10 @@ class Storage:
             yield
         except (ApiError, OSError, StoreError, sqlite3.Error, UnicodeError, json.JSONDecodeError) as error:
             of_metadata = isinstance(error, MetadataFailure)
-            if isinstance(error, ApiError | OSError) and not of_metadata:
-                raise ConfigError(self.logs_key, str(error)) from error
+            # A stored configuration that was valid once is not valid any more.
+            invalid = isinstance(error, ApiError) and error.code is ErrorCode.INVALID_CONFIG
+            if isinstance(error, ApiError | OSError) and not (of_metadata or invalid):
+                raise ConfigError(self.logs_key, in_one_line(error)) from error
             cause = error.__cause__ if of_metadata else error
             if is_outside(cause):
                 problem = f"{self.metadata_path} cannot be used: {in_one_line(cause)}"
