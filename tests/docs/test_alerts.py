@@ -1,0 +1,143 @@
+"""``contrib/prometheus/alerts.yml``: metrics and labels exist, no metric is forgotten, the page lists all."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import prometheus_client
+import pytest
+import yaml
+from opentelemetry.exporter.prometheus import PrometheusMetricReader
+from opentelemetry.metrics import Observation
+from opentelemetry.sdk.metrics import MeterProvider
+
+from odradek.server.config import HostConfig
+from odradek.server.meters.metrics import INSTRUMENTS
+from odradek.settings.setting import walk
+from odradek.wire.error_code import ErrorCode
+from support.reference_page import DOCS, ROOT, page, rows, sections
+
+(GROUP,) = yaml.safe_load((ROOT / "contrib/prometheus/alerts.yml").read_text(encoding="utf-8"))["groups"]
+ALERTS: dict[str, dict[str, Any]] = {rule["alert"]: rule for rule in GROUP["rules"]}
+METRIC = re.compile(r"\b(?:odradek|kafka)_\w+")
+LABEL = re.compile(r"(?:\b(?:by|on) \(([^)]*)\)|\{(\w+)[!=~])")
+TEMPLATE = re.compile(r"\$labels\.(\w+)")
+SETTING = re.compile(r"\b[a-z]+(?:\.[a-z]+){2,}\b")
+ADDED = {"instance"}
+"""Labels that Prometheus adds when it scrapes."""
+WITHOUT_ALERT = {
+    "counts of ordinary events, which an alert divides or compares by": (
+        "odradek.connections.accepted",
+        "kafka.server.socket.server.metrics.successful.authentication",
+        "odradek.forwarder.offered",
+        "odradek.push.appended",
+        "odradek.push.empty",
+        "odradek.requests.long",
+        "odradek.worker.requests",
+        "odradek.turns.used.up",
+        "odradek.authentication.delayed",
+    ),
+    "moments of what another metric counts, or sees at its limit": (
+        "odradek.connections.unauthenticated",
+        "odradek.connections.waiting",
+        "odradek.plugin.queued",
+        "odradek.push.waiting",
+        "odradek.queued.paused",
+        "odradek.worker.queued",
+        "odradek.worker.queued.size",
+    ),
+}
+WHOLE_GROUPS = (
+    "kafka.server.client.metrics.",  # by client: an alert on each is noise, and `odradek.push.*` has all
+    "kafka.server.produce.",  # quotas: to throttle is what the operator asked for
+    "kafka.server.fetch.",
+    "kafka.server.request.",
+    "kafka.server.controller.mutation.",
+    "kafka.server.leader.replication.",
+    "kafka.server.follower.replication.",
+    "kafka.server.alter.log.dirs.replication.",
+    "kafka.server.socket.server.metrics.broker.connection",
+    "kafka.server.socket.server.metrics.connection",
+    "kafka.server.socket.server.metrics.ip.connection",
+    "kafka.network.socket.server.metrics.",
+)
+
+
+@cache
+def in_prometheus() -> dict[str, str]:
+    """The name of each instrument by the name that Prometheus sees."""
+    found = {"odradek_up": "odradek.up"}
+    for instrument in INSTRUMENTS.values():
+        registry = prometheus_client.CollectorRegistry()
+        provider = MeterProvider([PrometheusMetricReader(registry=registry)], shutdown_on_exit=False)
+        meter = provider.get_meter("odradek")
+        create = (
+            meter.create_observable_counter if instrument.kind == "counter" else meter.create_observable_gauge
+        )
+        create(instrument.name, [lambda _: [Observation(1)]], instrument.unit)
+        found |= {
+            sample.name: instrument.name
+            for family in registry.collect()
+            for sample in family.samples
+            if sample.name != "target_info"
+        }
+        provider.shutdown()
+    return found
+
+
+def metrics(rule: dict[str, Any]) -> set[str]:
+    return set(METRIC.findall(rule["expr"]))
+
+
+def labels(metric: str) -> set[str]:
+    """The labels that the reference page gives a metric."""
+    cell = rows(page("reference/metrics.md"))[in_prometheus()[metric]][3]
+    return {label for label in cell.split(", ") if label}
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_an_alert_names_metrics_and_labels_that_exist(name: str) -> None:
+    rule = ALERTS[name]
+
+    known = set.union(ADDED, *(labels(metric) for metric in metrics(rule)))
+
+    assert metrics(rule) <= in_prometheus().keys()
+    used = {
+        label.strip() for pair in LABEL.findall(rule["expr"]) for text in pair for label in text.split(",")
+    }
+    assert used - {""} <= known
+    assert {label for text in rule["annotations"].values() for label in TEMPLATE.findall(text)} <= known
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_an_alert_says_how_urgent_it_is_and_what_to_do(name: str) -> None:
+    rule = ALERTS[name]
+    keys = {setting.name for _, setting in walk(HostConfig)} | {"batch.max.records"}
+
+    assert set(rule) <= {"alert", "expr", "for", "labels", "annotations"}
+    assert rule["labels"]["severity"] in ("critical", "warning")
+    assert set(rule["annotations"]) == {"summary", "description"}
+    text = rule["annotations"]["description"]
+    assert set(SETTING.findall(text)) <= keys
+    assert all((DOCS / found).exists() for found in re.findall(r"\b[a-z]+/[a-z-]+\.md", text))
+    assert rule["expr"].count("(") == rule["expr"].count(")")
+    assert set(re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b", text + rule["expr"])) <= set(ErrorCode.__members__)
+
+
+def test_each_metric_has_an_alert_or_a_reason_to_have_none() -> None:
+    alerted = {in_prometheus()[metric] for rule in ALERTS.values() for metric in metrics(rule)}
+    silent = {name for names in WITHOUT_ALERT.values() for name in names}
+    every = {"odradek.up", *(instrument.name for instrument in INSTRUMENTS.values())}
+
+    assert every - alerted - silent == {name for name in every - alerted if name.startswith(WHOLE_GROUPS)}
+    assert not alerted & silent
+
+
+def test_the_page_lists_every_alert() -> None:
+    written = rows(sections("reference/metrics.md")["Alerts"])
+
+    assert {name: row[1] for name, row in written.items() if name.startswith("Odradek")} == {
+        name: rule["labels"]["severity"] for name, rule in ALERTS.items()
+    }

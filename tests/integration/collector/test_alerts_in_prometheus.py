@@ -1,0 +1,90 @@
+"""``contrib/prometheus/alerts.yml`` in a real Prometheus that scrapes a host: rules load and find trouble."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from contrib.go_program import UnavailableError
+from contrib.prometheus.prometheus import PROMETHEUS
+
+from support.hosts import EVERYTHING, running_host
+from support.prometheus_server import PrometheusServer, prometheus_server
+from support.reference_page import ROOT
+from support.wire_client import WireClient
+
+pytestmark = pytest.mark.slow
+
+RULES = ROOT / "contrib/prometheus/alerts.yml"
+CONFIG = """
+global: {{scrape_interval: 1s, evaluation_interval: 1s}}
+rule_files: ["{rules}"]
+scrape_configs:
+  - job_name: odradek
+    static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
+"""
+HOST = (
+    *EVERYTHING,
+    "metrics.listener=http://127.0.0.1:0",
+    "plugins.otlp.endpoint=http://127.0.0.1:1",
+    "telemetry.subscriptions.max=1",
+)
+PATIENCE_S = 30.0
+
+
+def until(condition: Callable[[], Any]) -> Any:
+    end_s = time.monotonic() + PATIENCE_S
+    while not (found := condition()):
+        assert time.monotonic() < end_s
+        time.sleep(0.1)
+    return found
+
+
+def rules(prometheus: PrometheusServer) -> dict[str, dict[str, Any]]:
+    (group,) = prometheus.get("/api/v1/rules")["data"]["groups"]
+    return {rule["name"]: rule for rule in group["rules"]}
+
+
+def found(prometheus: PrometheusServer, alert: str) -> list[dict[str, str]]:
+    """The labels of each series of an alert's expression."""
+    return [labels for labels, _ in prometheus.query(rules(prometheus)[alert]["query"])]
+
+
+@pytest.fixture
+def program() -> Path:
+    try:
+        return PROMETHEUS.path()
+    except UnavailableError as reason:
+        pytest.skip(str(reason))
+
+
+def test_every_rule_is_evaluated_and_trouble_is_found(
+    program: Path, free_port_numbers: Callable[[int], list[int]], tmp_path: Path
+) -> None:
+    (port,) = free_port_numbers(1)
+    with ExitStack() as stack:
+        host = stack.enter_context(running_host(tmp_path / "data", *HOST))
+        assert host.host.metrics_endpoint is not None
+        config = tmp_path / "prometheus.yml"
+        config.write_text(CONFIG.format(rules=RULES, port=host.host.metrics_endpoint.bound_port))
+        prometheus = stack.enter_context(prometheus_server(program, config, port, tmp_path))
+        with WireClient(host.address) as client:
+            client.introduce()
+            client.push(b"\x0a\x00")
+
+        until(lambda: found(prometheus, "OdradekForwarderStalled"))
+        until(lambda: all(rule["health"] == "ok" for rule in rules(prometheus).values()))
+        stalled = found(prometheus, "OdradekForwarderStalled")
+        full = found(prometheus, "OdradekStateNearLimit")
+        trouble = {alert for alert in rules(prometheus) if found(prometheus, alert)}
+        host.stop()
+        down = until(lambda: found(prometheus, "OdradekDown"))
+
+    assert [labels["plugin"] for labels in stalled] == ["otlp"]
+    assert [labels["setting"] for labels in full] == ["telemetry.subscriptions.max"]
+    assert len(down) == 1
+    assert trouble == {"OdradekForwarderStalled", "OdradekStateNearLimit"}
