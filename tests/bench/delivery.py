@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.harness import UnavailableError, cores, cpu_ns, head, running, spread
-from integration.collector.conftest import BUILD, free_ports, wait_until_listening
+from integration.collector.conftest import COLLECTOR, ROOT, free_ports, wait_until_listening
 
 BATCHES = (1, 10, 40)
 GOAL = 10.0
@@ -111,7 +111,7 @@ def collector(program: Path, protocol: str, sink_port: int) -> Iterator[tuple[su
 
 
 def collector_program() -> Path | None:
-    done = subprocess.run([sys.executable, BUILD], capture_output=True, text=True, check=False)
+    done = subprocess.run(COLLECTOR, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         print(f"without a collector: {done.stderr.strip()}", file=sys.stderr)
         return None

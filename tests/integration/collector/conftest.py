@@ -17,6 +17,8 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
 
 ROOT = Path(__file__).resolve().parents[3]
+COLLECTOR = (sys.executable, "-m", "contrib.otelcol.collector")
+"""Builds the collector if it is not in the cache, and prints its path."""
 BUILD_TIMEOUT_S = 1_000
 PATIENCE_S = 20.0
 CONFIG = """
@@ -155,9 +157,8 @@ def running(program: Path, folder: Path, receivers: str = "", names: str = "otlp
 @pytest.fixture(scope="session")
 def collector_program() -> Path:
     """The collector of contrib/otelcol, built once and kept in the user's cache."""
-    command = [sys.executable, "-m", "contrib.otelcol.collector"]
     done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
+        COLLECTOR, cwd=ROOT, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
     )
     if done.returncode == 3:
         pytest.skip(f"no collector: {done.stderr.strip()}")
