@@ -62,6 +62,15 @@ def test_a_host_without_a_subscription_says_so(tmp_path: Path) -> None:
     assert all(" INFO " in line for line in serve.errors)
 
 
+def test_a_host_whose_destination_waits_for_a_subscription_warns(tmp_path: Path) -> None:
+    endpoint = "plugins.otlp.endpoint=http://127.0.0.1:1"
+    with serving(tmp_path, "--log-format", "json", "--set", endpoint) as serve:
+        serve.terminate()
+
+    said = rows(serve)["no subscription: clients are told to push nothing"]
+    assert (said["level"], said["waiting"]) == ("warning", ["otlp"])
+
+
 def test_a_checked_configuration_leaves_no_trace(tmp_path: Path) -> None:
     settings = (f"data.dir={tmp_path / 'data'}", f"listeners={LOOPBACK}", *EVERYTHING)
     options = [part for setting in settings for part in ("--set", setting)]

@@ -9,10 +9,13 @@ import pytest
 
 from odradek.cli import plugins as command
 from odradek.cli.main import run
+from odradek.metadata.store import MetadataStore
 from odradek.plugin.config import PluginConfig
 from odradek.plugin.hookspecs import hookimpl
 from odradek.plugin.protocols import Enricher
+from odradek.server.file_subscriptions import FROM_FILE
 from odradek.server.plugins.plugin_manager import HostPluginManager, InstalledPlugin
+from odradek.wire.config_resource import ResourceType
 
 
 class Labels:
@@ -204,6 +207,96 @@ def test_a_companion_reports_its_progress(
 
     assert status == 0
     assert capsys.readouterr().out.splitlines()[-1] == line
+
+
+class Waiting:
+    """A plugin with a destination."""
+
+    @hookimpl
+    def odradek_client_telemetry(self, config: PluginConfig) -> Waiting:
+        return self
+
+    def client_receiver(self) -> Waiting:
+        return self
+
+    def export_metrics(self, context: object, payload: object) -> None:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """A configuration without a subscription, and a plugin with a destination."""
+    manager = HostPluginManager()
+    manager.add("sink", Waiting(), "odradek-sink", "1.0")
+    manager.add("labels", Labels(), "odradek-labels", "1.2.3")
+    monkeypatch.setattr(command, "load_plugins", lambda: manager)
+    return f'data.dir = "{tmp_path}"\nplugins.labels.team = "x"\n'
+
+
+def test_a_destination_without_a_subscription_waits(
+    waiting: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["plugins", "--config", table(tmp_path, waiting)])
+    last = capsys.readouterr().out.splitlines()[-1]
+
+    run(["plugins", "--json", "--config", table(tmp_path, waiting)])
+
+    labels, sink = map(json.loads, capsys.readouterr().out.splitlines())
+    assert last == "no subscription: clients are told to push nothing (waiting: sink)"
+    assert sink["waiting"] == "no subscription: clients are told to push nothing"
+    assert "waiting" not in labels
+    assert [path.name for path in tmp_path.iterdir()] == ["odradek.toml"]
+
+
+def test_a_terminal_shows_that_a_destination_waits(
+    waiting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+
+    run(["plugins", "--config", table(tmp_path, waiting)])
+
+    assert "no subscription: clients are told to push nothing (waiting: sink)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("place", ["file", "stored"])
+def test_a_destination_with_a_subscription_does_not_wait(
+    place: str, waiting: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if place == "file":
+        waiting += 'subscriptions.all.metrics = ["*"]\n'
+    else:
+        store = MetadataStore(tmp_path / "metadata.db")
+        store.put_resource(ResourceType.CLIENT_METRICS, "all", {"metrics": "*"})
+
+    run(["plugins", "--config", table(tmp_path, waiting)])
+
+    assert "no subscription" not in capsys.readouterr().out
+    if place == "stored":
+        store.close()
+
+
+def test_the_next_start_removes_a_subscription_that_is_no_longer_in_the_file(
+    waiting: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = MetadataStore(tmp_path / "metadata.db")
+    store.put_resource(ResourceType.CLIENT_METRICS, "all", {"metrics": "*"})
+    store.put_value(FROM_FILE, '["all"]')
+    store.close()
+
+    run(["plugins", "--config", table(tmp_path, waiting)])
+
+    assert "no subscription" in capsys.readouterr().out
+
+
+def test_a_metadata_file_that_cannot_be_read_says_nothing_about_subscriptions(
+    waiting: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "metadata.db").write_text("no database" * 100)
+
+    status = run(["plugins", "--config", table(tmp_path, waiting)])
+
+    assert (status, "no subscription" in capsys.readouterr().out) == (0, False)
 
 
 def test_without_a_configuration_companions_are_not_asked(

@@ -10,6 +10,7 @@ import pytest
 
 from odradek.metadata.client_quota_store import ClientQuotaStore
 from odradek.metadata.credential_store import CredentialStore
+from odradek.metadata.failure import MetadataFailure
 from odradek.metadata.store import PRODUCER_ID_BLOCK, SCHEMA_VERSION, MetadataStore, StoreError, TopicRow
 from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
@@ -374,3 +375,27 @@ def test_a_commit_does_not_checkpoint_the_write_ahead_log(tmp_path: Path) -> Non
     assert (tmp_path / "metadata.db").stat().st_size == before
     assert (tmp_path / "metadata.db-wal").stat().st_size > 1_000 * 4_096
     store.close()
+
+
+def test_another_process_reads_the_file_of_a_host_and_changes_nothing(tmp_path: Path) -> None:
+    host = MetadataStore(tmp_path / "metadata.db")
+    host.put_value("color", "red")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if not path.name.endswith("-shm")}
+
+    reader = MetadataStore(tmp_path / "metadata.db", read_only=True)
+
+    assert reader.value("color") == "red"
+    with pytest.raises(MetadataFailure, match="readonly"):
+        reader.put_value("color", "blue")
+    reader.close()
+    assert before == {
+        path.name: path.read_bytes() for path in tmp_path.iterdir() if not path.name.endswith("-shm")
+    }
+    host.close()
+
+
+def test_a_file_that_does_not_exist_is_not_created_for_a_reader(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        MetadataStore(tmp_path / "metadata.db", read_only=True)
+
+    assert list(tmp_path.iterdir()) == []

@@ -33,9 +33,11 @@ def plugins(config_file: Path | None, as_json: bool) -> None:
     The state is active, idle (it offers nothing with this configuration), disabled, or broken (it cannot be
     loaded, or a hook fails).
     """
-    found, status = configured(config_file)
+    found, status, waiting = configured(config_file)
     if as_json:
-        reported = {name: {"status": told} for name, told in status.items()}
+        reported: dict[str, dict[str, object]] = {name: {"status": told} for name, told in status.items()}
+        for name, reason in waiting.items():
+            reported.setdefault(name, {})["waiting"] = reason
         show(as_json, (row(plugin) | reported.get(plugin.name, {}) for plugin in found), ())
         return
     if sys.stdout.isatty():
@@ -43,24 +45,34 @@ def plugins(config_file: Path | None, as_json: bool) -> None:
     else:
         for line in aligned([COLUMNS, *(cells(plugin) for plugin in found)]):
             click.echo(line)
+    for reason in dict.fromkeys(waiting.values()):
+        names = ", ".join(name for name, why in waiting.items() if why == reason)
+        click.echo(f"{reason} (waiting: {names})")
     for name, told in status.items():
         click.echo(f"{name}: " + ", ".join(f"{key} {value}" for key, value in told.items()))
 
 
-def configured(config_file: Path | None) -> tuple[list[ActivePlugin], Status]:
-    """Call the hooks of every installed plugin with its table; return the plugins and the companions' status.
+def configured(config_file: Path | None) -> tuple[list[ActivePlugin], Status, Mapping[str, str]]:
+    """Call the hooks of every installed plugin with its table; return the plugins, the status of companions,
+    and the reasons of plugins that wait in vain for pushes, by name.
 
     Raises:
         ConfigError: A table is not valid.
     """
     if config_file is None:
-        return survey(load_plugins()), {}
+        return survey(load_plugins()), {}, {}
     from odradek.server.config import load_config  # it imports most of the host
+    from odradek.server.file_subscriptions import subscribed
+    from odradek.telemetry.subscriptions import NO_SUBSCRIPTION
 
     config = load_config(config_file)
     found = activate(load_plugins(), config.plugins, config.requested_plugins)
     listener = config.listeners[0]
-    return found, statuses(found, listener.nearby(listener.port))
+    status = statuses(found, listener.nearby(listener.port))
+    names = [plugin.name for plugin in found if plugin.wants_pushes]
+    if names and subscribed(config.data_dir, config.subscriptions) is not False:
+        names = []
+    return found, status, dict.fromkeys(names, NO_SUBSCRIPTION)
 
 
 def statuses(found: Sequence[ActivePlugin], bootstrap_servers: str) -> Status:

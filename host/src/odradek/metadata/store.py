@@ -60,24 +60,26 @@ class MetadataStore:
 
     Args:
         path: The file; ``:memory:`` keeps everything in memory.
+        read_only: Change nothing, also not the files beside it; for another process than the host.
 
     Raises:
         StoreError: The file is damaged or has a version that this host does not know.
     """
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, *, read_only: bool = False) -> None:
         self.path = path
         self.failures = MetadataFailures(path)
         self._depth = 0
         """Transactions that are open within each other."""
         try:
-            if path != ":memory:":
+            if path != ":memory:" and not read_only:
                 Path(path).touch(OWNER_ONLY)  # SQLite gives its companion files the same mode
-            self.connection = sqlite3.connect(path, isolation_level=None)
+            target = f"{Path(path).absolute().as_uri()}?mode=ro" if read_only else path
+            self.connection = sqlite3.connect(target, isolation_level=None, uri=read_only)
         except (sqlite3.DatabaseError, OSError) as error:
             raise StoreError(f"{path}: {error}") from error
         try:
-            self.prepare()
+            self.prepare(read_only)
         except (sqlite3.DatabaseError, ApiError) as error:
             self.connection.close()
             raise StoreError(f"{path}: {error}") from error
@@ -86,13 +88,14 @@ class MetadataStore:
             raise
         self.next_producer_id = self.end_of_producer_ids = 0
 
-    def prepare(self) -> None:
+    def prepare(self, read_only: bool) -> None:
         """Create the tables of a new file; check the version of an existing one."""
-        self.connection.execute("pragma journal_mode = wal")
-        self.connection.execute("pragma synchronous = full")
-        self.connection.execute(f"pragma wal_autocheckpoint = {WAL_PAGES}")
+        if not read_only:
+            self.connection.execute("pragma journal_mode = wal")
+            self.connection.execute("pragma synchronous = full")
+            self.connection.execute(f"pragma wal_autocheckpoint = {WAL_PAGES}")
         (version,) = self.connection.execute("pragma user_version").fetchone()
-        if version == 0:
+        if version == 0 and not read_only:
             with self.transaction():
                 for statement in SCHEMA.split(";"):
                     self.connection.execute(statement)

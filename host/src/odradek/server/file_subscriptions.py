@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
 
-from odradek.metadata.store import MetadataStore
+from odradek.metadata.store import MetadataStore, StoreError
 from odradek.plugin.config import ConfigError
+from odradek.server.upkeep.storage import METADATA_FILE
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.subscriptions import Subscriptions
 from odradek.wire.api_error import ApiError
@@ -17,6 +20,27 @@ FROM_FILE = "subscriptions.from.config"
 
 Wanted = Mapping[str, Mapping[str, str]]
 """Properties by name of the subscription."""
+
+
+def subscribed(data_dir: Path, wanted: Wanted) -> bool | None:
+    """Whether a host with this data directory, and these subscriptions in its file, has any. The host may be
+    running. None if its metadata file cannot be read.
+    """
+    file = data_dir / METADATA_FILE
+    if wanted or not file.exists():
+        return bool(wanted)
+    try:
+        metadata = MetadataStore(file, read_only=True)
+        with closing(metadata):
+            stored = metadata.resource_names(ResourceType.CLIENT_METRICS)
+            return bool(set(stored) - names_from_file(metadata))
+    except (StoreError, ApiError):
+        return None
+
+
+def names_from_file(metadata: MetadataStore) -> set[str]:
+    """The stored names that the file had at the last start or reload."""
+    return set(json.loads(metadata.value(FROM_FILE) or "[]"))
 
 
 class FileSubscriptions:
@@ -35,7 +59,7 @@ class FileSubscriptions:
 
     def dropped(self, wanted: Wanted) -> set[str]:
         """The names that an earlier file had and this one lacks."""
-        return set(json.loads(self.metadata.value(FROM_FILE) or "[]")) - wanted.keys()
+        return names_from_file(self.metadata) - wanted.keys()
 
     def start(self, wanted: Wanted) -> None:
         """Load the stored subscriptions, then apply the file.

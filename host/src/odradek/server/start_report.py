@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from odradek import __version__
 from odradek.server.plugins.active_plugin import ActivePlugin, PluginState
+from odradek.telemetry.subscriptions import NO_SUBSCRIPTION
 
 if TYPE_CHECKING:
     from odradek.server.host import Host
@@ -24,7 +25,8 @@ Line = tuple[str, Mapping[str, object]]
 def report(host: Host, config_file: object, log_level: str) -> None:
     """Log what the host is. It accepts connections already, so the ports are the bound ones."""
     for message, about in start_lines(host, config_file, log_level):
-        log.info(message, extra=dict(about))
+        waiting = message == NO_SUBSCRIPTION and about["waiting"]
+        log.log(logging.WARNING if waiting else logging.INFO, message, extra=dict(about))
 
 
 def start_lines(host: Host, config_file: object, log_level: str) -> Iterator[Line]:
@@ -56,7 +58,7 @@ def start_lines(host: Host, config_file: object, log_level: str) -> Iterator[Lin
     if names:
         yield "subscriptions", {"in_force": len(names), "names": names[:MOST_SHOWN]}
     else:
-        yield "no subscription: clients are told to push nothing", {}
+        yield NO_SUBSCRIPTION, {"waiting": [plugin.name for plugin in host.plugins if plugin.wants_pushes]}
     yield (
         "limits",
         {

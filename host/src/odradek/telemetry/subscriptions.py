@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from odradek.clock import Clock
+from odradek.sampled_log import SampledLog
 from odradek.settings.state_limit import Refusals, StateLimit
 from odradek.telemetry.client_metrics_configs import (
     ALL_METRICS,
@@ -20,8 +22,13 @@ from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, Inst
 from odradek.telemetry.subscription_id import copy_capacity, hash_set_order, subscription_checksum
 from odradek.telemetry.telemetry_config import TelemetryConfig
 
+log = logging.getLogger(__name__)
+
 MAX_PLANS: Final = 1_024
 """Plans that are remembered for other clients: client ids can be chosen so that each has its own."""
+
+NO_SUBSCRIPTION: Final = "no subscription: clients are told to push nothing"
+"""The commonest reason why nothing arrives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,7 @@ class Subscriptions:
     match: InstanceMatch | None = None
     plans: dict[tuple[str, ...], SubscriptionPlan] = field(default_factory=dict)
     """By the names of the subscriptions that apply."""
+    removals_log: SampledLog = field(default_factory=lambda: SampledLog(log))
 
     def __post_init__(self) -> None:
         self.number_limit = StateLimit(
@@ -115,6 +123,9 @@ class Subscriptions:
             self.total_metrics += len(subscription.metrics)
         elif before is None:
             return
+        elif not self.by_name:
+            now_ms = self.clock.monotonic_ms()
+            self.removals_log.write(logging.WARNING, now_ms, NO_SUBSCRIPTION, removed=name)
         if before is not None:
             self.total_metrics -= len(before.metrics)
         self.total_steps -= self.steps.pop(name, 0)

@@ -13,7 +13,7 @@ from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.plugin.interface_check import check_interface
 from odradek.plugin.protocols import ClientQuotaCallback, Forwarder
-from odradek.server.plugins.offers import FORWARDER, QUOTA_CALLBACK, Hook
+from odradek.server.plugins.offers import CLIENT_TELEMETRY, COMPANION, FORWARDER, QUOTA_CALLBACK, Hook
 from odradek.server.plugins.plugin_manager import HostPluginManager, InstalledPlugin
 from odradek.server.toml_file import flatten
 from odradek.settings.kinds import Flag
@@ -68,6 +68,11 @@ class ActivePlugin:
     @property
     def name(self) -> str:
         return self.installed.name
+
+    @property
+    def wants_pushes(self) -> bool:
+        """Whether it has a destination, or a process that reads the telemetry topic."""
+        return any(self.offers.get(hook.name) for hook in (CLIENT_TELEMETRY, FORWARDER, COMPANION))
 
     def offered(self, hook: Hook[T]) -> tuple[T, ...]:
         """The plugin's answers to one hook."""
