@@ -75,13 +75,20 @@ def test_a_plugin_written_by_an_installed_host_is_built_installed_and_passes(tmp
     )
     tested = run(bin_folder / "pytest", "-q", "-o", "pythonpath=", folder=pad)
     listed = run(bin_folder / "odradek", "plugins", folder=tmp_path)
-    verify = ["verify-plugin", "scratch-pad", "--set", f"path={tmp_path / 'pad.jsonl'}"]
+    verify = [
+        "verify-plugin",
+        "scratch-pad",
+        "--set",
+        f"path={tmp_path / 'pad.jsonl'}",
+        "--set",
+        "teams.alice=payments",
+    ]
     verified = run(bin_folder / "odradek", *verify, folder=tmp_path)
 
     assert carried(host) == files(TEMPLATE)
     assert " passed" in tested
     assert "scratch-pad  odradek-scratch-pad  0.1.0    active" in listed
-    assert "22 passed, 0 failed" in verified
+    assert "31 passed, 0 failed" in verified
 
 
 def carried(wheel: Path) -> dict[str, bytes]:

@@ -1,4 +1,4 @@
-"""Odradek's contract for the receiver and the forwarder, and tests of their own behavior."""
+"""Odradek's contract for each part of the plugin, and tests of their own behavior."""
 
 from __future__ import annotations
 
@@ -10,10 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from odradek.plugin import ConfigError, PluginConfig
-from odradek.testing.contracts import FarSideState, ForwarderContract, ReceiverContract, Subject
+from odradek.plugin import ClientTelemetryContext, ConfigError, PluginConfig
+from odradek.testing.contracts import (
+    EnricherContract,
+    ExporterContract,
+    FarSideState,
+    ForwarderContract,
+    ReceiverContract,
+    Subject,
+)
 from odradek.testing.contracts.samples import Samples
-from odradek_example import odradek_client_telemetry, odradek_forwarder
+from odradek_example import odradek_client_telemetry, odradek_enricher, odradek_forwarder
+from odradek_example.example_enricher import ExampleEnricher
+from odradek_example.example_exporter import ExampleExporter
 from odradek_example.example_forwarder import ExampleForwarder
 from odradek_example.example_receiver import ExampleReceiver
 
@@ -22,6 +31,18 @@ class TestReceiver(ReceiverContract):
     @pytest.fixture
     def subject(self) -> Subject:
         return Subject(make=ExampleReceiver)
+
+
+class TestExporter(ExporterContract):
+    @pytest.fixture
+    def subject(self) -> Subject:
+        return Subject(make=ExampleExporter)
+
+
+class TestEnricher(EnricherContract):
+    @pytest.fixture
+    def subject(self) -> Subject:
+        return Subject(make=lambda: ExampleEnricher({"alice": "payments"}))
 
 
 class FileSide:
@@ -61,6 +82,25 @@ def test_pushes_are_counted_by_client_software() -> None:
     assert receiver.pushes == {"unknown": 3}
 
 
+def test_pushes_are_counted_by_push_interval() -> None:
+    exporter = ExampleExporter()
+
+    for record in Samples().pushes(3):
+        exporter.export_metrics(ClientTelemetryContext(5000, record.context), record.payload)
+
+    assert exporter.pushes == {5000: 3}
+
+
+@pytest.mark.parametrize(("user", "team"), [("alice", "payments"), ("bob", "unknown")])
+def test_a_client_has_the_team_of_its_user(user: str, team: str) -> None:
+    record = Samples().push()
+    record.context.connection.principal = f"User:{user}"
+
+    labels = ExampleEnricher({"alice": "payments"}).labels(record.payload.client_instance_id, record.context)
+
+    assert labels == {"team": team}
+
+
 def test_a_push_is_a_line(tmp_path: Path) -> None:
     record = Samples().push()
 
@@ -80,5 +120,13 @@ def test_the_folder_of_the_path_must_exist() -> None:
         odradek_forwarder(PluginConfig("plugins.example", {"path": "/nowhere/at/all"}))
 
 
-def test_the_receiver_can_be_switched_off() -> None:
-    assert odradek_client_telemetry(PluginConfig("plugins.example", {"receiver": False})) is None
+def test_without_teams_there_is_no_enricher() -> None:
+    assert odradek_enricher(PluginConfig("plugins.example", {})) is None
+
+
+@pytest.mark.parametrize(
+    ("count", "kind"),
+    [("software", ExampleReceiver), ("intervals", ExampleExporter), ("nothing", type(None))],
+)
+def test_the_table_chooses_what_is_counted(count: str, kind: type) -> None:
+    assert isinstance(odradek_client_telemetry(PluginConfig("plugins.example", {"count": count})), kind)

@@ -29,9 +29,9 @@ def test_a_new_plugin_has_its_name_in_every_file(tmp_path: Path, capsys: pytest.
     assert project["name"] == "odradek-space-ship"
     assert project["entry-points"]["odradek"] == {"space-ship": "odradek_space_ship"}
     assert "example" not in text_of(folder).lower()
-    assert (
-        "class SpaceShipReceiver:" in (folder / "src/odradek_space_ship/space_ship_receiver.py").read_text()
-    )
+    for part in ("receiver", "exporter", "enricher", "forwarder"):
+        text = (folder / f"src/odradek_space_ship/space_ship_{part}.py").read_text()
+        assert f"class SpaceShip{part.capitalize()}:" in text
     assert str(folder / "tests/test_odradek_space_ship.py") in capsys.readouterr().out.splitlines()
 
 

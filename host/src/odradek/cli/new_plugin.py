@@ -31,7 +31,7 @@ LEFT_OUT = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "dist"
     help="Target folder; default: odradek-NAME.",
 )
 def new_plugin(name: str, directory: Path | None) -> None:
-    """Create a plugin from the template: a receiver, a forwarder and their tests.
+    """Create a plugin from the template: receiver, exporter, enricher, forwarder, and their tests.
 
     NAME is the plugin's name: its distribution is odradek-NAME, its configuration table [plugins.NAME].
     """

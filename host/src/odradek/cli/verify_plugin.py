@@ -28,7 +28,7 @@ LIMIT_S = 10.0
 """Time limit of one rule; a rule that takes longer is reported as hanging."""
 WIDEST = 110
 """The most columns of an explanation."""
-SKIPPED = "The skipped rules need a test of the plugin's own: odradek new-plugin writes an example."
+SKIPPED = "Skipped rules need a test of the plugin's own; odradek new-plugin writes one."
 Offer = tuple[str, Kind, Callable[[], Any]]
 """An object that a plugin offers: its name, its kind, and a function that creates a new one."""
 
