@@ -40,7 +40,12 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
         "odradek.cli.conformance:conformance",
         "Report how a client implements KIP-714.",
     ),
+    "delete-records": (
+        "odradek.cli.delete_records:delete_records",
+        "Delete the oldest records of partitions.",
+    ),
     "demo": ("odradek.cli.demo:demo", "Show a real producer and consumer pushing their metrics."),
+    "get-offsets": ("odradek.cli.get_offsets:get_offsets", "Show offsets of partitions."),
     "groups": (
         "odradek.cli.groups:groups",
         "List, describe and delete groups; move their offsets.",

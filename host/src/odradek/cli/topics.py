@@ -9,7 +9,6 @@ Like the tool, it does not retry a request that exceeds a quota (KIP-599), so th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from odradek.cli.connect import cluster_options, connected
 from odradek.cli.errors import CommandFailed
 from odradek.cli.listing import json_option, show
 from odradek.cli.topic_report import Report, lines, shown_topic
-from odradek.cli.usage import at_most_one, one_action, only_with
+from odradek.cli.usage import at_most_one, one_action, only_with, topic_pattern
 from odradek.client.admin import AdminClient
 from odradek.client.errors import RequestFailed
 from odradek.client.resources import ConfigResource, NewPartitions, NewTopic
@@ -130,7 +129,7 @@ def list_names(admin: AdminClient, options: dict[str, Any]) -> None:
 
 def found(admin: AdminClient, options: dict[str, Any]) -> list[str]:
     """The names of the selected topics, sorted."""
-    wanted = pattern(options["topic"])
+    wanted = topic_pattern(options["topic"], "--topic") if options["topic"] else None
     return sorted(
         row.name
         for row in admin.metadata().topics
@@ -138,20 +137,6 @@ def found(admin: AdminClient, options: dict[str, Any]) -> list[str]:
         and (wanted is None or wanted.fullmatch(row.name))
         and not (row.is_internal and options["exclude_internal"])
     )
-
-
-def pattern(text: str | None) -> re.Pattern[str] | None:
-    """The regular expression of ``--topic``, with a comma as alternation (TopicFilter.java); None for all.
-
-    Raises:
-        click.UsageError: The text is not a regular expression.
-    """
-    if not text:
-        return None
-    try:
-        return re.compile(text.strip().replace(",", "|").replace(" ", "").strip("\"'"))
-    except re.error as error:
-        raise click.UsageError(f"option --topic: {text!r} is not a regular expression: {error}") from None
 
 
 def existing(admin: AdminClient, options: dict[str, Any]) -> list[str]:

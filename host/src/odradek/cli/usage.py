@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 
 import click
@@ -60,3 +61,15 @@ def at_most_one(options: Mapping[str, object], names: Sequence[str]) -> str | No
     if len(given) > 1:
         raise click.UsageError(f"option {flag(given[0])} can't be used with {flag(given[1])}")
     return given[0] if given else None
+
+
+def topic_pattern(text: str, option: str) -> re.Pattern[str]:
+    """A regular expression for names of topics, with a comma as alternation (TopicFilter.java).
+
+    Raises:
+        click.UsageError: The text is not a regular expression.
+    """
+    try:
+        return re.compile(text.strip().replace(",", "|").replace(" ", "").strip("\"'"))
+    except re.error as error:
+        raise click.UsageError(f"option {option}: {text!r} is not a regular expression: {error}") from None

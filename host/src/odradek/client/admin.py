@@ -251,10 +251,14 @@ class AdminClient:
             known_only: Omit partitions that do not exist or have no leader, instead of failing.
         """
         wanted = offsets.led(self.cluster, partitions) if known_only else list(partitions)
-        return values(
-            self.retries.settle_each(
-                wanted, lambda pending: offsets.list_offsets(self.cluster, partitions, pending)
-            )
+        return values(self.list_offsets_of_each({at: partitions[at] for at in wanted}))
+
+    def list_offsets_of_each(
+        self, partitions: Mapping[Partition, int]
+    ) -> dict[Partition, Offset | RequestFailed]:
+        """The result of each: the offset at a timestamp, as for `list_offsets`."""
+        return self.retries.settle_each(
+            partitions, lambda pending: offsets.list_offsets(self.cluster, partitions, pending)
         )
 
     def delete_records(self, before: Mapping[Partition, int]) -> dict[Partition, int]:
@@ -263,11 +267,13 @@ class AdminClient:
         Returns:
             The first remaining offset, by partition.
         """
-        return values(
-            self.retries.settle_each(
-                before,
-                lambda pending: offsets.delete_records(self.cluster, before, pending, self.timeout_ms),
-            )
+        return values(self.delete_records_of_each(before))
+
+    def delete_records_of_each(self, before: Mapping[Partition, int]) -> dict[Partition, int | RequestFailed]:
+        """The result of each: the first remaining offset, as for `delete_records`."""
+        return self.retries.settle_each(
+            before,
+            lambda pending: offsets.delete_records(self.cluster, before, pending, self.timeout_ms),
         )
 
     def list_groups(self, *, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupListing]:

@@ -8,7 +8,13 @@ from odradek.client.cluster import Cluster
 from odradek.client.connection import Connection
 from odradek.client.errors import RequestFailed, failure
 from odradek.client.leaders import Partition, by_topic, each_leader, leaders, partition_text
-from odradek.client.resources import MAX_TIMESTAMP, Offset
+from odradek.client.resources import (
+    EARLIEST_LOCAL,
+    EARLIEST_PENDING_UPLOAD,
+    LATEST_TIERED,
+    MAX_TIMESTAMP,
+    Offset,
+)
 from odradek.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -24,7 +30,8 @@ from odradek.wire.messages.list_offsets import (
 
 CONSUMER = -1
 """The replica id of a client that is not a broker."""
-MAX_TIMESTAMP_VERSION = 7  # KIP-734
+LEAST_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+"""The version that introduced a special timestamp (KIP-734, KIP-405, KIP-1005, KIP-1023)."""
 
 
 def list_offsets(
@@ -33,7 +40,7 @@ def list_offsets(
     """List the offsets of ``partitions`` at their timestamps; see `AdminClient.list_offsets`."""
 
     def ask(leader: Connection, group: list[Partition]) -> dict[Partition, Offset | RequestFailed]:
-        least_version = MAX_TIMESTAMP_VERSION if MAX_TIMESTAMP in map(timestamps.get, group) else 1
+        least_version = max(LEAST_VERSION.get(timestamps[each], 1) for each in group)
         request = ListOffsetsRequest(replica_id=CONSUMER, topics=questions(group, timestamps))
         response: ListOffsetsResponse = leader.send(request, least_version)
         return {

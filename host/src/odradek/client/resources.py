@@ -12,6 +12,10 @@ LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3
 """Used instead of a timestamp: selects the record with the largest timestamp."""
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
+"""Used instead of a timestamp: offsets of tiered storage (KIP-405)."""
 
 
 @dataclass(frozen=True, slots=True)
