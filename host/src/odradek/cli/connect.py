@@ -11,6 +11,7 @@ import click
 
 from odradek.cli.command_config import load_command_config
 from odradek.cli.errors import CommandFailed
+from odradek.cli.progress import Progress
 from odradek.client.address import addresses
 from odradek.client.admin import AdminClient
 from odradek.client.errors import ClientError
@@ -48,15 +49,21 @@ def cluster_options(command: Command, required: bool = True) -> Command:
 
 @contextmanager
 def connected(
-    failing: str, bootstrap_server: str, command_config: Path | None, timeout_ms: int | None = None
+    failing: str,
+    bootstrap_server: str,
+    command_config: Path | None,
+    timeout_ms: int | None = None,
+    *,
+    progress: bool = True,
 ) -> Iterator[AdminClient]:
-    """Yield an admin client that is closed when the command ends.
+    """Yield an admin client that is closed when the command ends, and show progress on a terminal.
 
     Args:
         failing: Prefix of the error message.
         bootstrap_server: Addresses of the brokers.
         command_config: The client's properties file.
         timeout_ms: Overrides ``request.timeout.ms`` of the file.
+        progress: Whether to show that the command is waiting; not for commands that wait as their job.
 
     Raises:
         CommandFailed: The body raised a `ClientError`.
@@ -65,7 +72,10 @@ def connected(
     config = load_command_config(command_config)
     timeout_s = (timeout_ms or config.request_timeout_ms) / 1000
     try:
-        with AdminClient(bootstrap_server, config.client_id, timeout_s, config.login) as admin:
+        with (
+            Progress(f"waiting for {bootstrap_server}", silent=not progress),
+            AdminClient(bootstrap_server, config.client_id, timeout_s, config.login) as admin,
+        ):
             yield admin
     except ClientError as error:
         raise CommandFailed(f"{failing} {error}") from error

@@ -40,6 +40,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
         "odradek.cli.conformance:conformance",
         "Report how a client implements KIP-714.",
     ),
+    "consume": ("odradek.cli.consume:consume", "Print records of topics."),
     "delete-records": (
         "odradek.cli.delete_records:delete_records",
         "Delete the oldest records of partitions.",
@@ -52,6 +53,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "new-plugin": ("odradek.cli.new_plugin:new_plugin", "Create a plugin from the template."),
     "plugins": ("odradek.cli.plugins:plugins", "List installed plugins."),
+    "produce": ("odradek.cli.produce:produce", "Write records from standard input."),
     "quotas": ("odradek.cli.quotas:quotas", "Describe and alter quotas."),
     "replay": ("odradek.cli.replay:replay", "Make a forwarder deliver past pushes again."),
     "serve": ("odradek.cli.serve:serve", "Run a host."),

@@ -7,7 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 
 import click
 
-SPECIAL = {"list_names": "--list", "mechanisms": "--mechanism", "as_json": "--json"}
+SPECIAL = {
+    "list_names": "--list",
+    "mechanisms": "--mechanism",
+    "as_json": "--json",
+    "properties": "--formatter-property",
+}
 """Parameters named unlike their option: ``list`` is a built-in, ``json`` a module, and a repeatable option
 gets a plural."""
 
