@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -269,6 +270,42 @@ def test_a_reader_that_leaves_is_no_traceback(host: ThreadedHost, produce: Write
     assert done.stdout == "x\n"
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("Processed a total of ")
+
+
+def test_a_group_does_not_move_past_records_that_cannot_be_printed(
+    host: ThreadedHost, admin: AdminClient, produce: Write
+) -> None:
+    produce("x\n", "unprinted")
+    arguments = f"--bootstrap-server {host.bootstrap} --topic unprinted --group cut {' '.join(END)}"
+
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m odradek consume {arguments} > /dev/full"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[1:] == ["odradek: cannot write to stdout: No space left on device"]
+    assert admin.offset_fetch("cut") == {}
+
+
+def test_an_interrupted_group_resumes_after_the_printed_records(
+    host: ThreadedHost, admin: AdminClient, produce: Write
+) -> None:
+    produce("x\ny\n", "interrupted")
+    command = [sys.executable, "-m", "odradek", "consume", "--bootstrap-server", host.bootstrap]
+    options = ["--topic", "interrupted", "--group", "stopped", "--from-beginning"]
+
+    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline(), process.stdout.readline()] == [b"x\n", b"y\n"]
+        process.send_signal(signal.SIGINT)
+        status = process.wait(60)
+
+    assert status == 130
+    assert admin.offset_fetch("stopped")["interrupted", 0].offset == 2
 
 
 def test_pushes_are_decoded(

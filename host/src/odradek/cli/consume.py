@@ -25,7 +25,6 @@ from odradek.cli.record_json import record_object
 from odradek.cli.record_text import RecordText
 from odradek.cli.usage import at_most_one
 from odradek.client.admin import AdminClient
-from odradek.client.errors import ClientError
 from odradek.client.fetch import MAX_WAIT_MS, Reader, Received
 from odradek.client.group_offsets import CommittedOffset
 from odradek.client.leaders import Partition, partition_text
@@ -174,14 +173,15 @@ class Session:
     def run(self, show: Callable[[Received], bytes | None], most: int | None, timeout_ms: int | None) -> None:
         """Print records until there are ``most``, or none for ``timeout_ms``, and commit the positions.
 
+        If the records cannot be printed, their positions are not committed.
+
         Raises:
             ClientError: A partition cannot be read, or the offsets cannot be committed.
         """
         try:
             self.loop(show, most, timeout_ms)
-        except (ClientError, CommandFailed):
-            raise
-        except BaseException:  # the user ends the command, or closes the pipe
+        except KeyboardInterrupt:
+            self.output.flush()
             self.commit()
             raise
         self.commit()
