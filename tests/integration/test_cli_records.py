@@ -89,6 +89,12 @@ def test_headers_keys_and_nulls_are_parsed_and_printed(produce: Write, consume: 
     assert first.startswith("CreateTime:1")
 
 
+def test_the_old_names_of_the_properties_work(produce: Write, consume: Tool) -> None:
+    produce("k:v\n", "old", "--property", "parse.key=true", "--property", "key.separator=:")
+
+    assert consume("--topic", "old", *END, "--property", "print.key=true").out == ["k\tv"]
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

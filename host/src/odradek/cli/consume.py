@@ -43,9 +43,10 @@ Properties of --formatter-property, with their defaults:
 
 \b
 Examples:
-  odradek consume --bootstrap-server localhost:9092 --topic orders --from-beginning \\
-      --formatter-property print.key=true
-  odradek consume --bootstrap-server localhost:9092 --topic __client_telemetry --telemetry
+  odradek consume --bootstrap-server localhost:9092 --topic orders \\
+      --from-beginning --formatter-property print.key=true
+  odradek consume --bootstrap-server localhost:9092 \\
+      --topic __client_telemetry --telemetry
 """
 
 
@@ -83,6 +84,7 @@ Examples:
 @click.option(
     "--formatter-property", "properties", multiple=True, metavar="KEY=VALUE", help="What to print; see below."
 )
+@click.option("--property", "old_properties", multiple=True, hidden=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, with all fields.")
 @click.option(
     "--telemetry", is_flag=True, help="Decode pushes of the telemetry topic; one JSON object per line."
@@ -91,7 +93,12 @@ Examples:
     "--skip-message-on-error", is_flag=True, help="With --telemetry: skip records that are not pushes."
 )
 def consume(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
-    """Print the records of topics as they arrive."""
+    """Print the records of topics as they arrive.
+
+    The command reads all partitions itself: it does not join the group of --group, and does not notice
+    partitions and topics that are added later. Deserializers and other formatters are not supported.
+    """
+    options["properties"] += options.pop("old_properties")
     check(options)
     show = shower(options)
     with connected(FAILING, bootstrap_server, command_config, progress=False) as admin:

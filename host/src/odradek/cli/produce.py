@@ -43,7 +43,8 @@ Properties of --reader-property, with their defaults:
 
 \b
 Examples:
-  echo 'k1:v1' | odradek produce --bootstrap-server localhost:9092 --topic orders \\
+  echo 'k1:v1' |
+      odradek produce --bootstrap-server localhost:9092 --topic orders \\
       --reader-property parse.key=true --reader-property key.separator=:
   echo '{"key": "k1", "value": "v1", "headers": [{"key": "h", "value": "x"}]}' |
       odradek produce --bootstrap-server localhost:9092 --topic orders --json
@@ -60,6 +61,7 @@ Examples:
     metavar="KEY=VALUE",
     help="How to parse a line; see below.",
 )
+@click.option("--property", "old_properties", multiple=True, hidden=True)
 @click.option(
     "--json", "as_json", is_flag=True, help="Read one JSON object per line, as consume --json prints."
 )
@@ -91,10 +93,13 @@ Examples:
 def produce(bootstrap_server: str, command_config: Path | None, topic: str, **options: Any) -> None:
     """Write a record for each line of standard input.
 
-    Records with a key go to the partition that Kafka's Java producer chooses for the key.
+    Records with a key go to the partition that Kafka's Java producer chooses for the key. What has arrived is
+    sent at once: there are no options for waiting and buffers. Other readers, and producing without any
+    acknowledgment, are not supported.
     """
-    reader = LineReader.of(options["properties"])
-    if options["as_json"] and options["properties"]:
+    properties = (*options["properties"], *options["old_properties"])
+    reader = LineReader.of(properties)
+    if options["as_json"] and properties:
         raise click.UsageError("option --json can't be used with --reader-property")
     source = sys.stdin.buffer
     prompt = source.isatty()
