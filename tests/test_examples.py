@@ -44,6 +44,16 @@ SAYS = {
         "billing reports 1",
         "drawn orders.png: True",
     ],
+    "07_export_pushes": ["my-app pushes every 0.5 s, "],
+    "08_forward_to_a_file": [
+        "the folder is missing; tried again: True",
+        "the folder exists; delivered: True",
+        "the first line is a push of my-app",
+    ],
+    "09_run_a_companion": [
+        "the companion ran in a process of its own: True",
+        "it saw the telemetry topic: True",
+    ],
 }
 """Part of each example's output."""
 WITH_SPARK = ("06_ask_the_tables",)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 
 import odradek.plugin
 from odradek.plugin import hookspecs
-from support.reference_page import rows, sections
+from support.reference_page import ROOT, rows, sections
+from test_examples import SAYS
 
 SECTIONS = sections("reference/hooks.md")
 HOOKS = [name for name in vars(hookspecs) if name.startswith("odradek_")]
+INDEX = {name: row for name, row in rows(SECTIONS["The hooks"]).items() if name != "hook"}
 OFFERED = [getattr(odradek.plugin, name) for name in odradek.plugin.__all__]
 CLASSES = [offered for offered in OFFERED if inspect.isclass(offered)]
 EXCEPTIONS = [kind for kind in CLASSES if issubclass(kind, Exception)]
@@ -53,6 +56,20 @@ def test_there_are_hooks_and_protocols_to_compare() -> None:
 @pytest.mark.parametrize("hook", HOOKS)
 def test_a_hook_is_a_heading_with_its_exact_arguments(hook: str) -> None:
     assert signature(getattr(hookspecs, hook), hook) in SECTIONS
+
+
+def test_the_index_has_every_hook() -> None:
+    assert list(INDEX) == HOOKS
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_hook_has_an_example_that_implements_it_and_that_the_tests_run(hook: str) -> None:
+    found = re.search(r"\(../../../examples/(\w+)\.py\)", INDEX[hook][-1])
+
+    assert found is not None
+    assert found[1] in SAYS
+    source = (ROOT / "examples" / f"{found[1]}.py").read_text(encoding="utf-8")
+    assert f"    @hookimpl\n    def {hook}(" in source
 
 
 @pytest.mark.parametrize("name", odradek.plugin.__all__)

@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from odradek.testing.contracts import EnricherContract, QuotaCallbackContract, Subject
+from odradek.testing.contracts import (
+    EnricherContract,
+    ExporterContract,
+    ForwarderContract,
+    QuotaCallbackContract,
+    Subject,
+)
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 
@@ -35,3 +41,17 @@ class TestTenantQuotas(QuotaCallbackContract):
     def subject(self) -> Subject:
         quotas = example("05_tenant_quotas").TenantQuotas
         return Subject(make=lambda: quotas({"acme": 1e6}, 2e6), declares=frozenset({"updates"}))
+
+
+class TestPushMeter(ExporterContract):
+    @pytest.fixture
+    def subject(self) -> Subject:
+        meter = example("07_export_pushes").PushMeter
+        return Subject(make=lambda: meter(3))
+
+
+class TestFileForwarder(ForwarderContract):
+    @pytest.fixture
+    def subject(self, tmp_path: Path) -> Subject:
+        forwarder = example("08_forward_to_a_file").FileForwarder
+        return Subject(make=lambda: forwarder(tmp_path / "pushes.jsonl"), declares=frozenset({"concurrent"}))
