@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from odradek.testing.clock import MockClock
     from odradek.testing.conformance import ConformanceReport
     from odradek.testing.data_points import DataPoint
-    from odradek.testing.fault import Fault
+    from odradek.testing.fault import Fault, FaultNotHit
     from odradek.testing.host_context import HostContext
     from odradek.testing.request_log import Request
     from odradek.testing.running_host import RunningHost
@@ -28,6 +28,7 @@ __all__ = [
     "ConformanceReport",
     "DataPoint",
     "Fault",
+    "FaultNotHit",
     "MockClock",
     "NothingCame",
     "Push",
@@ -41,6 +42,7 @@ MODULES = {
     "ConformanceReport": "conformance",
     "DataPoint": "data_points",
     "Fault": "fault",
+    "FaultNotHit": "fault",
     "MockClock": "clock",
     "NothingCame": "arrivals",
     "Push": "telemetry_log",

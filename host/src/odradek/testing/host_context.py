@@ -7,16 +7,15 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
-from importlib.metadata import entry_points
+from functools import partial
 from pathlib import Path
+from types import TracebackType
 
-import odradek
 from odradek.server.config import HostConfig, parse
-from odradek.server.plugins.plugin_manager import BUILTIN, GROUP, HostPluginManager, load_plugins
 from odradek.server.toml_file import flatten
-from odradek.testing.host_thread import START_TIMEOUT_S, HostThread
+from odradek.testing.host_thread import START_TIMEOUT_S
 from odradek.testing.running_host import RunningHost
 from odradek.testing.virtual_clock import VirtualClock
 
@@ -44,22 +43,17 @@ def temporary_folder(opened: ExitStack, parent: str | None) -> Path:
     return Path(folder)
 
 
-def installed_plugins(names: Collection[str]) -> HostPluginManager:
-    """Load only these plugins, so that other installed plugins do not affect the test."""
-    manager = HostPluginManager()
-    for name in BUILTIN.keys() & names:
-        manager.add(name, BUILTIN[name], GROUP, odradek.__version__, builtin=True)
-    if names:
-        for entry_point in entry_points(group=GROUP):
-            if entry_point.name in names:
-                manager.load(entry_point)
-    if manager.installed.keys() >= set(names):
-        return manager
-    return load_plugins()  # one is missing: with all of them loaded, the host's error lists them
+def check_unless_failed(host: RunningHost, kind: type[BaseException] | None, *_: object) -> None:
+    """Check the faults of a test, unless an exception already tells what is wrong with it."""
+    if kind is None:
+        host.check()
 
 
 class HostContext:
-    """Starts a host on entry and stops it on exit, even after an exception."""
+    """Starts a host on entry and stops it on exit, even after an exception.
+
+    The exit raises FaultNotHit if a fault has hit no request, see `RunningHost.check`.
+    """
 
     def __init__(
         self,
@@ -79,20 +73,22 @@ class HostContext:
         if self.opened is not None:
             raise RuntimeError("this host is already running: create another one with odradek.testing.host()")
         with ExitStack() as opened:
-            host = RunningHost(self.clock)
-            thread = HostThread(
-                self.host_config(opened), self.clock, installed_plugins(self.plugins), host.watch
-            )
-            host.thread = thread
-            thread.start()
-            opened.callback(thread.stop)
+            host = RunningHost(self.host_config(opened), self.clock, self.plugins)
+            host.lifecycle.start()
+            opened.push(partial(check_unless_failed, host))
+            opened.callback(host.lifecycle.close)
             self.opened = opened.pop_all()
         return host
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None:
         opened, self.opened = self.opened, None
         if opened is not None:
-            opened.close()
+            opened.__exit__(kind, error, traceback)
 
     async def __aenter__(self) -> RunningHost:
         entered = threading.Event()
@@ -110,8 +106,13 @@ class HostContext:
             self.__exit__()
             raise
 
-    async def __aexit__(self, *_: object) -> None:
-        await asyncio.to_thread(self.__exit__)
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None:
+        await asyncio.to_thread(self.__exit__, kind, error, traceback)
 
     def host_config(self, opened: ExitStack) -> HostConfig:
         """The configuration, with directories for the data."""

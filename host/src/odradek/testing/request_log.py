@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from odradek.plugin.context import RequestContext
-from odradek.testing.arrivals import Arrivals
+from odradek.testing.arrivals import Arrivals, ArrivedList
 from odradek.testing.fault import Drop, Fault, meant
 from odradek.wire.error_code import ErrorCode
 
@@ -57,12 +57,20 @@ class RequestLog:
         self.apis: Collection[str] = ()
         """The APIs that the host serves. Any other name in a test is a mistake."""
         self.kept: deque[Request] = deque(maxlen=KEPT)
+        self.forgotten = False
+        """Whether earlier requests were dropped."""
 
     def add(self, request: Request) -> None:
         """Add a request that arrived."""
         with self.arrivals.condition:
             self.kept.append(request)
-            self.arrivals.condition.notify_all()
+            self.arrivals.notify()
+
+    def forget(self) -> None:
+        """Drop all requests."""
+        with self.arrivals.condition:
+            self.kept.clear()
+            self.forgotten = True
 
     def __iter__(self) -> Iterator[Request]:
         with self.arrivals.condition:
@@ -97,16 +105,20 @@ class RequestLog:
 
     def wait_for(
         self, api: str, *, client_id: str | None = None, count: int = 1, timeout_s: float = 5
-    ) -> list[Request]:
+    ) -> ArrivedList[Request]:
         """Wait until ``count`` requests of an API are answered, and return the answered ones.
+
+        Await it in a coroutine.
 
         Raises:
             NothingCame: There are fewer until the timeout.
             ValueError: The host has no such API.
         """
 
-        def answered() -> list[Request] | None:
-            found = [request for request in self.of(api, client_id=client_id) if request.answered]
+        self.refuse_unknown(api)
+
+        def answered() -> ArrivedList[Request] | None:
+            found = ArrivedList(request for request in self.of(api, client_id=client_id) if request.answered)
             return found if len(found) >= count else None
 
         wanted = f"{count} {api} of client {client_id or '(any)'}"

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeVar, get_args
 
 from odradek.broker.client_quotas import CLIENT_KEYS, IP_KEYS, Alteration
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.clock import SystemClock
 from odradek.plugin.client_quota import ABSENT, ClientQuotaEntity, Name
+from odradek.server.config import HostConfig
 from odradek.server.host import Host
 from odradek.telemetry import client_metrics_configs
 from odradek.telemetry.instance_match import SELECTORS
 from odradek.testing.arrivals import Arrivals
-from odradek.testing.fault import GARBAGE, Drop, Fault, error_code, meant
+from odradek.testing.fault import GARBAGE, Drop, Fault, FaultNotHit, error_code, meant, topic_scope
+from odradek.testing.host_lifecycle import HostLifecycle
 from odradek.testing.host_thread import HostThread
 from odradek.testing.host_topics import HostTopics
 from odradek.testing.request_log import RequestLog
@@ -31,14 +33,15 @@ Result = TypeVar("Result")
 class RunningHost:
     """A host that accepts connections in its own thread. All methods may be called from any thread.
 
-    Methods that wait (those of `telemetry` and `requests`, and `Fault.wait`) block the caller. In a
-    coroutine, call them through ``asyncio.to_thread``.
+    Methods that wait (those of `telemetry` and `requests`, and `Fault.wait`) block the caller; in a
+    coroutine they must be awaited: ``await host.telemetry.wait_for("...")``.
     """
 
-    thread: HostThread
-
-    def __init__(self, clock: VirtualClock | None = None) -> None:
+    def __init__(
+        self, config: HostConfig, clock: VirtualClock | None = None, plugins: Collection[str] = ()
+    ) -> None:
         self.virtual_clock = clock
+        self.lifecycle = HostLifecycle(config, clock, plugins, self.watch)
         self.arrivals = Arrivals()
         self.arrivals.explain = self.what_came
         self.requests = RequestLog(self.arrivals)
@@ -47,10 +50,13 @@ class RunningHost:
         """The pushes of all clients."""
         self.topics = HostTopics(lambda: self.thread)
         self.dispatcher: WatchedDispatcher
+        self.faults: list[Fault] = []
 
     def watch(self, host: Host) -> None:
         """Wrap the handlers of a host that has not started."""
-        self.dispatcher = WatchedDispatcher(host.broker, load_handlers(), self.requests, self.telemetry)
+        self.dispatcher = WatchedDispatcher(
+            host.broker, load_handlers(), self.requests, self.telemetry, self.faults
+        )
         self.requests.apis = {api_name(route.request) for route in self.dispatcher.routes.values()}
         host.dispatcher = self.dispatcher
         for listener in host.listeners:
@@ -58,6 +64,10 @@ class RunningHost:
         host.receivers.register("odradek.testing", self.telemetry)
         if self.virtual_clock is not None:
             self.virtual_clock.drive(self.thread)
+
+    @property
+    def thread(self) -> HostThread:
+        return self.lifecycle.thread
 
     @property
     def bootstrap(self) -> str:
@@ -90,6 +100,31 @@ class RunningHost:
     def call(self, function: Callable[[], Result]) -> Result:
         """Call a function on the host's loop and return its result."""
         return self.thread.call(function)
+
+    # Outages
+
+    def stop(self) -> None:
+        """Stop the host in order: requests that wait are answered, then all connections close.
+
+        `restart` starts it again. Until then, its port refuses connections.
+        """
+        self.lifecycle.stop()
+
+    def kill(self) -> None:
+        """Stop the host as a crash does: connections break at once, and waiting requests get no answer.
+
+        What the host has acknowledged survives; the next start recovers the partitions. `restart` starts it
+        again.
+        """
+        self.lifecycle.kill()
+
+    def restart(self) -> None:
+        """Start the host again on the same port with the same data, after stopping it if it runs.
+
+        Topics, records, offsets, subscriptions, quotas and users survive; client instances, group members and
+        fetch sessions do not, as with every broker. Faults and the recorded requests and pushes stay.
+        """
+        self.lifecycle.restart()
 
     # Actions
 
@@ -178,7 +213,10 @@ class RunningHost:
         api: str,
         *,
         client_id: str | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
         times: int | None = 1,
+        optional: bool = False,
         error: ErrorCode | str | int | None = None,
         delay_ms: int = 0,
         drop: Drop | None = None,
@@ -187,10 +225,16 @@ class RunningHost:
     ) -> Fault:
         """Inject a fault into the next requests of an API. If several faults apply, the oldest hits.
 
+        A fault that has hit no request when the test ends fails the test.
+
         Args:
             api: Kafka's name of the API, such as ``PushTelemetry``.
             client_id: Client id of the requests, or a pattern with ``*``; None for all clients.
+            topic: Hit only requests that name this topic, or a pattern with ``*``. ``error`` is then returned
+                for this topic, and the rest of the request is served; other effects hit the whole request.
+            partition: The same for one partition of the topic.
             times: Number of requests to hit; None for all until `Fault.remove`.
+            optional: Whether the test may end without a hit.
             error: Respond with this error, by name or number; the request has no other effect.
             delay_ms: Delay the response by this time of the host's clock.
             drop: Close the connection ``before`` or ``after`` the request takes effect.
@@ -214,15 +258,48 @@ class RunningHost:
             api=api,
             arrivals=self.arrivals,
             client_id=client_id,
+            scope=topic_scope(api, topic, partition),
             times=times,
+            optional=optional,
             error=None if error is None else error_code(error),
             delay_ms=delay_ms,
             drop=drop,
             throttle_ms=throttle_ms,
             garbage=GARBAGE if garbage is True else garbage or None,
         )
-        self.call(lambda: self.dispatcher.faults.append(fault))
+        self.call(lambda: self.faults.append(fault))
         return fault
+
+    def check(self) -> None:
+        """Check at the end of a test that every fault has hit and every wait was awaited; forget all faults.
+
+        The fixtures and the end of a ``with`` block call this, unless the test has failed already.
+
+        Raises:
+            FaultNotHit: A fault that is not optional has hit no request.
+            RuntimeError: A coroutine started a wait and did not await it.
+        """
+        missed = [f"  {fault}" for fault in self.faults if not fault.used and not fault.optional]
+        forgotten = list(self.arrivals.not_awaited)
+        self.forget_faults()
+        if forgotten:
+            waits = ", a ".join(forgotten)
+            raise RuntimeError(f"not awaited: the wait for a {waits}; write `await` before it")
+        if missed:
+            told = "no request was hit by a fault; if that may happen, say fault(..., optional=True):"
+            raise FaultNotHit("\n".join([told, *missed, *self.what_came()]))
+
+    def forget(self) -> None:
+        """Drop the recorded requests and pushes, for example those of an earlier test."""
+        self.requests.forget()
+        self.telemetry.forget()
+
+    def forget_faults(self) -> None:
+        """Remove all faults without checking them."""
+        for fault in self.faults:
+            fault.remove()
+        self.faults.clear()
+        self.arrivals.not_awaited.clear()
 
     # Explanations
 
@@ -234,7 +311,9 @@ class RunningHost:
             match = f" match={dict(info.match_pattern)}" if info.match_pattern else ""
             yield f"  {name}: metrics={','.join(info.metrics)} interval.ms={info.interval_ms}{match}"
         clients = list(self.requests.summary())
-        yield "clients:" if clients else f"clients: none has connected to {self.bootstrap}"
+        forgotten = self.requests.forgotten
+        none = "no request in this test" if forgotten else f"none has connected to {self.bootstrap}"
+        yield "clients:" if clients else f"clients: {none}"
         yield from (f"  {line}" for line in clients)
         for client_id, interval_ms in self.telemetry.told_nothing():
             told = f"{client_id} got an empty subscription and asks again after {interval_ms / 1000:g} s"
@@ -246,6 +325,6 @@ class RunningHost:
         if names:
             yield "received metrics:"
             yield from (f"  {name}" for name in names)
-        if self.dispatcher.faults:
+        if self.faults:
             yield "faults:"
-            yield from (f"  {fault}" for fault in self.dispatcher.faults)
+            yield from (f"  {fault}" for fault in self.faults)

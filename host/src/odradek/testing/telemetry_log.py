@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 from odradek.plugin.context import RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
-from odradek.testing.arrivals import Arrivals, NothingCame
+from odradek.testing.arrivals import Arrivals, Arrived, ArrivedList, NothingCame
 from odradek.testing.conformance import ConformanceReport, Handshake, Observation, Pushed, conformance_report
 from odradek.testing.data_points import DataPoint, data_points
 from odradek.testing.fault import Fault, error_code
@@ -28,7 +28,7 @@ KEPT = 1_000
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Push:
+class Push(Arrived):
     """One PushTelemetry request, accepted or not."""
 
     number: int
@@ -131,7 +131,7 @@ class TelemetryLog:
             )
             self.kept.append(push)
             self.exchanges.append(push)
-            self.arrivals.condition.notify_all()
+            self.arrivals.notify()
 
     def greeted(
         self,
@@ -149,7 +149,12 @@ class TelemetryLog:
         )
         with self.arrivals.condition:
             self.exchanges.append(handshake)
-            self.arrivals.condition.notify_all()
+            self.arrivals.notify()
+
+    def forget(self) -> None:
+        """Drop all pushes. Conformance reports still use them: they cover a client from its handshake on."""
+        with self.arrivals.condition:
+            self.kept.clear()
 
     def told_nothing(self) -> Iterator[tuple[str | None, int]]:
         """Yield the clients whose newest subscription is empty, each with the ms until it asks again."""
@@ -193,8 +198,10 @@ class TelemetryLog:
         client_id: str | None = None,
         timeout_s: float = 5,
         after: Push | None = None,
-    ) -> list[DataPoint]:
+    ) -> ArrivedList[DataPoint]:
         """Wait for a metric and return its data points in the first push that has some.
+
+        Await it in a coroutine.
 
         Args:
             metric: Name of the metric, or a pattern with ``*``; None for all metrics of the push.
@@ -206,11 +213,11 @@ class TelemetryLog:
             NothingCame: No data point arrived in time. The message lists what arrived instead.
         """
 
-        def found() -> list[DataPoint] | None:
+        def found() -> ArrivedList[DataPoint] | None:
             for push in self.matching(client_id, after):
-                points = [
+                points = ArrivedList(
                     point for point in push.points if metric is None or fnmatchcase(point.metric, metric)
-                ]
+                )
                 if points:
                     return points
             return None
@@ -227,7 +234,7 @@ class TelemetryLog:
         timeout_s: float = 5,
         after: Push | None = None,
     ) -> Push:
-        """Wait for the first push with this outcome, which may be empty.
+        """Wait for the first push with this outcome, which may be empty. Await it in a coroutine.
 
         Raises:
             NothingCame: No such push arrived in time. The message lists what arrived instead.

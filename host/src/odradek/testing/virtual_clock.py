@@ -39,9 +39,9 @@ class VirtualClock:
         """Become the clock of a host that is about to start.
 
         Raises:
-            RuntimeError: It already is the clock of another host.
+            RuntimeError: It is the clock of another host that runs.
         """
-        if self.thread is not None:
+        if self.thread is not None and self.thread.thread.is_alive():
             raise RuntimeError("a virtual clock belongs to one host: create another one")
         self.thread = thread
         self.mock.timer = thread.host.timer

@@ -36,12 +36,17 @@ class WatchedDispatcher(Dispatcher):
     """Answers like its base class unless a fault applies."""
 
     def __init__(
-        self, broker: Broker, routes: dict[int, Route], requests: RequestLog, telemetry: TelemetryLog
+        self,
+        broker: Broker,
+        routes: dict[int, Route],
+        requests: RequestLog,
+        telemetry: TelemetryLog,
+        faults: list[Fault],
     ) -> None:
         super().__init__(broker, routes)
         self.requests = requests
         self.telemetry = telemetry
-        self.faults: list[Fault] = []
+        self.faults = faults
         self.request_bytes = 0
         self.current: Request | None = None
         """The request whose response is encoded next. Handlers and deferred answers run one at a time."""
@@ -81,7 +86,7 @@ class WatchedDispatcher(Dispatcher):
     ) -> Any:
         """Record a request and call the handler of its API, or apply a fault."""
         api = api_name(route.request)
-        fault = next((each for each in self.faults if each.hits(api, context)), None)
+        fault = next((each for each in self.faults if self.hits(each, api, request, context)), None)
         row = Request(
             api=api,
             version=context.api_version,
@@ -120,11 +125,20 @@ class WatchedDispatcher(Dispatcher):
             raise CloseConnection(str(fault))
         if fault is None or fault.error is None:
             return handler(request, context, self.broker)
+        if fault.scope is not None:
+            refused = route.refusal(fault.scope.affected(request, self.broker), fault.error, None)
+            return fault.scope.answer(
+                request, refused, context, self.broker, lambda rest: handler(rest, context, self.broker)
+            )
         if isinstance(request, PushTelemetryRequest):
             self.refuse_push(request, fault.error)
         if "error_code" in route.response.__dataclass_fields__:
             return route.response(error_code=fault.error)
         return route.refusal(request, fault.error, None)
+
+    def hits(self, fault: Fault, api: str, request: Any, context: RequestContext) -> bool:
+        scope = fault.scope
+        return fault.hits(api, context) and (scope is None or scope.is_named_in(request, self.broker))
 
     def refuse_push(self, request: PushTelemetryRequest, error: ErrorCode) -> None:
         """Store a refusal as the manager would: it determines which request the client may send next."""
@@ -174,7 +188,7 @@ class WatchedDispatcher(Dispatcher):
             self.telemetry.greeted(row.context, request, error, getattr(response, "response", response))
         with self.requests.arrivals.condition:
             row.error, row.answered = error, True
-            self.requests.arrivals.condition.notify_all()
+            self.requests.arrivals.notify()
 
 
 def error_of(response: Any) -> ErrorCode | None:
