@@ -28,6 +28,7 @@ from odradek.client.admin import AdminClient
 from odradek.client.fetch import MAX_WAIT_MS, Reader, Received
 from odradek.client.group_offsets import CommittedOffset
 from odradek.client.leaders import Partition, partition_text
+from odradek.client.retries import FIRST_PAUSE_S
 from odradek.plugin.telemetry_topic import MalformedTelemetry
 
 FAILING = "Error while executing consume command :"
@@ -206,6 +207,8 @@ class Session:
                 if self.count == most:
                     break
             self.output.flush()
+            if self.reader.refusal is not None:
+                time.sleep(FIRST_PAUSE_S)
             now_s = time.monotonic()
             if self.count > before:
                 arrived_s = now_s
