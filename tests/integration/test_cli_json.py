@@ -40,6 +40,15 @@ SHOWN: list[tuple[tuple[str, ...], dict[str, Any]]] = [
         ("groups", "--reset-offsets", "--dry-run", "--to-latest", "--all-topics", "--group", "billing"),
         {**OFFSETS, "new_offset": 0},
     ),
+    (
+        ("groups", "--delete-offsets", "--group", "finished", "--topic", "orders"),
+        {"topic": "orders", "partition": 0, "status": "Successful"},
+    ),
+    (
+        ("replay", "--plugin", "otlp", "--since", "1h", "--dry-run"),
+        {**OFFSETS, "group": "odradek.forwarder.otlp", "new_offset": 0},
+    ),
+    (("get-offsets", "--topic", "orders"), {"topic": "orders", "partition": 0, "offset": 0}),
     (("configs", "--describe", "--topic", "orders"), {**TOPIC, "config": "retention.ms", "value": "7"}),
     (("client-metrics", "--list"), {"name": "all"}),
     (
@@ -57,7 +66,8 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A host with one of everything."""
     with running_host(tmp_path_factory.mktemp("json") / "data") as host, AdminClient(host.bootstrap) as admin:
         admin.create_topics([NewTopic(name="orders", configs={"retention.ms": "7"})])
-        admin.offset_commit("billing", {("orders", 0): CommittedOffset(0)})
+        for group in ("billing", "finished", "odradek.forwarder.otlp"):
+            admin.offset_commit(group, {("orders", 0): CommittedOffset(0)})
         subscription = ConfigResource(ResourceType.CLIENT_METRICS, "all")
         admin.incremental_alter_configs(
             {subscription: [ConfigChange("metrics", "*"), ConfigChange("interval.ms", "1000")]}

@@ -63,7 +63,5 @@ def test_ignored_errors_make_values_and_headers_without_values() -> None:
 def test_a_header_key_cannot_be_null() -> None:
     reader = LineReader.of(["parse.headers=true", "null.marker=NULL"])
 
-    with pytest.raises(
-        CommandFailed, match="null marker in pair 'NULL:v' on line number 3"
-    ):
+    with pytest.raises(CommandFailed, match="null marker in pair 'NULL:v' on line number 3"):
         reader.record(b"NULL:v\tvalue", 3, 0)

@@ -249,7 +249,8 @@ def delete_offsets(admin: AdminClient, options: dict[str, Any]) -> list[str]:
     outcomes = admin.offset_delete(group, sorted(chosen_partitions(admin, options["topic"])))
     failures = sorted({outcome.code.name for outcome in outcomes.values() if outcome})
     if not failures:
-        click.echo(f"Request succeeded for deleting offsets from group {group}.")
+        succeeded = f"Request succeeded for deleting offsets from group {group}."
+        click.echo(succeeded, err=options["as_json"])
     rows = [[*partition, status(outcome)] for partition, outcome in outcomes.items()]
     shown = Table([("TOPIC", LEAST_WIDTH), ("PARTITION", 10), ("STATUS", 15)], rows)
     show(options["as_json"], shown.objects(), ["", *shown.lines()])
