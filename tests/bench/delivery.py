@@ -22,8 +22,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from contrib import go_program
+from contrib.otelcol.collector import COLLECTOR
+
 from bench.harness import UnavailableError, cores, cpu_ns, head, running, spread
-from integration.collector.conftest import COLLECTOR, ROOT, free_ports, wait_until_listening
+from integration.collector.conftest import free_ports, wait_until_listening
 
 BATCHES = (1, 10, 40)
 GOAL = 10.0
@@ -111,11 +116,11 @@ def collector(program: Path, protocol: str, sink_port: int) -> Iterator[tuple[su
 
 
 def collector_program() -> Path | None:
-    done = subprocess.run(COLLECTOR, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        print(f"without a collector: {done.stderr.strip()}", file=sys.stderr)
+    try:
+        return COLLECTOR.path()
+    except go_program.UnavailableError as reason:
+        print(f"without a collector: {reason}", file=sys.stderr)
         return None
-    return Path(done.stdout.strip())
 
 
 def measure(report: Report, program: Path | None, payload: str, seconds: float) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import struct
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,12 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from contrib.go_program import GoProgram, UnavailableError
+from contrib.otelcol.collector import COLLECTOR
+from contrib.prometheus.prometheus import PROMETHEUS
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
 
-ROOT = Path(__file__).resolve().parents[3]
-COLLECTOR = (sys.executable, "-m", "contrib.otelcol.collector")
-"""Builds the collector if it is not in the cache, and prints its path."""
-BUILD_TIMEOUT_S = 1_000
 PATIENCE_S = 20.0
 CONFIG = """
 receivers:
@@ -154,16 +152,24 @@ def running(program: Path, folder: Path, receivers: str = "", names: str = "otlp
                 process.wait()
 
 
+def built(program: GoProgram) -> Path:
+    """The path of a program, which is built if it is not in the user's cache."""
+    try:
+        return program.path()
+    except UnavailableError as reason:
+        pytest.skip(f"no {program.name}: {reason}")
+
+
 @pytest.fixture(scope="session")
 def collector_program() -> Path:
-    """The collector of contrib/otelcol, built once and kept in the user's cache."""
-    done = subprocess.run(
-        COLLECTOR, cwd=ROOT, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
-    )
-    if done.returncode == 3:
-        pytest.skip(f"no collector: {done.stderr.strip()}")
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip())
+    """The collector of contrib/otelcol."""
+    return built(COLLECTOR)
+
+
+@pytest.fixture(scope="session")
+def prometheus_program() -> Path:
+    """The Prometheus of contrib/prometheus."""
+    return built(PROMETHEUS)
 
 
 StartCollector = Callable[..., AbstractContextManager[Collector]]

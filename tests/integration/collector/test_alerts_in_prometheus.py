@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contrib.go_program import UnavailableError
-from contrib.prometheus.prometheus import PROMETHEUS
 
 from support.hosts import EVERYTHING, running_host
 from support.prometheus_server import PrometheusServer, prometheus_server
 from support.reference_page import ROOT
 from support.wire_client import WireClient
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_500)]
 
 RULES = ROOT / "contrib/prometheus/alerts.yml"
 CONFIG = """
@@ -54,16 +52,8 @@ def found(prometheus: PrometheusServer, alert: str) -> list[dict[str, str]]:
     return [labels for labels, _ in prometheus.query(rules(prometheus)[alert]["query"])]
 
 
-@pytest.fixture
-def program() -> Path:
-    try:
-        return PROMETHEUS.path()
-    except UnavailableError as reason:
-        pytest.skip(str(reason))
-
-
 def test_every_rule_is_evaluated_and_trouble_is_found(
-    program: Path, free_port_numbers: Callable[[int], list[int]], tmp_path: Path
+    prometheus_program: Path, free_port_numbers: Callable[[int], list[int]], tmp_path: Path
 ) -> None:
     (port,) = free_port_numbers(1)
     with ExitStack() as stack:
@@ -71,7 +61,7 @@ def test_every_rule_is_evaluated_and_trouble_is_found(
         assert host.host.metrics_endpoint is not None
         config = tmp_path / "prometheus.yml"
         config.write_text(CONFIG.format(rules=RULES, port=host.host.metrics_endpoint.bound_port))
-        prometheus = stack.enter_context(prometheus_server(program, config, port, tmp_path))
+        prometheus = stack.enter_context(prometheus_server(prometheus_program, config, port, tmp_path))
         with WireClient(host.address) as client:
             client.introduce()
             client.push(b"\x0a\x00")

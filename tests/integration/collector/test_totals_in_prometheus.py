@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1_500)]
 ROOT = Path(__file__).resolve().parents[3]
-BUILD_TIMEOUT_S = 1_300
 PATIENCE_S = 30.0
 HOST = (
     "subscriptions.all.metrics=*",
@@ -38,19 +36,6 @@ Key = tuple[str, str]
 SAME_FOR_A_CLIENT = re.compile(
     r"__name__|job|instance|client_(?!source_port).*|principal|broker_node_id|group_(instance_)?id|otel_scope_.*"
 )
-
-
-@pytest.fixture(scope="session")
-def prometheus_program() -> Path:
-    """The Prometheus of contrib/prometheus, built once and kept in the user's cache."""
-    command = [sys.executable, "-m", "contrib.prometheus.prometheus"]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
-    )
-    if done.returncode == 3:
-        pytest.skip(f"no Prometheus: {done.stderr.strip()}")
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip())
 
 
 def series_name(otlp: str) -> str:
