@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,16 @@ import click
 from odradek.cli.connect import cluster_options, connected
 from odradek.cli.consume_start import start_positions
 from odradek.cli.errors import CommandFailed
+from odradek.cli.offset_reset import warn
 from odradek.cli.record_json import record_object
 from odradek.cli.record_text import RecordText
 from odradek.cli.usage import at_most_one
 from odradek.client.admin import AdminClient
+from odradek.client.errors import ConnectFailed, TimedOut
 from odradek.client.fetch import MAX_WAIT_MS, Reader, Received
 from odradek.client.group_offsets import CommittedOffset
 from odradek.client.leaders import Partition, partition_text
-from odradek.client.retries import FIRST_PAUSE_S
+from odradek.client.retries import FIRST_PAUSE_S, LONGEST_PAUSE_S
 from odradek.plugin.telemetry_topic import MalformedTelemetry
 
 FAILING = "Error while executing consume command :"
@@ -175,6 +178,8 @@ class Session:
     def __init__(self, admin: AdminClient, reader: Reader, group: str | None) -> None:
         self.admin, self.reader, self.group = admin, reader, group
         self.count = 0
+        self.is_lost = False
+        """Whether no broker answered the latest request."""
         self.committed: dict[Partition, int] = {}
         self.output = sys.stdout.buffer
 
@@ -201,7 +206,7 @@ class Session:
         wait_ms = MAX_WAIT_MS if timeout_ms is None else min(MAX_WAIT_MS, timeout_ms)
         while most is None or self.count < most:
             before = self.count
-            for received in self.reader.poll(wait_ms):
+            for received in self.polled(wait_ms):
                 self.output.write(show(received) or b"")
                 self.count += 1
                 if self.count == most:
@@ -215,8 +220,20 @@ class Session:
             elif timeout_ms is not None and now_s - arrived_s >= timeout_ms / 1000:
                 return
             if now_s - committed_s >= COMMIT_S:
-                self.commit()
+                with suppress(ConnectFailed, TimedOut):  # the next commit includes this one
+                    self.commit()
                 committed_s = now_s
+
+    def polled(self, wait_ms: int) -> Iterator[Received]:
+        """Yield the records of one poll. While no broker answers, wait a little and warn once."""
+        try:
+            yield from self.reader.poll(wait_ms)
+            self.is_lost = False
+        except (ConnectFailed, TimedOut) as error:
+            if not self.is_lost:
+                warn(f"{error}: trying again until a broker answers")
+            self.is_lost = True
+            time.sleep(LONGEST_PAUSE_S)
 
     def commit(self) -> None:
         """Commit the positions that changed since the last commit."""
