@@ -97,6 +97,8 @@ def serve(
             stop.set()
 
         def again() -> None:
+            if stop.is_set():
+                return
             if config_file is None:
                 log.warning("nothing to reload: the host was started without --config")
             else:
