@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -96,20 +98,13 @@ def serve(
             failures.append(reason)
             stop.set()
 
-        def again() -> None:
-            if stop.is_set():
-                return
-            if config_file is None:
-                log.warning("nothing to reload: the host was started without --config")
-            else:
-                reload(host, lambda: load_config(config_file, overrides, plugins))
-
         keep_buffers()
         raise_descriptor_limit()
         host = Host(config, recover_metadata=recover_metadata, failed=failed)
         try:
             await host.start()
-            on_hangup(again, stop.set)
+            read = partial(load_config, config_file, overrides, plugins)
+            on_hangup(partial(reload_file, host, config_file, read), stop)
             freeze_garbage()
             report(host, config_file, log_level)
             announce(ready_line(config, host))
@@ -120,6 +115,14 @@ def serve(
     run(main)
     if failures:
         raise CommandFailed(f"odradek stopped: {failures[0]}")
+
+
+def reload_file(host: Host, config_file: Path | None, read: Callable[[], HostConfig]) -> None:
+    """Reload the configuration, if there is a file that can have changed."""
+    if config_file is None:
+        log.warning("nothing to reload: the host was started without --config")
+    else:
+        reload(host, read)
 
 
 def announce(line: str) -> None:

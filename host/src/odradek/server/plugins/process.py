@@ -97,8 +97,8 @@ def has_terminal() -> bool:
     return True
 
 
-def on_hangup(reload: Callable[[], object], stop: Callable[[], object]) -> None:
-    """Reload on SIGHUP, but stop if the terminal that the process was started in is gone.
+def on_hangup(reload: Callable[[], object], stop: asyncio.Event) -> None:
+    """Reload on SIGHUP, but set the event, which stops the host, if the terminal of its start is gone.
 
     Call it on the loop. Does nothing if the signal is ignored, as by ``nohup``, or on Windows.
     """
@@ -109,8 +109,8 @@ def on_hangup(reload: Callable[[], object], stop: Callable[[], object]) -> None:
 
     def hung_up() -> None:
         if had_terminal and not has_terminal():
-            stop()
-        else:
+            stop.set()
+        elif not stop.is_set():
             reload()
 
     asyncio.get_running_loop().add_signal_handler(number, hung_up)
