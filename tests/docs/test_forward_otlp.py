@@ -1,4 +1,4 @@
-"""Documents about forwarding: a subscription in the first block, and the configurations that are shipped."""
+"""Documents that start a host with a destination: a subscription, and the shipped configurations."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from support.reference_page import ROOT
 
 HOWTO = ROOT / "host/docs/howto/forward-otlp.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FORWARDER = re.compile(r"^\[plugins\.(otlp|kafka|spark)\]|--set plugins\.(otlp|kafka|spark)\.", re.MULTILINE)
+FORWARDER = re.compile(
+    r"^\[plugins\.(otlp|kafka|spark)\]|--set plugins\.(otlp|kafka|spark|census)\.", re.MULTILINE
+)
 PAGES = (
     HOWTO,
     ROOT / "host/docs/howto/export-to-topic.md",
     ROOT / "host/docs/howto/run-the-pipeline.md",
+    ROOT / "host/docs/tutorial/first-plugin.md",
     ROOT / "contrib/otelcol/README.md",
     ROOT / "plugins/kafka/README.md",
     ROOT / "plugins/otlp/README.md",
