@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -97,6 +98,27 @@ def test_a_plugin_that_follows_the_rules_passes(
     assert lines[4] == "  R4-closes-unused       skipped  it has no close method"
     assert lines[-2] == "slow: 10 passed, 0 failed, 7 skipped"
     assert not [line for line in lines if "I was called" in line]
+
+
+def test_each_rule_can_be_an_object(
+    install: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    install("slow", SlowPlugin())
+
+    status = run(["verify-plugin", "slow", "--json"])
+
+    streams = capsys.readouterr()
+    rows = [json.loads(line) for line in streams.out.splitlines()]
+    assert status == 0
+    assert len(rows) == 17
+    assert rows[3] == {
+        "name": "slow",
+        "kind": "receiver",
+        "rule": "R4-closes-unused",
+        "outcome": "skipped",
+        "reason": "it has no close method",
+    }
+    assert streams.err.startswith("slow (receiver)\nslow: 10 passed, 0 failed, 7 skipped\n")
 
 
 def test_a_blocking_plugin_fails_with_the_text_of_the_rule(

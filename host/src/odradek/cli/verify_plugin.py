@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from odradek.cli.errors import CommandFailed
+from odradek.cli.listing import json_option, show
 from odradek.plugin.protocols import ClientTelemetryExporterProvider, Forwarder
 from odradek.server.plugins.active_plugin import ActivePlugin, activate
 from odradek.server.plugins.offers import CLIENT_TELEMETRY, ENRICHER, QUOTA_CALLBACK
@@ -42,7 +43,8 @@ Offer = tuple[str, Kind, Callable[[], Any]]
     metavar="KEY=VALUE",
     help="Set a key of the plugin's table; may be repeated.",
 )
-def verify_plugin(name: str, overrides: tuple[str, ...]) -> None:
+@json_option
+def verify_plugin(name: str, overrides: tuple[str, ...], as_json: bool) -> None:
     """Check an installed plugin against the contract.
 
     Each rule runs on new objects of the plugin. A forwarder sends test pushes to its configured destination.
@@ -51,12 +53,12 @@ def verify_plugin(name: str, overrides: tuple[str, ...]) -> None:
     found: list[Verdict] = []
     with ThreadDeaths() as late:
         for title, kind, make in offers(name, table):
-            click.echo(f"{title} ({kind.value})")
+            click.echo(f"{title} ({kind.value})", err=as_json)
             for each in checked(kind, make):
                 found.append(each)
-                click.echo(line(each))
+                show(as_json, [verdict_object(title, kind, each)], [line(each)])
         late.settle()
-    conclude(name, found, late.described())
+    conclude(name, found, late.described(), as_json)
 
 
 def checked(kind: Kind, make: Callable[[], Any]) -> Iterator[Verdict]:
@@ -122,24 +124,36 @@ def line(found: Verdict) -> str:
     return f"  {found.rule!s:<22} {found.outcome.value:<7}  {why}".rstrip()
 
 
-def conclude(name: str, found: list[Verdict], late: str) -> None:
-    """Print the summary.
+def verdict_object(title: str, kind: Kind, found: Verdict) -> dict[str, str]:
+    """A rule as a JSON object."""
+    return {
+        "name": title,
+        "kind": kind.value,
+        "rule": str(found.rule),
+        "outcome": found.outcome.value,
+        "reason": found.why,
+    }
+
+
+def conclude(name: str, found: list[Verdict], late: str, as_json: bool) -> None:
+    """Print the summary, on stderr if stdout has JSON objects.
 
     Args:
         name: The plugin.
         found: The outcome of each rule.
         late: Threads that died after the rule that started them; empty if none has.
+        as_json: Whether ``--json`` is given.
 
     Raises:
         CommandFailed: A rule is broken, or a thread has died.
     """
     counts = {outcome: sum(each.outcome is outcome for each in found) for outcome in Outcome}
     summary = ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in Outcome)
-    click.echo(f"{name}: {summary}")
+    click.echo(f"{name}: {summary}", err=as_json)
     broken = list(dict.fromkeys(str(each.rule) for each in found if each.outcome is Outcome.FAILED))
     if broken:
         for text in explained(each for each in found if each.outcome is Outcome.FAILED):
-            click.echo(text)
+            click.echo(text, err=as_json)
         problem = f"{name} breaks the contract: {', '.join(broken)}"
         if any(isinstance(each.error, Hangs) for each in found):
             leave(problem)
@@ -147,7 +161,7 @@ def conclude(name: str, found: list[Verdict], late: str) -> None:
     if late:
         raise CommandFailed(f"{name} breaks the contract: after a rule, {late}")
     if counts[Outcome.SKIPPED]:
-        click.echo(SKIPPED)
+        click.echo(SKIPPED, err=as_json)
 
 
 def explained(broken: Iterable[Verdict]) -> Iterator[str]:
