@@ -65,14 +65,15 @@ class LoopProbe:
 class Holds:
     """The calls that kept the event loop busy for longer than `HOLD_NS`, by name: how often, and the longest.
 
-    Requests by their API, steps of long requests and of upkeep by the generator, and actions of the timer.
+    Requests and late responses by API, steps by their generator, actions of the timer by their function.
     """
 
     def __init__(self, host: Host) -> None:
         self.longest_ns: dict[str, int] = {}
         self.times: dict[str, int] = {}
         self.collection_began_ns = 0
-        answer, advance, schedule = host.dispatcher.answer, StepRunner.advance, host.timer.schedule
+        answer, finished = host.dispatcher.answer, host.dispatcher.finished
+        advance, schedule = StepRunner.advance, host.timer.schedule
 
         def timed_answer(frame: Any, offset: int, connection: Any) -> Any:
             api_key = int.from_bytes(frame[offset : offset + 2])
@@ -86,6 +87,10 @@ class Holds:
             name = f"timer: {getattr(action, '__qualname__', action)}"
             return schedule(deadline_ms, self.timed(name, action))
 
+        def timed_finished(route: Any, *rest: Any) -> Any:
+            return self.timed(f"response: {route.request.__name__}", finished)(route, *rest)
+
+        host.dispatcher.finished = timed_finished  # type: ignore[assignment,method-assign]
         host.dispatcher.answer = timed_answer  # type: ignore[method-assign]
         StepRunner.advance = timed_advance  # type: ignore[assignment,method-assign]
         gc.callbacks.append(self.collection)

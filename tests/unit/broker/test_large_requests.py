@@ -190,7 +190,7 @@ def test_a_resource_that_is_named_many_times_is_described_once(monkeypatch: pyte
 def test_a_request_whose_answer_would_be_too_large_is_refused() -> None:
     client, response = described(TickingClock(), 200, 100_000)
 
-    assert [result.error_code for result in response.results] == [ErrorCode.POLICY_VIOLATION] * 200
+    assert [result.error_code for result in response.results] == [ErrorCode.POLICY_VIOLATION]
     assert "larger than 100000 bytes" in response.results[0].error_message
     assert client.broker.large_responses_refused == 1
 

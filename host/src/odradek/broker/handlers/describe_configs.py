@@ -43,9 +43,10 @@ REMEMBERED = 100
 
 
 def refused(request: DescribeConfigsRequest, code: ErrorCode, message: str | None) -> DescribeConfigsResponse:
-    """Refuse every resource."""
+    """Refuse every resource, once: the request may name one many thousand times."""
+    distinct = {(resource.resource_type, resource.resource_name): resource for resource in request.resources}
     return DescribeConfigsResponse(
-        results=[refusal(resource, code, message) for resource in request.resources]
+        results=[refusal(resource, code, message) for resource in distinct.values()]
     )
 
 
