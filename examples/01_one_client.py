@@ -1,6 +1,6 @@
 """One client, one push: runs a host and a real librdkafka producer, and prints the metrics that it pushes.
 
-Run it: ``python examples/01_one_client.py`` (needs ``pip install 'odradek[all]'``). Takes a few seconds.
+Run it: ``python examples/01_one_client.py`` (needs ``odradek[all]``). Takes a few seconds.
 """
 
 from __future__ import annotations

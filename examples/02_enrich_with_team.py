@@ -1,6 +1,6 @@
 """A custom plugin: an enricher that adds the label ``team``, taken from the prefix of the client id.
 
-Run it: ``python examples/02_enrich_with_team.py`` (needs ``pip install 'odradek[all]'``). Takes seconds.
+Run it: ``python examples/02_enrich_with_team.py`` (needs ``odradek[all]``). Takes seconds.
 
 The plugin is the class and the hook below. To install it, put both into a package and name the package in its
 pyproject.toml::

@@ -1,6 +1,6 @@
 """Tests of a Kafka client with a real broker in a fixture: it starts in milliseconds without Docker or a JVM.
 
-Run it: ``pytest examples/03_test_a_client.py`` (needs ``pip install 'odradek[demo,test]'``). Takes a few
+Run it: ``pytest examples/03_test_a_client.py`` (needs ``odradek[demo,test]``). Takes a few
 seconds. The fixture ``odradek_host`` comes with odradek.
 """
 

@@ -1,6 +1,6 @@
 """Throttles a noisy client but not its neighbor: two real producers, and a quota for one of them.
 
-Run it: ``python examples/04_throttle_a_noisy_client.py`` (needs ``pip install 'odradek[demo]'``). Takes a few
+Run it: ``python examples/04_throttle_a_noisy_client.py`` (needs ``odradek[demo]``). Takes a few
 seconds. With ``odradek serve`` the quota is set by::
 
     odradek quotas --bootstrap-server localhost:9092 --alter --client noisy \\

@@ -1,6 +1,6 @@
 """A plugin that gives each tenant one quota: all users whose names start with ``acme-`` share acme's quota.
 
-Run it: ``python examples/05_tenant_quotas.py`` (needs ``pip install odradek``). Takes a second: the minute in
+Run it: ``python examples/05_tenant_quotas.py`` (needs ``odradek``). Takes a second: the minute in
 it passes on a mock clock.
 
 The plugin is the class and the hook below. To install it, put both into a package and name the package in its

@@ -1,6 +1,6 @@
 """A notebook: runs a host and two clients that push, loads their metrics into tables, and queries these.
 
-Run it: ``python examples/06_ask_the_tables.py`` (needs ``pip install 'odradek[spark]'`` and Java 17), or cell
+Run it: ``python examples/06_ask_the_tables.py`` (needs ``odradek[spark]`` and Java 17), or cell
 by cell in an editor that supports ``# %%``. Takes half a minute, most of it for the start of Spark.
 """
 

@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from odradek.cli.serve import serve
 from odradek.server.config import load_config
 from odradek.server.plugins.active_plugin import PluginState, activate
 from odradek.server.plugins.plugin_manager import load_plugins
@@ -55,3 +57,9 @@ def test_tables_on_the_pages_are_valid_configuration(name: str, tmp_path: Path) 
         assert names >= config.plugins.keys()
 
     assert tables
+
+
+def test_the_help_of_serve_ends_with_the_path_of_the_page() -> None:
+    shown = CliRunner().invoke(serve, ["--help"]).output
+
+    assert Path(shown.splitlines()[-1].strip()).read_text(encoding="utf-8") == page(PAGE)

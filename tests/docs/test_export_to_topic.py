@@ -55,7 +55,7 @@ def until_printed(command: str, expected: str, folder: Path) -> None:
 def test_each_step_works_as_on_the_page(tmp_path: Path) -> None:
     address = f"localhost:{free_port()}"
     own, elsewhere = texts("toml")
-    _, serve_command, list_command, _ = texts("sh")
+    serve_command, list_command, _ = texts("sh")
     (listed,) = texts("")
     (reader,) = texts("python")
     (tmp_path / "export.toml").write_text(own.replace(ADDRESS, address).replace(INTERVAL, QUICK_INTERVAL))

@@ -46,7 +46,7 @@ def run(*command: str | Path, folder: Path) -> str:
 
 
 def test_wheel_and_source_distribution_take_it_from_contrib() -> None:
-    assert TARGETS["wheel"]["force-include"] == {"contrib/plugin-template": "odradek/plugin_template"}
+    assert TARGETS["wheel"]["force-include"]["contrib/plugin-template"] == "odradek/plugin_template"
     assert "/contrib/plugin-template" in TARGETS["sdist"]["include"]
 
 

@@ -137,7 +137,7 @@ def test_a_missing_subcommand_of_an_extra_names_the_extra_to_install(
     status = run(["spark", "ingest"])
 
     assert status == 1
-    assert capsys.readouterr().err == "odradek spark: not installed; try pip install 'odradek[spark]'\n"
+    assert capsys.readouterr().err == "odradek spark: not installed: install the extra odradek[spark]\n"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from odradek.broker.broker import Endpoint
 from odradek.plugin.config import ConfigError
-from odradek.server.config import load_config
+from odradek.server.config import REFERENCE, load_config
 from odradek.server.sockets.listener import ListenerAddress
 from odradek.telemetry.telemetry_config import ErrorPolicy
 from odradek.wire.compression import Codec
@@ -181,8 +181,8 @@ def test_advertised_listeners_are_returned_to_clients() -> None:
 @pytest.mark.parametrize(
     ("override", "path", "expected"),
     [
-        ("no.such.key=1", "no.such.key", "unknown key; all keys: host/docs/reference/configuration.md"),
-        ("log.dir=/a", "log.dir", "unknown key (did you mean log.dirs?); all keys: host/docs/"),
+        ("no.such.key=1", "no.such.key", f"unknown key; all keys: {REFERENCE}"),
+        ("log.dir=/a", "log.dir", "unknown key (did you mean log.dirs?); all keys: /"),
         ("node.id=x", "node.id", "whole number from 0"),
         ("node.id=-1", "node.id", "whole number from 0"),
         ("telemetry.max.bytes=0", "telemetry.max.bytes", "whole number from 1"),
@@ -210,7 +210,7 @@ def test_advertised_listeners_are_returned_to_clients() -> None:
         ("subscriptions.a.b.interval.ms=x", "subscriptions.a.b.interval.ms", "expected a whole number"),
         ("subscriptions.x.intervall.ms=5", "subscriptions.x.intervall.ms", "did you mean interval.ms?"),
         ("subscriptions.team.a.metric=*", "subscriptions.team.a.metric", "did you mean metrics?"),
-        ("subscriptions.x.foo=5", "subscriptions.x.foo", "unknown key; all keys: host/docs/reference"),
+        ("subscriptions.x.foo=5", "subscriptions.x.foo", "unknown key; all keys: /"),
         ("metrics.listener=localhost:9100", "metrics.listener", "http://HOST:PORT"),
         ("metrics.listener=http://localhost:x", "metrics.listener", "http://HOST:PORT"),
         ("metrics.otlp.endpoint=collector:4318", "metrics.otlp.endpoint", "http://HOST:PORT"),

@@ -86,7 +86,7 @@ def client_library() -> Any:
     try:
         return importlib.import_module("confluent_kafka")
     except ImportError:
-        raise click.UsageError("the demo needs confluent-kafka: pip install 'odradek[demo]'") from None
+        raise click.UsageError("the demo needs confluent-kafka: install the extra odradek[demo]") from None
 
 
 def check_pipeline() -> None:

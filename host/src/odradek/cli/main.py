@@ -68,7 +68,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
 COMMAND_GROUP = "odradek.commands"
 """Entry point group of the subcommands of plugins. Each entry point names a click command."""
 EXTRAS = ("spark",)
-"""Subcommands that ``pip install odradek[<name>]`` installs."""
+"""Subcommands that the extra of the same name installs."""
 
 
 class LazyGroup(click.Group):
@@ -115,7 +115,7 @@ def installed_command(name: str) -> click.Command | None:
     found = installed_commands().get(name)
     if found is None:
         if name in EXTRAS:
-            raise CommandFailed(f"odradek {name}: not installed; try pip install 'odradek[{name}]'")
+            raise CommandFailed(f"odradek {name}: not installed: install the extra odradek[{name}]")
         return None
     try:
         command = found.load()

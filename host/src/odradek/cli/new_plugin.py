@@ -12,12 +12,9 @@ from pathlib import Path
 
 import click
 
-import odradek
 from odradek.cli.errors import CommandFailed
+from odradek.shipped import shipped
 
-PACKAGE = Path(odradek.__file__).parent
-PLACES = (PACKAGE / "plugin_template", PACKAGE.parents[2] / "contrib" / "plugin-template")
-"""The template in an installed host, and in a checkout."""
 NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 EXAMPLE = re.compile(r"(?P<before>odradek[-_])?(?P<example>example|Example)")
 LEFT_OUT = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "dist"}
@@ -71,10 +68,10 @@ def template() -> Path:
     Raises:
         CommandFailed: The template is missing.
     """
-    for place in PLACES:
-        if place.is_dir():
-            return place
-    raise CommandFailed(f"the plugin template is missing in {PLACES[0]}: reinstall odradek")
+    folder = shipped("plugin_template", "contrib/plugin-template")
+    if not folder.is_dir():
+        raise CommandFailed(f"the plugin template is missing in {folder}: reinstall odradek")
+    return folder
 
 
 def renamed(text: str, name: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from odradek.cli.errors import CommandFailed
-from odradek.server.config import HostConfig, load_config
+from odradek.server.config import REFERENCE, HostConfig, load_config
 from odradek.server.config_check import check
 from odradek.server.host import Host
 from odradek.server.log_format import FORMATTERS, log_to_stderr
@@ -30,13 +30,13 @@ from odradek.server.start_report import report
 log = logging.getLogger(__name__)
 
 
-@click.command()
+@click.command(epilog=f"\b\nAll keys of the configuration:\n  {REFERENCE}")
 @click.option(
     "--config",
     "config_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="TOML file; host/docs/reference/configuration.md lists its keys.",
+    help="TOML file; the page below lists its keys.",
 )
 @click.option(
     "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one key; may be repeated."

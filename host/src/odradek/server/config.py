@@ -41,6 +41,7 @@ from odradek.settings.kinds import INT, LONG, TEXT, Special, Whole
 from odradek.settings.reading import read_settings
 from odradek.settings.setting import section, setting
 from odradek.settings.start_values import StartValue, start_values
+from odradek.shipped import DOCS
 from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
 from odradek.telemetry.telemetry_config import TelemetryConfig
 from odradek.transaction.transaction_config import TransactionConfig
@@ -48,7 +49,7 @@ from odradek.wire.config_resource import ConfigType
 
 TABLES = ("plugins", "subscriptions")
 """Tables with a name, not a key, at the next level."""
-REFERENCE = "host/docs/reference/configuration.md"
+REFERENCE = str(DOCS / "reference/configuration.md")
 SUBSCRIPTION_KEYS = {key.name: key.kind for key in CONFIG_KEYS}
 DEFAULT_DATA_DIR = Path("odradek-data")
 

@@ -23,7 +23,7 @@ def exporter(settings: MetricsPushSettings) -> MetricExporter:
     try:
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
     except ImportError as error:
-        raise ConfigError(ENDPOINT, "needs pip install 'odradek[metrics-otlp]'") from error
+        raise ConfigError(ENDPOINT, "needs the extra odradek[metrics-otlp]") from error
     timeout_s = min(EXPORT_TIMEOUT_S, settings.interval_ms / 1000)
     return OTLPMetricExporter(endpoint=settings.url, headers=settings.headers, timeout=timeout_s)
 

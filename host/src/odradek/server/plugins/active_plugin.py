@@ -23,7 +23,7 @@ from odradek.settings.setting import setting
 T = TypeVar("T")
 
 EXTRAS = ("enrich", "kafka", "otlp", "spark")
-"""Plugins that ``pip install odradek[<name>]`` brings."""
+"""Plugins that the extra of the same name installs."""
 FORWARDER_NAME = re.compile(r"[a-z0-9_-]{1,50}")
 
 
@@ -122,7 +122,7 @@ def refuse_missing(manager: HostPluginManager, name: str, path: str) -> None:
     """Refuse a plugin that the configuration names but that is not installed."""
     plugin = manager.installed.get(name)
     if plugin is None:
-        hint = f"; try pip install 'odradek[{name}]'" if name in EXTRAS else ""
+        hint = f"; install the extra odradek[{name}]" if name in EXTRAS else ""
         installed = ", ".join(sorted(manager.installed))
         raise ConfigError(path, f"no such plugin is installed; installed: {installed}{hint}")
 
