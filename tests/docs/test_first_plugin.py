@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from pathlib import Path
 
 import pytest
 
-from support.reader import Reader, install_from_wheels
+from support.reader import Reader
 from support.reference_page import blocks
 
 PAGE = "tutorial/first-plugin.md"
@@ -35,13 +34,13 @@ def between(text: str, start: str, end: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)  # an installation alone may take 300 s
-def test_every_command_works_as_on_the_page(tmp_path: Path) -> None:
+@pytest.mark.xdist_group("wheels")
+def test_every_command_works_as_on_the_page(installed_from_wheels: Reader) -> None:
     (project,) = code("toml")
     plugin, contract, kept, hook, line = code("python")
     setup, first, second, third, install, verify, serve = commands()
     failing, why, still_failing, passing, listed, verdict = printed()
-    reader = Reader(tmp_path)
-    install_from_wheels(reader)
+    reader = installed_from_wheels
 
     for command in setup:
         assert reader.run(command).strip() == ""

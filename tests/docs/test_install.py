@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import odradek
-from support.reader import INSTALL_PAGE, Reader, install_blocks, install_from_wheels
+from support.reader import INSTALL_PAGE, Reader, install_blocks
 from support.reference_page import DOCS, ROOT, rows, sections
 
 # `pip install odradek`, with extras and a version or without, by name and not by folder
@@ -77,20 +77,20 @@ def test_a_checkout_can_be_installed_as_on_the_page(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-def test_wheels_can_be_installed_as_on_the_page(tmp_path: Path) -> None:
-    reader = Reader(tmp_path)
-    install_from_wheels(reader)
-    (tmp_path / "test_app.py").write_text(
-        "def test_app(odradek_host):\n    assert odradek_host.topics.names() == []\n", encoding="utf-8"
-    )
+@pytest.mark.xdist_group("wheels")
+def test_wheels_can_be_installed_as_on_the_page(installed_from_wheels: Reader) -> None:
+    reader = installed_from_wheels
+    home = Path(reader.environment["HOME"])
+    test = "def test_app(odradek_host):\n    assert odradek_host.topics.names() == []\n"
+    (home / "test_app.py").write_text(test, encoding="utf-8")
 
-    tested = reader.run("pytest -q")
+    tested = reader.run(f"pytest -q {home / 'test_app.py'}")
     installed = reader.run("pip list --format freeze").splitlines()
     page = Path(reader.run("odradek serve --help").strip().splitlines()[-1].strip())
 
     assert "1 passed" in tested
     assert len(installed) < 30
-    assert page.is_relative_to(tmp_path)
+    assert page.is_relative_to(home)
     assert page.read_bytes() == (DOCS / "reference/configuration.md").read_bytes()
 
 

@@ -25,6 +25,8 @@ def test_the_demo_shows_a_labeled_producer_and_consumer() -> None:
     result = demo("--seconds", "6", timeout_s=60)
 
     assert result.returncode == 0, result.stderr
+    for produced, consumed in re.findall(r"(\d+) records produced, (\d+) read", result.stdout):
+        assert int(consumed) <= int(produced)
     for kind in ("producer", "consumer"):
         row = re.search(rf"^  {kind} client_id=demo-{kind} (.*)$", result.stdout, re.MULTILINE)
         assert row is not None, result.stdout
@@ -32,11 +34,22 @@ def test_the_demo_shows_a_labeled_producer_and_consumer() -> None:
             r"software=confluent-kafka-python/\S+ instance=\S{22} labeled=yes pushes=[1-9]", row[1]
         )
         assert re.search(r"metrics=[1-9]\d* \| \S", row[1])
-    assert re.search(
-        r"^[1-9]\d* labeled pushes of 2 client instances; [1-9]\d* data points in",
+    summary = re.search(
+        r"^([1-9]\d*) labeled pushes of 2 client instances; ([1-9]\d*) data points in",
         result.stdout,
         re.MULTILINE,
     )
+    assert summary is not None, result.stdout
+    check_the_end(result.stdout, pushes=int(summary[1]), data_points=int(summary[2]))
+
+
+def check_the_end(printed: str, *, pushes: int, data_points: int) -> None:
+    """The last rows and counts agree with each other and with the summary."""
+    counts, *rows = printed[printed.index("at the end: ") :].splitlines()
+    produced, consumed, pushed, arrived = map(int, re.findall(r"\d+", counts))
+    assert produced == consumed > 0
+    assert pushed == arrived == data_points
+    assert sum(int(found) for found in re.findall(r" pushes=(\d+) ", "\n".join(rows))) == pushes
 
 
 @pytest.mark.spark

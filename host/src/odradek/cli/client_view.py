@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from odradek.plugin.context import ClientTelemetryContext
@@ -14,10 +15,10 @@ from odradek.wire.uuid_text import uuid_text
 
 PREFIX = "org.apache.kafka."
 KEY_METRICS = (
-    ("producer.request.latency.avg", "request latency", "ms"),
+    ("producer.request.latency.avg", "request time", "ms"),
     ("producer.record.queue.time.avg", "queue time", "ms"),
     ("producer.connection.creation.total", "connections", ""),
-    ("consumer.fetch.manager.fetch.latency.avg", "fetch latency", "ms"),
+    ("consumer.fetch.manager.fetch.latency.avg", "fetch time", "ms"),
     ("consumer.poll.idle.ratio.avg", "poll idle", ""),
     ("consumer.coordinator.assigned.partitions", "partitions", ""),
     ("consumer.connection.creation.total", "connections", ""),
@@ -35,28 +36,29 @@ class ClientRow:
     software_version: str
     pushes: int = 0
     payload_bytes: int = 0
-    labels: dict[str, str] = field(default_factory=dict)
+    data_points: int = 0
+    attributes: dict[str, str] = field(default_factory=dict)
+    """Resource attributes: the labels of the broker, and the client's own."""
     values: dict[str, float] = field(default_factory=dict)
     """Latest value by metric name, without `PREFIX`."""
 
     @property
     def is_labeled(self) -> bool:
         """Whether the metrics themselves carry the label that the broker adds."""
-        return self.labels.get("client_instance_id") == uuid_text(self.client_instance_id)
+        return self.attributes.get("client_instance_id") == uuid_text(self.client_instance_id)
 
     @property
     def kind(self) -> str:
         """``producer`` or ``consumer``, taken from the names of its metrics."""
         return next((name.split(".")[0] for name in self.values), "client")
 
-    def key_metrics(self) -> str:
-        """The key metrics on one line."""
-        shown = [
-            f"{label} {self.values[name]:.3g}{' ' + unit if unit else ''}"
+    def key_metrics(self) -> list[str]:
+        """The key metrics, each with its label and unit."""
+        return [
+            f"{label} {short(self.values[name])}{' ' + unit if unit else ''}"
             for name, label, unit in KEY_METRICS
             if self.values.get(name)
         ]
-        return ", ".join(shown)
 
 
 class ClientView:
@@ -83,39 +85,43 @@ class ClientView:
         row.pushes += 1
         row.payload_bytes += len(payload.data)
         for resource_metrics in MetricsData.FromString(payload.data).resource_metrics:
-            row.labels |= {item.key: item.value.string_value for item in resource_metrics.resource.attributes}
+            row.attributes |= {
+                item.key: item.value.string_value for item in resource_metrics.resource.attributes
+            }
             for scope_metrics in resource_metrics.scope_metrics:
                 row.values |= latest(scope_metrics.metrics)
+                row.data_points += data_points(scope_metrics.metrics)
 
     @property
     def labeled_pushes(self) -> int:
         """The number of pushes of clients whose metrics carry the broker's labels."""
         return sum(row.pushes for row in self.rows.values() if row.is_labeled)
 
+    @property
+    def data_points(self) -> int:
+        """The number of data points in all pushes."""
+        return sum(row.data_points for row in self.rows.values())
+
     def table(self) -> Table:
-        """The rows as a table for a terminal."""
-        table = Table(title="Client instances", title_justify="left", expand=True)
-        for heading in (
-            "client id",
-            "software",
-            "instance",
-            "labels",
-            "pushes",
-            "bytes",
-            "metrics",
-            "key metrics",
-        ):
+        """The rows as a table for a terminal of 60 columns or more: each client takes several lines."""
+        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+        for heading in ("client instance", "pushed", "latest values"):
             table.add_column(heading, overflow="fold")
         for row in self.rows.values():
-            table.add_row(
+            client = (
                 row.client_id,
-                f"{row.software_name} {row.software_version}",
+                row.software_name,
+                row.software_version,
                 uuid_text(row.client_instance_id),
-                str(len(row.labels)) if row.is_labeled else "none",
-                str(row.pushes),
-                str(row.payload_bytes),
-                str(len(row.values)),
-                row.key_metrics(),
+            )
+            pushed = (
+                f"{row.pushes} pushes",
+                f"{row.payload_bytes} bytes",
+                f"{len(row.values)} metrics",
+                f"{len(row.attributes)} attributes" if row.is_labeled else "no labels",
+            )
+            table.add_row(
+                "\n".join(client), "\n".join(pushed), "\n".join(row.key_metrics()), end_section=True
             )
         return table
 
@@ -124,7 +130,8 @@ class ClientView:
         return [
             f"{row.kind} client_id={row.client_id} software={row.software_name}/{row.software_version} "
             f"instance={uuid_text(row.client_instance_id)} labeled={'yes' if row.is_labeled else 'no'} "
-            f"pushes={row.pushes} bytes={row.payload_bytes} metrics={len(row.values)} | {row.key_metrics()}"
+            f"pushes={row.pushes} bytes={row.payload_bytes} metrics={len(row.values)} | "
+            + ", ".join(row.key_metrics())
             for row in self.rows.values()
         ]
 
@@ -139,3 +146,13 @@ def latest(metrics: Iterable[Metric]) -> dict[str, float]:
             value = point.as_double if point.HasField("as_double") else point.as_int
             values[metric.name.removeprefix(PREFIX)] = float(value)
     return values
+
+
+def data_points(metrics: Iterable[Metric]) -> int:
+    """The number of data points of gauges and sums."""
+    return sum(len(metric.gauge.data_points) + len(metric.sum.data_points) for metric in metrics)
+
+
+def short(value: float) -> str:
+    """A value in three digits, or as a whole number if it is larger."""
+    return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"

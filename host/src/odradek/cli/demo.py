@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import math
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, nullcontext
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import click
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
+from rich.text import Text
 
-from odradek.cli.client_view import ClientView
+from odradek.cli.client_view import ClientView, data_points
 from odradek.cli.main import installed_command
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.server.config import HostConfig, load_config
@@ -34,6 +36,8 @@ from odradek.server.plugins.process import run
 TOPIC = "demo"
 INTERVAL_MS = 1_000
 PLAIN_LINES_EVERY_S = 5
+SETTLE_S = 5
+"""How long the end waits for records and data points on their way."""
 THROTTLED_BYTES_PER_S = 15_000.0
 """The producer's quota with ``--spark``: less than it sends, so that some minutes are throttled."""
 QUESTIONS = (
@@ -68,7 +72,8 @@ def demo(seconds: int, otlp: str | None, with_spark: bool) -> None:
         endpoint = otlp or sink.endpoint
         config = demo_config(Path(folder), endpoint)
         pipeline = Pipeline(Path(folder) / "tables") if with_spark else None
-        run(lambda stop: show(config, view, sink, Clients(kafka), seconds, stop, pipeline))
+        display = Display(view, Clients(kafka), sink if otlp is None else None)
+        run(lambda stop: show(config, display, seconds, stop, pipeline))
     summary = f"{view.labeled_pushes} labeled pushes of {len(view.rows)} client instances"
     if otlp is None:
         summary += f"; {sink.data_points} data points in {sink.requests} requests at the OTLP endpoint"
@@ -119,19 +124,14 @@ def demo_config(folder: Path, otlp_endpoint: str) -> HostConfig:
 
 
 async def show(
-    config: HostConfig,
-    view: ClientView,
-    sink: OtlpSink,
-    clients: Clients,
-    seconds: int,
-    stop: asyncio.Event,
-    pipeline: Pipeline | None,
+    config: HostConfig, display: Display, seconds: int, stop: asyncio.Event, pipeline: Pipeline | None
 ) -> None:
     """Run the host and the clients until time is up, then the pipeline if there is one."""
+    clients = display.clients
     async with AsyncExitStack() as stack:
         host = Host(config)
         stack.push_async_callback(host.stop)
-        host.receivers.register("demo", view)
+        host.receivers.register("demo", display.view)
         await host.start()
         bootstrap = f"127.0.0.1:{host.listeners[0].bound_port}"
         click.echo(f"host on {bootstrap}, OTLP to {config.plugins['otlp']['endpoint']}")
@@ -140,33 +140,27 @@ async def show(
             host.broker.quotas.apply(producer, {"producer_byte_rate": THROTTLED_BYTES_PER_S})
         stack.push_async_callback(asyncio.to_thread, clients.stop)
         await asyncio.to_thread(clients.start, bootstrap)
-        await watch(view, sink, clients, seconds, stop)
+        await watch(display, seconds, stop)
         if pipeline is not None and not stop.is_set():
-            await asyncio.to_thread(clients.stop)
             await pipeline.show(bootstrap)
 
 
-async def watch(
-    view: ClientView, sink: OtlpSink, clients: Clients, seconds: int, stop: asyncio.Event
-) -> None:
-    """Show the rows until time is up or a signal arrives."""
+async def watch(display: Display, seconds: int, stop: asyncio.Event) -> None:
+    """Show the rows until time is up or a signal arrives, and once more when all counts are final."""
     console = Console()
-    if not console.is_terminal:
+    with Live(console=console, auto_refresh=False) if console.is_terminal else nullcontext() as live:
         for elapsed_s in range(1, seconds + 1):
             if await stopped(stop):
-                return
-            if elapsed_s % PLAIN_LINES_EVERY_S == 0 or elapsed_s == seconds:
-                click.echo(f"after {elapsed_s} s: {clients.status()}, {sink.status()}")
-                for line in view.lines():
-                    click.echo(f"  {line}")
-        return
-    with Live(console=console, auto_refresh=False) as live:
-        for elapsed_s in range(1, seconds + 1):
-            if await stopped(stop):
-                return
-            table = view.table()
-            table.caption = f"{elapsed_s} of {seconds} s, {clients.status()}, {sink.status()}"
-            live.update(table, refresh=True)
+                break
+            if live is not None:
+                live.update(display.table(f"{elapsed_s} of {seconds} s"), refresh=True)
+            elif elapsed_s % PLAIN_LINES_EVERY_S == 0:
+                display.print_lines(f"after {elapsed_s} s")
+        await display.settle()
+        if live is not None:
+            live.update(display.table("at the end"), refresh=True)
+        else:
+            display.print_lines("at the end")
 
 
 async def stopped(stop: asyncio.Event) -> bool:
@@ -176,6 +170,40 @@ async def stopped(stop: asyncio.Event) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+class Display:
+    """Rows and counts of the clients. The counts agree once `settle` has returned."""
+
+    def __init__(self, view: ClientView, clients: Clients, sink: OtlpSink | None) -> None:
+        self.view = view
+        self.clients = clients
+        self.sink = sink
+
+    def table(self, moment: str) -> Group:
+        """The rows and the counts for a terminal."""
+        return Group(self.view.table(), Text(), *(Text(line) for line in self.counts(moment)))
+
+    def print_lines(self, moment: str) -> None:
+        """Print the rows and the counts for a file or a pipe."""
+        click.echo(", ".join(self.counts(moment)))
+        for line in self.view.lines():
+            click.echo(f"  {line}")
+
+    def counts(self, moment: str) -> tuple[str, str]:
+        # the endpoint is read first: it never has more than was pushed
+        arrived = f", {self.sink.data_points} at the OTLP endpoint" if self.sink is not None else ""
+        pushed = f"{self.view.data_points} data points pushed{arrived}"
+        return f"{moment}: {self.clients.status()}", pushed
+
+    async def settle(self) -> None:
+        """Stop the clients and wait until every data point that they pushed has arrived."""
+        await asyncio.to_thread(self.clients.stop)
+        end_s = time.monotonic() + SETTLE_S
+        while self.sink is not None and self.sink.data_points < self.view.data_points:
+            if time.monotonic() > end_s:
+                return
+            await asyncio.sleep(0.05)
 
 
 class Pipeline:
@@ -214,24 +242,24 @@ class Clients:
         self.produced = 0
         self.consumed = 0
         self.ended = threading.Event()
-        self.threads = [
-            threading.Thread(target=work, name=work.__name__, daemon=True)
-            for work in (self.produce, self.consume)
-        ]
+        self.read_until_s = math.inf
+        self.producing = threading.Thread(target=self.produce, name="produce", daemon=True)
+        self.consuming = threading.Thread(target=self.consume, name="consume", daemon=True)
 
     def start(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
-        for thread in self.threads:
-            thread.start()
+        self.producing.start()
+        self.consuming.start()
 
     def stop(self) -> None:
-        """Close both clients; each sends its terminating push."""
+        """Close the producer, and the consumer when it has read the rest; each sends its terminating push."""
         self.ended.set()
-        for thread in self.threads:
+        for thread in (self.producing, self.consuming):
             thread.join(timeout=10)
 
     def status(self) -> str:
-        return f"{self.produced} records produced, {self.consumed} read"
+        consumed = self.consumed  # read first: the producer may be ahead, the consumer may not
+        return f"{self.produced} records produced, {consumed} read"
 
     def settings(self, role: str) -> dict[str, object]:
         return {"bootstrap.servers": self.bootstrap, "client.id": f"demo-{role}", "log_level": 2}
@@ -241,14 +269,12 @@ class Clients:
             self.settings("producer") | {"linger.ms": 5, "enable.idempotence": True}
         )
         while not self.ended.is_set():
-            producer.produce(TOPIC, value=b"x" * 100, on_delivery=self.delivered)
+            self.produced += 1
+            producer.produce(TOPIC, value=b"x" * 100)
             producer.poll(0)
             time.sleep(0.005)
         producer.flush(5)
         producer.close()
-
-    def delivered(self, error: object, _message: object) -> None:
-        self.produced += error is None
 
     def consume(self) -> None:
         consumer = self.kafka.Consumer(
@@ -256,10 +282,17 @@ class Clients:
             | {"group.id": "demo", "auto.commit.interval.ms": 1_000, "auto.offset.reset": "earliest"}
         )
         consumer.subscribe([TOPIC])
-        while not self.ended.is_set():
+        while not self.ended.is_set() or self.unread():
             message = consumer.poll(0.2)
             self.consumed += message is not None and message.error() is None
         consumer.close()
+
+    def unread(self) -> bool:
+        """Whether records of the producer that ended may still come, for a limited time."""
+        if self.producing.is_alive():
+            self.read_until_s = time.monotonic() + SETTLE_S
+            return True
+        return self.consumed < self.produced and time.monotonic() < self.read_until_s
 
 
 class OtlpSink(ThreadingHTTPServer):
@@ -276,16 +309,12 @@ class OtlpSink(ThreadingHTTPServer):
     def endpoint(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
 
-    def status(self) -> str:
-        return f"{self.data_points} data points at the OTLP endpoint"
-
     def take(self, body: bytes) -> None:
         """Count the data points of one export. Its request message has the same encoding as MetricsData."""
         self.requests += 1
         for resource_metrics in MetricsData.FromString(body).resource_metrics:
             for scope_metrics in resource_metrics.scope_metrics:
-                for metric in scope_metrics.metrics:
-                    self.data_points += len(metric.gauge.data_points) + len(metric.sum.data_points)
+                self.data_points += data_points(scope_metrics.metrics)
 
 
 class OtlpSinkHandler(BaseHTTPRequestHandler):
