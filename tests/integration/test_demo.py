@@ -35,20 +35,20 @@ def test_the_demo_shows_a_labeled_producer_and_consumer() -> None:
         )
         assert re.search(r"metrics=[1-9]\d* \| \S", row[1])
     summary = re.search(
-        r"^([1-9]\d*) labeled pushes of 2 client instances; ([1-9]\d*) data points in",
+        r"^([1-9]\d*) labeled pushes of 2 client instances, [1-9]\d* OTLP requests$",
         result.stdout,
         re.MULTILINE,
     )
     assert summary is not None, result.stdout
-    check_the_end(result.stdout, pushes=int(summary[1]), data_points=int(summary[2]))
+    check_the_end(result.stdout, pushes=int(summary[1]))
 
 
-def check_the_end(printed: str, *, pushes: int, data_points: int) -> None:
+def check_the_end(printed: str, *, pushes: int) -> None:
     """The last rows and counts agree with each other and with the summary."""
     counts, *rows = printed[printed.index("at the end: ") :].splitlines()
     produced, consumed, pushed, arrived = map(int, re.findall(r"\d+", counts))
     assert produced == consumed > 0
-    assert pushed == arrived == data_points
+    assert pushed == arrived > 0
     assert sum(int(found) for found in re.findall(r" pushes=(\d+) ", "\n".join(rows))) == pushes
 
 

@@ -76,7 +76,7 @@ def demo(seconds: int, otlp: str | None, with_spark: bool) -> None:
         run(lambda stop: show(config, display, seconds, stop, pipeline))
     summary = f"{view.labeled_pushes} labeled pushes of {len(view.rows)} client instances"
     if otlp is None:
-        summary += f"; {sink.data_points} data points in {sink.requests} requests at the OTLP endpoint"
+        summary += f", {sink.requests} OTLP requests"
     click.echo(summary)
     if not view.labeled_pushes:
         raise click.exceptions.Exit(1)
@@ -182,7 +182,7 @@ class Display:
 
     def table(self, moment: str) -> Group:
         """The rows and the counts for a terminal."""
-        return Group(self.view.table(), Text(), *(Text(line) for line in self.counts(moment)))
+        return Group(Text(), self.view.table(), Text(), *(Text(line) for line in self.counts(moment)))
 
     def print_lines(self, moment: str) -> None:
         """Print the rows and the counts for a file or a pipe."""
