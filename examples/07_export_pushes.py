@@ -1,6 +1,6 @@
 """A custom plugin: an exporter that prints how often each client pushes, and how much.
 
-Run it: ``python examples/07_export_pushes.py`` (needs ``pip install 'odradek[all]'``). Takes seconds.
+Run it: ``python examples/07_export_pushes.py`` (needs ``odradek[all]``). Takes seconds.
 
 The plugin is the class and the hook below. To install it, put both into a package and name the package in its
 pyproject.toml::

@@ -1,6 +1,6 @@
 """A custom plugin: a forwarder that appends pushes to a file, and tries again while it cannot.
 
-Run it: ``python examples/08_forward_to_a_file.py`` (needs ``pip install 'odradek[all]'``). Takes seconds: the
+Run it: ``python examples/08_forward_to_a_file.py`` (needs ``odradek[all]``). Takes seconds: the
 folder of the file appears late, and no push is lost.
 
 The plugin is the class and the hook below. To install it, put both into a package and name the package in its

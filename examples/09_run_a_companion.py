@@ -1,6 +1,6 @@
 """A custom plugin: a companion, which is a process that the host starts, starts again, and stops.
 
-Run it: ``python examples/09_run_a_companion.py`` (needs ``pip install 'odradek[demo]'``). Takes seconds.
+Run it: ``python examples/09_run_a_companion.py`` (needs ``odradek[demo]``). Takes seconds.
 
 The plugin is the class and the hook below. To install it, put both into a package and name the package in its
 pyproject.toml::
