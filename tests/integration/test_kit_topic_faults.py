@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from odradek.testing import RunningHost
+from odradek.testing.topic_scope import TopicScope
+from odradek.wire.codec import element_writer, reader, writer
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
-from odradek.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from odradek.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+    ListOffsetsTopicResponse,
+)
 from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from odradek.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -25,6 +35,7 @@ from odradek.wire.messages.produce import (
 )
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch
+from odradek.wire.types import EncodedElements
 from support.wire_client import WireClient
 
 NONE, LEADERLESS, MOVED = 0, ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -281,3 +292,23 @@ def test_an_impossible_scope_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=complaint):
         host.fault(api, drop="before", **where)  # type: ignore[arg-type]
+
+
+def test_a_row_can_be_added_to_a_response_that_is_already_encoded() -> None:
+    topics = [ListOffsetsTopicResponse(name="one", partitions=[ListOffsetsPartitionResponse(offset=7)])]
+    make_writer: Any = element_writer  # mypy doubts that classes are hashable
+    write = make_writer(ListOffsetsResponse, 7, "topics")
+    encoded: Any = EncodedElements([write(row) for row in topics])
+    response = ListOffsetsResponse(topics=encoded)
+    missing = ListOffsetsPartitionResponse(partition_index=1, error_code=MOVED)
+    refused = ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="one", partitions=[missing])])
+
+    TopicScope("ListOffsets", "one", 1).merge(response, refused, 7)
+
+    sent = writer(ListOffsetsResponse, 7)(response)
+    assert isinstance(sent, bytes)
+    read, _ = reader(ListOffsetsResponse, 7)(sent, 0)
+    found = [
+        (row.name, part.partition_index, part.error_code) for row in read.topics for part in row.partitions
+    ]
+    assert found == [("one", 0, NONE), ("one", 1, MOVED)]

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeVar, get_args
 
 from odradek.broker.client_quotas import CLIENT_KEYS, IP_KEYS, Alteration
 from odradek.broker.dispatch.routes import load_handlers
+from odradek.client.users import new_credential
 from odradek.clock import SystemClock
 from odradek.plugin.client_quota import ABSENT, ClientQuotaEntity, Name
+from odradek.security.scram import DEFAULT_ITERATIONS, ScramMechanism
 from odradek.server.config import HostConfig
 from odradek.server.host import Host
 from odradek.telemetry import client_metrics_configs
 from odradek.telemetry.instance_match import SELECTORS
 from odradek.testing.arrivals import Arrivals
 from odradek.testing.fault import GARBAGE, Drop, Fault, FaultNotHit, error_code, meant, topic_scope
+from odradek.testing.host_groups import HostGroups
 from odradek.testing.host_lifecycle import HostLifecycle
 from odradek.testing.host_thread import HostThread
 from odradek.testing.host_topics import HostTopics
@@ -49,6 +54,7 @@ class RunningHost:
         self.telemetry = TelemetryLog(self.arrivals, SystemClock().now_ms if clock is None else None)
         """The pushes of all clients."""
         self.topics = HostTopics(lambda: self.thread)
+        self.groups = HostGroups(lambda: self.thread, self.arrivals)
         self.dispatcher: WatchedDispatcher
         self.faults: list[Fault] = []
 
@@ -205,6 +211,21 @@ class RunningHost:
                 raise ValueError(f"unknown quota {key!r}{meant(key, known)}")
         alteration = Alteration(names, list(values.items()))
         for refusal in self.call(lambda: self.host.broker.client_quotas.alter([alteration])).values():
+            if refusal is not None:
+                raise refusal
+
+    def user(self, name: str, password: str) -> None:
+        """Create a user or change its password, for SCRAM-SHA-256 and SCRAM-SHA-512.
+
+        Users authenticate on a listener such as ``listeners="SASL_PLAINTEXT://127.0.0.1:0"``.
+
+        Raises:
+            ApiError: UNACCEPTABLE_CREDENTIAL if the name is empty or too long.
+        """
+        for mechanism in ScramMechanism:
+            change = new_credential(name, mechanism, password, DEFAULT_ITERATIONS, os.urandom(16))
+            alter = partial(self.host.broker.credentials.alter, [], [change])
+            refusal = self.call(alter)[name]
             if refusal is not None:
                 raise refusal
 

@@ -175,12 +175,11 @@ class TopicScope:
 
     def merge(self, response: Any, refused: Any, version: int) -> None:
         """Replace the refused partitions in a response, or add them."""
-        rows, kind = getattr(response, self.shape.answered), type(response)
+        rows = getattr(response, self.shape.answered)
+        writer: Any = element_writer  # mypy doubts that classes are hashable
         for row in getattr(refused, self.shape.answered):
             if isinstance(rows, EncodedElements):
-                # mypy doubts that classes are hashable
-                write = element_writer(kind, version, self.shape.answered)  # type: ignore[arg-type]
-                rows.append(write(row))
+                rows.append(writer(type(response), version, self.shape.answered)(row))
                 continue
             at = next((at for at, each in enumerate(rows) if same_topic(each, row)), None)
             array = self.shape.partitions_answered
