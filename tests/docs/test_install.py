@@ -1,4 +1,4 @@
-"""One page says how to install, and its commands work."""
+"""``howto/install.md`` says how to install, no other page does, and its commands work."""
 
 from __future__ import annotations
 

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
-from support.hosts import ServeProcess, serving
-from support.reference_page import blocks
+from odradek.server.plugins import stdout_receiver
+from odradek.server.plugins.plugin_manager import HostPluginManager
+from support.hosts import ServeProcess, running_host, serving
+from support.reference_page import blocks, page
 
 PAGE = "tutorial/first-push.md"
 ADDRESS = "localhost:9092"
@@ -96,3 +98,22 @@ def test_the_ready_line_is_the_tutorials(tmp_path: Path) -> None:
         real = serve.ready.replace(port, "9092").replace(str(tmp_path / "data"), "odradek-data")
 
     assert real == shown
+
+
+@pytest.mark.parametrize(
+    ("durability", "plugin", "offered"),
+    [("log", False, True), ("memory", False, False), ("memory", True, True)],
+)
+def test_the_telemetry_apis_are_offered_as_the_tutorial_says(
+    tmp_path: Path, durability: str, plugin: bool, offered: bool
+) -> None:
+    plugins = HostPluginManager()
+    plugins.add("stdout", stdout_receiver, "odradek", "1", builtin=True)
+    overrides = [f"telemetry.durability={durability}", f"plugins.stdout.enabled={plugin}".lower()]
+    said = " ".join(page(PAGE).split())
+
+    with running_host(tmp_path, *overrides, plugins=plugins) as thread:
+        assert thread.host.broker.wants_telemetry is offered
+
+    assert "Without it the host would still accept pushes" in said
+    assert 'Only with `telemetry.durability = "memory"` and no plugin that takes pushes' in said
