@@ -14,8 +14,10 @@ import odradek
 from support.reader import INSTALL_PAGE, Reader, install_blocks
 from support.reference_page import DOCS, ROOT, rows, sections
 
-# `pip install odradek`, with extras and a version or without, by name and not by folder
-BY_NAME = re.compile(r"""pip3? install[^\n`]*[ '"`]odradek(?:-(?:enrich|kafka|otlp|spark))?(?![\w./-])""")
+# `pip install odradek`, with extras and a version or without, unless from a folder
+BY_NAME = re.compile(
+    r"""pip3? install(?![^\n`]*--find-links)[^\n`]*[ '"`]odradek(?:-(?:enrich|kafka|otlp|spark))?(?![\w./-])"""
+)
 CODE = ("host/src", "plugins", "examples", "contrib")
 
 
@@ -43,6 +45,7 @@ def test_only_the_page_about_installation_installs_by_name() -> None:
         ('pip install -q "odradek[all]==0.1.0"', True),
         ("pip install odradek pytest", True),
         ("pip install odradek-otlp", True),
+        ('pip install --find-links dist "odradek[all]"', False),
         ('pip install -e ".[all]"', False),
         ("pip install dist/odradek_census-0.1.0-py3-none-any.whl", False),
         ("pip install -e ./odradek-pad", False),

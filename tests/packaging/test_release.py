@@ -1,0 +1,77 @@
+"""The checks of a release find what is wrong; `.ci/run` applies them to this tree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from contrib.release.bill_of_materials import completed
+from contrib.release.distributions import problems, problems_of, projects
+
+import odradek
+
+METADATA = """\
+Metadata-Version: 2.4
+Name: odradek
+Version: 9.1
+Summary: x
+License-Expression: Apache-2.0
+License-File: LICENSE
+Requires-Python: >=3.11
+Description-Content-Type: text/markdown
+Requires-Dist: click
+"""
+FILES = ["odradek/py.typed", "odradek-9.1.dist-info/licenses/LICENSE"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "files", "problem"),
+    [
+        (METADATA + "Requires-Dist: odradek-otlp @ file:///tmp/otlp\n", FILES, "is a folder or an address"),
+        (METADATA.replace("License-File: LICENSE\n", ""), FILES, "no License-File in its metadata"),
+        (METADATA.replace("9.1", "9.0"), FILES, "version 9.0, expected 9.1"),
+        (METADATA, FILES[1:], "no py.typed"),
+        (METADATA, FILES[:1], "no LICENSE"),
+    ],
+)
+def test_a_distribution_with_a_problem_is_reported(metadata: str, files: list[str], problem: str) -> None:
+    (found,) = problems_of(metadata, files, "9.1")
+
+    assert problem in found
+
+
+def test_a_good_distribution_has_no_problems() -> None:
+    assert list(problems_of(METADATA, FILES, "9.1")) == []
+
+
+def test_missing_and_old_distributions_are_reported(tmp_path: Path) -> None:
+    (tmp_path / "odradek-0.0.1.tar.gz").touch()
+
+    found = list(problems(tmp_path))
+
+    assert "odradek-0.0.1.tar.gz is not of version" in found[-1]
+    assert len(found) == 2 * len(projects()) + 1
+
+
+def bill(version: str) -> dict[str, object]:
+    """A bill as cyclonedx-bom writes it for an environment with the plugins in a version."""
+    names = [f"odradek-{project.name}" for project in projects()[1:]]
+    packages = [(name, version) for name in names] + [("pip", "26")]
+    return {
+        "metadata": {"component": {"name": "odradek"}},
+        "components": [{"name": name, "version": v, "bom-ref": f"{name}=={v}"} for name, v in packages],
+        "dependencies": [{"ref": f"{name}=={v}"} for name, v in packages],
+    }
+
+
+def test_the_bill_has_the_version_and_no_pip() -> None:
+    found = completed(bill(odradek.__version__))
+
+    assert found["metadata"]["component"] == {"name": "odradek", "version": odradek.__version__}
+    assert "pip" not in {each["name"] for each in found["components"]}
+    assert len(found["components"]) == len(found["dependencies"]) == len(projects()) - 1
+
+
+def test_the_bill_of_another_version_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"is not installed, but 0\.0\.1"):
+        completed(bill("0.0.1"))
