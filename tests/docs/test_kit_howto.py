@@ -15,11 +15,21 @@ from support.reference_page import ROOT, page
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param([], id="alone"),
+        pytest.param(["-n", "2"], id="pytest-xdist", marks=pytest.mark.slow),
+    ],
+)
+def test_the_tests_of_the_page_pass(tmp_path: Path, options: list[str]) -> None:
     pytest.importorskip("confluent_kafka")
+    pytest.importorskip("aiokafka")
+    if options:
+        pytest.importorskip("xdist")
     text = "\n\n".join(BLOCK.findall(page("howto/test-your-client.md")))
     (tmp_path / "test_page.py").write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "-p", "no:cacheprovider", *options]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "host/src")}
 
     done = subprocess.run(
