@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from odradek.cli.errors import CommandFailed
-from odradek.server.config import REFERENCE, HostConfig, load_config
+from odradek.server.config import REFERENCE, HostConfig, load_config, read_values
 from odradek.server.config_check import check
 from odradek.server.host import Host
 from odradek.server.log_format import FORMATTERS, log_to_stderr
@@ -26,6 +27,9 @@ from odradek.server.plugins.process import (
 from odradek.server.reload import reload
 from odradek.server.standard_streams import silence
 from odradek.server.start_report import report
+
+if TYPE_CHECKING:
+    from odradek.testing.running_host import RunningHost
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +60,22 @@ log = logging.getLogger(__name__)
     help="Check the configuration and exit; opens no port and changes no file.",
 )
 @click.option(
+    "--ephemeral",
+    is_flag=True,
+    help="For tests: free ports, data in a temporary directory, and a control port.",
+)
+@click.option(
+    "--control-port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="With --ephemeral: the control port, on 127.0.0.1; a free one if not given.",
+)
+@click.option(
+    "--virtual-clock",
+    is_flag=True,
+    help="With --ephemeral: the host's time stands still until the control port advances it.",
+)
+@click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
@@ -75,6 +95,9 @@ def serve(
     plugins: tuple[str, ...],
     recover_metadata: bool,
     only_check: bool,
+    ephemeral: bool,
+    control_port: int | None,
+    virtual_clock: bool,
     log_level: str,
     log_format: str,
 ) -> None:
@@ -82,15 +105,52 @@ def serve(
 
     odradek ready listeners=PLAINTEXT://HOST:PORT[,...] node.id=N data=DIR
 
+    With --ephemeral the line ends with control=http://127.0.0.1:PORT, and if stdin is a pipe, the host also
+    stops when the pipe closes.
+
     SIGHUP reloads the subscriptions of the file, and the tables of plugins that can take a new one.
     """
+    if not ephemeral and (control_port is not None or virtual_clock):
+        raise click.UsageError("--control-port and --virtual-clock need --ephemeral")
+    if ephemeral and recover_metadata:
+        raise click.UsageError("--ephemeral starts without data: nothing to recover")
     log_to_stderr(log_level, log_format)
-    config = load_config(config_file, overrides, plugins)
+    start = Start(config_file, overrides, plugins, recover_metadata, log_level)
+    config = start.config()
     if only_check:
         for line in check(config):
             click.echo(line)
-        return
+    elif ephemeral:
+        serve_ephemeral(start, control_port or 0, virtual_clock)
+    else:
+        serve_until_stopped(start, config)
 
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The options that decide which host is started."""
+
+    config_file: Path | None
+    overrides: tuple[str, ...]
+    plugins: tuple[str, ...]
+    recover_metadata: bool
+    log_level: str
+
+    def config(self) -> HostConfig:
+        """Read the configuration.
+
+        Raises:
+            ConfigError: It is not usable.
+        """
+        return load_config(self.config_file, self.overrides, self.plugins)
+
+
+def serve_until_stopped(start: Start, config: HostConfig) -> None:
+    """Run a host on the loop of this thread.
+
+    Raises:
+        CommandFailed: The host stopped by itself.
+    """
     failures: list[str] = []
 
     async def main(stop: asyncio.Event) -> None:
@@ -100,13 +160,12 @@ def serve(
 
         keep_buffers()
         raise_descriptor_limit()
-        host = Host(config, recover_metadata=recover_metadata, failed=failed)
+        host = Host(config, recover_metadata=start.recover_metadata, failed=failed)
         try:
             await host.start()
-            read = partial(load_config, config_file, overrides, plugins)
-            on_hangup(partial(reload_file, host, config_file, read), stop)
+            on_hangup(partial(reload_file, host, start), stop)
             freeze_garbage()
-            report(host, config_file, log_level)
+            report(host, start.config_file, start.log_level)
             announce(ready_line(config, host))
             await stop.wait()
         finally:
@@ -117,12 +176,26 @@ def serve(
         raise CommandFailed(f"odradek stopped: {failures[0]}")
 
 
-def reload_file(host: Host, config_file: Path | None, read: Callable[[], HostConfig]) -> None:
+def reload_file(host: Host, start: Start) -> None:
     """Reload the configuration, if there is a file that can have changed."""
-    if config_file is None:
+    if start.config_file is None:
         log.warning("nothing to reload: the host was started without --config")
     else:
-        reload(host, read)
+        reload(host, start.config)
+
+
+def serve_ephemeral(start: Start, control_port: int, virtual_clock: bool) -> None:
+    """Run a host whose data end with it."""
+    # the test kit, which other hosts do not need
+    from odradek.cli.ephemeral import EphemeralHost, clock_from_now, run_ephemeral
+
+    def ready(running: RunningHost, control_url: str) -> None:
+        running.call(lambda: report(running.host, start.config_file, start.log_level))
+        announce(f"{ready_line(running.host.config, running.host)} control={control_url}")
+
+    values = read_values(start.config_file, start.overrides)
+    host = EphemeralHost(values, frozenset(start.plugins), clock_from_now() if virtual_clock else None)
+    run_ephemeral(host, control_port, ready)
 
 
 def announce(line: str) -> None:

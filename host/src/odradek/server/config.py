@@ -193,13 +193,22 @@ def load_config(
     Raises:
         ConfigError: The file cannot be read, or a key or a value is wrong.
     """
+    return parse(read_values(path, overrides), frozenset(plugins))
+
+
+def read_values(path: Path | None, overrides: Iterable[str]) -> dict[str, object]:
+    """Return the values of the file and of the overrides by dotted key, not checked yet.
+
+    Raises:
+        ConfigError: The file cannot be read, or an override is not ``key=value``.
+    """
     values = flatten(read_toml(path)) if path else {}
     for override in overrides:
         key, equals, value = override.partition("=")
         if not equals or not key.strip():
             raise ConfigError("--set", f"expected key=value, found {override!r}")
         values[key.strip()] = value
-    return parse(values, frozenset(plugins))
+    return values
 
 
 def named_tables(values: Mapping[str, object], kind: str) -> dict[str, dict[str, object]]:

@@ -1,0 +1,103 @@
+"""``odradek serve --ephemeral``: a host for the tests of an application in any language."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from queue import SimpleQueue
+
+from odradek.clock import SystemClock
+from odradek.server.config import HostConfig, parse
+from odradek.testing.control.control_server import ControlServer
+from odradek.testing.control.operations import Operations
+from odradek.testing.host_context import FOR_TESTS, HostContext, memory_folder, temporary_folder
+from odradek.testing.running_host import RunningHost
+from odradek.testing.virtual_clock import VirtualClock
+
+STDIN = 0
+DIRECTORIES = ("data.dir", "log.dirs")
+
+
+class EphemeralHost(HostContext):
+    """The host of the test fixture, with the configuration of ``serve``.
+
+    Args:
+        values: The values of the file and of ``--set``, by dotted key.
+        plugins: The names of ``--plugin``.
+        clock: Its clock; None for the machine's.
+    """
+
+    def __init__(
+        self, values: Mapping[str, object], plugins: frozenset[str], clock: VirtualClock | None
+    ) -> None:
+        self.values, self.requested = values, plugins
+        super().__init__(
+            {}, clock, None, {name: {} for name in plugins | parse(values, plugins).plugins.keys()}
+        )
+
+    def host_config(self, opened: ExitStack) -> HostConfig:
+        """The configuration, with temporary directories in place of its own."""
+        kept = {key: value for key, value in self.values.items() if key not in DIRECTORIES}
+        temporary = {
+            "data.dir": str(temporary_folder(opened, memory_folder())),
+            "log.dirs": str(temporary_folder(opened, None)),  # may grow too large for memory
+        }
+        return parse({**FOR_TESTS, **kept, **temporary}, self.requested)
+
+
+def clock_from_now() -> VirtualClock:
+    """A virtual clock that begins now, so that the timestamps of real clients are in range."""
+    clock = VirtualClock()
+    clock.mock.jump(SystemClock().now_ms() - clock.now_ms())
+    return clock
+
+
+def run_ephemeral(
+    host: EphemeralHost, control_port: int, ready: Callable[[RunningHost, str], object]
+) -> None:
+    """Run a host with a control port until a signal, or until the process that started it is gone.
+
+    Args:
+        host: The host to start.
+        control_port: Its port; 0 picks a free one.
+        ready: Called with the running host and the control port's URL.
+
+    Raises:
+        ConfigError: The configuration is not usable.
+    """
+    ended: SimpleQueue[None] = SimpleQueue()  # its put may be called by a signal handler
+    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), lambda *_: ended.put(None))
+    with host as running:
+        control = ControlServer(Operations(running), control_port)
+        try:
+            ready(running, control.url)
+            if is_pipe(STDIN):
+                threading.Thread(target=until_closed, args=(STDIN, ended), daemon=True).start()
+            ended.get()
+        finally:
+            control.close()
+            running.forget_faults()  # `check` is an operation: the exit status would reach no test
+
+
+def is_pipe(descriptor: int) -> bool:
+    """Whether the descriptor was made by the parent process: then it closes when that process ends."""
+    try:
+        mode = os.fstat(descriptor).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def until_closed(descriptor: int, ended: SimpleQueue[None]) -> None:
+    """Read until the other end closes."""
+    try:
+        while os.read(descriptor, 4096):
+            pass
+    finally:
+        ended.put(None)
