@@ -214,6 +214,30 @@ def test_it_stops_with_the_process_that_started_it() -> None:
     assert not data.exists()
 
 
+def test_a_control_port_in_use_is_one_line(control: Control) -> None:
+    port = control.address.rpartition(":")[2]
+    command = [sys.executable, "-m", "odradek", "serve", "--ephemeral", "--control-port", port]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(
+        f"--control-port: cannot listen on 127.0.0.1:{port}: address already in use\n"
+    )
+
+
+def test_a_plugin_is_active() -> None:
+    serve = ServeProcess("--ephemeral", "--plugin", "stdout")
+    control = Control(serve)
+    control.call("subscribe")
+    producer = produce(serve, "orders")
+
+    assert serve.next_push(lambda row: True)
+    assert control.call("telemetry/wait_for", client_id="app")
+    del producer
+    assert serve.terminate() == 0
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
