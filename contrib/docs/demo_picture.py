@@ -2,7 +2,7 @@
 
     python -m contrib.docs.demo_picture     # from the repository's root; takes as long as the demo
 
-The program runs on a pseudo-terminal of its own. What it draws last is converted by rich.
+The program runs on a pseudo-terminal of its own. Rich converts its last screen.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the host of `bench.elements` contains, and the largest requests that real tools send to it."""
+"""The contents of the host of `bench.elements`, and the largest requests that real tools send to it."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ PATIENCE_S = 120
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one request cost."""
+    """The cost of one request."""
 
     title: str
     longest_ms: float

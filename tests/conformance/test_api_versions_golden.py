@@ -1,6 +1,6 @@
 """Apache Kafka's answers to ApiVersions, replayed and compared for the APIs that this host serves.
 
-What the newest version offers is offered here; an older one offers no more.
+This host offers what the newest version offers; an older version offers no more.
 """
 
 from __future__ import annotations

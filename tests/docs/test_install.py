@@ -16,7 +16,8 @@ from support.reference_page import DOCS, ROOT, rows, sections
 
 # `pip install odradek`, with extras and a version or without, unless from a folder
 BY_NAME = re.compile(
-    r"""pip3? install(?![^\n`]*--find-links)[^\n`]*[ '"`]odradek(?:-(?:enrich|kafka|otlp|spark))?(?![\w./-])"""
+    r"""pip3? install(?![^\n`]*--find-links)[^\n`]*[ '"`]"""
+    r"""odradek(?:-(?:enrich|kafka|otlp|spark))?(?![\w./-])"""
 )
 CODE = ("host/src", "plugins", "examples", "contrib")
 

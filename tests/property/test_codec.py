@@ -69,7 +69,7 @@ def test_a_truncated_message_is_truncated_and_nothing_else(
 
 
 def read_in_steps(case: tuple[type[Any], int], data: bytes) -> tuple[Any, int]:
-    """What a stepped reader returns."""
+    """The result of a stepped reader."""
     read = stepped_reader(*case)
     if read is None:
         return reader(*case)(data, 0)

@@ -84,7 +84,7 @@ class Contents:
     clients: Sequence[str]
     transactional_ids: Sequence[str]
     batch: bytes
-    """What a producer sends to each partition."""
+    """The batch that a producer sends to each partition."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What the members of all groups must add up to."""
+"""The totals that the members of all groups must have."""
 
 from __future__ import annotations
 

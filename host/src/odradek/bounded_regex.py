@@ -31,7 +31,7 @@ class RegexTooLargeError(RegexError):
 
 @dataclass(frozen=True, slots=True)
 class RegexBounds:
-    """What an expression may cost."""
+    """The cost that an expression may have."""
 
     max_length: int = 10_000
     """In characters."""

@@ -110,7 +110,7 @@ class StepRunner:
             The response if the time of this turn is enough, else a deferred of it.
 
         Raises:
-            Exception: What the work raises in its first slice.
+            Exception: The work raises it in its first slice.
         """
         started_ns = self.monotonic_ns()
         budget_ns = min(self.spare_ns, self.slice_ns) if self.awake else self.turn_ns

@@ -1,4 +1,4 @@
-"""What the Java clients of each version ask for: transactions, groups, and the versions of a broker."""
+"""The requests of the Java clients of each version: transactions, groups, and the versions of a broker."""
 
 from __future__ import annotations
 

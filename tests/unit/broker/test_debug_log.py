@@ -1,4 +1,4 @@
-"""What an operator sees at ``--log-level debug``: refused requests, joins and rebalances."""
+"""The log at ``--log-level debug``: refused requests, joins and rebalances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What waiting requests hold, and what a closed connection leaves with the garbage collector off."""
+"""The memory of waiting requests, and what a closed connection leaves with the garbage collector off."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ Examples:
 def produce(bootstrap_server: str, command_config: Path | None, topic: str, **options: Any) -> None:
     """Write a record for each line of standard input.
 
-    Records with a key go to the partition that Kafka's Java producer chooses for the key. What has arrived is
+    Records with a key go to the partition that Kafka's Java producer chooses for the key. Records are
     sent at once: there are no options for waiting and buffers. Other readers, and producing without any
     acknowledgment, are not supported.
     """

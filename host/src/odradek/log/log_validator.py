@@ -91,7 +91,7 @@ class OpeningBudget:
     batch_records: int = INT64_MAX
     """The most records that one batch may have at all."""
     batch_bytes: int = DECOMPRESSED_BYTES
-    """What each batch may open to at all, even if ``max.message.bytes`` is small."""
+    """The size that each batch may have when opened, even if ``max.message.bytes`` is small."""
 
     def charge(self, records: int) -> None:
         """Use up a part of the budget.

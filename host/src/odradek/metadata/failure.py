@@ -22,7 +22,7 @@ class MetadataFailure(ApiError):
 
     Args:
         code: The answer to clients.
-        problem: What is wrong, in SQLite's words.
+        problem: The fault, in SQLite's words.
     """
 
     def __init__(self, code: ErrorCode, problem: str) -> None:

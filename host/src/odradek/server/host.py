@@ -263,7 +263,7 @@ class Host:
 
     @property
     def addresses(self) -> list[str]:
-        """Where the host listens, with the ports that were bound."""
+        """The addresses of the listeners, with the ports that were bound."""
         return [str(replace(each.address, port=each.bound_port)) for each in self.listeners]
 
     def metric_rows(self) -> Iterator[MetricRow]:

@@ -13,7 +13,7 @@ STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
 
 def fields(record: logging.LogRecord) -> dict[str, object]:
-    """What the caller gave as ``extra``."""
+    """The fields that the caller gave as ``extra``."""
     return {key: value for key, value in vars(record).items() if key not in STANDARD}
 
 

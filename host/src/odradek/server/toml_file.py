@@ -77,7 +77,7 @@ def flatten(table: Mapping[str, object], path: str = "", prefix: str = "") -> di
     Args:
         table: The table; the dotted keys in it may be quoted or nested.
         path: Its path, for errors.
-        prefix: What the keys begin with.
+        prefix: The beginning of the keys.
 
     Raises:
         ConfigError: A key is given in both spellings.

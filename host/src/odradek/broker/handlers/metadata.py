@@ -140,7 +140,7 @@ def describe(
 
 
 def operations_of(request: MetadataRequest) -> int:
-    """What the client may do with a topic, if it asks."""
+    """The operations that the client may perform on a topic, if it asks for them."""
     return TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED_FOR
 
 

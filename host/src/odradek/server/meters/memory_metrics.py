@@ -24,7 +24,7 @@ MEMORY_INSTRUMENTS = {
 
 
 def memory_rows(memory: Memory) -> Iterator[MetricRow]:
-    """What requests and answers hold."""
+    """The memory that requests and answers hold."""
     for each in (memory.requests, memory.answers):
         labels = {"of": each.what}
         yield MetricRow("queued-bytes", "gauge", labels, each.total_bytes)

@@ -230,7 +230,7 @@ def turn_rows(turns: Turns) -> Iterator[MetricRow]:
 
 
 class WorkQueue(Protocol):
-    """What waits for worker processes: `PayloadWorkers`."""
+    """The requests that wait for worker processes: `PayloadWorkers`."""
 
     taken: int
     refused: int

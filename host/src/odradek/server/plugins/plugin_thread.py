@@ -15,7 +15,7 @@ from odradek.telemetry.receiver_plugin import Export
 log = logging.getLogger(__name__)
 
 ENTRY_BYTES = 1_000
-"""What a waiting push holds beside its data: its request and its place in the queue."""
+"""The memory of a waiting push beside its data: its request and its place in the queue."""
 
 
 class PluginThread:

@@ -90,7 +90,7 @@ class Holder(Protocol):
 
 
 class HeldBytes:
-    """What connections hold for one purpose.
+    """The memory that connections hold for one purpose.
 
     Args:
         limit_bytes: The limit of all connections together.

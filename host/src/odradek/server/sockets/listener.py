@@ -71,7 +71,7 @@ class Listener:
         self.timer = timer
         self.quotas = quotas
         self.memory = memory
-        """What the connections of all listeners hold."""
+        """The memory that the connections of all listeners hold."""
         self.turns = turns
         """The ring that all listeners of the host share."""
         self.node_id = node_id

@@ -43,9 +43,9 @@ class RequestReader(asyncio.Protocol):
         self.frame_bytes = 0
         """Size of the request that a `LargeFrame` receives, or of a large one that is answered later."""
         self.missing_bytes = 0
-        """What a `LargeFrame` has not received yet."""
+        """Bytes that a `LargeFrame` has not received yet."""
         self.counted_bytes = 0
-        """What the host's `Memory` knows of the request and the buffer."""
+        """Bytes of the request and the buffer that the host's `Memory` has counted."""
         self.not_reading = 0
         """The reasons why the transport does not read, one bit each; see `stop_reading`."""
         self.closing = False

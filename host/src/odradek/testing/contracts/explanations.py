@@ -120,4 +120,4 @@ THREADS = (
     "Broken by: a loop that one bad push or one lost connection ends. Catch the exception inside the "
     "loop, count it, and continue with the next push."
 )
-"""What every rule demands."""
+"""The demand of every rule."""

@@ -52,7 +52,7 @@ class Rule:
 
     @property
     def explanation(self) -> str:
-        """What the rule demands, what breaks it, and what to do instead, in two lines."""
+        """The demand of the rule, what breaks it, and what to do instead, in two lines."""
         return EXPLANATIONS[self.name]
 
 

@@ -113,7 +113,7 @@ def as_bytes(value: object) -> bytes:
 
 
 def type_text(hint: Any) -> str:
-    """What a caller can send for a type."""
+    """The JSON that a caller can send for a type."""
     if get_origin(hint) in UNIONS:
         return " or ".join(text for part in get_args(hint) if (text := type_text(part)))
     if get_origin(hint) is Literal:
