@@ -27,7 +27,11 @@ FILES = ["odradek/py.typed", "odradek-9.1.dist-info/licenses/LICENSE"]
 @pytest.mark.parametrize(
     ("metadata", "files", "problem"),
     [
-        (METADATA + "Requires-Dist: odradek-otlp @ file:///tmp/otlp\n", FILES, "is a folder or an address"),
+        (
+            METADATA + "Requires-Dist: odradek-otlp @ file:///any/otlp\n",
+            FILES,
+            "is a folder or an address",
+        ),
         (METADATA.replace("License-File: LICENSE\n", ""), FILES, "no License-File in its metadata"),
         (METADATA.replace("9.1", "9.0"), FILES, "version 9.0, expected 9.1"),
         (METADATA, FILES[1:], "no py.typed"),

@@ -41,6 +41,7 @@ from odradek.server.meters.metrics import (
     plugin_rows,
     push_rows,
     request_rows,
+    worker_rows,
 )
 from odradek.server.meters.quota_metrics import quota_rows
 from odradek.server.meters.state_metrics import state_rows
@@ -274,6 +275,7 @@ class Host:
         yield from memory_rows(self.memory)
         yield MetricRow("unexpected-errors", "counter", {}, self.dispatcher.unexpected_errors)
         yield from request_rows(self.broker.steps, self.broker.large_responses_refused)
+        yield from worker_rows({"payload": self.workers, "batch": self.batch_workers})
         yield MetricRow("offline-log-directory-count", "gauge", {}, len(self.logs.offline))
         callback = [] if self.quota_callback is None else [self.quota_callback.stats]
         stats = [*self.receivers.stats(), *self.enrichers.stats(), *callback]

@@ -15,6 +15,7 @@ Versions:
 Differs from Kafka:
     * Keys that this host does not have, such as those of tiered storage, are shown only if they are named.
     * BROKER_LOGGER is refused with a message of this host.
+    * A request whose response would exceed ``response.max.bytes`` is POLICY_VIOLATION, once per resource.
 """
 
 from __future__ import annotations

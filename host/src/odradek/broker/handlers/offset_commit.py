@@ -23,7 +23,6 @@ from odradek.broker.commit_verdict import CommitVerdict
 from odradek.broker.dispatch.routes import answers
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.group import Committer
-from odradek.group.offset_total import OffsetRoom
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -68,10 +67,12 @@ def offset_commit(
         generation_id=request.generation_id_or_member_epoch,
         api_version=context.api_version,
     )
-    verdict = CommitVerdict(lambda: broker.groups.committing(request.group_id, committer))
-    commit = Commit(
-        broker, request, context.api_version, verdict, broker.groups.offsets.room(request.group_id)
+    verdict = CommitVerdict(
+        broker,
+        broker.groups.offsets.room(request.group_id),
+        lambda: broker.groups.committing(request.group_id, committer),
     )
+    commit = Commit(broker, request, context.api_version >= TOPIC_ID_VERSION, verdict)
     begun = broker.steps.turns
     for topic in request.topics:
         yield from commit.topic(topic)
@@ -88,9 +89,9 @@ class Commit:
 
     broker: Broker
     request: OffsetCommitRequest
-    version: int
+    by_id: bool
+    """The request names topics by id."""
     verdict: CommitVerdict
-    room: OffsetRoom
     offsets: dict[TopicPartition, CommittedOffset] = field(default_factory=dict)
     """The offsets to store."""
 
@@ -121,18 +122,9 @@ class Commit:
         """Collect one offset. Returns its error code."""
         metadata = partition.committed_metadata or ""
         try:
-            known = self.broker.topics.committed(
-                topic.name,
-                topic.topic_id,
-                partition.partition_index,
-                by_id=self.version >= TOPIC_ID_VERSION,
+            known = self.verdict.admit(
+                topic.name, topic.topic_id, partition.partition_index, metadata, by_id=self.by_id
             )
-            check = self.verdict.partition_check()
-            if len(metadata) > self.broker.groups.config.offset_metadata_max_bytes:
-                return ErrorCode.OFFSET_METADATA_TOO_LARGE
-            if check is not None:
-                check(*known)
-            self.room.take(known, metadata)
         except ApiError as error:
             return error.code
         self.offsets[known] = self.offset(partition, metadata)

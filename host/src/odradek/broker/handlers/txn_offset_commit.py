@@ -105,8 +105,9 @@ class TxnCommit:
             api_version=version,
             is_transactional=True,
         )
-        self.verdict = CommitVerdict(self.admitted)
-        self.room = broker.groups.offsets.room(request.group_id, request.producer_id)
+        self.by_id = version >= TOPIC_ID_VERSION
+        room = broker.groups.offsets.room(request.group_id, request.producer_id)
+        self.verdict = CommitVerdict(broker, room, self.admitted)
         self.offsets: dict[TopicPartition, CommittedOffset] = {}
         """The offsets to store."""
 
@@ -116,18 +117,9 @@ class TxnCommit:
         """Collect one offset. Returns its error code."""
         metadata = partition.committed_metadata or ""
         try:
-            known = self.broker.topics.committed(
-                topic.name,
-                topic.topic_id,
-                partition.partition_index,
-                by_id=self.version >= TOPIC_ID_VERSION,
+            known = self.verdict.admit(
+                topic.name, topic.topic_id, partition.partition_index, metadata, by_id=self.by_id
             )
-            check = self.verdict.partition_check()
-            if len(metadata) > self.broker.groups.config.offset_metadata_max_bytes:
-                return ErrorCode.OFFSET_METADATA_TOO_LARGE
-            if check is not None:
-                check(*known)
-            self.room.take(known, metadata)
         except ApiError as error:
             return self.known_to_client(error.code)
         self.offsets[known] = CommittedOffset(

@@ -1,0 +1,41 @@
+"""A running host exports every metric that has an instrument."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from odradek.server.meters.metrics import INSTRUMENTS
+from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
+from support.hosts import running_host
+
+WITH_USE = frozenset(
+    {
+        "forwarder-dropped",
+        "forwarder-rejected",
+        "plugin-error-count",
+        "plugin-error-rate",
+        "plugin-export-count",
+        "plugin-export-rate",
+        "plugin-export-time-avg",
+        "plugin-export-time-max",
+        "push-rejected",
+        "spool-refused",
+        "throttle-count",
+        "throttle-rate",
+    }
+)
+"""Metrics by client instance, error or reason; budgets of quotas, too, have no rows before they are used."""
+
+
+def test_a_host_without_clients_exports_all_metrics_but_those_of_clients(tmp_path: Path) -> None:
+    settings = (
+        "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
+        "subscriptions.all.metrics=*",
+        "plugins.otlp.endpoint=http://127.0.0.1:1",
+        "plugins.enrich.static.site=test",
+    )
+    with running_host(tmp_path, *settings) as host:
+        exported = host.call(lambda: {row.name for row in host.host.metric_rows()})
+
+    assert exported <= INSTRUMENTS.keys()
+    assert INSTRUMENTS.keys() - exported - QUOTA_INSTRUMENTS.keys() == WITH_USE
