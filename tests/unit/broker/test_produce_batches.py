@@ -214,6 +214,26 @@ def test_many_pieces_do_not_grow_the_stack_of_a_host_without_workers(
     assert {answer.error_code for answer in response.responses[0].partition_responses} == {0}
 
 
+@pytest.mark.parametrize("inline_bytes", [1 << 20, 1], ids=["inline", "worker"])
+@pytest.mark.parametrize(
+    ("most_bytes", "code"), [(50_000, ErrorCode.NONE), (20_000, ErrorCode.MESSAGE_TOO_LARGE)]
+)
+def test_a_setting_bounds_what_a_batch_opens_to(
+    elsewhere: Elsewhere, inline_bytes: int, most_bytes: int, code: ErrorCode
+) -> None:
+    settings = BrokerSettings(produce_decompressed_max_bytes=most_bytes, produce_inline_bytes=inline_bytes)
+    client = BrokerClient(make_broker(settings=settings))
+    client.broker.offload = elsewhere.offload
+    client.broker.topics.create("small", 1, {"max.message.bytes": "1000"})
+    pending = client.defer(request(client, batch_of(bytes(40_000), codec=Codec.ZSTD), topic="small"))
+
+    worked_elsewhere = bool(elsewhere.waiting)
+    elsewhere.work()
+
+    assert worked_elsewhere is (inline_bytes == 1)
+    assert pending().responses[0].partition_responses[0].error_code == code
+
+
 def test_a_producer_tries_again_if_the_worker_dies(client: BrokerClient, elsewhere: Elsewhere) -> None:
     pending = client.defer(request(client, LARGE, batch_of(b"a")))
 

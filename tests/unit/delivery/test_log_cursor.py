@@ -230,3 +230,12 @@ def test_skipped_junk_at_the_end_of_a_batch_is_counted_once(batch_of: BatchOf) -
     assert (len(first), again) == (MAX_MALFORMED, [])
     assert cursor.dropped == {"malformed": 50}
     assert cursor.expected == {0: MAX_MALFORMED + 50}
+
+
+def test_a_setting_bounds_how_many_malformed_records_are_kept() -> None:
+    cursor = LogCursor({0: 0}, max_malformed=3)
+
+    found = cursor.take(Chunk(0, 0, build_batch([Record(None, b"junk")] * 10)))
+
+    assert len(found) == 3
+    assert cursor.dropped == {"malformed": 7}
