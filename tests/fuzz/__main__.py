@@ -14,7 +14,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-TARGETS = ("codec", "record_batch", "decompressor", "payload", "sasl", "metadata", "segment")
+TARGETS = (
+    "codec",
+    "record_batch",
+    "decompressor",
+    "payload",
+    "sasl",
+    "metadata",
+    "segment",
+    "proxy_header",
+)
 CORPUS = Path(__file__).parent / "corpus"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "odradek-fuzz"
 INPUT_MAX_BYTES = 8_192
