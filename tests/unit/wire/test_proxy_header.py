@@ -43,7 +43,8 @@ def with_crc(header: bytes, wrong: int = 0) -> bytes:
     return header[:-4] + struct.pack(">I", crc32c.crc32c(header) ^ wrong)
 
 
-V1_LONGEST = b"PROXY UNKNOWN " + b" ".join([b"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"] * 2) + b" 65535 65535\r\n"
+LONG_ADDRESS = b"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"
+V1_LONGEST = b"PROXY UNKNOWN %s %s 65535 65535\r\n" % (LONG_ADDRESS, LONG_ADDRESS)
 WITH_CRC = with_crc(v2(tlvs=tlv(0x02, b"example.com") + tlv(0x03, bytes(4))))
 EVERY_TLV = v2(
     tlvs=tlv(0x01, b"kafka")
