@@ -25,6 +25,7 @@ from odradek.log.producer_ids import ProducerIdConfig, ProducerIds
 from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.metadata.store import CLUSTER_ID, MetadataStore
 from odradek.metadata.transaction_store import SqliteTransactionStore
+from odradek.plugin.authorizer import Authorizer
 from odradek.plugin.context import ConnectionContext
 from odradek.plugin.protocols import ClientQuotaCallback
 from odradek.quota.connection_limits import ConnectionLimits
@@ -83,6 +84,7 @@ def make_broker(
     offsets: SqliteOffsetStore | None = None,
     transactions: SqliteTransactionStore | None = None,
     clock: MockClock | None = None,
+    authorizer: Authorizer | None = None,
 ) -> Broker:
     """An empty broker.
 
@@ -104,6 +106,7 @@ def make_broker(
         offsets: A store written by another broker; None for an empty one in memory.
         transactions: The same for transactional ids.
         clock: A clock without tasks; None for a new one.
+        authorizer: Decides what callers may do; None to allow everything.
     """
     config = HostConfig(
         broker=settings or BrokerSettings(),
@@ -152,6 +155,7 @@ def make_broker(
         connection_quotas=limits,
         random_uuid=uuids.__next__,
         random_session_id=count(1).__next__,
+        authorizer=authorizer,
     )
     broker.endpoints[LISTENER] = Endpoint("127.0.0.1", 9092)
     broker.transactions.start()

@@ -2,22 +2,7 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-
-
-class AclOperation(IntEnum):
-    """Codes of ``org.apache.kafka.common.acl.AclOperation``."""
-
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
+from odradek.plugin.authorizer import AclOperation
 
 
 def bits(*operations: AclOperation) -> int:

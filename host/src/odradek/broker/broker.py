@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from odradek.broker.authorization import Authorization
 from odradek.broker.client_quotas import ClientQuotas
 from odradek.broker.credentials import Credentials
 from odradek.broker.dynamic_config import DynamicConfig
@@ -166,6 +167,8 @@ class Broker:
     steps: StepRunner
     """Runs the work of large requests."""
     names: NameLimit
+    authorization: Authorization = field(default_factory=Authorization)
+    """The rights of callers."""
     offload: BatchOffload = offload_inline
     """Validates large record batches."""
     sink: TelemetrySink | None = None

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Protocol
 
+from odradek.broker.authorization import AskedAuthorization, Authorization
 from odradek.broker.broker import FEATURES, Broker, BrokerSettings
 from odradek.broker.client_quotas import ClientQuotas
 from odradek.broker.credentials import Credentials
@@ -32,6 +33,7 @@ from odradek.log.batch_work import BatchOffload
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.metadata.store import CLUSTER_ID, MetadataStore
+from odradek.plugin.authorizer import Authorizer
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.settings.start_values import StartValue
@@ -92,6 +94,7 @@ def compose_broker(
     random_uuid: Callable[[], bytes],
     random_session_id: Callable[[], int],
     offload: BatchOffload = offload_inline,
+    authorizer: Authorizer | None = None,
 ) -> Broker:
     """A broker in the state that its stores describe; the transaction coordinator is not started.
 
@@ -106,6 +109,7 @@ def compose_broker(
         random_uuid: Makes 16 random bytes.
         random_session_id: Makes ids of fetch sessions, from 1 on.
         offload: Validates large record batches elsewhere.
+        authorizer: Decides what callers may do; None to allow everything.
     """
     metadata, node_id = stores.metadata, config.broker.node_id
     metadata.failures.clock = clock
@@ -156,6 +160,7 @@ def compose_broker(
         quotas=quotas,
         connection_quotas=connection_quotas,
         names=names,
+        authorization=Authorization() if authorizer is None else AskedAuthorization(authorizer),
         client_quotas=ClientQuotas(
             metadata, quotas, connection_quotas.hosts, names, config.broker.max_client_quotas, clock
         ),

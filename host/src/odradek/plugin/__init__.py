@@ -8,6 +8,15 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from odradek.plugin.authorizer import (
+    AclOperation,
+    AclPermission,
+    Action,
+    Authorizer,
+    Decision,
+    PatternType,
+    ResourceType,
+)
 from odradek.plugin.client_quota import (
     ABSENT,
     DEFAULT,
@@ -54,6 +63,10 @@ __all__ = [
     "ABSENT",
     "DEFAULT",
     "UNKNOWN",
+    "AclOperation",
+    "AclPermission",
+    "Action",
+    "Authorizer",
     "ClientQuotaCallback",
     "ClientQuotaEntity",
     "ClientQuotaType",
@@ -67,15 +80,18 @@ __all__ = [
     "ConfigEntityType",
     "ConfigError",
     "ConnectionContext",
+    "Decision",
     "Enricher",
     "Forwarder",
     "MalformedTelemetry",
     "MergedResourceMetrics",
     "NotOtlp",
+    "PatternType",
     "PluginConfig",
     "Reject",
     "Reloadable",
     "RequestContext",
+    "ResourceType",
     "Retry",
     "ShallowResourceMetrics",
     "ShallowScopeMetrics",
