@@ -82,6 +82,8 @@ def scope(each: Setting) -> str:
     if each.scope in (Scope.TOPIC, Scope.GROUP):
         where = "topic" if not each.in_file else each.scope
         return f"{where} `{each.own_key}`"
+    if each.by_listener and each.scope is Scope.BROKER:
+        return "broker, listener"
     return each.scope.value
 
 
@@ -89,7 +91,14 @@ def meaning(each: Setting) -> str:
     """The sentence, and where to read more."""
     more = f" [More]({each.page})." if each.page else ""
     only = " Not in the file." if not each.in_file else ""
-    return each.documentation.rstrip(".") + "." + only + more
+    return each.documentation.rstrip(".") + "." + own_values(each) + only + more
+
+
+def own_values(each: Setting) -> str:
+    """A mark for a setting that listeners or their mechanisms can have own values of."""
+    if each.by_mechanism:
+        return " Per listener and mechanism."
+    return " Per listener." if each.by_listener else ""
 
 
 def written(page: str) -> str:

@@ -13,17 +13,16 @@ from odradek.broker.config_entry import ConfigEntry, ConfigSynonym
 from odradek.log.log_config import LogConfig
 from odradek.plugin.config import ConfigError
 from odradek.quota.connection_limits import (
-    CONNECTION_KEYS,
     MAX_CONNECTIONS_PER_IP,
     MAX_CONNECTIONS_PER_IP_OVERRIDES,
     ConnectionLimits,
-    base_of,
     connection_setting,
 )
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.quota.replication_rates import ReplicationRates
 from odradek.settings.kinds import rendered
+from odradek.settings.listener_values import base_of, wider_keys
 from odradek.settings.reading import by_key, changed
 from odradek.settings.setting import Setting
 from odradek.settings.start_values import StartValue
@@ -98,7 +97,7 @@ class DynamicConfig:
         return {
             key: text
             for key, text in {**self.cluster, **self.node}.items()
-            if base_of(key) in CONNECTION_KEYS
+            if connection_setting(key) is not None
         }
 
     def check(self) -> None:
@@ -139,7 +138,7 @@ class DynamicConfig:
         """Yield the values of a key and of its fallbacks; a listener's key falls back to the broker's."""
         own = self.start.get(name)
         fallbacks = own.setting.fallbacks if own is not None else ()
-        names = dict.fromkeys((name, base_of(name), *fallbacks))
+        names = dict.fromkeys((*wider_keys(name), *fallbacks))
         for texts, source in (
             (self.node, ConfigSource.DYNAMIC_BROKER),
             (self.on_cluster, ConfigSource.DYNAMIC_DEFAULT_BROKER),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.settings.kinds import INT, Special, Whole
+from odradek.settings.listener_values import base_of, declaration_of, listener_key
 from odradek.settings.reading import by_key, changed
 from odradek.settings.setting import Scope, Setting, setting
 from odradek.wire.config_resource import ConfigType
@@ -17,7 +18,6 @@ MAX_CONNECTIONS = "max.connections"
 MAX_CONNECTIONS_PER_IP = "max.connections.per.ip"
 MAX_CONNECTIONS_PER_IP_OVERRIDES = "max.connections.per.ip.overrides"
 MAX_CONNECTION_CREATION_RATE = "max.connection.creation.rate"
-LISTENER_KEY = re.compile(r"listener\.name\.[^.]+\.(max\.connections|max\.connection\.creation\.rate)")
 HOST = re.compile(r"[0-9a-zA-Z\-%._:]+")
 """Utils.validHostPattern"""
 
@@ -62,11 +62,6 @@ OVERRIDES = Special(
 )
 
 
-def listener_key(listener: str, key: str) -> str:
-    """Return the key for a single listener."""
-    return f"listener.name.{listener.lower()}.{key}"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
     """The connection limits in force."""
@@ -76,7 +71,7 @@ class ConnectionLimits:
         MAX_CONNECTIONS, Whole(INT), INT32_MAX,
         "Limit of open connections to the whole host; further ones wait to be accepted until another one is "
         "closed. Never more than the process's limit of open files leaves.", unit="connections",
-        scope=Scope.LISTENER, unset="what the limit of open files leaves",
+        scope=Scope.BROKER, by_listener=True, unset="what the limit of open files leaves",
     )
     max_connections_per_ip: int = setting(
         MAX_CONNECTIONS_PER_IP, Whole(INT), INT32_MAX,
@@ -92,7 +87,7 @@ class ConnectionLimits:
     creation_rate: int = setting(
         MAX_CONNECTION_CREATION_RATE, Whole(INT), INT32_MAX,
         "Limit of new connections per second to the whole host; further ones wait to be accepted.",
-        unit="connections/s", scope=Scope.LISTENER,
+        unit="connections/s", scope=Scope.BROKER, by_listener=True,
     )
     # fmt: on
     by_listener: Mapping[str, int] = field(default_factory=dict)
@@ -117,6 +112,9 @@ class ConnectionLimits:
         Raises:
             ConfigError: No address could connect.
         """
+        for key, limit in self.by_listener.items():
+            if limit == 0:
+                raise ConfigError(key, f"expected a whole number from 1 to {INT32_MAX}, found 0")
         if self.lacks_overrides:
             raise ConfigError(
                 MAX_CONNECTIONS_PER_IP, f"can only be 0 if {MAX_CONNECTIONS_PER_IP_OVERRIDES} is set"
@@ -143,22 +141,13 @@ class ConnectionLimits:
         return limits
 
 
-CONNECTION_KEYS = by_key(ConnectionLimits)
-"""The field and the declaration, by key."""
-LISTENER_KEYS = tuple(key for key, (_, each) in CONNECTION_KEYS.items() if each.scope is Scope.LISTENER)
-"""Keys that a listener may override, with the prefix ``listener.name.<name in lower case>.``."""
-
-
-def base_of(key: str) -> str:
-    """Return a key without the prefix of a listener, if it has one."""
-    match = LISTENER_KEY.fullmatch(key)
-    return key if match is None else match[1]
+CONNECTION_KEYS = {key: each for key, (_, each) in by_key(ConnectionLimits).items()}
+"""The declarations, by key."""
 
 
 def connection_setting(key: str) -> Setting | None:
     """The declaration of a limit, with a listener's prefix or without; None for other keys."""
-    _, found = CONNECTION_KEYS.get(base_of(key), (None, None))
-    return None if found is None else replace(found, name=key)
+    return declaration_of(key, CONNECTION_KEYS)
 
 
 def listener_limit(key: str, text: str) -> int:
@@ -178,13 +167,3 @@ def listener_limit(key: str, text: str) -> int:
             "configuration Invalid dynamic configuration",
         )
     return value
-
-
-def read_listener_limits(table: PluginConfig, listeners: list[str]) -> dict[str, int]:
-    """Return the limits of a configuration file for single listeners, by full key.
-
-    Raises:
-        ConfigError: A limit is not a whole number of at least 1.
-    """
-    keys = [listener_key(listener, key) for listener in listeners for key in LISTENER_KEYS]
-    return {key: Whole(INT, 1).read(table, key) for key in keys if table.value(key) is not None}

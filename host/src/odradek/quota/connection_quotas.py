@@ -22,12 +22,12 @@ from odradek.plugin.config import ConfigError
 from odradek.quota.connection_limits import (
     ConnectionLimits,
     connection_setting,
-    listener_key,
 )
 from odradek.quota.connection_rates import ConnectionRates, ListenerRates
 from odradek.quota.descriptors import Descriptors
 from odradek.quota.host_names import HostNames, Lookup, look_nowhere, plain_address
 from odradek.quota.quota_config import QuotaConfig
+from odradek.settings.listener_values import listener_key
 
 log = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from odradek.broker.broker import BrokerSettings, Endpoint
 from odradek.broker.spool_settings import SpoolSettings
@@ -17,7 +18,7 @@ from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig, LongerUnits
 from odradek.log.producer_ids import ProducerIdConfig
 from odradek.plugin.config import ConfigError, PluginConfig, unknown_key
-from odradek.quota.connection_limits import ConnectionLimits, connection_setting, read_listener_limits
+from odradek.quota.connection_limits import ConnectionLimits, connection_setting
 from odradek.quota.descriptors import DescriptorSettings
 from odradek.quota.quota_managers import QuotaConfigs
 from odradek.security.sasl_authenticator import SaslSettings
@@ -38,6 +39,7 @@ from odradek.server.toml_file import flatten, read_toml
 from odradek.server.upkeep.log_upkeep import UpkeepSettings
 from odradek.server.worker_settings import WorkerSettings
 from odradek.settings.kinds import INT, LONG, TEXT, Special, Whole
+from odradek.settings.listener_values import declaration_of, of_listener, read_listener_values
 from odradek.settings.reading import read_settings
 from odradek.settings.setting import section, setting
 from odradek.settings.start_values import StartValue, start_values
@@ -52,6 +54,7 @@ TABLES = ("plugins", "subscriptions")
 REFERENCE = str(DOCS / "reference/configuration.md")
 SUBSCRIPTION_KEYS = {key.name: key.kind for key in CONFIG_KEYS}
 DEFAULT_DATA_DIR = Path("odradek-data")
+T = TypeVar("T")
 
 
 def read_directory(table: PluginConfig, key: str) -> Path | None:
@@ -137,6 +140,8 @@ class HostConfig:
     turns: TurnSettings = section(TurnSettings)
     memory: MemorySettings = section(MemorySettings)
     descriptors: DescriptorSettings = section(DescriptorSettings)
+    listener_values: Mapping[str, Any] = field(default_factory=dict)
+    """Values of single listeners, by full key: ``listener.name.internal.max.connections``."""
     subscriptions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     plugins: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     requested_plugins: frozenset[str] = frozenset()
@@ -160,11 +165,20 @@ class HostConfig:
         """The values of all settings at the start, by key."""
         values = start_values(self, self.given)
         values["data.dir"] = replace(values["data.dir"], text=str(self.data_dir))
-        for key, limit in self.connections.by_listener.items():
-            declaration = connection_setting(key)
+        settings = {key: value.setting for key, value in values.items()}
+        for key, value in self.listener_values.items():
+            declaration = declaration_of(key, settings)
             assert declaration is not None
-            values[key] = StartValue(declaration, str(limit), True)
+            values[key] = StartValue(declaration, declaration.text(value), True)
         return values
+
+    def of_listener(self, settings: T, listener: str, mechanism: str = "") -> T:
+        """Return the settings of one listener, or of one SASL mechanism of it, from those of the host.
+
+        Raises:
+            ConfigError: The values contradict each other.
+        """
+        return of_listener(settings, self.listener_values, listener, mechanism)
 
     def check(self) -> None:
         """Check that the values are consistent.
@@ -231,13 +245,17 @@ def parse(values: Mapping[str, object], requested_plugins: frozenset[str]) -> Ho
     top = PluginConfig("", {key: value for key, value in values.items() if key.split(".")[0] not in TABLES})
     config = read_settings(HostConfig, top)
     given = frozenset(top.values)
-    by_listener = read_listener_limits(top, [listener.name for listener in config.listeners])
+    own = read_listener_values(HostConfig, top, [listener.name for listener in config.listeners])
+    limits = {key: value for key, value in own.items() if connection_setting(key) is not None}
+    connections = replace(config.connections, by_listener=limits)
+    connections.check()
     top.finish(REFERENCE)
     return replace(
         config,
         listeners=secured(config.listeners, config.protocol_map),
         log_defaults=config.longer_units.applied(config.log_defaults, given),
-        connections=replace(config.connections, by_listener=by_listener),
+        connections=connections,
+        listener_values=own,
         subscriptions=read_subscriptions(values),
         plugins=named_tables(values, "plugins"),
         requested_plugins=requested_plugins,

@@ -34,8 +34,8 @@ class Scope(StrEnum):
     """None: the setting is only read when the host starts."""
     BROKER = "broker"
     """One broker, or all brokers."""
-    LISTENER = "broker, listener"
-    """Like `BROKER`, and each listener can have its own value."""
+    LISTENER = "listener"
+    """One listener: it changes at run time only under the key of a listener."""
     TOPIC = "broker, topic"
     """Like `BROKER` as the default of topics, and each topic can have its own value."""
     GROUP = "group"
@@ -58,6 +58,10 @@ class Setting:
     scope: Scope = Scope.START
     own_key: str = ""
     """The key of a TOPIC or GROUP resource, if the scope says so."""
+    by_listener: bool = False
+    """True: each listener can have its own value; see `listener_values`."""
+    by_mechanism: bool = False
+    """True: each SASL mechanism of a listener can have its own value, too."""
     in_file: bool = True
     """False: it can only be set at run time."""
     fallbacks: tuple[str, ...] = ()
