@@ -103,8 +103,9 @@ def of_listener(settings: T, values: Mapping[str, Any], listener: str, mechanism
     Raises:
         ConfigError: The values contradict each other.
     """
+    kind: Any = type(settings)
     found: dict[str, Any] = {}
-    for name, each in declared(type(settings)).items():
+    for name, each in declared(kind).items():
         for key in wider_keys(listener_key(listener, each.name, mechanism)):
             if key in values:
                 found[name] = values[key]
