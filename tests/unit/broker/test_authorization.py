@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
-from odradek.broker.authorization import NAMES_AT_A_TIME, AskedAuthorization, Authorization
+from odradek.broker.authorization import AskedAuthorization, Authorization
 from odradek.plugin.authorizer import AclOperation, Action, Authorizer, Decision, ResourceType
 from odradek.plugin.context import RequestContext
-from odradek.steps import result_of, run_steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from support.broker import make_broker, make_connection
@@ -49,44 +48,26 @@ def asked(*names: str, denials: list[Action] | None = None) -> tuple[OnlyNames, 
     return authorizer, authorization
 
 
-def never() -> Iterator[str]:
-    raise AssertionError("the names were read")
-    yield
-
-
-def test_without_an_authorizer_everything_is_allowed_and_no_name_is_read() -> None:
+def test_without_an_authorizer_everything_is_allowed() -> None:
     authorization = make_broker().authorization
 
     assert type(authorization) is Authorization
     assert authorization.allows(CONTEXT, READ, TOPIC, "t")
     assert authorization.allows_on_any(CONTEXT, READ, TOPIC)
-    assert not authorization.refused(CONTEXT, READ, TOPIC, never())
-    assert not result_of(authorization.refused_in_steps(CONTEXT, READ, TOPIC, never()))
+    assert authorization.rights(CONTEXT, READ, TOPIC).allows("t")
     authorization.require(CONTEXT, READ, TOPIC, "t")
 
 
-def test_each_distinct_name_is_asked_once_with_its_count() -> None:
-    authorizer, authorization = asked("a", "c")
+def test_each_distinct_name_is_asked_once_when_the_handler_comes_to_it(denials: list[Action]) -> None:
+    authorizer, authorization = asked("a", "c", denials=denials)
 
-    refused = authorization.refused(CONTEXT, READ, TOPIC, ["a", "b", "c", "b", "b"])
+    rights = authorization.rights(CONTEXT, READ, TOPIC)
+    assert authorizer.asked == []
+    allowed = [name for name in ("a", "b", "c", "b", "a") if rights.allows(name)]
 
-    assert refused == {"b"}
-    assert [(action.name, action.reference_count) for action in authorizer.asked] == [
-        ("a", 1),
-        ("b", 3),
-        ("c", 1),
-    ]
-
-
-def test_many_names_are_decided_in_steps() -> None:
-    _, authorization = asked(*(str(number) for number in range(0, 2_000, 2)))
-    names = [str(number) for number in range(2_000)]
-
-    steps = run_steps(authorization.refused_in_steps(CONTEXT, READ, TOPIC, names))
-    refused = result_of(authorization.refused_in_steps(CONTEXT, READ, TOPIC, names))
-
-    assert steps == 2 * 2_000 // NAMES_AT_A_TIME
-    assert refused == set(names[1::2])
+    assert allowed == ["a", "c", "a"]
+    assert [action.name for action in authorizer.asked] == ["a", "b", "c"]
+    assert [action.name for action in denials] == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -115,6 +96,7 @@ def test_a_denial_is_reported_unless_it_only_selects_what_is_shown(denials: list
 
     assert not authorization.allows(CONTEXT, READ, TOPIC, "b")
     assert not authorization.allows(CONTEXT, READ, TOPIC, "c", logs=False)
+    assert not authorization.rights(CONTEXT, READ, TOPIC, logs=False).allows("d")
     assert authorization.allows(CONTEXT, READ, TOPIC, "a")
 
     assert [action.name for action in denials] == ["b"]

@@ -1,22 +1,21 @@
 """What a caller may do: every handler asks here, and only here.
 
-A handler asks before it looks at anything else, so that a refused caller cannot tell whether a resource
-exists. ::
+A handler asks before it looks at a resource, so that a refused caller cannot tell whether it exists. ::
 
     broker.authorization.require(context, READ, GROUP, request.group_id)
-    refused = yield from broker.authorization.refused_in_steps(
-        context, DESCRIBE, TOPIC, (topic.name for topic in request.topics)
-    )
+    rights = broker.authorization.rights(context, DESCRIBE, TOPIC)
+    for topic in request.topics:
+        if not rights.allows(topic.name):
+            ...
 
-Each distinct name is asked once per request. Without an authorizer nothing is refused, and names are not even
-read.
+`Rights` asks for each distinct name once per request, when the handler comes to it. Without an authorizer
+everything is allowed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 from odradek.plugin.authorizer import (
@@ -45,9 +44,6 @@ REFUSALS: Final = {
     ),
 }
 """Kafka's code and text of a refusal, by the type of the resource."""
-NONE_REFUSED: Final[AbstractSet[str]] = frozenset()
-NAMES_AT_A_TIME = 200
-"""Names that are counted, or decided, in one step: a few hundred microseconds."""
 
 Denied = Callable[[RequestContext, Action, Decision], object]
 
@@ -55,6 +51,19 @@ Denied = Callable[[RequestContext, Action, Decision], object]
 def refusal(resource_type: ResourceType) -> ApiError:
     """The error that refuses a request for resources of this type."""
     return ApiError(*REFUSALS[resource_type])
+
+
+class Rights:
+    """The resources of one type on which a caller may perform one operation: all, without an authorizer."""
+
+    __slots__ = ()
+
+    def allows(self, name: str) -> bool:
+        """Whether the caller may perform the operation on the resource of this name."""
+        return True
+
+
+EVERYTHING: Final = Rights()
 
 
 class Authorization:
@@ -114,30 +123,16 @@ class Authorization:
         """
         self.require(context, operation, ResourceType.CLUSTER, CLUSTER_NAME)
 
-    def refused(
+    def rights(
         self,
         context: RequestContext,
         operation: AclOperation,
         resource_type: ResourceType,
-        names: Iterable[str],
         *,
         logs: bool = True,
-    ) -> AbstractSet[str]:
-        """The names of the resources on which the caller may not perform the operation."""
-        return NONE_REFUSED
-
-    def refused_in_steps(
-        self,
-        context: RequestContext,
-        operation: AclOperation,
-        resource_type: ResourceType,
-        names: Iterable[str],
-        *,
-        logs: bool = True,
-    ) -> Generator[None, None, AbstractSet[str]]:
-        """`refused` for requests that may have many names."""
-        return NONE_REFUSED
-        yield
+    ) -> Rights:
+        """The resources of a type on which the caller may perform the operation; arguments as in `allows`."""
+        return EVERYTHING
 
 
 def log_nothing(_context: RequestContext, _action: Action, _decision: Decision) -> None:
@@ -162,7 +157,11 @@ class AskedAuthorization(Authorization):
         *,
         logs: bool = True,
     ) -> bool:
-        return not self.decide(context, [Action(operation, resource_type, name, 1, logs, logs)])
+        action = Action(operation, resource_type, name, logs, logs)
+        (decision,) = self.authorizer.authorize(context, [action])
+        if not decision.is_allowed and logs:
+            self.denied(context, action, decision)
+        return decision.is_allowed
 
     def allows_on_any(
         self, context: RequestContext, operation: AclOperation, resource_type: ResourceType
@@ -172,54 +171,32 @@ class AskedAuthorization(Authorization):
             self.denied(context, Action(operation, resource_type, ""), decision)
         return decision.is_allowed
 
-    def refused(
+    def rights(
         self,
         context: RequestContext,
         operation: AclOperation,
         resource_type: ResourceType,
-        names: Iterable[str],
         *,
         logs: bool = True,
-    ) -> AbstractSet[str]:
-        steps = self.refused_in_steps(context, operation, resource_type, names, logs=logs)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as stop:
-                found: AbstractSet[str] = stop.value
-                return found
+    ) -> Rights:
+        return AskedRights(self, context, operation, resource_type, logs)
 
-    def refused_in_steps(
-        self,
-        context: RequestContext,
-        operation: AclOperation,
-        resource_type: ResourceType,
-        names: Iterable[str],
-        *,
-        logs: bool = True,
-    ) -> Generator[None, None, AbstractSet[str]]:
-        counts: dict[str, int] = {}
-        for number, name in enumerate(names, 1):
-            counts[name] = counts.get(name, 0) + 1
-            if not number % NAMES_AT_A_TIME:
-                yield
-        refused: set[str] = set()
-        actions: list[Action] = []
-        for name, count in counts.items():
-            actions.append(Action(operation, resource_type, name, count, logs, logs))
-            if len(actions) == NAMES_AT_A_TIME:
-                refused.update(self.decide(context, actions))
-                actions = []
-                yield
-        refused.update(self.decide(context, actions))
-        return refused
 
-    def decide(self, context: RequestContext, actions: list[Action]) -> list[str]:
-        """Ask the authorizer, report denials, and return the names that were refused."""
-        refused = []
-        for action, decision in zip(actions, self.authorizer.authorize(context, actions), strict=True):
-            if not decision.is_allowed:
-                refused.append(action.name)
-                if action.log_if_denied:
-                    self.denied(context, action, decision)
-        return refused
+@dataclass(slots=True, eq=False)
+class AskedRights(Rights):
+    """The rights that an authorizer has granted so far."""
+
+    authorization: AskedAuthorization
+    context: RequestContext
+    operation: AclOperation
+    resource_type: ResourceType
+    logs: bool
+    known: dict[str, bool] = field(default_factory=dict)
+
+    def allows(self, name: str) -> bool:
+        allowed = self.known.get(name)
+        if allowed is None:
+            allowed = self.known[name] = self.authorization.allows(
+                self.context, self.operation, self.resource_type, name, logs=self.logs
+            )
+        return allowed

@@ -81,8 +81,6 @@ class Action:
     resource_type: ResourceType
     name: str
     """The literal name of the resource."""
-    reference_count: int = 1
-    """How many times the request names the resource."""
     log_if_allowed: bool = True
     """False if the decision only selects what the caller is shown."""
     log_if_denied: bool = True
