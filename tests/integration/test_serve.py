@@ -199,3 +199,26 @@ def test_prometheus_sees_the_brokers_own_metrics(tmp_path: Path) -> None:
     assert len(errors) == 2
     assert sum(float(line.rpartition(" ")[2]) for line in errors) == 1
     assert any("odradek_plugin_failures_total" in line and 'plugin="failing"' in line for line in lines)
+
+
+def test_a_secret_from_a_file_is_in_no_output(tmp_path: Path) -> None:
+    secret = tmp_path / "token"
+    secret.write_text("Bearer s3cret-of-the-collector\n")
+    secret.chmod(0o644)
+    headers = f"metrics.otlp.headers=authorization=${{file:{secret}}}"
+
+    with serving(tmp_path / "data", "--set", headers, "--log-level", "debug") as serve:
+        describe = ["configs", "--bootstrap-server", serve.bootstrap, "--describe", "--broker", "1", "--all"]
+        described = subprocess.run(
+            [sys.executable, "-m", "odradek", *describe],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        )
+        serve.terminate()
+    log = "\n".join(serve.errors)
+
+    assert "metrics.otlp.headers=null sensitive=true" in described.stdout
+    assert "s3cret" not in described.stdout + log
+    assert "every user of this machine can read a file with a secret" in log

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from odradek.cli.command_config import CommandConfig, load_command_config, properties
+from odradek.cli.command_config import CommandConfig, load_command_config
 from odradek.client.sasl import SaslLogin
 from odradek.plugin.config import ConfigError
+from odradek.settings.properties import properties
 
 
 def test_without_a_file_the_defaults_apply() -> None:

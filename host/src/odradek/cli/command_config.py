@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from odradek.client.sasl import MECHANISMS, SaslLogin
 from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.settings.properties import properties
 
 DEFAULT_CLIENT_ID = "odradek"
 DEFAULT_TIMEOUT_MS = 30_000
@@ -77,24 +77,3 @@ def jaas_options(text: str) -> dict[str, str]:
         found["key"]: found["bare"] or re.sub(r"\\(.)", r"\1", found["quoted"])
         for found in JAAS_OPTION.finditer(text)
     }
-
-
-def properties(text: str) -> Mapping[str, str]:
-    """Parse the lines ``key=value``, ``key: value`` or ``key value`` (java.util.Properties).
-
-    ``#`` or ``!`` starts a comment. A backslash at the end continues the line.
-    """
-    found: dict[str, str] = {}
-    for line in text.replace("\\\n", "").splitlines():
-        stripped = line.strip()
-        if stripped and stripped[0] not in "#!":
-            key, value = parted(stripped)
-            found[key] = value
-    return found
-
-
-def parted(line: str) -> tuple[str, str]:
-    """Split a line into key and value."""
-    end = next((at for at, letter in enumerate(line) if letter in "=: \t"), len(line))
-    key, rest = line[:end], line[end:].strip()
-    return key, rest[1:].strip() if rest[:1] in ("=", ":") else rest

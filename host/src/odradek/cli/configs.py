@@ -14,7 +14,6 @@ from typing import Any
 
 import click
 
-from odradek.cli.command_config import properties
 from odradek.cli.config_list import parse_config_list
 from odradek.cli.config_report import lines, shown_configs
 from odradek.cli.connect import cluster_options, connected
@@ -23,6 +22,7 @@ from odradek.cli.usage import at_most_one, flag, is_given, one_action, only_with
 from odradek.client.admin import AdminClient
 from odradek.client.resources import ConfigChange, ConfigResource
 from odradek.plugin.config import ConfigError
+from odradek.settings.properties import properties
 from odradek.wire.config_resource import ConfigOperation, ResourceType
 
 FAILING = "Error while executing config command :"

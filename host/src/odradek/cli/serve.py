@@ -16,7 +16,7 @@ from odradek.cli.errors import CommandFailed
 from odradek.server.config import REFERENCE, HostConfig, load_config, read_values
 from odradek.server.config_check import check
 from odradek.server.host import Host
-from odradek.server.log_format import FORMATTERS, log_to_stderr
+from odradek.server.log_format import FORMATTERS, hide_in_log, log_to_stderr
 from odradek.server.plugins.process import (
     freeze_garbage,
     keep_buffers,
@@ -117,13 +117,14 @@ def serve(
     log_to_stderr(log_level, log_format)
     start = Start(config_file, overrides, plugins, recover_metadata, log_level)
     config = start.config()
-    if only_check:
-        for line in check(config):
-            click.echo(line)
-    elif ephemeral:
-        serve_ephemeral(start, control_port or 0, virtual_clock)
-    else:
-        serve_until_stopped(start, config)
+    with config.secrets.hidden_in_errors():
+        if only_check:
+            for line in check(config):
+                click.echo(line)
+        elif ephemeral:
+            serve_ephemeral(start, control_port or 0, virtual_clock)
+        else:
+            serve_until_stopped(start, config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,9 @@ class Start:
         Raises:
             ConfigError: It is not usable.
         """
-        return load_config(self.config_file, self.overrides, self.plugins)
+        config = load_config(self.config_file, self.overrides, self.plugins)
+        hide_in_log(config.secrets)
+        return config
 
 
 def serve_until_stopped(start: Start, config: HostConfig) -> None:

@@ -7,8 +7,10 @@ an error that names the key.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +24,12 @@ from odradek.quota.connection_limits import ConnectionLimits, connection_setting
 from odradek.quota.descriptors import DescriptorSettings
 from odradek.quota.quota_managers import QuotaConfigs
 from odradek.security.sasl_authenticator import SaslSettings
+from odradek.server.config_secrets import (
+    secrets_of,
+    warn_about_secrets_in,
+    with_references,
+    with_secrets,
+)
 from odradek.server.meters.metrics_settings import LISTENER_KIND, MetricsPushSettings
 from odradek.server.sockets.held_bytes import MemorySettings
 from odradek.server.sockets.listener import ListenerAddress
@@ -41,7 +49,8 @@ from odradek.server.worker_settings import WorkerSettings
 from odradek.settings.kinds import INT, LONG, TEXT, Special, Whole
 from odradek.settings.listener_values import declaration_of, of_listener, read_listener_values
 from odradek.settings.reading import read_settings
-from odradek.settings.setting import section, setting
+from odradek.settings.secrets import Secrets
+from odradek.settings.setting import section, setting, walk
 from odradek.settings.start_values import StartValue, start_values
 from odradek.shipped import DOCS
 from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
@@ -147,6 +156,8 @@ class HostConfig:
     requested_plugins: frozenset[str] = frozenset()
     given: frozenset[str] | None = None
     """The keys of the file and of ``--set``; None for a configuration that was not read."""
+    secrets: Secrets = field(default=Secrets({}))
+    """The values that must not be shown."""
 
     @property
     def data_dir(self) -> Path:
@@ -170,6 +181,9 @@ class HostConfig:
             declaration = declaration_of(key, settings)
             assert declaration is not None
             values[key] = StartValue(declaration, declaration.text(value), True)
+        for key in self.secrets.by_key.keys() & values.keys():
+            hidden = replace(values[key].setting, sensitive=True)
+            values[key] = replace(values[key], setting=hidden)
         return values
 
     def of_listener(self, settings: T, listener: str, mechanism: str = "") -> T:
@@ -214,15 +228,24 @@ def read_values(path: Path | None, overrides: Iterable[str]) -> dict[str, object
     """Return the values of the file and of the overrides by dotted key, not checked yet.
 
     Raises:
-        ConfigError: The file cannot be read, or an override is not ``key=value``.
+        ConfigError: The file cannot be read, an override is not ``key=value``, or a reference to a file or to
+            an environment variable has no text.
     """
     values = flatten(read_toml(path)) if path else {}
+    if path:
+        warn_about_secrets_in(path, values, sensitive_keys())
     for override in overrides:
         key, equals, value = override.partition("=")
         if not equals or not key.strip():
             raise ConfigError("--set", f"expected key=value, found {override!r}")
         values[key.strip()] = value
-    return values
+    return with_references(values, os.environ)
+
+
+@cache
+def sensitive_keys() -> frozenset[str]:
+    """The declared keys that hold secrets."""
+    return frozenset(each.name for _, each in walk(HostConfig) if each.sensitive)
 
 
 def named_tables(values: Mapping[str, object], kind: str) -> dict[str, dict[str, object]]:
@@ -241,7 +264,19 @@ def named_tables(values: Mapping[str, object], kind: str) -> dict[str, dict[str,
 
 
 def parse(values: Mapping[str, object], requested_plugins: frozenset[str]) -> HostConfig:
-    """Return the checked configuration."""
+    """Return the checked configuration.
+
+    Raises:
+        ConfigError: A key or a value is wrong. The error does not show secrets.
+    """
+    values = with_secrets(values, sensitive_keys())
+    secrets = secrets_of(values)
+    with secrets.hidden_in_errors():
+        return replace(checked(values, requested_plugins), secrets=secrets)
+
+
+def checked(values: Mapping[str, object], requested_plugins: frozenset[str]) -> HostConfig:
+    """Return the configuration without its secrets."""
     top = PluginConfig("", {key: value for key, value in values.items() if key.split(".")[0] not in TABLES})
     config = read_settings(HostConfig, top)
     given = frozenset(top.values)

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from odradek.settings.secrets import Secrets
+
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 """The attributes of every record; any other is a field of its event."""
 
@@ -62,6 +64,8 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(row, default=str, skipkeys=True)
 
 
+MOST_REMEMBERED = 9
+"""Older configurations whose secrets stay hidden."""
 FORMATTERS: Mapping[str, type[logging.Formatter]] = {"text": LineFormatter, "json": JsonFormatter}
 """By value of ``--log-format``."""
 
@@ -74,5 +78,29 @@ def log_to_stderr(level: str, form: str = "text") -> None:
         form: One of `FORMATTERS`.
     """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(FORMATTERS[form]())
+    handler.setFormatter(HidingFormatter(FORMATTERS[form]()))
     logging.basicConfig(level=level.upper(), handlers=[handler])
+
+
+class HidingFormatter(logging.Formatter):
+    """Writes the lines of another formatter without secrets."""
+
+    def __init__(self, inner: logging.Formatter) -> None:
+        super().__init__()
+        self.inner = inner
+        self.secrets: list[Secrets] = []
+        """Those of each configuration that was read: an old password may still be the one in force."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = self.inner.format(record)
+        for secrets in self.secrets:
+            line = secrets.hide(line)
+        return line
+
+
+def hide_in_log(secrets: Secrets) -> None:
+    """Do not show these secrets in the lines that `log_to_stderr` writes."""
+    for handler in logging.getLogger().handlers:
+        formatter = handler.formatter
+        if isinstance(formatter, HidingFormatter) and secrets not in formatter.secrets:
+            formatter.secrets = [*formatter.secrets[-MOST_REMEMBERED:], secrets]
