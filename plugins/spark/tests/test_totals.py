@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,8 +41,10 @@ def test_both_engines_add_up_the_deltas_of_each_instance(spark: SparkSession, tm
 
     register_views(spark, dataset.root)
     by_spark = spark.sql(TOTALS).collect()
-    since_late = Reader(dataset.root, since=datetime.fromtimestamp(MIDNIGHT_S + 90_000, UTC))
-    by_duckdb = since_late.ask(TOTALS).to_pylist()
+    by_duckdb = Reader(dataset.root).ask(TOTALS).to_pylist()
+    second_hour = datetime.fromtimestamp(MIDNIGHT_S + 3_700, UTC)
+    since = Reader(dataset.root, since=second_hour).ask(TOTALS).to_pylist()
+    within = Reader(dataset.root, since=second_hour, until=second_hour + timedelta(hours=1))
 
     first, second = sorted({row["client_instance_id"] for row in by_spark})
     expected = [
@@ -54,6 +56,9 @@ def test_both_engines_add_up_the_deltas_of_each_instance(spark: SparkSession, tm
     ]
     assert sorted(total(row) for row in by_spark) == sorted(expected)
     assert sorted(total(row) for row in by_duckdb) == sorted(expected)
+    begun = [(1, first, SENT, 3.0, 3.0), *expected[2:4], (25, first, SENT, 0.5, 3.5)]
+    assert sorted(total(row) for row in since) == sorted(begun)
+    assert sorted(total(row) for row in within.ask(TOTALS).to_pylist()) == sorted(begun[:3])
 
 
 def total(row: Any) -> tuple[int, str, str, float, float]:

@@ -7,32 +7,37 @@ from datetime import timedelta
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from odradek_spark.query.views import RETRY_INTERVALS
+
 SOURCE_KEY = ["src_partition", "src_offset"]
-RETRY_INTERVALS = 2
-"""An equal payload within this many push intervals is a repeated push."""
 RETRIES_BEFORE = RETRY_INTERVALS * timedelta(hours=1)
 """Longest time between a push and its repetition: `interval.ms` is at most an hour (KIP-714)."""
 
 
-def with_retries(pushes: DataFrame) -> DataFrame:
-    """Mark repeated pushes.
+def repeated(pushes: DataFrame) -> DataFrame:
+    """The repeated pushes.
 
     Args:
         pushes: The table ``pushes``.
 
     Returns:
-        Its columns, and ``is_retry`` boolean: the instance sent equal bytes within the two push intervals
-        before. The first of equal pushes is not a retry. Metrics have times, so equal bytes are no
-        coincidence.
+        The source keys of the pushes whose instance sent equal bytes within the two push intervals before.
+        The first of equal pushes is not one of them. Metrics have times, so equal bytes are no coincidence.
     """
+    sent = pushes.where("payload_bytes > 0")
+    # The window sorts its rows, so it gets only the pushes whose payload occurs more than once.
+    again = sent.groupBy("payload_hash").agg(F.count("*").alias("times")).where("times > 1")
     same = Window.partitionBy("client_instance_id", "payload_hash").orderBy("recv_ts", *SOURCE_KEY)
     earlier_ms = F.unix_millis(F.lag("recv_ts").over(same))
     within = F.unix_millis("recv_ts") - earlier_ms <= RETRY_INTERVALS * F.col("push_interval_ms")
-    return pushes.withColumn("is_retry", F.coalesce(within & (F.col("payload_bytes") > 0), F.lit(False)))
+    candidates = sent.join(again, "payload_hash", "left_semi")
+    return candidates.withColumn("is_retry", within).where("is_retry").select(*SOURCE_KEY)
 
 
 def accepted(points: DataFrame, pushes: DataFrame) -> DataFrame:
     """The points of pushes that count.
+
+    No table passes through the driver: the pushes of a large fleet do not fit there.
 
     Args:
         points: The table ``points``.
@@ -41,5 +46,6 @@ def accepted(points: DataFrame, pushes: DataFrame) -> DataFrame:
     Returns:
         The columns of ``points``, and ``push_interval_ms`` int. Points without their push are left out.
     """
-    counting = with_retries(pushes).where(~F.col("is_retry")).select(*SOURCE_KEY, "push_interval_ms")
-    return points.join(F.broadcast(counting), SOURCE_KEY).select(*points.columns, "push_interval_ms")
+    intervals = pushes.select(*SOURCE_KEY, "push_interval_ms")
+    counting = points.join(intervals, SOURCE_KEY).join(repeated(pushes), SOURCE_KEY, "left_anti")
+    return counting.select(*points.columns, "push_interval_ms")

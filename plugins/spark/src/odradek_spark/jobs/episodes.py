@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from odradek_spark.jobs.accepted import RETRIES_BEFORE, accepted
+from odradek_spark.jobs.accepted import accepted
 from odradek_spark.jobs.detect import EPISODE, OPEN, detect
 from odradek_spark.jobs.following import news
 from odradek_spark.jobs.rules import Rule
 from odradek_spark.jobs.writing import write_frame
+from odradek_spark.query.views import RETRY_INTERVALS
 from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.load import CLOCK_SKEW_MAX, load_dataset, read_files
-from odradek_spark.tables.log import live
+from odradek_spark.tables.load import load_dataset, read_files
+from odradek_spark.tables.log import CLOCK_SKEW_MAX, live
 from odradek_spark.tables.schemas import ANOMALIES, PUSHES
 
 if TYPE_CHECKING:
@@ -103,11 +104,12 @@ def recent_and_changed(
     if now is None:  # the points expired before they were processed
         return known.limit(0), known.limit(0)
     begin = since - look_back(rules, interval_ms)
+    repeatable = begin - RETRY_INTERVALS * timedelta(milliseconds=interval_ms)
     points = accepted(
         load_dataset(spark, root, "points", since=begin - CLOCK_SKEW_MAX).where(
             (F.col("recv_ts") >= F.lit(begin)) & F.col("name").isin(*metrics(rules))
         ),
-        load_dataset(spark, root, "pushes", since=begin - RETRIES_BEFORE),
+        load_dataset(spark, root, "pushes", since=repeatable),
     )
     recent = known.where((F.col("state") == OPEN) | (F.col("last_recv_ts") >= F.lit(begin)))
     return recent, detect(points, rules, recent, now).subtract(recent)

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from odradek_spark.jobs.following import News, news
-from odradek_spark.jobs.rollup_parts import BUCKET_S, SKETCH_LG_K, group, planned, write_part
+from odradek_spark.jobs.rollup_parts import SKETCH_LG_K, group, planned, write_part
 from odradek_spark.jobs.writing import write_in_tasks
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.files import Manifest
@@ -49,7 +49,7 @@ def rollup(points: DataFrame, table: Table) -> DataFrame:
         * ``instances`` binary, only in `ROLLUP_5M`: an HLL sketch of the client instances;
           ``hll_sketch_estimate`` reads it.
     """
-    width = BUCKET_S[table.name]
+    width = table.bucket_s
     value = F.coalesce("value", F.col("value_int").cast("double"))
     finite = F.when(~F.isnan(value) & (F.abs(value) != float("inf")), value)
     rows = (

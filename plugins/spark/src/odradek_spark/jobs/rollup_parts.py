@@ -14,18 +14,17 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 from datasketches import hll_sketch, tgt_hll_type
 
-from odradek_spark.jobs.accepted import RETRIES_BEFORE, RETRY_INTERVALS
-from odradek_spark.query.views import VIEWS
+from odradek_spark.jobs.accepted import RETRIES_BEFORE
+from odradek_spark.query.reader import near_condition
+from odradek_spark.query.views import NEAR_PUSHES, VIEWS
 from odradek_spark.tables.duckdb_files import add_table, connection
 from odradek_spark.tables.files import Manifest, TableFiles
 from odradek_spark.tables.log import AddedFile, LiveFile
-from odradek_spark.tables.schemas import AGGREGATES, POINTS, PUSHES, ROLLUP_1H, ROLLUP_5M, Table
+from odradek_spark.tables.schemas import AGGREGATES, POINTS, PUSHES, Table
 
-BUCKET_S = {ROLLUP_5M.name: 300, ROLLUP_1H.name: 3600}
 SKETCH_LG_K = 10
 """1024 registers: the number of instances within 3.3 %, in at most 1 kB."""
 TASK_ROWS = 4 << 20
@@ -101,23 +100,15 @@ def added_up(root: str, table: Table, found: Part) -> pa.Table:
         opened.execute(f"SET threads = 1; SET memory_limit = '{MEMORY}'; SET temp_directory = '{folder}'")
         opened.execute("SET preserve_insertion_order = false")
         add_table(opened, root, POINTS, found.points)
-        add_table(opened, root, PUSHES, found.pushes, "near_pushes")
-        opened.execute(f"CREATE VIEW pushes AS FROM near_pushes WHERE {near(opened, found.since)}")
+        add_table(opened, root, PUSHES, found.pushes, "early_pushes")
+        near = near_condition(opened, "early_pushes", datetime.fromisoformat(found.since))
+        opened.execute(f"CREATE VIEW {NEAR_PUSHES} AS FROM early_pushes WHERE {near}")
         opened.execute(f"CREATE VIEW v_points AS {VIEWS['v_points']}")
         rows = opened.sql(sums(table)).to_arrow_table()
     if has_sketch(table):
         at = rows.schema.get_field_index("instances")
         rows = rows.set_column(at, "instances", sketches(rows["instances"]))
     return rows.select(table.schema.names).cast(table.schema)
-
-
-def near(opened: duckdb.DuckDBPyConnection, since: str) -> str:
-    """SQL condition for pushes that may be repeated: up to two of the longest push intervals back."""
-    (interval_ms,) = opened.execute(
-        "SELECT max(push_interval_ms) FROM near_pushes WHERE recv_ts >= CAST(? AS TIMESTAMPTZ)", [since]
-    ).fetchone() or (None,)
-    back_ms = RETRY_INTERVALS * (interval_ms or 0)
-    return f"recv_ts >= CAST('{since}' AS TIMESTAMPTZ) - INTERVAL {back_ms} MILLISECOND"
 
 
 def group(table: Table) -> list[str]:
@@ -138,7 +129,7 @@ def sums(table: Table) -> str:
         SELECT * EXCLUDE (latest), latest.finite AS last, latest.ts AS last_ts,
             strftime(bucket, '%Y-%m-%d') AS date
         FROM (
-            SELECT time_bucket(INTERVAL {BUCKET_S[table.name]} SECOND, ts) AS bucket, {keys},
+            SELECT time_bucket(INTERVAL {table.bucket_s} SECOND, ts) AS bucket, {keys},
                 count(finite) AS n, count(number) - count(finite) AS not_finite,
                 sum(finite) AS sum, min(finite) AS min, max(finite) AS max,
                 max(CASE WHEN finite IS NOT NULL THEN {{'ts': ts, 'finite': finite}} END) AS latest,

@@ -12,7 +12,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from odradek_spark.query.reader import Reader
-from odradek_spark.query.views import clients_of
+from odradek_spark.query.views import NEAR_PUSHES, clients_of, counted
 
 PREFIX = "org.apache.kafka."
 DIMENSIONS = (
@@ -95,30 +95,47 @@ def client(reader: Reader, who: Who, window: Window) -> pa.Table:
     Columns: client_id, client_instance_id, name, attrs, unit, points, first_ts, last_ts, min, mean, max,
     last, and total, which is null unless the values are deltas.
     """
-    chosen, values = who.condition()
-    during, times = window.condition("ts")
+    chosen, values = points_of(who, window)
     return reader.ask(
         f"""
+        {chosen}
         SELECT client_id, client_instance_id, name, attrs, unit, count(*) AS points,
             min(ts) AS first_ts, max(ts) AS last_ts, min(number) AS min, avg(number) AS mean,
             max(number) AS max, max_by(number, ts) AS last,
             sum(number) FILTER (temporality = 1) AS total
-        FROM v_points WHERE {chosen} AND {during}
-        GROUP BY client_id, client_instance_id, name, attrs, unit
+        FROM counting GROUP BY client_id, client_instance_id, name, attrs, unit
         ORDER BY client_id, client_instance_id, name, attrs
         """,
-        [*values, *times],
+        values,
     )
 
 
 def series(reader: Reader, who: Who, window: Window) -> pa.Table:
     """The points that `client` summarizes: client_id, client_instance_id, name, attrs, unit, ts, number."""
-    chosen, values = who.condition()
-    during, times = window.condition("ts")
+    chosen, values = points_of(who, window)
     return reader.ask(
         f"""
+        {chosen}
         SELECT client_id, client_instance_id, name, attrs, unit, ts, number
-        FROM v_points WHERE {chosen} AND {during} AND isfinite(number) ORDER BY name, ts
+        FROM counting WHERE isfinite(number) ORDER BY name, ts
+        """,
+        values,
+    )
+
+
+def points_of(who: Who, window: Window) -> tuple[str, list[object]]:
+    """The clause that names the points of some clients ``counting``, and its values.
+
+    Only the pushes of these clients are compared with each other.
+    """
+    chosen, values = who.condition()
+    during, times = window.condition("ts")
+    theirs = "client_instance_id IN (SELECT DISTINCT client_instance_id FROM chosen)"
+    return (
+        f"""
+        WITH chosen AS MATERIALIZED (SELECT * FROM points WHERE {chosen} AND {during}),
+        theirs AS MATERIALIZED (SELECT * FROM {NEAR_PUSHES} WHERE {theirs}),
+        counting AS ({counted("chosen", "theirs")})
         """,
         [*values, *times],
     )

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 
-from odradek_spark.query.views import VIEWS
+from odradek_spark.query.views import NEAR_PUSHES, RETRY_INTERVALS, VIEWS
 from odradek_spark.tables.dataset import Dataset, DatasetError
 from odradek_spark.tables.duckdb_files import add_table, connection
-from odradek_spark.tables.log import file_paths
-from odradek_spark.tables.schemas import BY_NAME, PUSHES, ROLLUP_1H, Table
+from odradek_spark.tables.log import CLOCK_SKEW_MAX, paths_between
+from odradek_spark.tables.schemas import ANOMALIES, BY_NAME, PUSHES, Table
 
-CLOCK_SKEW_MAX = timedelta(minutes=15)
-"""Largest difference between the time of a point and its receive time, by which tables are partitioned."""
-TWO_INTERVALS = timedelta(hours=2)
+TWO_INTERVALS = RETRY_INTERVALS * timedelta(hours=1)
 """`interval.ms` is at most an hour (KIP-714)."""
 
 
@@ -25,8 +24,9 @@ class Reader:
 
     Args:
         root: Path or URI of the dataset.
-        since: Leave out files with only older rows.
-        until: Leave out files with only newer rows.
+        since: Leave out older rows, by the table's `Table.time`; with a time zone. Anomalies that began
+            earlier are included.
+        until: Leave out rows from this time on.
 
     Raises:
         DatasetError: The dataset does not exist.
@@ -36,17 +36,40 @@ class Reader:
         self.dataset = Dataset(root)
         if self.dataset.open(PUSHES) is None:
             raise DatasetError(f"{root}: no dataset: check the path, and ingest into it first")
+        self.since, self.until = since, until
         self.connection = connection()
         for table in BY_NAME.values():
-            self.add(table, since, until)
+            self.add(table, None if table is ANOMALIES else since, until)
+        self.add_near_pushes()
         for name, query in VIEWS.items():
             self.connection.execute(f"CREATE VIEW {name} AS {query}")
 
     def add(self, table: Table, since: datetime | None, until: datetime | None) -> None:
-        """Add a table; a table that no job has created yet is empty."""
+        """Add the rows of a table; a table that no job has created yet is empty."""
+        if since is not None and table.bucket_s:
+            since -= timedelta(seconds=table.bucket_s, microseconds=-1)  # the bucket that has this time
+        if since is None and until is None:
+            add_table(self.connection, self.dataset.root, table, self.paths(table))
+            return
+        whole = f"all_{table.name}"
+        add_table(self.connection, self.dataset.root, table, self.paths(table, since, until), whole)
+        self.connection.execute(
+            f"CREATE VIEW {table.name} AS FROM {whole} WHERE {between(table.time, since, until)}"
+        )
+
+    def add_near_pushes(self) -> None:
+        """Add the pushes of the points in the time range, and those that these may repeat."""
+        first = None if self.since is None else self.since - CLOCK_SKEW_MAX
+        last = None if self.until is None else self.until + CLOCK_SKEW_MAX
+        files = self.paths(PUSHES, None if first is None else first - TWO_INTERVALS, last)
+        add_table(self.connection, self.dataset.root, PUSHES, files, "early_pushes")
+        near = "true" if first is None else near_condition(self.connection, "early_pushes", first)
+        self.connection.execute(f"CREATE VIEW {NEAR_PUSHES} AS FROM early_pushes WHERE {near}")
+
+    def paths(self, table: Table, since: datetime | None = None, until: datetime | None = None) -> list[str]:
+        """The files of a table that may have rows of a time range."""
         found = self.dataset.open(table)
-        files = [] if found is None else file_paths(found, days(table, since, until))
-        add_table(self.connection, self.dataset.root, table, files)
+        return [] if found is None else paths_between(found, table.time, since, until)
 
     def ask(self, query: str, values: Sequence[object] = ()) -> pa.Table:
         """Run a query and return its rows; none for a statement without a result.
@@ -62,17 +85,24 @@ class Reader:
         self.connection.close()
 
 
-def days(table: Table, since: datetime | None, until: datetime | None) -> list[tuple[str, str, str]]:
-    """Conditions for the partitions that may have rows of a time range.
+def between(column: str, since: datetime | None, until: datetime | None) -> str:
+    """SQL condition for a time range; None is open."""
+    bounds = [f"{column} >= {timestamp(since)}"] if since is not None else []
+    bounds += [f"{column} < {timestamp(until)}"] if until is not None else []
+    return " AND ".join(bounds) or "true"
 
-    They reach back two push intervals, because a push may repeat one of then. ``rollup_1h`` is always read
-    from its first hour, where totals begin.
+
+def near_condition(opened: duckdb.DuckDBPyConnection, pushes: str, since: datetime) -> str:
+    """SQL condition for pushes since a time, and for those that these may repeat.
+
+    It reaches two of the longest push intervals back.
     """
-    if "date" not in table.partitions:
-        return []
-    found = []
-    if since is not None and table is not ROLLUP_1H:
-        found.append(("date", ">=", f"{(since - CLOCK_SKEW_MAX - TWO_INTERVALS).astimezone(UTC):%Y-%m-%d}"))
-    if until is not None:
-        found.append(("date", "<=", f"{(until + CLOCK_SKEW_MAX).astimezone(UTC):%Y-%m-%d}"))
-    return found
+    (interval_ms,) = opened.execute(
+        f"SELECT max(push_interval_ms) FROM {pushes} WHERE recv_ts >= {timestamp(since)}"
+    ).fetchone() or (None,)
+    return f"recv_ts >= {timestamp(since)} - INTERVAL {RETRY_INTERVALS * (interval_ms or 0)} MILLISECOND"
+
+
+def timestamp(at: datetime) -> str:
+    """A time as an SQL literal."""
+    return f"TIMESTAMPTZ '{at.isoformat()}'"

@@ -10,18 +10,52 @@ from odradek_spark.tables.schemas import BY_NAME
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-RETRIES = """
+NEAR_PUSHES = "near_pushes"
+"""The pushes of the points that are read, and those that these may repeat."""
+RETRY_INTERVALS = 2
+"""An equal payload within this many push intervals is a repeated push."""
+
+
+def repeated(pushes: str) -> str:
+    """The query for repeated pushes, sent again because the client did not receive the answer; not the first.
+
+    Only pushes with a payload that occurs again are sorted; the others are hashed.
+
+    Args:
+        pushes: The name of the pushes: those of interest, and of two push intervals before.
+    """
+    return f"""
     SELECT src_partition, src_offset FROM (
-        SELECT src_partition, src_offset, recv_ts, push_interval_ms, payload_bytes,
+        SELECT src_partition, src_offset, recv_ts, push_interval_ms,
             lag(recv_ts) OVER (
                 PARTITION BY client_instance_id, payload_hash ORDER BY recv_ts, src_partition, src_offset
             ) AS earlier_ts
-        FROM pushes
+        FROM {pushes}
+        WHERE payload_bytes > 0 AND payload_hash IN (
+            SELECT payload_hash FROM {pushes}
+            WHERE payload_bytes > 0 GROUP BY payload_hash HAVING count(*) > 1
+        )
     ) AS pushed
-    WHERE payload_bytes > 0
-        AND date_diff('millisecond', earlier_ts, recv_ts) <= 2 * push_interval_ms
+    WHERE date_diff('millisecond', earlier_ts, recv_ts) <= {RETRY_INTERVALS} * push_interval_ms
 """
-"""Repeated pushes, sent again because the client did not receive the answer; not the first one."""
+
+
+def counted(points: str, pushes: str) -> str:
+    """The query for the points that count: those of repeated pushes are left out.
+
+    Args:
+        points: The name of the points.
+        pushes: The name of their pushes, and of those that may be repeated.
+    """
+    return f"""
+    SELECT p.*, coalesce(p.value, CAST(p.value_int AS DOUBLE)) AS number
+    FROM {points} AS p
+    WHERE NOT EXISTS (
+        SELECT 1 FROM ({repeated(pushes)}) AS again
+        WHERE again.src_partition = p.src_partition AND again.src_offset = p.src_offset
+    )
+"""
+
 
 GROUP = """bucket, name, unit, kind, temporality, client_id, software_name, software_version, client_rack,
         group_id, topic, node_id, broker_id"""
@@ -56,14 +90,7 @@ def clients_of(pushed: str) -> str:
 
 
 VIEWS: Final[Mapping[str, str]] = {
-    "v_points": f"""
-    SELECT p.*, coalesce(p.value, CAST(p.value_int AS DOUBLE)) AS number
-    FROM points AS p
-    WHERE NOT EXISTS (
-        SELECT 1 FROM ({RETRIES}) AS again
-        WHERE again.src_partition = p.src_partition AND again.src_offset = p.src_offset
-    )
-""",
+    "v_points": counted("points", NEAR_PUSHES),
     "v_clients": clients_of("true"),
     "v_rollup": f"""
     SELECT {GROUP},
@@ -92,7 +119,7 @@ VIEWS: Final[Mapping[str, str]] = {
 """``v_points``: the points without those of repeated pushes, with ``number``, the value of either type.
 ``v_clients``: one row per client instance, with the attributes of its last push. ``v_rollup``: the rollup of
 five minutes, with its parts added up. ``v_totals``: delta sums as running totals by hour, from the first hour
-that is kept."""
+that ``rollup_1h`` has."""
 
 
 def register_views(spark: SparkSession, root: str) -> None:
@@ -110,6 +137,7 @@ def register_views(spark: SparkSession, root: str) -> None:
     dataset.create(list(BY_NAME.values()))
     for name in BY_NAME:
         load_dataset(spark, root, name).createOrReplaceTempView(name)
+    spark.table("pushes").createOrReplaceTempView(NEAR_PUSHES)
     for name, query in VIEWS.items():
         of_spark = query.replace("date_diff('millisecond'", "timestampdiff(MILLISECOND")
         spark.sql(of_spark).createOrReplaceTempView(name)

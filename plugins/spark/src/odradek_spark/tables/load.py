@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -16,15 +16,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.files import file_system
-from odradek_spark.tables.log import file_paths
+from odradek_spark.tables.log import paths_between
 from odradek_spark.tables.schemas import BY_NAME, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-CLOCK_SKEW_MAX = timedelta(minutes=15)
-"""Largest difference between ``ts`` and the receive time, by which tables are partitioned; the decoder's
-default."""
 NO_FILE_SYSTEM = "No FileSystem for scheme"
 """The JVM's error for a store without a jar."""
 
@@ -119,10 +116,4 @@ def live_files(
     dataset: Dataset, table: Table, since: datetime | None = None, until: datetime | None = None
 ) -> list[str]:
     """The files of a table that may have rows of a time range."""
-    filters = []
-    dated = "date" in table.partitions
-    if since is not None and dated:
-        filters.append(("date", ">=", f"{(since - CLOCK_SKEW_MAX).astimezone(UTC):%Y-%m-%d}"))
-    if until is not None and dated:
-        filters.append(("date", "<=", f"{(until + CLOCK_SKEW_MAX).astimezone(UTC):%Y-%m-%d}"))
-    return file_paths(dataset.existing(table), filters)
+    return paths_between(dataset.existing(table), table.time, since, until)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable
 from pyarrow import fs
 
 from odradek_spark.tables.files import file_system
+
+CLOCK_SKEW_MAX = timedelta(minutes=15)
+"""Largest difference between ``ts`` and the receive time, by which tables are partitioned; the decoder's
+default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +86,45 @@ def live(table: DeltaTable) -> list[LiveFile]:
     return sorted(found, key=lambda each: each.path)
 
 
-def file_paths(table: DeltaTable, folders: Sequence[tuple[str, str, str]] = ()) -> list[str]:
-    """The full paths of the files of a table.
+def paths_between(
+    table: DeltaTable, column: str, since: datetime | None = None, until: datetime | None = None
+) -> list[str]:
+    """The full paths of the files of a table that may have rows of a time range, in order.
+
+    Files are skipped by their day, and by their ranges of the column if they have any.
 
     Args:
         table: The table.
-        folders: Conditions on the partition columns, in the format of ``deltalake``.
+        column: The column of times.
+        since: The first time, with a time zone; None is open.
+        until: The first time after the range.
     """
-    found = table.file_uris(file_pruning_predicate=list(folders) or None)
-    return [each if "://" in each else unquote(each) for each in found]
+    files = pa.table(table.get_add_actions(flatten=True))
+    if since is not None:
+        files = at_least(files, f"max.{column}", since)
+        files = at_least(files, "partition.date", f"{(since - CLOCK_SKEW_MAX).astimezone(UTC):%Y-%m-%d}")
+    if until is not None:
+        files = at_most(files, f"min.{column}", until)
+        files = at_most(files, "partition.date", f"{(until + CLOCK_SKEW_MAX).astimezone(UTC):%Y-%m-%d}")
+    uri = table.table_uri
+    base = unquote(uri.removeprefix("file://")) if uri.startswith("file://") else uri
+    return sorted(f"{base.rstrip('/')}/{each}" for each in files["path"].to_pylist())
+
+
+def at_least(files: pa.Table, column: str, bound: datetime | str) -> pa.Table:
+    """The files whose bound is at least some value, or unknown."""
+    if column not in files.schema.names:
+        return files
+    found = files[column]
+    return files.filter(pc.fill_null(pc.greater_equal(found, pa.scalar(bound, found.type)), True))
+
+
+def at_most(files: pa.Table, column: str, bound: datetime | str) -> pa.Table:
+    """The files whose bound is at most some value, or unknown."""
+    if column not in files.schema.names:
+        return files
+    found = files[column]
+    return files.filter(pc.fill_null(pc.less_equal(found, pa.scalar(bound, found.type)), True))
 
 
 def versions(uri: str, after: int, until: int) -> Iterator[Version]:

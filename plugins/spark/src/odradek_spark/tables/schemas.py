@@ -70,6 +70,8 @@ class Table:
     partitions: tuple[str, ...]
     time: str = "recv_ts"
     """The column that ``since`` and ``until`` compare with."""
+    bucket_s: int = 0
+    """The length of a bucket in seconds, if the rows are buckets of time."""
 
     @property
     def file_schema(self) -> pa.Schema:
@@ -196,6 +198,7 @@ ROLLUP_5M: Final = Table(
     ),
     ("date",),
     time="bucket",
+    bucket_s=300,
 )
 ROLLUP_1H: Final = Table(
     "rollup_1h",
@@ -204,6 +207,7 @@ ROLLUP_1H: Final = Table(
     ),
     ("date",),
     time="bucket",
+    bucket_s=3600,
 )
 CLIENTS: Final = Table(
     "clients",
