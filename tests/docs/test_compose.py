@@ -80,7 +80,9 @@ def test_clients_get_the_published_port() -> None:
 
 
 def test_the_image_installs_the_extras_that_the_configuration_needs() -> None:
-    (found,) = re.findall(r"/src\[([\w,]+)\]", (COMPOSE / "Dockerfile").read_text(encoding="utf-8"))
+    (found,) = re.findall(
+        r"/src\[([\w,]+)\]", (ROOT / SERVICES["odradek"]["build"]["dockerfile"]).read_text(encoding="utf-8")
+    )
 
     assert {"enrich", *CONFIG.plugins} <= set(found.split(","))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,33 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from odradek.cli.main import cli
+from support.control import Control
 from support.hosts import ServeProcess
 
 HOUR_MS = 3_600_000
 confluent_kafka = pytest.importorskip("confluent_kafka")
-
-
-class Control:
-    """A client of the control port."""
-
-    def __init__(self, serve: ServeProcess) -> None:
-        self.address = serve.ready.rpartition("control=http://")[2]
-
-    def send(self, path: str, body: str = "{}", method: str = "POST", **headers: str) -> tuple[int, Any]:
-        """The status and the answer."""
-        connection = http.client.HTTPConnection(self.address, timeout=20)
-        try:
-            connection.request(method, f"/{path}", body, headers)
-            response = connection.getresponse()
-            return response.status, json.loads(response.read())
-        finally:
-            connection.close()
-
-    def call(self, path: str, **given: object) -> Any:
-        """The result of an operation that must succeed."""
-        status, result = self.send(path, json.dumps(given))
-        assert status == 200, result
-        return result
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +174,7 @@ def test_the_index_has_every_operation_with_a_sentence(control: Control) -> None
 
 def test_it_stops_with_the_process_that_started_it() -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "odradek", "serve", "--ephemeral", "--control-port", "0"],
+        [sys.executable, "-m", "odradek", "serve", "--ephemeral", "--control", "127.0.0.1:0"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -215,15 +191,12 @@ def test_it_stops_with_the_process_that_started_it() -> None:
 
 
 def test_a_control_port_in_use_is_one_line(control: Control) -> None:
-    port = control.address.rpartition(":")[2]
-    command = [sys.executable, "-m", "odradek", "serve", "--ephemeral", "--control-port", port]
+    command = [sys.executable, "-m", "odradek", "serve", "--ephemeral", "--control", control.address]
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith(
-        f"--control-port: cannot listen on 127.0.0.1:{port}: address already in use\n"
-    )
+    assert done.stderr.endswith(f"--control: cannot listen on {control.address}: address already in use\n")
 
 
 def test_a_plugin_is_active() -> None:
@@ -241,8 +214,8 @@ def test_a_plugin_is_active() -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--virtual-clock"], "--control-port and --virtual-clock need --ephemeral"),
-        (["--control-port", "0"], "--control-port and --virtual-clock need --ephemeral"),
+        (["--virtual-clock"], "--control and --virtual-clock need --ephemeral"),
+        (["--control", "127.0.0.1:0"], "--control and --virtual-clock need --ephemeral"),
         (["--ephemeral", "--recover-metadata"], "nothing to recover"),
     ],
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import re
 import signal
 import stat
 import threading
@@ -10,15 +12,20 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from queue import SimpleQueue
 
+from odradek.broker.broker import Endpoint
 from odradek.clock import SystemClock
+from odradek.plugin.config import ConfigError
 from odradek.server.config import HostConfig, parse
-from odradek.testing.control.control_server import ControlServer
+from odradek.testing.control.control_server import OPTION, TOKEN_VARIABLE, ControlServer
 from odradek.testing.control.operations import Operations
 from odradek.testing.host_context import FOR_TESTS, HostContext, memory_folder, temporary_folder
 from odradek.testing.running_host import RunningHost
 from odradek.testing.virtual_clock import VirtualClock
 
 STDIN = 0
+CONTROL = "127.0.0.1:0"
+"""The control port of a host that is not told another one."""
+ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^:/\[\]]+):(\d{1,5})")
 DIRECTORIES = ("data.dir", "log.dirs")
 
 
@@ -56,32 +63,70 @@ def clock_from_now() -> VirtualClock:
     return clock
 
 
+def control_address(text: str) -> Endpoint:
+    """The address of ``--control``.
+
+    Raises:
+        ConfigError: The text is not an address.
+    """
+    match = ADDRESS.fullmatch(text)
+    if match is None or int(match[2]) > 65_535:
+        raise ConfigError(OPTION, f"expected HOST:PORT, found {text!r}")
+    return Endpoint(match[1].strip("[]"), int(match[2]))
+
+
+def control_token(control: str) -> str | None:
+    """The token of the environment; None if there is none and the address of ``--control`` needs none.
+
+    Raises:
+        ConfigError: Other machines can reach the address, so it needs one.
+    """
+    token = os.environ.get(TOKEN_VARIABLE)
+    if not token and not is_loopback(control_address(control).host):
+        raise ConfigError(
+            OPTION,
+            f"{control} can be reached from other machines: set the environment variable {TOKEN_VARIABLE} "
+            "to a secret that each request must have",
+        )
+    return token or None
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def run_ephemeral(
-    host: EphemeralHost, control_port: int, ready: Callable[[RunningHost, str], object]
+    host: EphemeralHost,
+    control: str,
+    ready: Callable[[RunningHost, str], object],
 ) -> None:
     """Run a host with a control port until a signal, or until the process that started it is gone.
 
     Args:
         host: The host to start.
-        control_port: Its port; 0 picks a free one.
+        control: The ``HOST:PORT`` of the control port; port 0 picks a free one.
         ready: Called with the running host and the control port's URL.
 
     Raises:
-        ConfigError: The configuration is not usable.
+        ConfigError: The configuration is not usable, or the address of the control port is not.
     """
+    address, token = control_address(control), control_token(control)
     ended: SimpleQueue[None] = SimpleQueue()  # its put may be called by a signal handler
     for name in ("SIGTERM", "SIGINT", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), lambda *_: ended.put(None))
     with host as running:
-        control = ControlServer(Operations(running), control_port)
+        server = ControlServer(Operations(running), address, token)
         try:
-            ready(running, control.url)
+            ready(running, server.url)
             if is_pipe(STDIN):
                 threading.Thread(target=until_closed, args=(STDIN, ended), daemon=True).start()
             ended.get()
         finally:
-            control.close()
+            server.close()
             running.forget_faults()  # `check` is an operation: the exit status would reach no test
 
 

@@ -65,10 +65,10 @@ log = logging.getLogger(__name__)
     help="For tests: free ports, data in a temporary directory, and a control port.",
 )
 @click.option(
-    "--control-port",
-    type=click.IntRange(0, 65535),
-    metavar="PORT",
-    help="With --ephemeral: the control port, on 127.0.0.1; a free one if not given.",
+    "--control",
+    metavar="HOST:PORT",
+    help="With --ephemeral: the control port; by default a free one of 127.0.0.1. Requests need the token in "
+    "ODRADEK_CONTROL_TOKEN, if it is set; it must be, if other machines can reach HOST.",
 )
 @click.option(
     "--virtual-clock",
@@ -96,7 +96,7 @@ def serve(
     recover_metadata: bool,
     only_check: bool,
     ephemeral: bool,
-    control_port: int | None,
+    control: str | None,
     virtual_clock: bool,
     log_level: str,
     log_format: str,
@@ -105,13 +105,13 @@ def serve(
 
     odradek ready listeners=PLAINTEXT://HOST:PORT[,...] node.id=N data=DIR
 
-    With --ephemeral the line ends with control=http://127.0.0.1:PORT, and if stdin is a pipe, the host also
+    With --ephemeral the line ends with control=http://HOST:PORT, and if stdin is a pipe, the host also
     stops when the pipe closes.
 
     SIGHUP reloads the subscriptions of the file, and the tables of plugins that can take a new one.
     """
-    if not ephemeral and (control_port is not None or virtual_clock):
-        raise click.UsageError("--control-port and --virtual-clock need --ephemeral")
+    if not ephemeral and (control is not None or virtual_clock):
+        raise click.UsageError("--control and --virtual-clock need --ephemeral")
     if ephemeral and recover_metadata:
         raise click.UsageError("--ephemeral starts without data: nothing to recover")
     log_to_stderr(log_level, log_format)
@@ -122,7 +122,7 @@ def serve(
             for line in check(config):
                 click.echo(line)
         elif ephemeral:
-            serve_ephemeral(start, control_port or 0, virtual_clock)
+            serve_ephemeral(start, control, virtual_clock)
         else:
             serve_until_stopped(start, config)
 
@@ -187,10 +187,10 @@ def reload_file(host: Host, start: Start) -> None:
         reload(host, start.config)
 
 
-def serve_ephemeral(start: Start, control_port: int, virtual_clock: bool) -> None:
+def serve_ephemeral(start: Start, control: str | None, virtual_clock: bool) -> None:
     """Run a host whose data end with it."""
     # the test kit, which other hosts do not need
-    from odradek.cli.ephemeral import EphemeralHost, clock_from_now, run_ephemeral
+    from odradek.cli.ephemeral import CONTROL, EphemeralHost, clock_from_now, run_ephemeral
 
     def ready(running: RunningHost, control_url: str) -> None:
         running.call(lambda: report(running.host, start.config_file, start.log_level))
@@ -198,7 +198,7 @@ def serve_ephemeral(start: Start, control_port: int, virtual_clock: bool) -> Non
 
     values = read_values(start.config_file, start.overrides)
     host = EphemeralHost(values, frozenset(start.plugins), clock_from_now() if virtual_clock else None)
-    run_ephemeral(host, control_port, ready)
+    run_ephemeral(host, control or CONTROL, ready)
 
 
 def announce(line: str) -> None:

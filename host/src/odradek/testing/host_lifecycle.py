@@ -9,9 +9,11 @@ from dataclasses import replace
 from importlib.metadata import entry_points
 
 import odradek
+from odradek.broker.broker import Endpoint
 from odradek.server.config import HostConfig
 from odradek.server.host import Host
 from odradek.server.plugins.plugin_manager import BUILTIN, GROUP, HostPluginManager, load_plugins
+from odradek.server.sockets.listener import ListenerAddress
 from odradek.testing.host_thread import HostThread
 from odradek.testing.virtual_clock import VirtualClock
 
@@ -92,6 +94,25 @@ class HostLifecycle:
         """Stop the host if it runs, and start it again."""
         self.stop()
         self.start()
+
+    @property
+    def advertised(self) -> Endpoint:
+        """The address that clients get for the first listener."""
+        return self.config.advertised.get(self.config.listeners[0].name) or Endpoint(*self.thread.address)
+
+    def advertise(self, name: str, host: str, port: int) -> None:
+        """Change the address that clients get for a listener, also of later starts.
+
+        Raises:
+            ConfigError: There is no such listener.
+        """
+        others = (each for each in self.config.advertised_listeners or () if each.name != name)
+        config = replace(self.config, advertised_listeners=(*others, ListenerAddress(name, host, port)))
+        config.check()
+        self.config = config
+        if self.running:
+            endpoints = self.thread.host.broker.endpoints
+            self.thread.call(lambda: endpoints.update({name: Endpoint(host, port)}))
 
     def close(self) -> None:
         """Stop the host for good."""

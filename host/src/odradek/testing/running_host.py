@@ -81,6 +81,12 @@ class RunningHost:
         return self.thread.bootstrap
 
     @property
+    def advertised(self) -> str:
+        """The address that clients get for the first listener: `bootstrap`, unless another is advertised."""
+        endpoint = self.lifecycle.advertised
+        return f"{endpoint.host}:{endpoint.port}"
+
+    @property
     def address(self) -> tuple[str, int]:
         """Host and port as a pair, for a socket."""
         return self.thread.address
@@ -228,6 +234,22 @@ class RunningHost:
             refusal = self.call(alter)[name]
             if refusal is not None:
                 raise refusal
+
+    def advertise(self, host: str, port: int, listener: str | None = None) -> None:
+        """Change the address that clients get, for example to the port to which a container's port is mapped.
+
+        Args:
+            host: Where clients reach the listener.
+            port: The port there.
+            listener: Name of the listener; None for the first.
+
+        Raises:
+            ConfigError: There is no such listener.
+            ValueError: The address is not one.
+        """
+        if not host or not 0 < port < 65_536:
+            raise ValueError(f"expected a host and a port from 1 to 65535, found '{host}:{port}'")
+        self.lifecycle.advertise(listener or self.lifecycle.config.listeners[0].name, host, port)
 
     def fault(
         self,

@@ -1,7 +1,8 @@
-"""HTTP on the loopback interface for the operations of a running host.
+"""HTTP for the operations of a running host.
 
 ``POST /<operation>`` with a JSON object of its arguments returns the result as JSON, an error as
-``{"error": "..."}``. A web page in a browser on the same machine cannot use it: browsers send ``Origin``,
+``{"error": "..."}``. With a token, each request must carry it. Without one the server must listen on the
+loopback interface, and a web page in a browser on the same machine cannot use it: browsers send ``Origin``,
 which is refused, and a name that resolves to the loopback address is not accepted as ``Host``.
 """
 
@@ -9,20 +10,24 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
 import socketserver
 import threading
+from hmac import compare_digest
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import Any, cast
 
+from odradek.broker.broker import Endpoint
 from odradek.plugin.config import ConfigError
 from odradek.testing.arrivals import NothingCame
 from odradek.testing.control.operations import Operations, UnknownOperation
 from odradek.testing.fault import FaultNotHit
 from odradek.wire.api_error import ApiError
 
-LOOPBACK = "127.0.0.1"
-HOST_NAMES = (LOOPBACK, "localhost")
+OPTION = "--control"
+TOKEN_VARIABLE = "ODRADEK_CONTROL_TOKEN"  # noqa: S105  its name
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 MOST_BODY_BYTES = 16 << 20
 IDLE_TIMEOUT_S = 300
 POLL_S = 0.1
@@ -47,7 +52,7 @@ def status_of(error: Exception) -> HTTPStatus | None:
             return HTTPStatus.NOT_FOUND
         case NothingCame():
             return HTTPStatus.REQUEST_TIMEOUT
-        case ValueError() | ApiError() | OverflowError() | RecursionError():
+        case ValueError() | ApiError() | ConfigError() | OverflowError() | RecursionError():
             return HTTPStatus.BAD_REQUEST
         case FaultNotHit() | RuntimeError():  # the host has stopped
             return HTTPStatus.CONFLICT
@@ -85,7 +90,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def listed(self) -> object:
         """The answer to GET."""
-        self.refuse_browsers()
+        self.refuse_strangers()
         if self.path != "/":
             self.operations.named(self.path.strip("/"))
             raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"use POST {self.path}; GET / lists all operations")
@@ -93,7 +98,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def called(self) -> object:
         """The answer to POST."""
-        self.refuse_browsers()
+        self.refuse_strangers()
         body = self.body()
         try:
             given = json.loads(body or b"{}")
@@ -103,11 +108,23 @@ class Handler(BaseHTTPRequestHandler):
             raise ValueError("the body must be a JSON object of the arguments")
         return self.operations.call(self.path.strip("/"), given)
 
-    def refuse_browsers(self) -> None:
+    def refuse_strangers(self) -> None:
+        """Refuse browsers, and requests without the token if there is one."""
+        token = cast(Server, self.server).token
         name = self.headers.get("Host", "").rpartition(":")[0]
-        if "Origin" in self.headers or name not in HOST_NAMES:
-            reason = f"expected http://{LOOPBACK}:PORT, and no Origin header: browsers may not use this port"
+        if "Origin" in self.headers or (token is None and name not in LOOPBACK_NAMES):
+            reason = "expected http://127.0.0.1:PORT, and no Origin header: browsers may not use this port"
             raise Refused(HTTPStatus.FORBIDDEN, reason)
+        if token is not None and not self.has(token):
+            reason = f"expected the header Authorization: Bearer TOKEN with {TOKEN_VARIABLE}"
+            raise Refused(HTTPStatus.UNAUTHORIZED, reason)
+
+    def has(self, token: str) -> bool:
+        """Whether the request has the token. The time that this takes does not depend on what it has."""
+        scheme, _, given = self.headers.get("Authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and compare_digest(
+            given.strip().encode("utf-8", "surrogateescape"), token.encode()
+        )
 
     def body(self) -> bytes:
         text = self.headers.get("Content-Length", "0")
@@ -123,6 +140,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
+        if status == HTTPStatus.UNAUTHORIZED:
+            self.send_header("WWW-Authenticate", "Bearer")
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
@@ -151,25 +170,42 @@ class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
     block_on_close = False
     request_queue_size = 64
     operations: Operations
+    token: str | None
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         log.debug("control connection broke", exc_info=True)
 
 
+class IPv6Server(Server):
+    """The same for an IPv6 address."""
+
+    address_family = socket.AF_INET6
+
+
+def server_class(address: Endpoint) -> type[Server]:
+    return IPv6Server if ":" in address.host else Server
+
+
 class ControlServer:
     """Serves the operations of a host until it is closed.
 
+    Args:
+        operations: The operations.
+        address: The address to listen on; port 0 picks a free one.
+        token: The bearer token of all requests; None for requests of this machine without one.
+
     Raises:
-        ConfigError: The port is in use.
+        ConfigError: The address cannot be listened on.
     """
 
-    def __init__(self, operations: Operations, port: int) -> None:
+    def __init__(self, operations: Operations, address: Endpoint, token: str | None) -> None:
+        self.name = f"[{address.host}]" if ":" in address.host else address.host
         try:
-            self.server = Server((LOOPBACK, port), Handler)
-        except OSError as error:
-            reason = str(error.strerror).lower()
-            raise ConfigError("--control-port", f"cannot listen on {LOOPBACK}:{port}: {reason}") from error
-        self.server.operations = operations
+            self.server = server_class(address)((address.host, address.port), Handler)
+        except (OSError, UnicodeError) as error:
+            reason = str(getattr(error, "strerror", None) or error).lower()
+            raise ConfigError(OPTION, f"cannot listen on {self.name}:{address.port}: {reason}") from error
+        self.server.operations, self.server.token = operations, token
         self.thread = threading.Thread(
             target=self.server.serve_forever, args=(POLL_S,), name="odradek-control", daemon=True
         )
@@ -177,8 +213,8 @@ class ControlServer:
 
     @property
     def url(self) -> str:
-        """``http://127.0.0.1:PORT``."""
-        return f"http://{LOOPBACK}:{self.server.server_address[1]}"
+        """``http://HOST:PORT`` with the port that was bound."""
+        return f"http://{self.name}:{self.server.server_address[1]}"
 
     def close(self) -> None:
         """Close the port and end the thread."""

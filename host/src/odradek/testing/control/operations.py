@@ -51,6 +51,7 @@ class Operations:
             "groups/commit": host.groups.commit,
             "groups/wait_for_commit": host.groups.wait_for_commit,
             "user": host.user,
+            "advertise": host.advertise,
             "stop": host.stop,
             "kill": host.kill,
             "restart": host.restart,
@@ -63,7 +64,7 @@ class Operations:
     def index(self) -> dict[str, Any]:
         """A description of all operations."""
         return {
-            "bootstrap": self.host.bootstrap,
+            "bootstrap": self.host.advertised,
             "operations": {
                 f"POST /{path}": {
                     "arguments": signature_text(function),

@@ -1,0 +1,52 @@
+"""A port that leads to another one, as a container runtime maps the ports of a container."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+
+START_LIMIT_S = 10
+
+
+async def forward(port: int, bound: Future[int], ended: asyncio.Event) -> None:
+    """Forward connections until the end."""
+    open_now: set[asyncio.Task[None]] = set()
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError), contextlib.closing(writer):
+            while data := await reader.read(65_536):
+                writer.write(data)
+                await writer.drain()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        open_now.add(task)
+        with contextlib.suppress(OSError, asyncio.CancelledError), contextlib.closing(writer):
+            inside_reader, inside_writer = await asyncio.open_connection("127.0.0.1", port)
+            await asyncio.gather(pump(reader, inside_writer), pump(inside_reader, writer))
+        open_now.discard(task)
+
+    async with await asyncio.start_server(connected, "127.0.0.1", 0) as server:
+        bound.set_result(server.sockets[0].getsockname()[1])
+        await ended.wait()
+        for task in list(open_now):
+            task.cancel()
+        await asyncio.gather(*open_now, return_exceptions=True)
+
+
+@contextlib.contextmanager
+def mapped_to(port: int) -> Iterator[int]:
+    """A port of the loopback interface that leads to ``port``."""
+    loop, ended, bound = asyncio.new_event_loop(), asyncio.Event(), Future[int]()
+    thread = threading.Thread(target=loop.run_until_complete, args=(forward(port, bound, ended),))
+    thread.start()
+    try:
+        yield bound.result(START_LIMIT_S)
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join()
+        loop.close()
