@@ -16,7 +16,8 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 class SiblingExtras(MetadataHookInterface):  # type: ignore[misc]
     """Fills ``optional-dependencies`` from the tables ``siblings`` and ``extras`` of this hook.
 
-    The extra ``all`` has every sibling but those that stand ``apart``; ``dev`` has the extra ``test``.
+    The extra ``all`` has every sibling but those that stand ``apart``; ``dev`` has the extras
+    ``test`` and ``oauth``.
     """
 
     def update(self, metadata: dict[str, Any]) -> None:
@@ -27,8 +28,8 @@ class SiblingExtras(MetadataHookInterface):  # type: ignore[misc]
             for extra, folder in self.config["siblings"].items()
         }
         together = [siblings[extra] for extra in siblings if extra not in self.config["apart"]["extras"]]
-        extras["dev"] += extras["test"]
-        extras["all"] = [*together, *extras["demo"], *extras["fast"]]
+        extras["dev"] += [*extras["test"], *extras["oauth"]]
+        extras["all"] = [*together, *extras["demo"], *extras["fast"], *extras["oauth"]]
         extras |= {extra: [requirement] for extra, requirement in siblings.items()}
         metadata["optional-dependencies"] = extras
 

@@ -26,6 +26,8 @@ class PlainSaslServer:
     """
 
     costly: ClassVar[bool] = True
+    expires_ms: int | None = None
+    doubt: str | None = None
 
     def __init__(self, credentials: CredentialLookup, secret: bytes) -> None:
         self.credentials = credentials

@@ -27,6 +27,10 @@ class SaslServer(Protocol):
     """The authenticated user; None until authentication succeeds."""
     claimed: str | None
     """The user that the client claims to be, for the log; None until it names one."""
+    expires_ms: int | None
+    """When the user's credential expires, epoch milliseconds of wall time; None if it does not."""
+    doubt: str | None
+    """Why the latest token was not accepted although the attempt goes on, for the log; None otherwise."""
 
     def evaluate(self, token: bytes) -> bytes:
         """Return the response to a token from the client.

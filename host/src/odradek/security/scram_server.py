@@ -26,6 +26,8 @@ class ScramSaslServer:
     """
 
     costly: ClassVar[bool] = False
+    expires_ms: int | None = None
+    doubt: str | None = None
 
     def __init__(
         self, scram: ScramMechanism, credentials: CredentialLookup, secret: bytes, nonce: str
