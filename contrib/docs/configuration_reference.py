@@ -33,6 +33,7 @@ TABLE_OF_SECTION = {
     "longer_units": "host",
     "producer_ids": "host",
     "sasl": "host",
+    "oauth": "host",
     "telemetry": "telemetry",
     "spool": "telemetry",
     "groups": "groups",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -13,31 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odradek.broker.dispatch.authentication_gate import AuthenticationGate
 from odradek.broker.dispatch.routes import CloseConnection
-from odradek.client.connection import answer_type
 from odradek.client.errors import RequestFailed
-from odradek.client.sasl import SaslLogin, log_in
-from odradek.deferred import Deferred
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.security.attempt_rate import AttemptRate
 from odradek.security.plain_server import PlainSaslServer
-from odradek.security.sasl_authenticator import (
-    FAILURES_LOGGED,
-    MECHANISMS,
-    SaslAuthentication,
-    SaslAuthenticator,
-    SaslSettings,
-)
-from odradek.testing.clock import MockClock
-from odradek.wire.codec import decode, encode
+from odradek.security.sasl_authentication import FAILURES_LOGGED
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
 from odradek.wire.header import (
     RequestHeader,
-    flexible_request_header,
-    flexible_response_header,
-    read_response_header,
     request_header,
 )
 from odradek.wire.messages.api_versions import ApiVersionsRequest
@@ -46,100 +30,9 @@ from odradek.wire.messages.produce import ProduceRequest
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest
 from support.broker import BrokerClient
-from support.known_users import SECRET, KnownUsers
+from support.sasl_gate import DELAY_MS, MECHANISMS, Gate
 
-DELAY_MS = 100
 PLAIN_ALICE = b"\0alice\0secret"
-
-
-class Gate:
-    """A connection to a SASL listener."""
-
-    def __init__(self, *mechanisms: str) -> None:
-        self.client = BrokerClient()
-        self.happened: list[str] = []
-        self.offloaded: list[tuple[Callable[[], Any], Callable[[Any], None]]] = []
-        self.works = True
-        self.answered: list[bytes] = []
-        self.pending: Deferred[Any] | None = None
-        self.shared = SaslAuthentication(
-            settings=SaslSettings(enabled_mechanisms=mechanisms or MECHANISMS),
-            credentials=KnownUsers({"alice": "secret"}),
-            clock=self.clock,
-            timer=self.clock.timer,
-            offload=lambda work, done: self.offloaded.append((work, done)),
-            new_nonce=lambda: "nonce",
-            secret=SECRET,
-            rate=AttemptRate(SaslSettings().attempts_per_ip, self.clock),
-        )
-        self.authenticator = self.opened()
-
-    def opened(self) -> SaslAuthenticator:
-        """A connection that was just accepted."""
-        authenticator = SaslAuthenticator(
-            self.shared,
-            self.client.connection,
-            succeeded=lambda: self.happened.append("succeeded"),
-            failed=lambda: self.happened.append("failed"),
-            close=lambda: self.happened.append("close"),
-        )
-        self.client.broker.authenticators[self.client.connection.connection_id] = authenticator
-        self.gate = AuthenticationGate(authenticator, self.client.dispatcher.answer)
-        return authenticator
-
-    @property
-    def clock(self) -> MockClock:
-        clock = self.client.broker.clock
-        assert isinstance(clock, MockClock)
-        return clock
-
-    def work(self) -> None:
-        """Run the offloaded work."""
-        while self.works and self.offloaded:
-            work, done = self.offloaded.pop(0)
-            done(work())
-
-    def give(self, frame: bytes) -> list[bytes]:
-        """The answers to a frame so far, with their lengths."""
-        self.answered = []
-        answer = self.gate.answer(frame, 0, self.client.connection)
-        if isinstance(answer, Deferred):
-            self.pending = answer
-            answer.when_done(self.answered.append)
-            self.work()
-        elif answer is not None:
-            self.answered.append(answer)  # type: ignore[arg-type]
-        return self.answered
-
-    def send(self, request: Any, version: int | None = None) -> Any:
-        """The response; None if it is deferred."""
-        chosen = request.VERSIONS.last if version is None else version
-        header = request_header(
-            RequestHeader(request.API_KEY, chosen, 1, "test"), flexible_request_header(request, chosen)
-        )
-        return self.read(request, chosen, self.give(header + encode(request, chosen)))
-
-    @staticmethod
-    def read(request: Any, version: int, frames: list[bytes]) -> Any:
-        if not frames:
-            return None
-        _, start = read_response_header(frames[0], 4, flexible_response_header(request, version))
-        return decode(answer_type(type(request)), version, frames[0], start)
-
-    def late(self, request: Any, version: int) -> Any:
-        """The answer after the delay."""
-        assert self.answered == []
-        assert "close" not in self.happened
-        self.clock.advance(DELAY_MS)
-        return self.read(request, version, self.answered)
-
-    def log_in(self, mechanism: str, password: str = "secret") -> None:
-        def send(request: Any, least_version: int = 0) -> Any:
-            version = request.VERSIONS.last
-            response = self.send(request)
-            return self.late(request, version) if response is None else response
-
-        log_in(send, SaslLogin(mechanism, "alice", password), "gate")
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -272,7 +165,6 @@ def test_a_token_of_plain_for_scram_fails() -> None:
 def test_an_authenticated_client_cannot_authenticate_again() -> None:
     gate = Gate()
     gate.log_in("SCRAM-SHA-256")
-    gate.client.broker.authenticators.clear()
 
     handshake = gate.client.send(SaslHandshakeRequest(mechanism="PLAIN"))
     authenticated = gate.client.send(SaslAuthenticateRequest(auth_bytes=PLAIN_ALICE))

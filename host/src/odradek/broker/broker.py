@@ -174,7 +174,7 @@ class Broker:
     sink: TelemetrySink | None = None
     """None if pushes only go to receivers."""
     authenticators: dict[str, SaslAuthenticator] = field(default_factory=dict)
-    """By connection id: connections of SASL listeners that have not authenticated yet."""
+    """By connection id: connections of SASL listeners that have not authenticated, or will do so again."""
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     """Advertised addresses by listener name; a client gets the address of the listener it is connected to."""
     large_responses_refused: int = 0

@@ -1,112 +1,40 @@
 """The SASL conversation of one connection: a handshake, then tokens until the mechanism is satisfied.
 
-After SaslServerAuthenticator.java. A refusal is answered after ``connection.failed.authentication.delay.ms``,
-then the connection is closed.
+After SaslServerAuthenticator.java and the re-authentication of KafkaChannel.java (KIP-368). A refusal is
+answered after ``connection.failed.authentication.delay.ms``, then the connection is closed.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from odradek.clock import Clock, Timer
-from odradek.deferred import Deferred, Offload
+from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext
-from odradek.sampled_log import SampledLog
-from odradek.security.attempt_rate import AttemptRate
-from odradek.security.plain_server import PLAIN, PlainSaslServer
+from odradek.security.sasl_authentication import SaslAuthentication
 from odradek.security.sasl_server import SaslFailure, SaslServer
-from odradek.security.scram import ScramMechanism, mechanism_named
-from odradek.security.scram_credential import CredentialLookup
-from odradek.security.scram_server import ScramSaslServer
-from odradek.settings.kinds import INT, Items, Whole
-from odradek.settings.setting import setting
+from odradek.security.sasl_session import REAUTHENTICATION_INTERVAL_MS, SaslSession, lifetime_ms
+from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateResponse
 from odradek.wire.messages.sasl_handshake import SaslHandshakeResponse
 
-log = logging.getLogger(__name__)
-
-SCRAM_MECHANISMS = tuple(each.mechanism_name for each in ScramMechanism)
-MECHANISMS = (*SCRAM_MECHANISMS, PLAIN)
-"""The mechanisms that can be enabled."""
-FAILURES_LOGGED = 60
-"""Failures that are logged in a minute; further ones are counted."""
 MOST_OF_USER = 100
 """Characters of a user name in the log: the client chooses it."""
+FIRST_WITH_REAUTHENTICATION = 1
+"""The version of SaslAuthenticate whose clients know how long a session lasts."""
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaslSettings:
-    """Settings of SASL listeners."""
-
-    # fmt: off
-    enabled_mechanisms: tuple[str, ...] = setting(
-        "sasl.enabled.mechanisms", Items(MECHANISMS, least=1), SCRAM_MECHANISMS,
-        "SASL mechanisms that clients may use; `PLAIN` can be added, but sends passwords unencrypted.",
-        page="../howto/authenticate-clients.md",
-    )
-    failed_authentication_delay_ms: int = setting(
-        "connection.failed.authentication.delay.ms", Whole(INT), 100,
-        "How long the host waits before it tells a client that authentication failed.", unit="ms",
-    )
-    server_max_receive_bytes: int = setting(
-        "sasl.server.max.receive.size", Whole(INT), 524_288,
-        "Largest request of a client that has not authenticated yet; a client that sends a larger one is "
-        "disconnected.", unit="bytes",
-    )
-    attempts_per_ip: int = setting(
-        "max.authentication.rate.per.ip", Whole(INT, 1), 50,
-        "Attempts to authenticate per second from one address, or one IPv6 network of 64 bits; further ones "
-        "are answered later.",
-        unit="attempts/s",
-    )
-    most_unauthenticated: int = setting(
-        "connections.unauthenticated.max", Whole(INT, 1), 5_000,
-        "Limit of open connections to SASL listeners that have not authenticated, but at most half of the "
-        "connections that the process's limit of open files allows; one more closes the oldest.",
-        unit="connections",
-    )
-    max_unauthenticated_ms: int = setting(
-        "connections.unauthenticated.max.ms", Whole(INT, 100), 60_000,
-        "A connection to a SASL listener that has not authenticated after this time is closed.", unit="ms",
-    )
-    # fmt: on
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaslAuthentication:
-    """Shared by all connections of a host that authenticate."""
-
-    settings: SaslSettings
-    credentials: CredentialLookup
-    clock: Clock
-    timer: Timer
-    offload: Offload
-    new_nonce: Callable[[], str]
-    secret: bytes
-    rate: AttemptRate
-    failures_log: SampledLog = field(default_factory=lambda: SampledLog(log, most=FAILURES_LOGGED))
-
-    def server(self, mechanism: str) -> SaslServer:
-        """A fresh attempt with one of `MECHANISMS`."""
-        scram = mechanism_named(mechanism)
-        if scram is None:
-            return PlainSaslServer(self.credentials, self.secret)
-        return ScramSaslServer(scram, self.credentials, self.secret, self.new_nonce())
-
-
 class SaslAuthenticator:
-    """One connection that has not authenticated yet.
+    """One connection that has not authenticated yet, or will have to do so again.
 
     Args:
-        shared: The credentials, settings and threads of the host.
+        shared: The credentials, settings and threads of the listener.
         connection: Gets the principal.
-        succeeded: Called once the principal is known.
-        failed: Called when the client is refused.
+        let_in: Lets the requests of the connection pass; called after each success.
+        guard: Lets only requests of an authentication pass, until the next success.
         close: Closes the connection once what was written has been sent.
     """
 
@@ -115,56 +43,105 @@ class SaslAuthenticator:
         shared: SaslAuthentication,
         connection: ConnectionContext,
         *,
-        succeeded: Callable[[], None],
-        failed: Callable[[], None],
+        let_in: Callable[[], None],
+        guard: Callable[[], None],
         close: Callable[[], None],
     ) -> None:
         self.shared = shared
         self.connection = connection
-        self.succeeded = succeeded
-        self.failed = failed
+        self.let_in = let_in
+        self.guard = guard
         self.close = close
         self.mechanism = ""
         self.server: SaslServer | None = None
         """The attempt; None before the handshake."""
+        self.session: SaslSession | None = None
+        """None before the first success, and if the client need not authenticate again."""
+        self.lifetime_ms: int | None = None
+        """How long the session lasts that the latest success began; None if there is none."""
         self.counted = False
         """The attempt is counted for the rate of the client's address."""
         self.bare_tokens = False
         """The handshake was one of version 0: tokens come without a request around them."""
+        self.knows_sessions = False
+        """The client is told how long its session lasts."""
         self.waits = True
-        """The client is still connected and not authenticated yet. Read from any thread."""
+        """The client is still connected, and not authenticated or doing it again. Read from any thread."""
+        self.began_ms = shared.clock.monotonic_ms()
+
+    @property
+    def again(self) -> bool:
+        """Whether the client has authenticated before."""
+        return self.session is not None
 
     def handshake(
         self, mechanism: str, version: int
     ) -> SaslHandshakeResponse | Deferred[SaslHandshakeResponse]:
-        """Begin an attempt with a mechanism, or refuse it."""
+        """Begin an attempt with a mechanism, or refuse it.
+
+        Raises:
+            ApiError: ILLEGAL_SASL_STATE: the client authenticates again too soon.
+        """
+        session = self.session
+        if session is not None:
+            self.begin_again(session)
         enabled = self.shared.settings.enabled_mechanisms
         if mechanism not in enabled:
-            code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
             self.refuse(f"mechanism {mechanism[:32]!r}")
-            deferred = Deferred[SaslHandshakeResponse]()
-            self.end(deferred, SaslHandshakeResponse(error_code=code, mechanisms=list(enabled)))
-            return deferred
+            code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
+            return self.late(SaslHandshakeResponse(error_code=code, mechanisms=list(enabled)))
         self.mechanism = mechanism
         self.server = self.shared.server(mechanism)
         self.bare_tokens = version == 0
         return SaslHandshakeResponse(mechanisms=list(enabled))
 
-    def authenticate(self, token: bytes) -> Deferred[SaslAuthenticateResponse]:
-        """Answer the token of a SaslAuthenticate request; later if it is refused."""
+    def may_begin(self) -> bool:
+        """Whether a handshake would begin an attempt."""
+        began_ms = self.session and self.session.began_ms
+        now_ms = self.shared.clock.monotonic_ms()
+        return self.server is None and (began_ms is None or now_ms - began_ms >= REAUTHENTICATION_INTERVAL_MS)
+
+    def begin_again(self, session: SaslSession) -> None:
+        """The client authenticates again.
+
+        Raises:
+            ApiError: ILLEGAL_SASL_STATE: too soon.
+        """
+        if not self.may_begin():
+            raise ApiError(ErrorCode.ILLEGAL_SASL_STATE)
+        session.began_ms = self.began_ms = self.shared.clock.monotonic_ms()
+        self.waits, self.counted, self.lifetime_ms = True, False, None
+        self.guard()
+
+    def authenticate(self, token: bytes, version: int) -> Deferred[SaslAuthenticateResponse | None]:
+        """Answer the token of a SaslAuthenticate request; later if it is refused.
+
+        Raises:
+            ApiError: ILLEGAL_SASL_STATE: the client has authenticated, and has not begun to do it again.
+        """
+        if self.server is None:
+            raise ApiError(
+                ErrorCode.ILLEGAL_SASL_STATE,
+                "SaslAuthenticate request received after successful authentication",
+            )
+        self.knows_sessions = version >= FIRST_WITH_REAUTHENTICATION
 
         def accepted(answer: bytes) -> SaslAuthenticateResponse:
-            return SaslAuthenticateResponse(auth_bytes=answer)
+            return SaslAuthenticateResponse(auth_bytes=answer, session_lifetime_ms=self.lifetime_ms or 0)
 
-        def refused(error: SaslFailure) -> SaslAuthenticateResponse:
+        def refused(error: SaslFailure) -> SaslAuthenticateResponse | None:
+            kind = "re-authentication" if self.again else "authentication"
             message = error.message or (
-                f"Authentication failed during authentication due to invalid credentials with SASL mechanism "
+                f"Authentication failed during {kind} due to invalid credentials with SASL mechanism "
                 f"{self.mechanism}"
             )
             return SaslAuthenticateResponse(
                 error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=message
             )
 
+        if self.session is not None and self.mechanism != self.session.mechanism:
+            self.refuse(f"mechanism {self.mechanism}, the client used {self.session.mechanism} before")
+            return self.late(None)
         return self.evaluate(token, accepted, refused)
 
     def bare(self, token: bytes) -> Deferred[bytes | None]:
@@ -188,16 +165,8 @@ class SaslAuthenticator:
             return judge(server, token) if self.waits else SaslFailure("the client has left")
 
         def judged(result: bytes | Exception) -> None:
-            if not self.waits:
-                return
-            if isinstance(result, SaslFailure):
-                self.refuse(str(result))
-                self.end(deferred, refused(result))
-            elif isinstance(result, Exception):
-                deferred.complete(result)
-            else:
-                self.advance(server)
-                deferred.complete(accepted(result))
+            if self.waits:
+                self.respond(deferred, self.advanced(server, result), accepted, refused)
 
         def begin() -> None:
             if server.costly:
@@ -207,6 +176,21 @@ class SaslAuthenticator:
 
         self.in_time(deferred, begin)
         return deferred
+
+    def respond(
+        self,
+        deferred: Deferred[R],
+        result: bytes | Exception,
+        accepted: Callable[[bytes], R],
+        refused: Callable[[SaslFailure], R],
+    ) -> None:
+        """Answer a token that was checked; a failure later."""
+        if isinstance(result, SaslFailure):
+            if not result.counted:
+                self.refuse(str(result))
+            self.end(deferred, refused(result))
+        else:
+            deferred.complete(result if isinstance(result, Exception) else accepted(result))
 
     def in_time(self, deferred: Deferred[R], begin: Callable[[], None]) -> None:
         """Begin to evaluate a token: the first one as soon as the rate of the client's address allows it."""
@@ -225,32 +209,91 @@ class SaslAuthenticator:
         deferred.abandon = task.cancel
         deferred.hurry = self.close  # the client can authenticate to another host, or to this one later
 
-    def advance(self, server: SaslServer) -> None:
-        """A token was accepted. After the last one the principal is known."""
-        if server.user is not None:
-            self.connection.principal = f"User:{server.user}"
-            self.leave()
-            self.succeeded()
+    def advanced(self, server: SaslServer, answer: bytes | Exception) -> bytes | Exception:
+        """The mechanism has an answer to a token; after the last one the principal is known.
+
+        Returns:
+            The answer, or the reason why the user is not accepted.
+        """
+        if isinstance(answer, Exception):
+            return answer
+        if server.doubt is not None:
+            self.refuse(server.doubt)
+        if server.user is None:
+            return answer
+        connection, shared = self.connection, self.shared
+        try:
+            principal = shared.principal(connection, self.mechanism, server.user)
+        except SaslFailure as failure:
+            return failure
+        if self.again and principal != connection.principal:
+            before, now = (each.replace(":", ".", 1) for each in (connection.principal, principal))
+            message = f"Cannot change principals during re-authentication from {before}: {now}"
+            return SaslFailure("another principal", message)
+        connection.principal = principal
+        self.succeed(server)
+        return answer
+
+    def succeed(self, server: SaslServer) -> None:
+        """Let the client in, and begin its session."""
+        shared, again = self.shared, self.again
+        now_ms = shared.clock.monotonic_ms()
+        limit_ms = shared.reauth_ms(self.mechanism)
+        self.lifetime_ms = lifetime_ms(limit_ms, server.expires_ms, shared.clock.now_ms())
+        self.leave()
+        if self.lifetime_ms is not None:
+            ends = shared.timer.schedule(now_ms + self.lifetime_ms, self.expire)
+            began_ms = self.session and self.session.began_ms
+            self.session = SaslSession(self.mechanism, ends, began_ms)
+            self.server, self.bare_tokens = None, False
+        shared.counts.succeed(again, now_ms - self.began_ms)
+        if not again and not self.knows_sessions:
+            shared.counts.never_again += 1
+        self.let_in()
+        if self.lifetime_ms == 0:
+            self.guard()
+
+    def expire(self) -> None:
+        """The session is over. Nothing happens until the next request, unless that authenticates again."""
+        if self.server is None:
+            self.guard()
+
+    def late_request(self) -> None:
+        """Count and log a request after the session was over."""
+        self.shared.counts.expired += 1
+        self.write_log("session expired: %s", "the client was late to authenticate again")
 
     def leave(self) -> None:
         """The connection is authenticated, or gone."""
         self.waits = False
+        if self.session is not None:
+            self.session.ends.cancel()
 
     def refuse(self, why: str) -> None:
         """Count and log a failure. The answer to the client has fewer details."""
-        self.failed()
+        self.shared.counts.fail(self.again)
         user = self.server.claimed if self.server else None
         named: dict[str, Any] = {} if user is None else {"user": user[:MOST_OF_USER]}
+        self.write_log("authentication failed: %s", why, **named)
+
+    def write_log(self, message: str, why: str, **named: Any) -> None:
+        """Log an event of this connection, unless there are too many."""
         self.shared.failures_log.write(
             logging.INFO,
             self.shared.clock.monotonic_ms(),
-            "authentication failed: %s",
+            message,
             why,
             connection=self.connection.connection_id,
             listener=self.connection.listener_name,
             mechanism=self.mechanism,
             **named,
         )
+
+    def late(self, response: R) -> Deferred[R]:
+        """Answer later, and close. None closes without an answer."""
+        deferred = Deferred[R]()
+        self.end(deferred, response)
+        return deferred
 
     def end(self, deferred: Deferred[R], response: R) -> None:
         """Answer and close after ``connection.failed.authentication.delay.ms``."""

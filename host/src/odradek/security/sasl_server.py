@@ -11,11 +11,13 @@ class SaslFailure(Exception):
     Args:
         why: The reason, for the log.
         message: The message for the client; None if Kafka only tells it that authentication failed.
+        counted: The reason was counted and logged before, as the `SaslServer.doubt` of a token.
     """
 
-    def __init__(self, why: str, message: str | None = None) -> None:
+    def __init__(self, why: str, message: str | None = None, *, counted: bool = False) -> None:
         super().__init__(why)
         self.message = message
+        self.counted = counted
 
 
 class SaslServer(Protocol):

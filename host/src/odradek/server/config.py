@@ -23,7 +23,8 @@ from odradek.plugin.config import ConfigError, PluginConfig, unknown_key
 from odradek.quota.connection_limits import ConnectionLimits, connection_setting
 from odradek.quota.descriptors import DescriptorSettings
 from odradek.quota.quota_managers import QuotaConfigs
-from odradek.security.sasl_authenticator import SaslSettings
+from odradek.security.oauth.oauth_settings import OAuthSettings
+from odradek.security.sasl_settings import SaslSettings
 from odradek.server.config_secrets import (
     secrets_of,
     warn_about_secrets_in,
@@ -145,6 +146,7 @@ class HostConfig:
     transactions: TransactionConfig = section(TransactionConfig)
     quotas: QuotaConfigs = section(QuotaConfigs)
     sasl: SaslSettings = section(SaslSettings)
+    oauth: OAuthSettings = section(OAuthSettings)
     connections: ConnectionLimits = section(ConnectionLimits)
     turns: TurnSettings = section(TurnSettings)
     memory: MemorySettings = section(MemorySettings)

@@ -33,6 +33,7 @@ from odradek.quota.guarded_callback import GuardedCallback
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.server.config import HostConfig
 from odradek.server.file_subscriptions import FileSubscriptions
+from odradek.server.meters.authentication_metrics import key_rows
 from odradek.server.meters.connection_metrics import connection_rows
 from odradek.server.meters.memory_metrics import memory_rows
 from odradek.server.meters.metrics import (
@@ -53,6 +54,7 @@ from odradek.server.plugins.payload_workers import PayloadWorkers
 from odradek.server.plugins.plugin_manager import HostPluginManager, load_plugins
 from odradek.server.plugins.plugin_thread import PluginThreads
 from odradek.server.plugins.process import descriptor_limit
+from odradek.server.sockets.authentications import Authentications
 from odradek.server.sockets.displacement import displace
 from odradek.server.sockets.held_bytes import Memory
 from odradek.server.sockets.host_lookup import look_up
@@ -215,7 +217,8 @@ class Host:
         self.broker.sink = sink_of(self.spool, self.forwarders)  # the spool needs the broker's topics
         self.turns = Turns(self.clock, config.turns)
         self.memory = Memory(config.memory, config.socket_request_max_bytes, self.clock, self.timer)
-        self.listener_kind = listener_kind(config.sasl, self.dispatcher, self.password_threads)
+        self.authentications = Authentications(config, self.broker, self.password_threads)
+        self.listener_kind = listener_kind(self.authentications, config.sasl, self.dispatcher)
         self.listeners = [self.make_listener(address) for address in config.listeners]
         limits.over_limit = partial(displace, limits, self.listeners)  # listeners need the limits
         self.companions = Companions(self.plugins, self.clock)
@@ -272,6 +275,7 @@ class Host:
         now_ms = self.clock.monotonic_ms()
         yield from self.telemetry.metric_rows()
         yield from listener_rows(self.listeners)
+        yield from key_rows(self.authentications.key_sets.values(), now_ms)
         yield from memory_rows(self.memory)
         yield MetricRow("unexpected-errors", "counter", {}, self.dispatcher.unexpected_errors)
         yield from request_rows(self.broker.steps, self.broker.large_responses_refused)
@@ -301,6 +305,7 @@ class Host:
             limit.warn_if_exceeded()
         for runner in self.forwarders:
             runner.start()
+        await self.authentications.start()
         for listener in self.listeners:
             await self.listen(listener)
         if self.config.metrics_listener is not None:
@@ -365,6 +370,7 @@ class Host:
                 closing.callback(self.driver.stop)
             closing.push_async_callback(self.flush_threads.close)
             closing.push_async_callback(self.password_threads.close)
+            closing.push_async_callback(self.authentications.close)
             closing.push_async_callback(self.request_threads.close)
             closing.push_async_callback(self.file_threads.close)
             closing.callback(self.upkeep.stop)

@@ -1,18 +1,20 @@
-"""The gate of a SASL listener: it stands before the dispatcher until a connection has authenticated.
+"""The gate of a SASL listener: it stands before the dispatcher until a connection has authenticated, and
+whenever it has to do so again.
 
 ApiVersions and SaslHandshake may come first, then SaslAuthenticate until the mechanism is satisfied. After
-SaslHandshake v0 tokens come without a request around them. Any other request closes the connection.
+SaslHandshake v0 tokens come without a request around them. Any other request closes the connection, during a
+re-authentication with an error response of its API.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 
-from odradek.broker.dispatch.dispatcher import Answer
+from odradek.broker.dispatch.dispatcher import Answer, Dispatcher
 from odradek.broker.dispatch.routes import API_VERSIONS_KEY, CloseConnection
 from odradek.plugin.context import ConnectionContext
 from odradek.security.sasl_authenticator import SaslAuthenticator
+from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest
@@ -28,16 +30,12 @@ class AuthenticationGate:
 
     Args:
         authenticator: The connection's SASL conversation.
-        dispatch: Answers the requests that may pass.
+        dispatcher: Answers the requests that may pass.
     """
 
-    def __init__(
-        self,
-        authenticator: SaslAuthenticator,
-        dispatch: Callable[[bytes | memoryview, int, ConnectionContext], Answer],
-    ) -> None:
+    def __init__(self, authenticator: SaslAuthenticator, dispatcher: Dispatcher) -> None:
         self.authenticator = authenticator
-        self.dispatch = dispatch
+        self.dispatcher = dispatcher
 
     def answer(self, frame: bytes | memoryview, offset: int, connection: ConnectionContext) -> Answer:
         """Like `Dispatcher.answer`, for the requests of the authentication.
@@ -54,10 +52,33 @@ class AuthenticationGate:
         if len(frame) - offset < API_KEY.size:
             raise WireError(f"a request of {len(frame) - offset} bytes has no header")
         (api_key,) = API_KEY.unpack_from(frame, offset)
-        if api_key not in (BEFORE_HANDSHAKE if authenticator.server is None else AFTER_HANDSHAKE):
-            authenticator.refuse(f"api key {api_key} before the client has authenticated")
+        if authenticator.server is not None:
+            if api_key not in AFTER_HANDSHAKE:
+                return self.refused(api_key, frame, offset, connection)
+        elif authenticator.again:
+            if api_key != SaslHandshakeRequest.API_KEY or not authenticator.may_begin():
+                authenticator.late_request()
+                raise CloseConnection("the session has expired")
+        elif api_key not in BEFORE_HANDSHAKE:
+            return self.refused(api_key, frame, offset, connection)
+        return self.dispatcher.answer(frame, offset, connection)
+
+    def refused(
+        self, api_key: int, frame: bytes | memoryview, offset: int, connection: ConnectionContext
+    ) -> Answer:
+        """End an authentication because another request came instead.
+
+        Raises:
+            WireError: The bytes make no sense.
+            CloseConnection: The first authentication is ended without an answer.
+        """
+        authenticator = self.authenticator
+        authenticator.refuse(f"api key {api_key} before the client has authenticated")
+        if not authenticator.again:
             raise CloseConnection("not authenticated")
-        return self.dispatch(frame, offset, connection)
+        return authenticator.late(
+            self.dispatcher.refuse(frame, offset, connection, ErrorCode.ILLEGAL_SASL_STATE)
+        )
 
 
 def bare_frame(outcome: bytes | Exception | None) -> bytes:

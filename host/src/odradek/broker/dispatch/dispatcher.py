@@ -283,6 +283,26 @@ class Dispatcher:
         compiled = self.compiled[(api_key << 16) + version] = route.at(version)
         return compiled
 
+    def refuse(
+        self, frame: bytes | memoryview, offset: int, connection: ConnectionContext, code: ErrorCode
+    ) -> Frame:
+        """The response to a request that is refused, whatever it asks for.
+
+        Raises:
+            WireError: The bytes make no sense.
+            CloseConnection: The protocol has no answer to this request.
+        """
+        api, correlation_id, client_id_bytes = unpack_header(frame, offset)
+        route = self.compiled.get(api) or self.compile(*unpack_api(frame, offset))
+        client_id, body = read_client_id(
+            frame, offset + REQUEST_HEADER.size, client_id_bytes, route.flexible_request
+        )
+        context = RequestContext(
+            connection, route.api_key, route.version, correlation_id, client_id, self.now_ms()
+        )
+        request = route.read(frame, body)[0]
+        return self.frame(route, context, request, route.refusal(request, code, None))
+
     def unsupported_api_versions(self, correlation_id: int) -> Frame:
         """ApiVersions of a version we do not know: a v0 response that lists only the versions of ApiVersions
         (KIP-511). Not charged: the client id is in a header whose format we do not know.

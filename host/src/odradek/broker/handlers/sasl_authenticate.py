@@ -5,7 +5,12 @@ Behavior:
       ``connection.failed.authentication.delay.ms``, then the connection is closed. Messages are Kafka's.
     * Without a handshake before it, the connection is closed. After the client has authenticated, and on a
       listener without SASL: ILLEGAL_SASL_STATE.
-    * SessionLifetimeMs is 0: a session ends with its connection.
+    * OAUTHBEARER: a refused token is answered without an error code, with the challenge of RFC 7628. The
+      client ends the attempt, or sends another token, of which four may be refused.
+    * SessionLifetimeMs is the time until the client has to authenticate again (KIP-368), the shorter of
+      ``connections.max.reauth.ms`` and the life of its token; 0 if there is none.
+Versions:
+    * From v1 on the response has SessionLifetimeMs. A client of v0 has the same time, and is not told.
 Differs from Kafka:
     * PLAIN checks any SCRAM credential of the user; there are no passwords in files.
     * An unknown user gets the same answer as a wrong password, also with SCRAM.
@@ -28,10 +33,10 @@ from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest, Sas
 @answers(SaslAuthenticateRequest, SaslAuthenticateResponse, charge=charge_nothing)
 def sasl_authenticate(
     request: SaslAuthenticateRequest, context: RequestContext, broker: Broker
-) -> Deferred[SaslAuthenticateResponse]:
+) -> Deferred[SaslAuthenticateResponse | None]:
     authenticator = broker.authenticators.get(context.connection.connection_id)
     if authenticator is None:
         raise ApiError(
             ErrorCode.ILLEGAL_SASL_STATE, "SaslAuthenticate request received after successful authentication"
         )
-    return authenticator.authenticate(request.auth_bytes)
+    return authenticator.authenticate(request.auth_bytes, context.api_version)

@@ -1,10 +1,14 @@
 """SaslHandshake v0-v1 (KIP-43, KIP-152).
 
 Behavior:
-    * PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512, if ``sasl.enabled.mechanisms`` has them. Any other mechanism
-      gets UNSUPPORTED_SASL_MECHANISM with the enabled ones after a delay, and the connection is closed.
-    * On a listener without SASL, and after the client has authenticated: ILLEGAL_SASL_STATE. Sessions do not
-      expire, so no client authenticates twice (KIP-368).
+    * PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER, if ``sasl.enabled.mechanisms`` has them. Any other
+      mechanism gets UNSUPPORTED_SASL_MECHANISM with the enabled ones after a delay, and the connection is
+      closed.
+    * On a listener without SASL, and after the client has authenticated: ILLEGAL_SASL_STATE.
+    * A client whose session has a lifetime may authenticate again (KIP-368), with the same mechanism and as
+      the same principal; at most once a second, else ILLEGAL_SASL_STATE. Another mechanism is accepted here,
+      as in Kafka, and the next message closes the connection without an answer.
+    * After the end of its session, a client's next request must be this one, or the connection is closed.
 Versions:
     * After v0 tokens come without a request around them, and a failure closes the connection.
 """

@@ -45,7 +45,7 @@ class OAuthBearerSaslServer:
         if self.user is not None:
             raise SaslFailure("a message after the token was accepted")
         if token == CONTINUE and self.challenge:
-            raise SaslFailure(self.doubt or "", self.challenge)
+            raise SaslFailure(self.doubt or "", self.challenge, counted=True)
         self.challenge, self.doubt = "", None
         try:
             message = BearerMessage.read(token)

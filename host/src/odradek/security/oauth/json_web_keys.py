@@ -52,9 +52,7 @@ def read_key_set(document: bytes) -> tuple[VerificationKey, ...]:
         raise BadKeySet(f"{len(rows)} keys, at most {MAX_KEYS} are read")
     keys = tuple(key for row in rows if isinstance(row, dict) and (key := usable(row)) is not None)
     if not keys:
-        raise BadKeySet(
-            "no key can verify a signature; expected RSA of 2048 bits or more, EC or Ed25519"
-        )
+        raise BadKeySet("no key can verify a signature; expected RSA of 2048 bits or more, EC or Ed25519")
     return keys
 
 

@@ -11,13 +11,13 @@ from typing import Protocol
 
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.plugin.plugin_stats import PluginStats
+from odradek.server.meters.authentication_metrics import AUTHENTICATION_INSTRUMENTS, authentication_rows
 from odradek.server.meters.connection_metrics import CONNECTION_INSTRUMENTS
 from odradek.server.meters.instrument import Instrument
 from odradek.server.meters.memory_metrics import MEMORY_INSTRUMENTS
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
 from odradek.server.meters.state_metrics import STATE_INSTRUMENTS
 from odradek.server.sockets.listener import Listener
-from odradek.server.sockets.sasl_listener import SaslListener
 from odradek.server.sockets.turns import Turns
 from odradek.step_runner import StepRunner
 from odradek.telemetry.client_metrics_stats import MetricRow
@@ -81,36 +81,6 @@ INSTRUMENTS = {
     ),
     "turns-used-up": Instrument(
         "odradek.turns.used.up", "counter", "{turn}", "Turns that ended with requests left"
-    ),
-    "successful-authentication": Instrument(
-        "kafka.server.socket.server.metrics.successful.authentication",
-        "counter",
-        "{connection}",
-        "Connections that authenticated",
-    ),
-    "failed-authentication": Instrument(
-        "kafka.server.socket.server.metrics.failed.authentication",
-        "counter",
-        "{connection}",
-        "Connections that failed to authenticate",
-    ),
-    "connections-unauthenticated": Instrument(
-        "odradek.connections.unauthenticated",
-        "gauge",
-        "{connection}",
-        "Open connections that have not authenticated",
-    ),
-    "connections-unauthenticated-closed": Instrument(
-        "odradek.connections.unauthenticated.closed",
-        "counter",
-        "{connection}",
-        "Connections closed because they did not authenticate",
-    ),
-    "authentication-delayed": Instrument(
-        "odradek.authentication.delayed",
-        "counter",
-        "{attempt}",
-        "Attempts to authenticate that waited because of their address's rate",
     ),
     "offline-log-directory-count": Instrument(
         "kafka.log.log.manager.offline.log.directory.count",
@@ -184,6 +154,7 @@ INSTRUMENTS = {
     "forwarder-queued": Instrument(
         "odradek.forwarder.queued", "gauge", "{push}", "Pushes that are waiting or being delivered"
     ),
+    **AUTHENTICATION_INSTRUMENTS,
     **MEMORY_INSTRUMENTS,
     **QUOTA_INSTRUMENTS,
     **CONNECTION_INSTRUMENTS,
@@ -199,9 +170,6 @@ def listener_rows(listeners: Sequence[Listener]) -> Iterator[MetricRow]:
         yield MetricRow("connections", "gauge", labels, len(listener.channels))
         yield MetricRow("connections-accepted", "counter", labels, listener.accepted)
         yield MetricRow("connections-refused", "counter", labels, listener.refused)
-        if isinstance(listener, SaslListener):
-            yield MetricRow("successful-authentication", "counter", labels, listener.authenticated)
-            yield MetricRow("failed-authentication", "counter", labels, listener.authentication_failures)
     yield from authentication_rows(listeners)
     yield from turn_rows(listeners[0].turns)
 
@@ -211,16 +179,6 @@ def request_rows(steps: StepRunner, responses_refused: int) -> Iterator[MetricRo
     yield MetricRow("long-requests", "counter", {}, steps.deferred)
     yield MetricRow("long-requests-waiting", "gauge", {}, len(steps.tasks))
     yield MetricRow("large-responses-refused", "counter", {}, responses_refused)
-
-
-def authentication_rows(listeners: Iterable[Listener]) -> Iterator[MetricRow]:
-    """The connections of all SASL listeners that have not authenticated; nothing without such a listener."""
-    guarded = next((each for each in listeners if isinstance(each, SaslListener)), None)
-    if guarded is not None:
-        waiting = guarded.unauthenticated
-        yield MetricRow("connections-unauthenticated", "gauge", {}, len(waiting))
-        yield MetricRow("connections-unauthenticated-closed", "counter", {}, waiting.closed)
-        yield MetricRow("authentication-delayed", "counter", {}, guarded.authentication.rate.delayed)
 
 
 def turn_rows(turns: Turns) -> Iterator[MetricRow]:

@@ -1,0 +1,103 @@
+"""The metrics of SASL listeners, their sessions (KIP-368), and the keys of OAUTHBEARER."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from odradek.server.meters.instrument import Instrument
+from odradek.server.sockets.listener import Listener
+from odradek.server.sockets.sasl_listener import SaslListener
+from odradek.telemetry.client_metrics_stats import MetricRow
+
+if TYPE_CHECKING:
+    from odradek.security.oauth.key_set import KeySet
+
+GROUP = "kafka.server.socket.server.metrics"
+AUTHENTICATION_INSTRUMENTS = {
+    "successful-authentication": Instrument(
+        f"{GROUP}.successful.authentication", "counter", "{connection}", "Connections that authenticated"
+    ),
+    "failed-authentication": Instrument(
+        f"{GROUP}.failed.authentication", "counter", "{connection}", "Connections that failed to authenticate"
+    ),
+    "successful-reauthentication": Instrument(
+        f"{GROUP}.successful.reauthentication", "counter", "{connection}", "Re-authentications that succeeded"
+    ),
+    "failed-reauthentication": Instrument(
+        f"{GROUP}.failed.reauthentication", "counter", "{connection}", "Re-authentications that failed"
+    ),
+    "reauthentication-latency": Instrument(
+        f"{GROUP}.reauthentication.latency", "counter", "ms", "Time of all successful re-authentications"
+    ),
+    "successful-authentication-no-reauth": Instrument(
+        f"{GROUP}.successful.authentication.no.reauth",
+        "counter",
+        "{connection}",
+        "Connections that authenticated and cannot do so again",
+    ),
+    "expired-connections-killed": Instrument(
+        f"{GROUP}.expired.connections.killed",
+        "counter",
+        "{connection}",
+        "Connections closed because their clients were late to authenticate again",
+    ),
+    "connections-unauthenticated": Instrument(
+        "odradek.connections.unauthenticated",
+        "gauge",
+        "{connection}",
+        "Open connections that have not authenticated",
+    ),
+    "connections-unauthenticated-closed": Instrument(
+        "odradek.connections.unauthenticated.closed",
+        "counter",
+        "{connection}",
+        "Connections closed because they did not authenticate",
+    ),
+    "authentication-delayed": Instrument(
+        "odradek.authentication.delayed",
+        "counter",
+        "{attempt}",
+        "Attempts to authenticate that waited because of their address's rate",
+    ),
+    "jwks-keys": Instrument("odradek.jwks.keys", "gauge", "{key}", "Keys that may verify tokens"),
+    "jwks-fetches": Instrument("odradek.jwks.fetches", "counter", "{fetch}", "Fetches of keys"),
+    "jwks-fetches-failed": Instrument(
+        "odradek.jwks.fetches.failed", "counter", "{fetch}", "Fetches of keys that failed"
+    ),
+    "jwks-age": Instrument("odradek.jwks.age", "gauge", "s", "Time since the keys were fetched"),
+}
+"""By row name."""
+
+
+def authentication_rows(listeners: Iterable[Listener]) -> Iterator[MetricRow]:
+    """The attempts of each SASL listener, and the connections of all of them that have not authenticated."""
+    guarded = [each for each in listeners if isinstance(each, SaslListener)]
+    for listener in guarded:
+        labels, counts = {"listener": listener.address.name}, listener.authentication.counts
+        for name, value in (
+            ("successful-authentication", counts.succeeded),
+            ("failed-authentication", counts.failed),
+            ("successful-reauthentication", counts.succeeded_again),
+            ("failed-reauthentication", counts.failed_again),
+            ("reauthentication-latency", counts.again_ms),
+            ("successful-authentication-no-reauth", counts.never_again),
+            ("expired-connections-killed", counts.expired),
+        ):
+            yield MetricRow(name, "counter", labels, value)
+    if guarded:
+        waiting = guarded[0].unauthenticated
+        yield MetricRow("connections-unauthenticated", "gauge", {}, len(waiting))
+        yield MetricRow("connections-unauthenticated-closed", "counter", {}, waiting.closed)
+        yield MetricRow("authentication-delayed", "counter", {}, guarded[0].authentication.rate.delayed)
+
+
+def key_rows(key_sets: Iterable[KeySet], now_ms: int) -> Iterator[MetricRow]:
+    """The keys of OAUTHBEARER, by the address they come from."""
+    for keys in key_sets:
+        labels = {"url": keys.url}
+        yield MetricRow("jwks-keys", "gauge", labels, len(keys.keys))
+        yield MetricRow("jwks-fetches", "counter", labels, keys.fetches)
+        yield MetricRow("jwks-fetches-failed", "counter", labels, keys.failures)
+        if keys.fetched_ms is not None:
+            yield MetricRow("jwks-age", "gauge", labels, (now_ms - keys.fetched_ms) / 1000)
