@@ -7,6 +7,7 @@ from pathlib import Path
 from odradek.server.meters.metrics import INSTRUMENTS
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
 from support.hosts import running_host
+from support.tokens import jwks
 
 WITH_USE = frozenset(
     {
@@ -28,13 +29,17 @@ WITH_USE = frozenset(
 
 
 def test_a_host_without_clients_exports_all_metrics_but_those_of_clients(tmp_path: Path) -> None:
+    keys = tmp_path / "keys.json"
+    keys.write_bytes(jwks())
     settings = (
         "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
         "subscriptions.all.metrics=*",
         "plugins.otlp.endpoint=http://127.0.0.1:1",
         "plugins.enrich.static.site=test",
+        "sasl.enabled.mechanisms=OAUTHBEARER",
+        f"sasl.oauthbearer.jwks.endpoint.url={keys.as_uri()}",
     )
-    with running_host(tmp_path, *settings) as host:
+    with running_host(tmp_path / "data", *settings) as host:
         exported = host.call(lambda: {row.name for row in host.host.metric_rows()})
 
     assert exported <= INSTRUMENTS.keys()

@@ -97,7 +97,7 @@ class SaslAuthenticator:
 
     def may_begin(self) -> bool:
         """Whether a handshake would begin an attempt."""
-        began_ms = self.session and self.session.began_ms
+        began_ms = None if self.session is None else self.session.began_ms
         now_ms = self.shared.clock.monotonic_ms()
         return self.server is None and (began_ms is None or now_ms - began_ms >= REAUTHENTICATION_INTERVAL_MS)
 
@@ -243,7 +243,7 @@ class SaslAuthenticator:
         self.leave()
         if self.lifetime_ms is not None:
             ends = shared.timer.schedule(now_ms + self.lifetime_ms, self.expire)
-            began_ms = self.session and self.session.began_ms
+            began_ms = None if self.session is None else self.session.began_ms
             self.session = SaslSession(self.mechanism, ends, began_ms)
             self.server, self.bare_tokens = None, False
         shared.counts.succeed(again, now_ms - self.began_ms)
