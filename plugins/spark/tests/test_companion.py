@@ -79,7 +79,7 @@ def test_run_accepts_the_command_line(tmp_path: Path) -> None:
     assert context.params["until_stdin_ends"]
 
 
-@pytest.mark.parametrize("key", ["datasets", "retention_days_clients"])
+@pytest.mark.parametrize("key", ["datasets", "retention_days_client"])
 def test_an_unknown_key_stops_the_host(key: str) -> None:
     with pytest.raises(ConfigError, match=key.replace("_", ".")):
         configured(**{"dataset": "/data", key: 1})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+DAY_S = 86_400
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def test_an_instance_is_one_row_until_its_metadata_change(spark: SparkSession, d
     done = run_inventory(spark, dataset.root)
 
     assert done is not None
-    assert (done.pushes, done.buckets) == (4, 1)
+    assert (done.pushes, done.files) == (4, 0)
     assert rows(spark, dataset) == [
         ("app", "3.9", 10, 70, 40, 2, 2, False),
         ("app", "3.9", 100, None, 100, 1, 1, False),
@@ -73,7 +75,7 @@ def test_a_run_continues_where_the_last_one_ended(spark: SparkSession, dataset: 
     last = run_inventory(spark, dataset.root)
 
     assert last is not None
-    assert last.buckets == 1
+    assert (last.files, last.rows) == (1, 1)
     assert rows(spark, dataset) == [
         ("app", "4.0.0", 10, 70, 40, 2, 3, False),
         ("app", "5", 70, None, 70, 1, 1, True),
@@ -125,3 +127,89 @@ def test_changes_back_and_forth_are_recorded_in_order(spark: SparkSession, datas
         ("app", "a", 20, None, 40, 3, 0, False),
         ("app", "b", 10, 20, 10, 1, 0, False),
     ]
+
+
+def test_rows_of_silent_instances_are_not_rewritten(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.inventory import run_inventory
+
+    end, rewritten = 0, []
+    for day in range(6):
+        fleeting = [
+            gauge(Told(day * DAY_S + number, client=10 * day + number), 1.0) for number in range(1, 9)
+        ]
+        steady = [gauge(Told(day * DAY_S + 100, client=200), 1.0)]
+        end = ingest(dataset, [*fleeting, *steady], end)
+        done = run_inventory(spark, dataset.root)
+        assert done is not None
+        rewritten.append(done.rows)
+
+    found = load_dataset(spark, dataset.root, "clients").collect()
+    assert rewritten[-1] == rewritten[-2] <= 2 * 8 + 1  # the instances of two days, not of six
+    assert len(found) == 6 * 8 + 1
+    ended = [row for row in found if row["valid_to"] is not None]
+    assert len(ended) == 4 * 8
+    assert all(row["valid_to"] == row["last_seen"] for row in ended)
+    assert [(row["pushes"], row["valid_to"]) for row in found if row["pushes"] > 1] == [(6, None)]
+
+
+def test_an_instance_that_returns_begins_a_row(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.inventory import run_inventory
+
+    end = ingest(dataset, [gauge(Told(10), 1.0)], 0)
+    run_inventory(spark, dataset.root)
+    end = ingest(dataset, [gauge(Told(3 * DAY_S, client=2, client_id="b"), 1.0)], end)
+    run_inventory(spark, dataset.root)
+    ingest(dataset, [gauge(Told(3 * DAY_S + 5), 1.0)], end)
+
+    run_inventory(spark, dataset.root)
+
+    assert [row[:5] for row in rows(spark, dataset)] == [
+        ("app", "4.0.0", 10, 10, 10),
+        ("app", "4.0.0", 3 * DAY_S + 5, None, 3 * DAY_S + 5),
+        ("b", "4.0.0", 3 * DAY_S, None, 3 * DAY_S),
+    ]
+
+
+def test_settled_rows_expire(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.expire import run_expire
+    from odradek_spark.jobs.inventory import run_inventory
+
+    end = ingest(dataset, [gauge(Told(10), 1.0)], 0)
+    run_inventory(spark, dataset.root)
+    ingest(dataset, [gauge(Told(3 * DAY_S, client=2, client_id="b"), 1.0)], end)
+    run_inventory(spark, dataset.root)
+    third = datetime.fromtimestamp(MIDNIGHT_S + 3 * DAY_S, UTC)
+
+    kept = run_expire(dataset.root, third, {"clients": 2})
+    gone = run_expire(dataset.root, third, {"clients": 1})
+    run_expire(dataset.root, third + timedelta(days=400), {"clients": 1})
+
+    assert kept == []  # the last settled day is the day before yesterday
+    assert [(each.table, each.rows) for each in gone] == [("clients", 1)]
+    assert [row[0] for row in rows(spark, dataset)] == ["b"]
+
+
+def test_files_of_earlier_versions_are_settled_too(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.following import news
+    from odradek_spark.jobs.inventory import APP_ID, inventory, run_inventory
+    from odradek_spark.jobs.writing import write_frame
+    from odradek_spark.tables.schemas import PUSHES
+
+    end = ingest(dataset, [gauge(Told(10, client=number), 1.0) for number in range(1, 20)], 0)
+    dataset.create([CLIENTS])
+    found = news(dataset, PUSHES, CLIENTS, APP_ID)
+    assert found is not None
+    known = load_dataset(spark, dataset.root, "clients")
+    written = write_frame(
+        inventory(load_dataset(spark, dataset.root, "pushes"), known), dataset.root, CLIENTS
+    )
+    dataset.commit_next(CLIENTS, written, APP_ID, None, found.version)
+    end = ingest(dataset, [gauge(Told(3 * DAY_S, client=200), 1.0)], end)
+
+    done = run_inventory(spark, dataset.root)
+
+    assert done is not None
+    assert done.rows == 19
+    found_rows = rows(spark, dataset)
+    assert [row[3] for row in found_rows if row[2] == 10] == [10] * 19
+    assert len(found_rows) == 20

@@ -133,7 +133,7 @@ def test_retention_is_set_by_table() -> None:
     assert (found["points"], found["rollup_5m"]) == (3, 30)
 
 
-@pytest.mark.parametrize("text", ["points", "points=x", "clients=1", "=3"])
+@pytest.mark.parametrize("text", ["points", "points=x", "client=1", "=3"])
 def test_retention_of_an_unknown_table_is_refused(text: str) -> None:
     with pytest.raises(Exception, match="expected TABLE=DAYS"):
         kept_days([text])

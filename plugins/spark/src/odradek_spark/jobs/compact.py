@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from odradek_spark.jobs.following import last_received
 from odradek_spark.jobs.rollup import ROLLUPS, merged
 from odradek_spark.jobs.writing import GROUP_ROWS, write_frame, write_in_tasks
 from odradek_spark.tables.dataset import Dataset, DatasetError
@@ -60,8 +61,8 @@ def closed_before(dataset: Dataset) -> datetime | None:
 
     It follows the receive times and not the clock, so that hours close one by one while an old topic is read.
     """
-    times = [each.recv_max for each in live(dataset.existing(PUSHES)) if each.recv_max is not None]
-    return max(times) - GRACE if times else None
+    last = last_received(dataset)
+    return None if last is None else last - GRACE
 
 
 def folder_end(partition: dict[str, str]) -> datetime:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.files import SETTLED, file_day
 from odradek_spark.tables.log import LiveFile, live
 from odradek_spark.tables.schemas import BY_NAME, Table
 
@@ -18,9 +19,10 @@ KEPT_DAYS: Final[Mapping[str, int]] = {
     "pushes": 7,
     "rollup_5m": 30,
     "rollup_1h": 400,
+    "clients": 90,
     "anomalies": 400,
 }
-"""Default retention in days, by table. ``clients`` is kept: it has one row per instance, not per push."""
+"""Default retention in days, by table."""
 VACUUM_HOURS = 24
 """Default age of files to delete: younger ones may still be read, or be written and not committed yet."""
 EXPIRED_BEFORE = "expiredBefore"
@@ -44,7 +46,7 @@ def expire(dataset: Dataset, table: Table, now: datetime, kept_days: int) -> Exp
 
     Args:
         dataset: The dataset.
-        table: The table, which is partitioned by days.
+        table: The table. Of ``clients``, only settled rows expire.
         now: The present time, with a time zone.
         kept_days: Whole days before today to keep.
 
@@ -65,7 +67,15 @@ def expire(dataset: Dataset, table: Table, now: datetime, kept_days: int) -> Exp
 
 def old_files(files: list[LiveFile], before: str) -> list[LiveFile]:
     """Files of days before a day."""
-    return [each for each in files if each.partition["date"] < before]
+    return [each for each in files if (last_day(each) or before) < before]
+
+
+def last_day(file: LiveFile) -> str | None:
+    """The last day of a file's rows; None if it has rows that are not settled."""
+    if "date" in file.partition:
+        return file.partition["date"]
+    settled = file_day(file.path, SETTLED)
+    return None if settled is None else settled.isoformat()
 
 
 def run_expire(root: str, now: datetime, kept_days: Mapping[str, int] = KEPT_DAYS) -> list[Expired]:

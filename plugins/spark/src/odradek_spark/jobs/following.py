@@ -72,6 +72,12 @@ def news(dataset: Dataset, followed: Table, job: Table, app_id: str) -> News | N
     return News(after, found[-1].number, tuple(files)) if found else None
 
 
+def last_received(dataset: Dataset) -> datetime | None:
+    """The latest receive time in the tables; None if there is no push."""
+    times = [each.recv_max for each in live(dataset.existing(PUSHES)) if each.recv_max is not None]
+    return max(times, default=None)
+
+
 def everything(dataset: Dataset, current: DeltaTable, uri: str) -> News | None:
     """All rows of a table, for a job's first run: old rows may be in other files by now."""
     number = last_whole(dataset, uri, current.version())

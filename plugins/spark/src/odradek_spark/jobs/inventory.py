@@ -1,21 +1,30 @@
 """The inventory: the identity of each client instance over time.
 
 It is a slowly changing dimension (type 2): an instance has one row for as long as its attributes are the
-same, and a new row once one of them changes. The id of the instance determines which of sixteen files it is
+same, and a new row once one of them changes. The id of the instance determines which of sixteen folders it is
 in.
+
+A run rewrites the rows of instances that pushed today or yesterday. Older rows are settled: they are in files
+of their own, which runs neither read nor rewrite, and which expire. So the cost of a run depends on the
+number of living instances, not on that of all instances ever seen.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from odradek_spark.jobs.following import news
-from odradek_spark.jobs.writing import write_frame
+from odradek_spark.jobs.following import last_received, news
+from odradek_spark.jobs.writing import groups, manifest_batch, written_by
 from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.files import ARRIVED, SETTLED, TableFiles, file_day
 from odradek_spark.tables.load import read_files
 from odradek_spark.tables.log import LiveFile, live
 from odradek_spark.tables.schemas import CLIENTS, PUSHES
@@ -25,6 +34,8 @@ if TYPE_CHECKING:
 
 APP_ID = "inventory"
 BUCKETS = 16
+SILENT_DAYS = 1
+"""Whole days without a push, by receive time, after which the rows of an instance are settled."""
 TRACKED = (
     "client_id",
     "software_name",
@@ -42,7 +53,8 @@ def inventory(pushes: DataFrame, clients: DataFrame) -> DataFrame:
     Args:
         pushes: New rows of the table ``pushes``. Receive times of an instance only grow, so normally none is
             older than a known row; an older one begins a row of its own.
-        clients: Rows of the table ``clients``: all rows of the instances in ``pushes``, and maybe others.
+        clients: Rows of the table ``clients``: all unsettled rows of the instances in ``pushes``, and maybe
+            others.
 
     Returns:
         The table ``clients``:
@@ -102,8 +114,10 @@ class Inventoried:
     """The result of a run."""
 
     pushes: int
-    buckets: int
+    files: int
     """The number of files of the inventory that were rewritten."""
+    rows: int
+    """The number of rows in these files."""
 
 
 def run_inventory(spark: SparkSession, root: str) -> Inventoried | None:
@@ -122,16 +136,65 @@ def run_inventory(spark: SparkSession, root: str) -> Inventoried | None:
         return None
     pushes = read_files(spark, root, PUSHES, [f"{dataset.uri(PUSHES)}/{each.path}" for each in found.files])
     touched = {str(row["bucket"]) for row in pushes.select(bucket().alias("bucket")).distinct().collect()}
-    old = [each for each in live(dataset.existing(CLIENTS)) if each.partition["bucket"] in touched]
+    first_day = unsettled_from(dataset)
+    old = [each for each in live(dataset.existing(CLIENTS)) if is_due(each, touched, first_day)]
     manifests = []
-    if touched:
-        known = read_files(spark, root, CLIENTS, whole_paths(dataset, old))
-        manifests = write_frame(inventory(pushes, known).repartition(2, "bucket"), root, CLIENTS)
+    if touched or old:
+        known = read_files(spark, root, CLIENTS, [f"{dataset.uri(CLIENTS)}/{each.path}" for each in old])
+        rows = inventory(pushes, known).repartition(2, "bucket")
+        manifests = written_by(rows.select(*CLIENTS.schema.names), ClientsWriter(root, first_day.isoformat()))
     info = {"job": APP_ID, "pushes": found.rows, "pushesVersion": found.version}
     if not dataset.commit_next(CLIENTS, manifests, APP_ID, found.after, found.version, info, old):
         return None
-    return Inventoried(found.rows, len(touched))
+    return Inventoried(found.rows, len(old), sum(each.rows for each in old))
 
 
-def whole_paths(dataset: Dataset, files: list[LiveFile]) -> list[str]:
-    return [f"{dataset.uri(CLIENTS)}/{each.path}" for each in files]
+def unsettled_from(dataset: Dataset) -> date:
+    """The first day whose rows are not settled."""
+    last = last_received(dataset) or datetime.min.replace(tzinfo=UTC, year=1970)
+    return (last - timedelta(days=SILENT_DAYS)).date()
+
+
+def is_due(file: LiveFile, touched: Iterable[str], first_day: date) -> bool:
+    """Whether a run rewrites a file: it has rows of pushing instances, or rows that are to be settled."""
+    if file_day(file.path, SETTLED) is not None:
+        return False
+    begin = file_day(file.path, ARRIVED)
+    return file.partition["bucket"] in touched or begin is None or begin < first_day
+
+
+@dataclass(frozen=True, slots=True)
+class ClientsWriter:
+    """The function of a task that writes rows of the inventory, settled ones to files of their own.
+
+    The name of a file has a day: the first of the rows that are not settled, or the last of settled ones.
+    """
+
+    root: str
+    first_day: str
+    """`unsettled_from`, ISO 8601."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first_day = date.fromisoformat(self.first_day)
+        last_settled = first_day - timedelta(days=1)
+        begin = pa.scalar(
+            datetime.combine(first_day, datetime.min.time(), UTC), CLIENTS.schema.field("last_seen").type
+        )
+        with (
+            TableFiles(self.root, CLIENTS, f"{ARRIVED}-{first_day}") as current,
+            TableFiles(self.root, CLIENTS, f"{SETTLED}-{last_settled}") as settled,
+        ):
+            for batch in groups(batches):
+                rows = batch.cast(CLIENTS.schema)
+                is_settled = pc.less(rows["last_seen"], begin)
+                current.write(rows.filter(pc.invert(is_settled)))
+                settled.write(ended(rows.filter(is_settled)))
+        yield manifest_batch([*current.manifests, *settled.manifests])
+
+
+def ended(rows: pa.Table) -> pa.Table:
+    """The rows, with the last push as the end of those that are still valid."""
+    at = rows.schema.get_field_index("valid_to")
+    return rows.set_column(
+        at, CLIENTS.schema.field("valid_to"), pc.coalesce(rows["valid_to"], rows["last_seen"])
+    )

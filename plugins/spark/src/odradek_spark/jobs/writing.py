@@ -64,8 +64,18 @@ def write_frame(rows: DataFrame, root: str, table: Table, prefix: str = ARRIVED)
     Raises:
         pyspark.errors.PySparkException: A task failed, for example because the store is full.
     """
-    written = rows.select(*table.schema.names).mapInArrow(FileWriter(root, table, prefix), MANIFEST).collect()
-    return [Manifest.parse(row["manifest"]) for row in written]
+    return written_by(rows.select(*table.schema.names), FileWriter(root, table, prefix))
+
+
+def written_by(
+    rows: DataFrame, write: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+) -> list[Manifest]:
+    """Write rows by a function of the tasks, which returns rows of `MANIFEST`.
+
+    Raises:
+        pyspark.errors.PySparkException: A task failed, for example because the store is full.
+    """
+    return [Manifest.parse(row["manifest"]) for row in rows.mapInArrow(write, MANIFEST).collect()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ never committed.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
@@ -28,8 +29,9 @@ RANGED = ("recv_ts", "ts", "src_offset")
 SPLIT_DOUBLES = ("value",)
 MOST_GROWING = 64
 """Limit of files of a table that a task has open; a backlog can span hundreds of hours."""
-ARRIVED, SORTED = "part", "sorted"
-"""Prefixes of file names: rows in the order of arrival, or sorted."""
+ARRIVED, SORTED, SETTLED = "part", "sorted", "settled"
+"""Prefixes of file names: rows in the order of arrival, sorted, or never rewritten."""
+DAY = re.compile(r"([a-z]+)-(\d{4}-\d{2}-\d{2})-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,12 @@ def file_system(root: str) -> tuple[fs.FileSystem, str]:
         found, path = fs.FileSystem.from_uri(root)
         return found, path
     return fs.LocalFileSystem(), root
+
+
+def file_day(path: str, prefix: str) -> date | None:
+    """The day in the name of a file with a prefix; None if it has none, or another prefix."""
+    found = DAY.match(path.rpartition("/")[2])
+    return date.fromisoformat(found[2]) if found is not None and found[1] == prefix else None
 
 
 def exists(path: str) -> bool:

@@ -20,6 +20,9 @@ CLOCK_SKEW_MAX = timedelta(minutes=15)
 """Largest difference between ``ts`` and the receive time, by which tables are partitioned; the decoder's
 default."""
 
+OF_FILES = ("path", "size_bytes", "num_records", "min.recv_ts", "max.recv_ts")
+"""Columns of a table's add actions that `live` needs; there are two more for each column of the table."""
+
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
@@ -67,7 +70,9 @@ class LogGone(Exception):
 
 def live(table: DeltaTable) -> list[LiveFile]:
     """The files of a table, in the order of their names."""
-    rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    files = pa.table(table.get_add_actions(flatten=True))
+    needed = [name for name in files.schema.names if name in OF_FILES or name.startswith("partition.")]
+    rows = files.select(needed).to_pylist()
     found = [
         LiveFile(
             path=row["path"],
