@@ -1,22 +1,38 @@
 """CreateAcls v1-v3.
 
 Behavior:
-    * There is no authorizer: each ACL is SECURITY_DISABLED, as from Kafka without one.
+    * The caller needs ALTER on the cluster.
+    * The legal ACLs are stored in one transaction and apply from the answer on, also if others are refused;
+      one that exists already is not refused.
+    * An illegal ACL is INVALID_REQUEST. If a type, operation or permission of any ACL is ANY or MATCH, every
+      ACL is UNKNOWN_SERVER_ERROR without a message, as in Kafka, and if one is 0 the connection is closed.
+    * An operation that the type of resource does not have, a host that is no address and a principal of any
+      type are stored, as in Kafka.
+    * At most 10000 new ACLs in one request (POLICY_VIOLATION for all).
+    * Without the standard authorizer each ACL is SECURITY_DISABLED.
 Versions:
     * v1: pattern types. v2: flexible. v3: as v2.
-Ignored fields:
-    * The ACLs.
+Differs from Kafka:
+    * A new ACL beyond ``acls.max`` or ``name.max.length`` is POLICY_VIOLATION.
 """
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
+from odradek.broker.acl_requests import kept_acls, new_acl
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
-from odradek.wire.api_error import ApiError
+from odradek.security.acl import Acl
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.error_text import NO_AUTHORIZER
 from odradek.wire.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
+
+AT_A_TIME = 100
+"""ACLs that are read in one step."""
+CREATED = AclCreationResult()
 
 
 def refuse(request: CreateAclsRequest, code: ErrorCode, message: str | None) -> CreateAclsResponse:
@@ -25,6 +41,17 @@ def refuse(request: CreateAclsRequest, code: ErrorCode, message: str | None) -> 
     return CreateAclsResponse(results=[refused] * len(request.creations))
 
 
-@answers(CreateAclsRequest, CreateAclsResponse, refusal=refuse)
-def create_acls(request: CreateAclsRequest, context: RequestContext, broker: Broker) -> CreateAclsResponse:
-    raise ApiError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
+@answers(CreateAclsRequest, CreateAclsResponse, refusal=refuse, each="results")
+def create_acls(
+    request: CreateAclsRequest, context: RequestContext, broker: Broker
+) -> Generator[AclCreationResult | None, None, CreateAclsResponse]:
+    broker.authorization.require_on_cluster(context, AclOperation.ALTER)
+    acls = kept_acls(broker, NO_AUTHORIZER)
+    wanted: list[Acl] = []
+    for creation in request.creations:
+        wanted.append(new_acl(creation))
+        if not len(wanted) % AT_A_TIME:
+            yield None
+    for error in (yield from acls.create_in_steps(wanted)):
+        yield CREATED if error is None else AclCreationResult(error_code=error.code, error_message=error.message)
+    return CreateAclsResponse()

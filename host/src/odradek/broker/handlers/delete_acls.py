@@ -1,30 +1,83 @@
 """DeleteAcls v1-v3.
 
 Behavior:
-    * There is no authorizer: each filter is SECURITY_DISABLED, as from Kafka without one.
+    * The caller needs ALTER on the cluster.
+    * The ACLs that any filter selects are removed in one transaction. Each filter lists what it selected; two
+      may list the same ACL, and a filter that selects nothing is not refused.
+    * A pattern type MATCH selects the patterns that fit a resource name, ANY those with that very name.
+    * A code that is not known makes the filter INVALID_REQUEST, and 0 closes the connection.
+    * At most 10000 ACLs in one request (INVALID_REQUEST for every filter, nothing is removed).
+    * Without the standard authorizer each filter is SECURITY_DISABLED.
 Versions:
     * v1: pattern types. v2: flexible. v3: as v2.
-Ignored fields:
-    * The filters. Kafka closes the connection if a type in one of them is UNKNOWN (0).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Any
+
+from odradek.broker.acl_requests import acl_filter, kept_acls
 from odradek.broker.broker import Broker
+from odradek.broker.dispatch.response_elements import Composed, composed, gathered
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
+from odradek.security.acl import Acl
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.error_text import NO_AUTHORIZER
-from odradek.wire.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsRequest, DeleteAclsResponse
+from odradek.wire.messages.delete_acls import (
+    DeleteAclsFilterResult,
+    DeleteAclsMatchingAcl,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+)
 
 
 def refuse(request: DeleteAclsRequest, code: ErrorCode, message: str | None) -> DeleteAclsResponse:
-    """The same error for every filter: there is no room for one at the top."""
+    """The same error for every filter."""
     refused = DeleteAclsFilterResult(error_code=code, error_message=message)
     return DeleteAclsResponse(filter_results=[refused] * len(request.filters))
 
 
 @answers(DeleteAclsRequest, DeleteAclsResponse, refusal=refuse)
-def delete_acls(request: DeleteAclsRequest, context: RequestContext, broker: Broker) -> DeleteAclsResponse:
-    raise ApiError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
+def delete_acls(request: DeleteAclsRequest, context: RequestContext, broker: Broker) -> Any:
+    broker.authorization.require_on_cluster(context, AclOperation.ALTER)
+    work = deletion(request, broker)
+    version = context.api_version
+    return broker.steps.answer(
+        gathered(work, DeleteAclsResponse, "filter_results", version, broker, limited=False)
+    )
+
+
+def deletion(
+    request: DeleteAclsRequest, broker: Broker
+) -> Generator[DeleteAclsFilterResult | Composed | None, None, DeleteAclsResponse]:
+    """Delete the ACLs; yield the result of each filter."""
+    acls = kept_acls(broker, NO_AUTHORIZER)
+    filters = [acl_filter(wanted) for wanted in request.filters]
+    yield None
+    for outcome in (yield from acls.delete_in_steps(filters)):
+        if isinstance(outcome, ApiError):
+            yield DeleteAclsFilterResult(error_code=outcome.code, error_message=outcome.message)
+        else:
+            parts: list[Callable[[], DeleteAclsMatchingAcl]] = [partial(matching, acl) for acl in outcome]
+            yield composed(DeleteAclsFilterResult(error_message=None), "matching_acls", parts)
+    return DeleteAclsResponse()
+
+
+def matching(acl: Acl) -> DeleteAclsMatchingAcl:
+    """An ACL that was deleted."""
+    pattern, entry = acl
+    return DeleteAclsMatchingAcl(
+        error_message=None,
+        resource_type=pattern.resource_type,
+        resource_name=pattern.name,
+        pattern_type=pattern.pattern_type,
+        principal=entry.principal,
+        host=entry.host,
+        operation=entry.operation,
+        permission_type=entry.permission,
+    )

@@ -1,27 +1,70 @@
 """DescribeAcls v1-v3.
 
 Behavior:
-    * There is no authorizer: SECURITY_DISABLED, as from Kafka without one.
+    * The caller needs DESCRIBE on the cluster.
+    * The ACLs that the filter selects, grouped by resource pattern; nothing found is not an error.
+    * A pattern type MATCH selects the patterns that fit a resource name, ANY those with that very name.
+    * A code that is not known selects nothing, and 0 closes the connection.
+    * Without the standard authorizer: SECURITY_DISABLED.
 Versions:
     * v1: pattern types. v2: flexible. v3: as v2.
-Ignored fields:
-    * The filter. Kafka closes the connection if one of its types is UNKNOWN (0).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+from functools import partial
+
+from odradek.broker.acl_requests import acl_filter, kept_acls
 from odradek.broker.broker import Broker
+from odradek.broker.dispatch.response_elements import Composed, composed
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
-from odradek.wire.api_error import ApiError
-from odradek.wire.error_code import ErrorCode
-from odradek.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from odradek.security.acl import Acl, AclEntry, ResourcePattern
+from odradek.wire.messages.describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
 
 NO_AUTHORIZER = "No Authorizer is configured on the broker"  # Kafka's text, which has no full stop here
 
 
-@answers(DescribeAclsRequest, DescribeAclsResponse)
+@answers(DescribeAclsRequest, DescribeAclsResponse, each="resources", droppable=True)
 def describe_acls(
     request: DescribeAclsRequest, context: RequestContext, broker: Broker
-) -> DescribeAclsResponse:
-    raise ApiError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
+) -> Generator[DescribeAclsResource | Composed | None, None, DescribeAclsResponse]:
+    broker.authorization.require_on_cluster(context, AclOperation.DESCRIBE)
+    acls = kept_acls(broker, NO_AUTHORIZER)
+    found: list[Acl] = []
+    for part in acls.selected(acl_filter(request)):
+        if found and part and part[0].pattern != found[0].pattern:
+            yield resource(found)
+            found = []
+        found += part
+        yield None
+    if found:
+        yield resource(found)
+    return DescribeAclsResponse()
+
+
+def resource(acls: list[Acl]) -> DescribeAclsResource | Composed:
+    """The ACLs of one resource pattern."""
+    pattern: ResourcePattern = acls[0].pattern
+    parts: list[Callable[[], AclDescription]] = [partial(description, acl.entry) for acl in acls]
+    described = DescribeAclsResource(
+        resource_type=pattern.resource_type, resource_name=pattern.name, pattern_type=pattern.pattern_type
+    )
+    return composed(described, "acls", parts)
+
+
+def description(entry: AclEntry) -> AclDescription:
+    """One ACL of a resource pattern."""
+    return AclDescription(
+        principal=entry.principal,
+        host=entry.host,
+        operation=entry.operation,
+        permission_type=entry.permission,
+    )

@@ -1,0 +1,185 @@
+"""The ACLs of a host: their storage, and the rules for changing them.
+
+After AclApis.scala and AclControlManager.java (Kafka 4.3), in Kafka's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from itertools import islice
+
+from odradek.clock import Clock
+from odradek.metadata.acl_store import AclRow, AclStore
+from odradek.metadata.store import MetadataStore
+from odradek.plugin.authorizer import (
+    CLUSTER_NAME,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from odradek.security.acl import Acl, AclEntry, AclFilter, ResourcePattern
+from odradek.security.standard_authorizer import StandardAuthorizer
+from odradek.settings.state_limit import ANY_NAME, NameLimit, Refusals, StateLimit
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.limits import INT32_MAX
+
+MAX_CHANGES = 10_000
+"""Limit per request (QuorumController.MAX_RECORDS_PER_USER_OP)."""
+AT_A_TIME = 200
+"""Patterns and ACLs that are looked at in one step."""
+PATTERN_TYPES = (PatternType.LITERAL, PatternType.PREFIXED)
+PERMISSIONS = (AclPermission.DENY, AclPermission.ALLOW)
+
+
+class Acls:
+    """All ACLs, in the metadata file and in the authorizer."""
+
+    def __init__(
+        self,
+        metadata: MetadataStore,
+        authorizer: StandardAuthorizer,
+        names: NameLimit = ANY_NAME,
+        max_acls: int = INT32_MAX,
+        clock: Clock | None = None,
+    ) -> None:
+        self.metadata = metadata
+        self.store = AclStore(metadata)
+        self.authorizer = authorizer
+        self.index = authorizer.acls
+        self.names = names
+        self.limit = StateLimit("ACLs", "acls.max", max_acls, self.index.__len__, Refusals(clock))
+        authorizer.add(map(stored_acl, self.store.acls()))
+
+    def create_in_steps(self, acls: Iterable[Acl]) -> Generator[None, None, list[ApiError | None]]:
+        """Add all legal ACLs in one transaction.
+
+        Returns:
+            The refusal of each ACL, or None; an ACL that is there already is not refused.
+
+        Raises:
+            ApiError: POLICY_VIOLATION: too many new ACLs. KAFKA_STORAGE_ERROR. Nothing has changed.
+        """
+        outcomes: list[ApiError | None] = []
+        new: dict[Acl, None] = {}
+        for acl in acls:
+            error = fault(acl)
+            if error is None and acl not in self.index and acl not in new:
+                error = self.beyond_limits(acl, len(new))
+                if error is None:
+                    new[acl] = None
+            outcomes.append(error)
+            if len(new) > MAX_CHANGES:
+                raise ApiError(
+                    ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
+                )
+            yield
+        self.limit.check(sum(acl not in self.index for acl in new))  # other requests ran in between
+        with self.metadata.transaction():
+            self.store.put_acls(map(acl_row, new))
+        self.authorizer.add(new)
+        return outcomes
+
+    def beyond_limits(self, acl: Acl, more: int) -> ApiError | None:
+        """The refusal of a new ACL with a text that is too long or for which there is no room, or None."""
+        try:
+            self.names.check("resource name of the ACL", acl.pattern.name)
+            self.names.check("principal of the ACL", acl.entry.principal)
+            self.names.check("host of the ACL", acl.entry.host)
+            self.limit.check(more + 1)
+        except ApiError as refusal:
+            return refusal
+        return None
+
+    def delete_in_steps(
+        self, filters: Sequence[AclFilter]
+    ) -> Generator[None, None, list[ApiError | list[Acl]]]:
+        """Remove the ACLs that any of the filters selects, in one transaction.
+
+        Returns:
+            For each filter its ACLs, or its refusal. Two filters may select the same ACL.
+
+        Raises:
+            ApiError: INVALID_REQUEST: too many ACLs. KAFKA_STORAGE_ERROR. Nothing has changed.
+        """
+        outcomes: list[ApiError | list[Acl]] = []
+        count = 0
+        for wanted in filters:
+            found: ApiError | list[Acl] | None = filter_fault(wanted)
+            if found is None:
+                found = []
+                for part in self.selected(wanted):
+                    found += part
+                    if count + len(found) > MAX_CHANGES:
+                        raise ApiError(
+                            ErrorCode.INVALID_REQUEST,
+                            f"Cannot remove more than {MAX_CHANGES} acls in a single delete operation.",
+                        )
+                    yield
+                count += len(found)
+            outcomes.append(found)
+            yield
+        gone = [acl for found in outcomes if isinstance(found, list) for acl in found]
+        with self.metadata.transaction():
+            self.store.delete_acls(map(acl_row, gone))
+        self.authorizer.remove(gone)
+        return outcomes
+
+    def selected(self, wanted: AclFilter) -> Iterator[list[Acl]]:
+        """Yield the ACLs that a filter selects, in parts, of one pattern each; some parts are empty."""
+        patterns = iter(self.index.patterns_selected(wanted))
+        while part := list(islice(patterns, AT_A_TIME)):
+            for pattern in filter(wanted.selects_pattern, part):
+                acls = self.index.patterns.get(pattern)
+                entries = iter(list(acls.entries) if acls else [])
+                while some := list(islice(entries, AT_A_TIME)):
+                    yield [Acl(pattern, entry) for entry in some if wanted.selects_entry(entry)]
+            yield []
+
+
+def fault(acl: Acl) -> ApiError | None:
+    """The fault of a new ACL, in Kafka's order of checks; None if it is legal."""
+    pattern, entry = acl
+    problem = None
+    if pattern.resource_type is ResourceType.CLUSTER and pattern.name != CLUSTER_NAME:
+        problem = f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
+    elif not pattern.name:
+        problem = "Invalid empty resource name"
+    elif pattern.resource_type in (ResourceType.UNKNOWN, ResourceType.ANY):
+        problem = f"Invalid resourceType {pattern.resource_type.name}"
+    elif pattern.pattern_type not in PATTERN_TYPES:
+        problem = f"Invalid patternType {pattern.pattern_type.name}"
+    elif entry.operation in (AclOperation.UNKNOWN, AclOperation.ANY):
+        problem = f"Invalid operation {entry.operation.name}"
+    elif entry.permission not in PERMISSIONS:
+        problem = f"Invalid permissionType {entry.permission.name}"
+    elif ":" not in entry.principal:
+        problem = (
+            f"Could not parse principal from `{entry.principal}` (no colon is present separating the principal "
+            "type from the principal name)"
+        )
+    return None if problem is None else ApiError(ErrorCode.INVALID_REQUEST, problem)
+
+
+def filter_fault(wanted: AclFilter) -> ApiError | None:
+    """The fault of a filter of DeleteAcls; None if it is legal."""
+    if ResourceType.UNKNOWN is wanted.resource_type or PatternType.UNKNOWN is wanted.pattern_type:
+        return ApiError(ErrorCode.INVALID_REQUEST, "Unknown patternFilter.")
+    if AclOperation.UNKNOWN is wanted.operation or AclPermission.UNKNOWN is wanted.permission:
+        return ApiError(ErrorCode.INVALID_REQUEST, "Unknown entryFilter.")
+    return None
+
+
+def acl_row(acl: Acl) -> AclRow:
+    """An ACL as it is stored."""
+    return (*acl.pattern, *acl.entry)
+
+
+def stored_acl(row: AclRow) -> Acl:
+    """The ACL of a row."""
+    resource_type, name, pattern_type, principal, host, operation, permission = row
+    return Acl(
+        ResourcePattern(ResourceType(resource_type), name, PatternType(pattern_type)),
+        AclEntry(principal, host, AclOperation(operation), AclPermission(permission)),
+    )
