@@ -54,6 +54,12 @@ SAYS = {
         "the companion ran in a process of its own: True",
         "it saw the telemetry topic: True",
     ],
+    "10_authorize_by_file": [
+        "User:billing may write to billing.invoices: rule 1\n",
+        "User:billing may not write to payroll: no rule\n",
+        "User:auditor may read payroll: rule 2\n",
+        "User:admin may write to payroll: SuperUser\n",
+    ],
 }
 """Part of each example's output."""
 WITH_SPARK = ("06_ask_the_tables",)

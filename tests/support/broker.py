@@ -31,6 +31,7 @@ from odradek.plugin.protocols import ClientQuotaCallback
 from odradek.quota.connection_limits import ConnectionLimits
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
+from odradek.security.authorizer_settings import AuthorizerSettings
 from odradek.server.config import HostConfig
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.enrichers import Enrichers
@@ -85,6 +86,7 @@ def make_broker(
     transactions: SqliteTransactionStore | None = None,
     clock: MockClock | None = None,
     authorizer: Authorizer | None = None,
+    authorizer_settings: AuthorizerSettings | None = None,
 ) -> Broker:
     """An empty broker.
 
@@ -107,6 +109,7 @@ def make_broker(
         transactions: The same for transactional ids.
         clock: A clock without tasks; None for a new one.
         authorizer: Decides what callers may do; None to allow everything.
+        authorizer_settings: The limit of ACLs.
     """
     config = HostConfig(
         broker=settings or BrokerSettings(),
@@ -117,6 +120,7 @@ def make_broker(
         producer_ids=producer_ids or ProducerIdConfig(),
         connections=connections or ConnectionLimits(),
         quotas=quotas or QuotaConfigs(),
+        authorizer=authorizer_settings or AuthorizerSettings(),
         given=given,
     )
     clock, uuids = clock or MockClock(), numbered_uuids()

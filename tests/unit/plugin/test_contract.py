@@ -76,6 +76,7 @@ PROTOCOLS = [
     Forwarder,
 ]
 HOOKS = [
+    "odradek_authorizer",
     "odradek_client_telemetry",
     "odradek_companion",
     "odradek_enricher",

@@ -156,8 +156,8 @@ def fault(acl: Acl) -> ApiError | None:
         problem = f"Invalid permissionType {entry.permission.name}"
     elif ":" not in entry.principal:
         problem = (
-            f"Could not parse principal from `{entry.principal}` (no colon is present separating the principal "
-            "type from the principal name)"
+            f"Could not parse principal from `{entry.principal}` "
+            "(no colon is present separating the principal type from the principal name)"
         )
     return None if problem is None else ApiError(ErrorCode.INVALID_REQUEST, problem)
 

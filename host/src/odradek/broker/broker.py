@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from odradek.broker.acls import Acls
 from odradek.broker.authorization import Authorization
 from odradek.broker.client_quotas import ClientQuotas
 from odradek.broker.credentials import Credentials
@@ -169,6 +170,8 @@ class Broker:
     names: NameLimit
     authorization: Authorization = field(default_factory=Authorization)
     """The rights of callers."""
+    acls: Acls | None = None
+    """None without the standard authorizer."""
     offload: BatchOffload = offload_inline
     """Validates large record batches."""
     sink: TelemetrySink | None = None
@@ -195,6 +198,7 @@ class Broker:
             *self.groups.limits,
             *self.transactions.limits,
             self.credentials.limit,
+            *([] if self.acls is None else [self.acls.limit]),
             self.client_quotas.limit,
             *self.telemetry.subscriptions.limits,
         ]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Protocol
 
+from odradek.broker.acls import Acls
 from odradek.broker.authorization import AskedAuthorization, Authorization
 from odradek.broker.broker import FEATURES, Broker, BrokerSettings
 from odradek.broker.client_quotas import ClientQuotas
@@ -36,6 +37,8 @@ from odradek.metadata.store import CLUSTER_ID, MetadataStore
 from odradek.plugin.authorizer import Authorizer
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaManagers
+from odradek.security.authorizer_settings import AuthorizerSettings
+from odradek.security.standard_authorizer import StandardAuthorizer
 from odradek.settings.start_values import StartValue
 from odradek.settings.state_limit import NameLimit, Refusals
 from odradek.step_runner import StepRunner
@@ -61,6 +64,9 @@ class Configuration(Protocol):
 
     @property
     def transactions(self) -> TransactionConfig: ...
+
+    @property
+    def authorizer(self) -> AuthorizerSettings: ...
 
     @property
     def start_values(self) -> Mapping[str, StartValue]: ...
@@ -163,6 +169,11 @@ def compose_broker(
         authorization=Authorization() if authorizer is None else AskedAuthorization(authorizer),
         client_quotas=ClientQuotas(
             metadata, quotas, connection_quotas.hosts, names, config.broker.max_client_quotas, clock
+        ),
+        acls=(
+            Acls(metadata, authorizer, names, config.authorizer.max_acls, clock)
+            if isinstance(authorizer, StandardAuthorizer)
+            else None
         ),
         credentials=Credentials(metadata, names, config.broker.max_users, clock),
         features=stored_features(metadata),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import pluggy
 
+from odradek.plugin.authorizer import Authorizer
 from odradek.plugin.config import PluginConfig
 from odradek.plugin.protocols import (
     ClientQuotaCallback,
@@ -101,6 +102,24 @@ def odradek_companion(config: PluginConfig) -> Companion | None:
 
     Returns:
         The companion, or None to stay out.
+
+    Raises:
+        ConfigError: The table is not usable. The host does not start.
+    """
+
+
+@hookspec
+def odradek_authorizer(config: PluginConfig) -> Authorizer | None:
+    """Offer to decide what clients may do.
+
+    The host asks it if ``authorizer.class.name`` is the name of the plugin.
+
+    Args:
+        config: The plugin's table.
+
+    Returns:
+        The authorizer, or None to stay out. The host does not start with one that ``authorizer.class.name``
+        does not name.
 
     Raises:
         ConfigError: The table is not usable. The host does not start.

@@ -23,6 +23,7 @@ from odradek.plugin.config import ConfigError, PluginConfig, unknown_key
 from odradek.quota.connection_limits import ConnectionLimits, connection_setting
 from odradek.quota.descriptors import DescriptorSettings
 from odradek.quota.quota_managers import QuotaConfigs
+from odradek.security.authorizer_settings import AuthorizerSettings
 from odradek.security.oauth.oauth_settings import OAuthSettings
 from odradek.security.sasl_settings import SaslSettings
 from odradek.server.config_secrets import (
@@ -147,6 +148,7 @@ class HostConfig:
     quotas: QuotaConfigs = section(QuotaConfigs)
     sasl: SaslSettings = section(SaslSettings)
     oauth: OAuthSettings = section(OAuthSettings)
+    authorizer: AuthorizerSettings = section(AuthorizerSettings)
     connections: ConnectionLimits = section(ConnectionLimits)
     turns: TurnSettings = section(TurnSettings)
     memory: MemorySettings = section(MemorySettings)

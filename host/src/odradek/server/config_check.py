@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from odradek.clock import SystemClock
+from odradek.security.authorizer_settings import AuthorizerSettings
 from odradek.server.config import HostConfig
 from odradek.server.file_subscriptions import check_subscriptions
 from odradek.server.plugins.active_plugin import ActivePlugin, activate, quota_callback
+from odradek.server.plugins.authorizers import chosen_authorizer
 from odradek.server.plugins.offered_objects import close_offers, register
 from odradek.server.plugins.plugin_manager import load_plugins
 from odradek.telemetry.enrichers import Enrichers
@@ -23,6 +25,7 @@ def check(config: HostConfig) -> list[str]:
     plugins = activate(load_plugins(), config.plugins, config.requested_plugins)
     try:
         quota_callback(plugins)
+        chosen_authorizer(config.authorizer, plugins, clock)
         register(plugins, ClientMetricsReceiverPlugin(clock), Enrichers(clock))
         check_subscriptions(config.subscriptions, Subscriptions(config.telemetry, clock), {})
         if config.metrics_push.endpoint is not None:
@@ -33,7 +36,17 @@ def check(config: HostConfig) -> list[str]:
         for plugin in plugins:
             close_offers(plugin)
     subscriptions = [f"subscription {name}" for name in sorted(config.subscriptions)]
-    return ["configuration is valid", *map(plugin_line, plugins), *subscriptions]
+    rights = authorization_line(config.authorizer)
+    return ["configuration is valid", rights, *map(plugin_line, plugins), *subscriptions]
+
+
+def authorization_line(settings: AuthorizerSettings) -> str:
+    """The authorizer and its super users."""
+    if not settings.class_name:
+        return "no authorizer: clients may do everything"
+    others = ", everyone where no ACL is found" if settings.is_standard and settings.allow_everyone else ""
+    super_users = ", ".join(settings.super_users) or "none"
+    return f"authorizer {settings.class_name}: super users {super_users}{others}"
 
 
 def plugin_line(plugin: ActivePlugin) -> str:

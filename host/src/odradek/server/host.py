@@ -47,6 +47,7 @@ from odradek.server.meters.metrics import (
 from odradek.server.meters.quota_metrics import quota_rows
 from odradek.server.meters.state_metrics import state_rows
 from odradek.server.plugins.active_plugin import ActivePlugin, activate, quota_callback
+from odradek.server.plugins.authorizers import GuardedAuthorizer, chosen_authorizer
 from odradek.server.plugins.companions import Companions
 from odradek.server.plugins.forwarders import make_runners, make_spool, sink_of
 from odradek.server.plugins.offered_objects import close_offers, register
@@ -136,6 +137,9 @@ class Host:
             config.inter_broker_listener or "PLAINTEXT",
             look_up,
             divided(descriptor_limit(), config.descriptors),
+        )
+        self.authorizer = chosen_authorizer(
+            config.authorizer, self.plugins, self.clock, config.telemetry.slow_ms
         )
         callback = quota_callback(self.plugins)
         self.quota_callback = callback and GuardedCallback(*callback, self.clock, config.telemetry.slow_ms)
@@ -244,6 +248,7 @@ class Host:
                 random_uuid=random_uuid,
                 random_session_id=random_session_id,
                 offload=offload_inline if self.batch_workers is None else self.batch_workers.offload,
+                authorizer=self.authorizer,
             )
 
     def directory_failed(self) -> None:
@@ -281,8 +286,9 @@ class Host:
         yield from request_rows(self.broker.steps, self.broker.large_responses_refused)
         yield from worker_rows({"payload": self.workers, "batch": self.batch_workers})
         yield MetricRow("offline-log-directory-count", "gauge", {}, len(self.logs.offline))
-        callback = [] if self.quota_callback is None else [self.quota_callback.stats]
-        stats = [*self.receivers.stats(), *self.enrichers.stats(), *callback]
+        guarded = (self.quota_callback, self.authorizer)
+        asked = [each.stats for each in guarded if isinstance(each, GuardedCallback | GuardedAuthorizer)]
+        stats = [*self.receivers.stats(), *self.enrichers.stats(), *asked]
         yield from plugin_rows(stats, self.plugin_threads.waiting())
         yield from push_rows(self.telemetry.accounts, self.spool.writer.refused if self.spool else {})
         for runner in self.forwarders:

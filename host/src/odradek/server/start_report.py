@@ -11,6 +11,8 @@ from odradek.server.plugins.active_plugin import ActivePlugin, PluginState
 from odradek.telemetry.subscriptions import NO_SUBSCRIPTION
 
 if TYPE_CHECKING:
+    from odradek.broker.acls import Acls
+    from odradek.security.authorizer_settings import AuthorizerSettings
     from odradek.server.host import Host
 
 log = logging.getLogger("odradek")
@@ -53,6 +55,7 @@ def start_lines(host: Host, config_file: object, log_level: str) -> Iterator[Lin
         "data",
         {"data.dir": config.data_dir, "log.dirs": list(config.log_dirs) or [config.data_dir / "logs"]},
     )
+    yield "authorization", authorization(config.authorizer, host.broker.acls)
     yield "plugins", plugin_states(host.plugins)
     names = sorted(host.telemetry.subscriptions.by_name)
     if names:
@@ -69,6 +72,19 @@ def start_lines(host: Host, config_file: object, log_level: str) -> Iterator[Lin
             "queued.max.response.bytes": memory.answers.limit_bytes,
         },
     )
+
+
+def authorization(settings: AuthorizerSettings, acls: Acls | None) -> dict[str, object]:
+    """The authorizer, its super users, and the number of ACLs if it has any."""
+    if not settings.class_name:
+        return {"authorizer": "none: clients may do everything"}
+    shown: dict[str, object] = {
+        "authorizer": settings.class_name,
+        "super.users": list(settings.super_users[:MOST_SHOWN]),
+    }
+    if acls is not None:
+        shown |= {"acls": len(acls.index), "allow.everyone.if.no.acl.found": settings.allow_everyone}
+    return shown
 
 
 def plugin_states(plugins: list[ActivePlugin]) -> dict[str, object]:

@@ -15,7 +15,6 @@ TABLE = """\
 add.partitions.to.txn.retry.backoff.max.ms INT 100
 add.partitions.to.txn.retry.backoff.ms INT 20
 alter.config.policy.class.name CLASS
-authorizer.class.name STRING ""
 auto.leader.rebalance.enable BOOLEAN true
 background.threads INT 10
 broker.heartbeat.interval.ms INT 2000

@@ -33,12 +33,17 @@ from odradek.wire.messages.create_acls import AclCreationResult, CreateAclsReque
 AT_A_TIME = 100
 """ACLs that are read in one step."""
 CREATED = AclCreationResult()
+"""The outcome of a legal ACL. As in Kafka the message is empty, not null."""
+
+
+def result(code: ErrorCode, message: str | None) -> AclCreationResult:
+    """The outcome for one ACL."""
+    return AclCreationResult(error_code=code, error_message=message)
 
 
 def refuse(request: CreateAclsRequest, code: ErrorCode, message: str | None) -> CreateAclsResponse:
     """The same error for every ACL: there is no room for one at the top."""
-    refused = AclCreationResult(error_code=code, error_message=message)
-    return CreateAclsResponse(results=[refused] * len(request.creations))
+    return CreateAclsResponse(results=[result(code, message)] * len(request.creations))
 
 
 @answers(CreateAclsRequest, CreateAclsResponse, refusal=refuse, each="results")
@@ -53,5 +58,5 @@ def create_acls(
         if not len(wanted) % AT_A_TIME:
             yield None
     for error in (yield from acls.create_in_steps(wanted)):
-        yield CREATED if error is None else AclCreationResult(error_code=error.code, error_message=error.message)
+        yield CREATED if error is None else result(error.code, error.message)
     return CreateAclsResponse()

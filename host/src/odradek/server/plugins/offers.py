@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from odradek.plugin.authorizer import Authorizer
 from odradek.plugin.protocols import (
     ClientQuotaCallback,
     ClientTelemetry,
@@ -34,9 +35,10 @@ ENRICHER = Hook[Enricher]("odradek_enricher", (Enricher,))
 FORWARDER = Hook[Forwarder | Mapping[str, Forwarder]]("odradek_forwarder", (Forwarder, Mapping))
 QUOTA_CALLBACK = Hook[ClientQuotaCallback]("odradek_quota_callback", (ClientQuotaCallback,))
 COMPANION = Hook[Companion]("odradek_companion", (Companion,))
+AUTHORIZER = Hook[Authorizer]("odradek_authorizer", (Authorizer,))
 
 HOOKS: Mapping[str, Hook[object]] = {
     hook.name: hook  # type: ignore[misc]  # a Hook[Enricher] is a Hook[object]: offers are only read
-    for hook in (CLIENT_TELEMETRY, ENRICHER, FORWARDER, QUOTA_CALLBACK, COMPANION)
+    for hook in (CLIENT_TELEMETRY, ENRICHER, FORWARDER, QUOTA_CALLBACK, COMPANION, AUTHORIZER)
 }
 """By name."""
