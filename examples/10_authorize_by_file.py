@@ -137,9 +137,8 @@ def main(file: Path) -> None:
         ("User:auditor", AclOperation.READ, "payroll"),
         ("User:admin", AclOperation.WRITE, "payroll"),
     ):
-        (decision,) = authorizer.authorize(
-            request_of(principal), [Action(operation, ResourceType.TOPIC, topic)]
-        )
+        action = Action(operation, ResourceType.TOPIC, topic)
+        (decision,) = authorizer.authorize(request_of(principal), [action])
         verb = "write to" if operation is AclOperation.WRITE else "read"
         print(f"{principal} may {'' if decision.is_allowed else 'not '}{verb} {topic}: {decision.rule}")
 

@@ -34,6 +34,7 @@ TABLE_OF_SECTION = {
     "producer_ids": "host",
     "sasl": "host",
     "oauth": "host",
+    "authorizer": "host",
     "telemetry": "telemetry",
     "spool": "telemetry",
     "groups": "groups",
