@@ -290,7 +290,7 @@ def test_a_secret_is_not_shown() -> None:
 
 @pytest.mark.parametrize(
     ("key", "default"),
-    [("broker.rack", None), ("config.providers", ""), ("connections.max.reauth.ms", "0")],
+    [("broker.rack", None), ("config.providers", ""), ("broker.heartbeat.interval.ms", "2000")],
 )
 def test_a_key_of_kafka_alone_is_described_where_it_is_asked_for(
     broker: Broker, key: str, default: str | None

@@ -22,7 +22,6 @@ broker.rack STRING
 broker.session.timeout.ms INT 9000
 client.quota.callback.class CLASS
 config.providers LIST ""
-connections.max.reauth.ms LONG 0
 controlled.shutdown.enable BOOLEAN true
 controller.listener.names LIST
 controller.quorum.append.linger.ms INT 25
