@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from ingested import every, is_exactly, until
+from maven import jar
 from spark_topics import TOPIC, fill, records
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
@@ -24,33 +25,10 @@ JARS = (
     "org.apache.commons:commons-pool2:2.12.1",
     f"org.apache.kafka:kafka-clients:{KAFKA}",
 )
-MAVEN_TIMEOUT_S = 300
-
-
-def jar(artifact: str) -> Path:
-    """A jar from Maven, kept in its repository."""
-    group, name, version = artifact.split(":")
-    found = (
-        Path.home()
-        / ".m2"
-        / "repository"
-        / group.replace(".", "/")
-        / name
-        / version
-        / f"{name}-{version}.jar"
-    )
-    if not found.exists():
-        command = ["mvn", "-B", "-q", "dependency:get", "-Dtransitive=false", f"-Dartifact={artifact}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=MAVEN_TIMEOUT_S, check=False)
-        if done.returncode or not found.exists():
-            pytest.skip(f"no {artifact}: {done.stdout[-200:]}")
-    return found
 
 
 @pytest.fixture(scope="module")
 def jars() -> str:
-    if shutil.which("mvn") is None:
-        pytest.skip("Maven is not installed")
     return ",".join(str(jar(each)) for each in JARS)
 
 

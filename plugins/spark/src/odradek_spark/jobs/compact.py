@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from odradek_spark.jobs.following import last_received
 from odradek_spark.jobs.rollup import ROLLUPS, merged
 from odradek_spark.jobs.writing import GROUP_ROWS, write_frame, write_in_tasks
-from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_spark.tables.dataset import JOB, Dataset, DatasetError
 from odradek_spark.tables.files import SORTED, Manifest, TableFiles, file_system
 from odradek_spark.tables.load import read_files
 from odradek_spark.tables.log import LiveFile, live
@@ -173,7 +173,7 @@ def run_compact(spark: SparkSession, root: str, table: Table) -> Compacted | Non
         if table in ROLLUPS
         else merged_files(spark, root, table, files)
     )
-    if not dataset.exchange(table, old, manifests, {"job": "compact"}, data_change=False):
+    if not dataset.exchange(table, old, manifests, {JOB: "compact"}, data_change=False):
         return None
     return Compacted(
         table.name,

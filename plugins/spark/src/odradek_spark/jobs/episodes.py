@@ -16,7 +16,7 @@ from odradek_spark.jobs.following import news
 from odradek_spark.jobs.rules import Rule
 from odradek_spark.jobs.writing import write_frame
 from odradek_spark.query.views import RETRY_INTERVALS
-from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.dataset import JOB, Dataset
 from odradek_spark.tables.load import load_dataset, read_files
 from odradek_spark.tables.log import CLOCK_SKEW_MAX, live
 from odradek_spark.tables.schemas import ANOMALIES, PUSHES
@@ -88,7 +88,7 @@ def run_detect(spark: SparkSession, root: str, rules: Sequence[Rule]) -> Detecte
         known_rows = old.toArrow().to_pylist()
     finally:
         changed.unpersist()
-    info = {"job": APP_ID, "pushesVersion": found.version, "episodes": len(rows)}
+    info = {JOB: APP_ID, "pushesVersion": found.version, "episodes": len(rows)}
     if not dataset.commit_next(ANOMALIES, manifests, APP_ID, found.after, found.version, info, replaced):
         return None
     return outcome(known_rows, rows)

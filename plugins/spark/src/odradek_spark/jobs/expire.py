@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.dataset import JOB, Dataset
 from odradek_spark.tables.files import SETTLED, file_day
 from odradek_spark.tables.log import LiveFile, live
 from odradek_spark.tables.schemas import BY_NAME, Table
@@ -60,7 +60,7 @@ def expire(dataset: Dataset, table: Table, now: datetime, kept_days: int) -> Exp
         old = old_files(live(current), before) if current is not None else []
         if not old:
             return None
-        if dataset.exchange(table, old, [], {"job": "expire", EXPIRED_BEFORE: before}, data_change=True):
+        if dataset.exchange(table, old, [], {JOB: "expire", EXPIRED_BEFORE: before}, data_change=True):
             return Expired(table.name, before, len(old), sum(each.rows for each in old))
     return None
 

@@ -23,7 +23,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from odradek_spark.jobs.following import last_received, news
 from odradek_spark.jobs.writing import groups, manifest_batch, written_by
-from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.dataset import JOB, Dataset
 from odradek_spark.tables.files import ARRIVED, SETTLED, TableFiles, file_day
 from odradek_spark.tables.load import read_files
 from odradek_spark.tables.log import LiveFile, live
@@ -143,7 +143,7 @@ def run_inventory(spark: SparkSession, root: str) -> Inventoried | None:
         known = read_files(spark, root, CLIENTS, [f"{dataset.uri(CLIENTS)}/{each.path}" for each in old])
         rows = inventory(pushes, known).repartition(2, "bucket")
         manifests = written_by(rows.select(*CLIENTS.schema.names), ClientsWriter(root, first_day.isoformat()))
-    info = {"job": APP_ID, "pushes": found.rows, "pushesVersion": found.version}
+    info = {JOB: APP_ID, "pushes": found.rows, "pushesVersion": found.version}
     if not dataset.commit_next(CLIENTS, manifests, APP_ID, found.after, found.version, info, old):
         return None
     return Inventoried(found.rows, len(old), sum(each.rows for each in old))

@@ -26,7 +26,7 @@ from odradek_spark.source.offsets import OffsetRange, ranges, tasks
 from odradek_spark.source.options import TASK_BYTES, SourceOptions
 from odradek_spark.source.task import FILE, MANIFEST_SCHEMA, RangeReport, Written, manifest_rows
 from odradek_spark.source.topic import TopicReader, clamped
-from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_spark.tables.dataset import JOB, Dataset, DatasetError
 from odradek_spark.tables.files import Manifest
 from odradek_spark.tables.load import load_dataset
 from odradek_spark.tables.schemas import DEAD_LETTER, INGESTED, PUSHES
@@ -146,7 +146,7 @@ def commit(dataset: Dataset, manifests: Sequence[Manifest], numbers: dict[str, i
     number = 1 + max(each or 0 for each in numbers.values())
     for table in INGESTED:
         files = [each for each in manifests if each.table == table.name]
-        if not dataset.commit_next(table, files, REPLAY, numbers[table.name], number, {"job": REPLAY}):
+        if not dataset.commit_next(table, files, REPLAY, numbers[table.name], number, {JOB: REPLAY}):
             raise DatasetError(f"{dataset.root}: another replay is running: start again when it has ended")
 
 

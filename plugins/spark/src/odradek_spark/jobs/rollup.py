@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from odradek_spark.jobs.following import News, news
 from odradek_spark.jobs.rollup_parts import SKETCH_LG_K, group, planned, write_part
 from odradek_spark.jobs.writing import write_in_tasks
-from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.dataset import JOB, Dataset
 from odradek_spark.tables.files import Manifest
 from odradek_spark.tables.log import live
 from odradek_spark.tables.schemas import POINTS, PUSHES, ROLLUP_1H, ROLLUP_5M, Table
@@ -132,7 +132,7 @@ def run_rollup(spark: SparkSession, root: str, table: Table) -> RolledUp | None:
     if found is None:
         return None
     manifests = write_parts(spark, dataset, table, found) if found.files else []
-    info = {"job": app_id, "points": found.rows, "pointsVersion": found.version}
+    info = {JOB: app_id, "points": found.rows, "pointsVersion": found.version}
     if not dataset.commit_next(table, manifests, app_id, found.after, found.version, info):
         return None
     return RolledUp(table.name, found.rows, sum(each.rows for each in manifests))

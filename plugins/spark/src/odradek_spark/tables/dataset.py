@@ -20,10 +20,13 @@ from deltalake.transaction import AddAction, RemoveAction
 from odradek_spark.tables.files import Manifest
 from odradek_spark.tables.log import LiveFile, live
 from odradek_spark.tables.schemas import INGESTED, Table
+from odradek_spark.tables.statistics import ranged, statistics_properties, upgrade
 
 COMMIT_ATTEMPTS = 20
 """An attempt fails only if another writer has committed meanwhile."""
 CHECKPOINT_INTERVAL = 10
+JOB = "odradekJob"
+"""Key in the history of a table: the job that committed. Delta's jar cannot read a text under ``job``."""
 SAID = re.compile(r'Os \{.*message: "([^"]+)"')
 
 Ranges = Mapping[int, tuple[int, int]]
@@ -63,7 +66,10 @@ class Dataset:
                     table.schema,
                     mode="ignore",
                     partition_by=list(table.partitions),
-                    configuration={"delta.checkpointInterval": str(CHECKPOINT_INTERVAL)},
+                    configuration={
+                        "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
+                        **statistics_properties(ranged(table)),
+                    },
                     storage_options=self.storage_options,
                 )
             except Exception as error:
@@ -248,9 +254,11 @@ class Dataset:
         )
         for _ in range(COMMIT_ATTEMPTS):
             current = self.existing(table)
-            if not wanted(current):
-                return False
             try:
+                if upgrade(current, table):
+                    continue  # the check must see the latest version
+                if not wanted(current):
+                    return False
                 current.create_write_transaction(
                     actions,
                     "append",

@@ -22,10 +22,9 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from odradek_spark.tables.schemas import Table
+from odradek_spark.tables.statistics import ranged
 
 ROW_GROUP_ROWS = 1 << 20
-RANGED = ("recv_ts", "ts", "src_offset")
-"""Columns whose minimum and maximum are stored for each file, so that readers can skip files."""
 SPLIT_DOUBLES = ("value",)
 MOST_GROWING = 64
 """Limit of files of a table that a task has open; a backlog can span hundreds of hours."""
@@ -184,7 +183,7 @@ class GrowingFile:
         """Add rows of this partition."""
         self.writer.write_table(rows.select(self.names), row_group_size=ROW_GROUP_ROWS)
         self.rows += rows.num_rows
-        for name in set(RANGED) & set(self.names):
+        for name in ranged(self.table):
             found = pc.min_max(rows[name]).as_py()
             self.nulls[name] = self.nulls.get(name, 0) + rows[name].null_count
             if found["min"] is not None:

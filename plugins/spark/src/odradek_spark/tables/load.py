@@ -22,6 +22,8 @@ from odradek_spark.tables.schemas import BY_NAME, Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+VECTORIZED, SPLIT_SINCE = "spark.sql.parquet.enableVectorizedReader", (4, 3)
+"""Spark's fast reader, and the version since which it reads Parquet's BYTE_STREAM_SPLIT (``value``)."""
 NO_FILE_SYSTEM = "No FileSystem for scheme"
 """The JVM's error for a store without a jar."""
 
@@ -69,6 +71,8 @@ def read_files(spark: SparkSession, root: str, table: Table, files: Sequence[str
     if not files:
         return spark.createDataFrame([], schema)
     base = f"{root.rstrip('/')}/{table.name}"
+    if tuple(int(part) for part in spark.version.split(".")[:2]) < SPLIT_SINCE:
+        spark.conf.set(VECTORIZED, "false")
     try:
         frame = spark.read.schema(schema).option("basePath", base).parquet(*files)
         frame.schema  # noqa: B018  Spark Connect looks at the files only now
