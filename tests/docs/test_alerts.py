@@ -36,6 +36,7 @@ WITHOUT_ALERT = {
         "odradek.push.empty",
         "odradek.requests.long",
         "odradek.worker.requests",
+        "odradek.requests.delayed",
         "odradek.turns.used.up",
         "odradek.authentication.delayed",
     ),

@@ -100,7 +100,7 @@ class StepRunner:
         ended(outcome)
 
     def answer(self, steps: Generator[Step, Any, R], *, droppable: bool = False) -> R | Deferred[R]:
-        """Do the work of a request, which begins at once.
+        """Do the work of a request, which begins at once: a request of a single step never waits.
 
         Args:
             steps: The work; it returns the response.
@@ -115,17 +115,15 @@ class StepRunner:
         started_ns = self.monotonic_ns()
         budget_ns = min(self.spare_ns, self.slice_ns) if self.awake else self.turn_ns
         end_ns = started_ns + budget_ns
-        step = None
-        if budget_ns > 0:
-            try:
-                while (step := next(steps)) is None and self.monotonic_ns() < end_ns:
-                    pass
-            except StopIteration as stop:
-                response: R = stop.value
-                return response
-            finally:
-                if self.awake:
-                    self.spare_ns -= self.monotonic_ns() - started_ns
+        try:
+            while (step := next(steps)) is None and self.monotonic_ns() < end_ns:
+                pass
+        except StopIteration as stop:
+            response: R = stop.value
+            return response
+        finally:
+            if self.awake:
+                self.spare_ns -= self.monotonic_ns() - started_ns
         deferred: Deferred[R] = Deferred()
         task = Task(steps, deferred.complete, deferred)
         if droppable:

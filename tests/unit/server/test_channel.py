@@ -24,7 +24,12 @@ from odradek.plugin.context import ConnectionContext
 from odradek.sampled_log import SampledLog
 from odradek.server.sockets.channel import WRITTEN_TOGETHER, Channel
 from odradek.server.sockets.held_bytes import Memory
-from odradek.server.sockets.large_frame import HugeFrame, LargeFrame
+from odradek.server.sockets.large_frame import (
+    FREED_AT_ONCE_BYTES,
+    FREED_EVERY_MS,
+    HugeFrame,
+    LargeFrame,
+)
 from odradek.server.sockets.request_reader import READ_AHEAD_BYTES
 from odradek.server.sockets.turns import ROUND_NS, Turns, TurnSettings
 from odradek.testing.clock import MockClock
@@ -280,6 +285,7 @@ def test_closed_connections_are_counted_and_one_of_a_minute_is_logged(
         channel = Channel(listener)
         channel.connection_made(RecordingTransport())
         channel.data_received(framed(b"bad"))
+        listener.run_turns()
         listener.clock.advance(1_000)
 
     assert listener.refused == 120
@@ -443,6 +449,36 @@ def test_a_huge_frame_is_answered(channel: Channel, listener: ScriptedListener, 
         listener.run_turns()
 
     assert written(channel) == b"<" + request + b">" + b"<b>" * muted
+
+
+@pytest.mark.usefixtures("small_huge_frames")
+def test_the_pages_of_lost_frames_are_freed_a_few_at_a_time(
+    listener: ScriptedListener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    freed: list[tuple[int, int]] = []
+
+    class Pages(mmap.mmap):
+        def madvise(self, option: int, start: int = 0, length: int = 0) -> None:
+            assert option == mmap.MADV_DONTNEED
+            freed.append((start, length))
+
+    monkeypatch.setattr("odradek.server.sockets.large_frame.mmap.mmap", Pages)
+    sent, listener.max_request_bytes = 2 * FREED_AT_ONCE_BYTES + 5_000, 100_000_000
+    for _ in range(2):
+        channel = Channel(listener)
+        channel.connection_made(RecordingTransport())
+        receive(channel, struct.pack(">i", 90_000_000) + bytes(sent - 4))
+        transport(channel).protocol.connection_lost(None)
+    assert freed == []
+
+    for turns in range(1, 7):
+        listener.clock.advance(FREED_EVERY_MS)
+        assert len(freed) == turns
+    listener.clock.advance(1_000)
+
+    assert max(length for _, length in freed) <= FREED_AT_ONCE_BYTES + mmap.PAGESIZE
+    assert len(freed) == 6
+    assert sum(length for _, length in freed[:3]) == sent
 
 
 @pytest.mark.usefixtures("small_huge_frames")

@@ -16,11 +16,12 @@ from odradek.sampled_log import SampledLog
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.held_bytes import Memory
 from odradek.server.sockets.request_reader import BACKLOG, READ_AHEAD_BYTES
-from odradek.server.sockets.turns import READS_PER_ROUND, ROUND_NS, Turns, TurnSettings
+from odradek.server.sockets.turns import COUNTED_NS, READS_PER_ROUND, Turns, TurnSettings
 from odradek.testing.clock import MockClock
 from support.memory import memory_of
 
-PER_ROUND = ROUND_NS // 1_000_000
+PER_ROUND = 1
+"""Requests of a millisecond: one is longer than a round."""
 PIPELINING = 200
 MEMORY = 2
 """Another reason to stop reading."""
@@ -120,6 +121,94 @@ def framed(*requests: str, size: int = 0) -> bytes:
     """Requests, padded to a size with dots."""
     padded = (request.ljust(size, ".").encode() for request in requests)
     return b"".join(struct.pack(">i", len(request)) + request for request in padded)
+
+
+SHARE_MS = 10
+"""A hundredth of a second."""
+
+
+def busy(rounds: Rounds) -> None:
+    """Use up the free time of a pass of the loop."""
+    channel, _ = rounds.connect()
+    channel.data_received(framed("one"))
+    rounds.clock.advance(1)
+    rounds.seen.clear()
+
+
+def single(rounds: Rounds, channel: Channel, request: str) -> list[str]:
+    """The requests that are answered at once when one arrives."""
+    before = len(rounds.seen)
+    channel.data_received(framed(request))
+    return rounds.seen[before:]
+
+
+def test_in_a_busy_pass_a_single_request_of_a_new_connection_waits_for_its_turn() -> None:
+    rounds = Rounds()
+    busy(rounds)
+    channel, transport = rounds.connect()
+
+    at_once = single(rounds, channel, "new")
+    rounds.run_once()
+
+    assert (at_once, rounds.seen, transport.written) == ([], ["new"], b"new")
+    assert rounds.turns.delayed == 1
+
+
+def test_in_a_busy_pass_a_light_connection_is_answered_at_once() -> None:
+    rounds = Rounds()
+    channel, _ = rounds.connect()
+    rounds.clock.advance(1_000)
+    busy(rounds)
+
+    answered = [single(rounds, channel, f"{number}") for number in range(SHARE_MS + 2)]
+
+    assert answered[:SHARE_MS] == [[f"{number}"] for number in range(SHARE_MS)]
+    assert answered[-1] == []
+
+
+def test_what_a_connection_used_long_ago_counts_less() -> None:
+    rounds = Rounds(request_ms=200)
+    channel, _ = rounds.connect()
+    single(rounds, channel, "costly")
+    rounds.run_until_idle()
+    rounds.request_ms = 1
+    answered = []
+    for _ in range(12):
+        rounds.clock.advance(COUNTED_NS // 2_000_000)
+        busy(rounds)
+        answered += single(rounds, channel, "cheap") or ["waited"]
+        rounds.run_until_idle()
+
+    assert answered[0] == "waited"
+    assert answered[-1] == "cheap"
+
+
+def test_the_next_pass_answers_everybody_for_a_while() -> None:
+    rounds = Rounds(request_ms=0)
+    busy(rounds)
+    rounds.run_until_idle()
+    channel, _ = rounds.connect()
+
+    assert single(rounds, channel, "new") == ["new"]
+
+
+def test_an_idle_loop_answers_everybody() -> None:
+    rounds = Rounds()
+
+    for _ in range(5):
+        rounds.clock.advance(1_000)
+        channel, _ = rounds.connect()
+        assert single(rounds, channel, "new") == ["new"]
+        rounds.run_until_idle()
+
+
+def test_without_a_share_every_single_request_of_a_busy_pass_waits() -> None:
+    rounds = Rounds(TurnSettings(light_percent=0))
+    channel, _ = rounds.connect()
+    rounds.clock.advance(60_000)
+    busy(rounds)
+
+    assert single(rounds, channel, "light") == []
 
 
 def test_all_pipelining_connections_together_hold_the_loop_for_one_round() -> None:

@@ -23,6 +23,7 @@ from collections.abc import Generator, Mapping
 
 from odradek.broker.broker import Broker
 from odradek.broker.client_quotas import Alteration, place
+from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.host_lookups import HostLookups
 from odradek.deferred import Deferred
@@ -79,23 +80,27 @@ def alter_client_quotas(
             unknown.update(quotas.unknown_hosts(alterations[-1:]))
             yield
 
-    def altered() -> Generator[None, None, AlterClientQuotasResponse]:
+    def altered() -> Generator[ResponseEntryData | None, None, AlterClientQuotasResponse]:
         outcomes = yield from quotas.alter_in_steps(alterations, request.validate_only)
-        response = AlterClientQuotasResponse()
         for entity, error in outcomes.items():
             code, message = (ErrorCode.NONE, None) if error is None else (error.code, error.message)
-            response.entries.append(outcome(dict(entity), code, message))
-            yield
-        return response
+            yield outcome(dict(entity), code, message)
+        return AlterClientQuotasResponse()
+
+    def answered() -> AlterClientQuotasResponse | Deferred[AlterClientQuotasResponse]:
+        version = context.api_version
+        return broker.steps.answer(
+            gathered(altered(), AlterClientQuotasResponse, "entries", version, broker, limited=False)
+        )
 
     def alter(_: None) -> AlterClientQuotasResponse | Deferred[AlterClientQuotasResponse]:
         if not unknown:
-            return broker.steps.answer(altered())
+            return answered()
         deferred = Deferred[None]()
         lookups = HostLookups(quotas.hosts, sorted(unknown), lambda: deferred.complete(None))
         deferred.abandon = lookups.stop
         lookups.run()
-        return deferred.then(lambda _: broker.steps.answer(altered()))
+        return deferred.then(lambda _: answered())
 
     reading = broker.steps.answer(read(), droppable=True)
     return reading.then(alter) if isinstance(reading, Deferred) else alter(None)

@@ -79,6 +79,12 @@ INSTRUMENTS = {
     "connections-waiting": Instrument(
         "odradek.connections.waiting", "gauge", "{connection}", "Connections whose requests wait for a turn"
     ),
+    "requests-delayed": Instrument(
+        "odradek.requests.delayed",
+        "counter",
+        "{request}",
+        "Requests that waited their turn on a busy loop",
+    ),
     "turns-used-up": Instrument(
         "odradek.turns.used.up", "counter", "{turn}", "Turns that ended with requests left"
     ),
@@ -185,6 +191,7 @@ def turn_rows(turns: Turns) -> Iterator[MetricRow]:
     """The connections with several requests waiting."""
     yield MetricRow("connections-waiting", "gauge", {}, len(turns))
     yield MetricRow("turns-used-up", "counter", {}, turns.used_up)
+    yield MetricRow("requests-delayed", "counter", {}, turns.delayed)
 
 
 class WorkQueue(Protocol):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import pickle
 import struct
 import sys
@@ -23,6 +24,8 @@ from odradek.server.worker_settings import WorkerSettings
 log = logging.getLogger(__name__)
 
 LENGTH = struct.Struct(">I")
+NICENESS = 10
+"""Lowers the priority of workers, so that the loop comes first on a machine with few cores."""
 
 Done = Callable[[Any], None]
 
@@ -137,5 +140,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 
 if __name__ == "__main__":
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
     with contextlib.suppress(KeyboardInterrupt):
         serve(sys.stdin.buffer, sys.stdout.buffer)

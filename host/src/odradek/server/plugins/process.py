@@ -23,7 +23,7 @@ MOST_DESCRIPTORS = 1 << 20
 # allocator gives them back to the kernel every time, which doubles the cost of the payload path
 # (tests/bench/push.py).
 MALLOC_OPTIONS = {-1: 256 << 20, -3: 64 << 20, -2: 16 << 20}  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_TOP_PAD
-COLLECTION_THRESHOLDS = (5_000, 4, 1_000)
+COLLECTION_THRESHOLDS = (1_000, 4, 5_000)
 
 
 def keep_buffers() -> None:
@@ -56,8 +56,8 @@ def raise_descriptor_limit() -> None:
 def freeze_garbage() -> None:
     """Exclude everything loaded so far from garbage collection, and collect the rest less often.
 
-    Reference counts free nearly everything. A collection stops the loop for about 150 ns per object, so the
-    second generation must stay small: a large request alone makes tens of thousands of objects.
+    Reference counts free nearly everything. A collection stops the loop for 150 to 500 ns per object, so the
+    first two generations must stay small: a large request alone makes tens of thousands of objects.
     """
     gc.collect()
     gc.freeze()

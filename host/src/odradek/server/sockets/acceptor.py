@@ -28,8 +28,8 @@ from odradek.wire.host_address import java_host_address
 log = logging.getLogger(__name__)
 
 BACKLOG = 4096
-ACCEPTED_AT_ONCE = 64
-"""Connections that are accepted in one turn of the loop: a few milliseconds."""
+ACCEPTED_AT_ONCE = 4
+"""Connections that are accepted in one turn of the loop: half a millisecond with their transports."""
 REST_AFTER_ERROR_S = 1.0
 """Pause after the process ran out of descriptors (asyncio's ACCEPT_RETRY_DELAY)."""
 

@@ -4,10 +4,11 @@ The requests of a connection are answered one after the other, as in Kafka: whil
 client is throttled, the channel is *muted* and further requests wait as bytes (`RequestReader`).
 
 The hot path is a chunk that holds exactly one frame: it is parsed in place, answered by a plain call and
-written, without a task, a queue or a copy. Several frames wait for the connection's turn (`Turns`); the
-answers of a turn are written together, because a write costs more than most answers. The rest of a large
-frame is received by a `LargeFrame`. An answer with records that are still in files is a `Sending`: it is read
-piece by piece, as the client takes it.
+written, without a task, a queue or a copy. Several frames wait for the connection's turn, and so does one if
+the loop is busy and the connection has used more than its share of it (`Turns`). The answers of a turn are
+written together, because a write costs more than most answers. The rest of a large frame is received by a
+`LargeFrame`. An answer with records that are still in files is a `Sending`: it is read piece by piece, as the
+client takes it.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class Channel(RequestReader):
         self.transport = transport  # type: ignore[assignment]  # uvloop's do not inherit Transport
         self.context = self.owner.opened(self, self.transport)
         self.last_active_ms = self.monotonic_ms()
+        self.counted_since_ns = self.monotonic_ns()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closing = True
@@ -70,13 +72,19 @@ class Channel(RequestReader):
     def data_received(self, data: bytes) -> None:
         if self.closing:
             return
-        self.last_active_ms = self.monotonic_ms()
+        now_ns = self.monotonic_ns()
+        self.last_active_ms = now_ns // 1_000_000
         if self.buffer is None and self.pending is None and not self.writing_paused:
             size = len(data)
             if size >= 4:
                 frame_bytes = unpack_length(data)[0] + 4
                 if frame_bytes == size and size - 4 <= self.max_request_bytes:
-                    self.exchange(data, 4)
+                    if now_ns > self.turns.free_until_ns and self.turns.must_wait(self, now_ns):
+                        self.buffer = bytearray(data)
+                        self.turns.join(self)
+                    else:
+                        self.exchange(data, 4)
+                        self.used_ns += self.monotonic_ns() - now_ns
                     return
                 if frame_bytes > size and self.receive_large(frame_bytes, data):
                     return

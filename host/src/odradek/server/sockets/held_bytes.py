@@ -18,6 +18,7 @@ from typing import Final, Protocol
 from odradek.clock import Clock, Timer, TimerTask
 from odradek.plugin.config import ConfigError
 from odradek.sampled_log import SampledLog
+from odradek.server.sockets.large_frame import DiscardedFrames
 from odradek.server.sockets.machine_memory import machine_memory_bytes
 from odradek.settings.kinds import LONG, Whole
 from odradek.settings.setting import setting
@@ -290,5 +291,6 @@ class Memory:
         requests = settings.request_bytes if settings.request_bytes > 0 else default
         answers = settings.response_bytes if settings.response_bytes > 0 else default
         most = requests + max(requests // 2, max_request_bytes)
+        self.discarded = DiscardedFrames(clock, timer)
         self.requests = RequestBytes(requests, most, settings.stalled_ms, clock, timer)
         self.answers = AnswerBytes(answers, answers + answers // 2, settings.stalled_ms, clock, timer)

@@ -28,8 +28,9 @@ class RequestReader(asyncio.Protocol):
     """The receiving half of a channel."""
 
     __slots__ = (
-        "buffer", "closing", "counted_bytes", "frame_bytes", "in_ring", "last_active_ms", "max_request_bytes",
-        "missing_bytes", "monotonic_ms", "not_reading", "owner", "transport", "turns",
+        "buffer", "closing", "counted_bytes", "counted_since_ns", "frame_bytes", "in_ring", "last_active_ms",
+        "max_request_bytes", "missing_bytes", "monotonic_ms", "monotonic_ns", "not_reading", "owner",
+        "transport", "turns", "used_ns",
     )  # fmt: skip
 
     transport: asyncio.Transport
@@ -51,9 +52,13 @@ class RequestReader(asyncio.Protocol):
         self.closing = False
         self.turns = owner.turns
         self.in_ring = False
+        self.used_ns = 0
+        """Time of the loop that this connection has used since `counted_since_ns`."""
+        self.counted_since_ns = 0
         self.last_active_ms = 0
         self.max_request_bytes = owner.max_request_bytes
         self.monotonic_ms = owner.clock.monotonic_ms
+        self.monotonic_ns = owner.clock.monotonic_ns
 
     def take_turn(self, end_ns: int) -> bool:
         """Answer requests in the buffer; see `TurnTaker`."""
@@ -105,6 +110,10 @@ class RequestReader(asyncio.Protocol):
         self.buffer = bytearray(frame) if self.muted else cast(bytearray, frame)
         self.frame_bytes = 0
         self.take_in()
+
+    def discard(self, frame: mmap, size_bytes: int) -> None:
+        """Free the memory of a frame that did not get complete."""
+        self.owner.memory.discarded.add(frame, size_bytes)
 
     def take_in(self) -> None:
         """Answer the request in the buffer; several ones wait for their turn."""

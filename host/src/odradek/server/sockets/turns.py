@@ -1,8 +1,14 @@
-"""Turns for connections with several requests waiting, so that a client that pipelines does not delay others.
+"""Turns of the connections on the loop, so that a client that needs much of it does not delay the others.
 
 A connection with one request is answered as its bytes arrive. A connection with more joins a ring that all
 listeners share: in its turn it answers a bounded number of requests, then it goes to the back. The ring is
-served for two milliseconds, then the event loop reads the sockets again.
+served for half a millisecond, then the event loop reads the sockets again.
+
+A pass of the loop serves every socket that has something to read, so hundreds of clients that each send one
+costly request at a time would make it tens of milliseconds long. Once a pass has answered requests for a
+while, only light connections are still answered at once; a request of any other joins the ring. A connection
+is light while it uses less than a small share of the loop's time. A new one is not: it has to exist for some
+time before it has a share to use, because else a client would only have to connect again.
 
 The first turn of a connection that joins comes before the ring's. It stays in the ring until it is found
 with nothing to answer, so a client that pipelines is not first again whenever it runs out of requests. After
@@ -24,8 +30,14 @@ from odradek.settings.setting import setting
 
 log = logging.getLogger(__name__)
 
-ROUND_NS: Final = 2_000_000
+ROUND_NS: Final = 500_000
 """How long the ring may keep the loop busy before the sockets are read again."""
+FREE_NS: Final = 250_000
+"""How long a pass of the loop answers everybody before connections that are not light have to wait."""
+RESERVE_NS: Final = 500_000
+"""The part of its share that a connection has to leave: a new one is not light."""
+COUNTED_NS: Final = 4_000_000_000
+"""After this time, what a connection has used counts half."""
 READS_PER_ROUND: Final = 2
 """Connections with a full backlog that are read again after a round. Each may have a quarter of a megabyte to
 read, and clients that pipeline run low at the same time."""
@@ -45,6 +57,11 @@ class TurnSettings:
         "connections.turn.bytes", Whole(INT, 1), 65_536,
         "Size of the requests after which a connection's turn ends, even if they are few.", unit="bytes",
     )
+    light_percent: int = setting(
+        "connections.light.percent", Whole(INT, 0, 100), 1,
+        "Share of the loop's time up to which a connection is answered at once while the loop is busy. The "
+        "requests of the others wait for their turn.", unit="percent",
+    )
     # fmt: on
 
 
@@ -53,6 +70,9 @@ class TurnTaker(Protocol):
 
     in_ring: bool
     """Set by the ring."""
+    used_ns: int
+    """Time of the loop that it has used since `counted_since_ns`."""
+    counted_since_ns: int
 
     def take_turn(self, end_ns: int) -> bool:
         """Answer requests until the limits of a turn are reached.
@@ -99,8 +119,15 @@ class Turns:
         """No connection of the ring had a turn in the last round."""
         self.scheduled = False
         self.reads_left = READS_PER_ROUND
+        self.light_percent = settings.light_percent
+        self.free_until_ns = 0
+        """Before this time, everybody is answered at once."""
+        self.pass_began = False
+        """The pass of the loop that is measured has not ended."""
         self.used_up = 0
         """Turns that ended with requests left."""
+        self.delayed = 0
+        """Single requests that had to wait for their turn."""
 
     def __len__(self) -> int:
         return len(self.joined) + len(self.ring)
@@ -111,6 +138,35 @@ class Turns:
             connection.in_ring = True
             self.joined.append(connection)
             self.schedule()
+
+    def must_wait(self, connection: TurnTaker, now_ns: int) -> bool:
+        """Whether a connection has to wait with a request that has arrived after `free_until_ns`.
+
+        That time may be over because the loop was idle. So the first such request begins a pass, which ends
+        with the next round of callbacks; only one that finds the time of this pass used up may have to wait.
+        """
+        if not self.pass_began:
+            self.pass_began = True
+            self.free_until_ns = now_ns + FREE_NS
+            self.call_soon(self.end_pass)
+            return False
+        if self.is_light(connection, now_ns):
+            return False
+        self.delayed += 1
+        return True
+
+    def end_pass(self) -> None:
+        """The loop has served all sockets and begins again."""
+        self.pass_began = False
+        self.free_until_ns = self.monotonic_ns() + FREE_NS
+
+    def is_light(self, connection: TurnTaker, now_ns: int) -> bool:
+        """Whether a connection has used less than its share of the loop."""
+        age_ns = now_ns - connection.counted_since_ns
+        if age_ns > COUNTED_NS:
+            connection.counted_since_ns += age_ns // 2
+            connection.used_ns //= 2
+        return 100 * (connection.used_ns + RESERVE_NS) <= self.light_percent * age_ns
 
     def schedule(self) -> None:
         """Serve the ring in the next round of the loop."""
@@ -144,7 +200,9 @@ class Turns:
     def serve(self, connection: TurnTaker, end_ns: int) -> None:
         """Give one connection a turn."""
         try:
+            began_ns = self.monotonic_ns()
             answered = connection.take_turn(end_ns)
+            connection.used_ns += self.monotonic_ns() - began_ns
         except Exception:
             # As the event loop does with an exception in `data_received`: a bug ends its own connection.
             log.exception("closing a connection: its requests cannot be answered")
