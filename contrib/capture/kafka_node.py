@@ -101,7 +101,9 @@ def format_storage(
     properties = str(folder / "server.properties")
     settings = {"port": port, "controller_port": free_port(), "reporters": reporters}
     text = PROPERTIES.format(data_dir=folder / "data", max_bytes=TELEMETRY_MAX_BYTES, **settings)
-    Path(properties).write_text(text + "".join(f"{line}\n" for line in overrides))
+    lines = (line.replace("{port}", str(port)) for line in overrides)
+    lines = (line.replace("{controller_port}", str(settings["controller_port"])) for line in lines)
+    Path(properties).write_text(text + "".join(f"{line}\n" for line in lines))
     command = java(classpath, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", properties)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return properties
@@ -124,7 +126,8 @@ def kafka_node(
 
     Args:
         reporters: Classes for ``metric.reporters``.
-        overrides: Lines for ``server.properties``, as ``key=value``.
+        overrides: Lines for ``server.properties``, as ``key=value``; ``{port}`` and ``{controller_port}`` are
+            those of the node.
         kafka: The version.
     """
     classpath = java_classpath(kafka)

@@ -26,7 +26,7 @@ from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.metadata.store import CLUSTER_ID, MetadataStore
 from odradek.metadata.transaction_store import SqliteTransactionStore
 from odradek.plugin.authorizer import Authorizer
-from odradek.plugin.context import ConnectionContext
+from odradek.plugin.context import ConnectionContext, RequestContext
 from odradek.plugin.protocols import ClientQuotaCallback
 from odradek.quota.connection_limits import ConnectionLimits
 from odradek.quota.connection_quotas import ConnectionQuotas
@@ -171,6 +171,11 @@ def temporary_folder() -> Path:
     folder = tempfile.mkdtemp(prefix="odradek-test-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
+
+
+def make_context(api_key: int = 0, api_version: int = 0) -> RequestContext:
+    """A request of a client."""
+    return RequestContext(make_connection(), api_key, api_version, 1, "test", 0)
 
 
 def make_connection() -> ConnectionContext:

@@ -172,7 +172,7 @@ def test_a_type_that_cannot_be_described_is_an_invalid_request(kind: int) -> Non
 def test_each_resource_has_its_own_result_in_the_order_of_the_request() -> None:
     resources = [
         DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
-        for kind, name in [(TOPIC, "nowhere"), (SUBSCRIPTION, "x"), (SUBSCRIPTION, "y"), (99, "y")]
+        for kind, name in [(TOPIC, "nowhere"), (SUBSCRIPTION, "x"), (SUBSCRIPTION, "y")]
     ]
 
     response = subscribed().send(DescribeConfigsRequest(resources=resources))
@@ -181,7 +181,20 @@ def test_each_resource_has_its_own_result_in_the_order_of_the_request() -> None:
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.NONE,
         ErrorCode.NONE,
-        ErrorCode.INVALID_REQUEST,
+    ]
+
+
+def test_an_unknown_type_refuses_every_resource_as_in_kafka() -> None:
+    resources = [
+        DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
+        for kind, name in [(SUBSCRIPTION, "x"), (99, "y")]
+    ]
+
+    response = subscribed().send(DescribeConfigsRequest(resources=resources))
+
+    assert [(row.resource_name, row.error_code) for row in response.results] == [
+        ("x", ErrorCode.INVALID_REQUEST),
+        ("y", ErrorCode.INVALID_REQUEST),
     ]
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from odradek.broker.broker import Broker
 from odradek.broker.configs.config_changes import KeyChange, ResourceChange, alter
+from odradek.broker.configs.config_rights import ConfigRights
 from odradek.group.group_config import GroupConfig
+from odradek.plugin.authorizer import AclOperation
 from odradek.steps import result_of
 from odradek.wire.config_resource import ConfigOperation, ConfigSource, ResourceType
 from odradek.wire.messages.consumer_group_heartbeat import (
@@ -16,7 +18,7 @@ from odradek.wire.messages.describe_configs import (
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
 )
-from support.broker import BrokerClient, make_broker
+from support.broker import BrokerClient, make_broker, make_context
 
 SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
 
@@ -27,7 +29,8 @@ def put(broker: Broker, **properties: str) -> None:
         KeyChange(name.replace("_", "."), ConfigOperation.SET, value) for name, value in properties.items()
     ]
     change = ResourceChange(type=ResourceType.GROUP, name="g", keys=keys, replace=True)
-    assert result_of(alter([change], False, broker)) == [None]
+    rights = ConfigRights(broker.authorization, make_context(), AclOperation.ALTER_CONFIGS)
+    assert result_of(alter([change], False, rights, broker)) == [None]
 
 
 def shown(broker: Broker) -> dict[str, DescribeConfigsResourceResult]:

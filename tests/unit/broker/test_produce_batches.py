@@ -301,7 +301,8 @@ def test_a_refused_batch_is_freed_with_its_request(client: BrokerClient) -> None
     batches = ProduceBatches(client.broker.offload, OpeningBudget(10, 1_000))
     context = RequestContext(client.connection, 0, 13, 1, None, NOW_MS)
 
-    run_steps(batches.prepare(request(client, poison), context, client.broker.topics))
+    find = client.broker.topics.by_name.get
+    run_steps(batches.prepare(request(client, poison), context, lambda data: find(data.name)))
 
     refusal = batches.outcomes[0, 0]
     assert isinstance(refusal, ApiError)

@@ -21,7 +21,7 @@ def compiled(pattern: str) -> Any:
 
 
 def matched(pattern: str, *names: str) -> frozenset[str]:
-    return result_of(SubscribedRegex(pattern, compiled(pattern)).matching(names))
+    return result_of(SubscribedRegex(pattern, compiled(pattern)).matching(names, lambda _: True))
 
 
 def test_an_expression_matches_whole_topic_names() -> None:
@@ -63,7 +63,7 @@ def test_an_expression_that_is_slow_with_backtracking_takes_linear_time() -> Non
 def test_an_expensive_expression_matches_fewer_topics_in_a_step(pattern: str, steps: int) -> None:
     regex = SubscribedRegex(pattern, compiled(pattern))
 
-    assert run_steps(regex.matching(["a"] * 100)) == steps
+    assert run_steps(regex.matching(["a"] * 100, lambda _: True)) == steps
 
 
 def in_steps(regex: str, topics: int) -> ConsumerGroups:
@@ -153,3 +153,11 @@ def test_a_change_of_topics_only_matches_the_new_ones() -> None:
 
     assert sorted(counting.names) == ["a-2", "c-1"]
     assert regex.topic_names == {"a-2"}
+
+
+def test_an_expression_matches_only_topics_that_the_client_may_see() -> None:
+    found = result_of(
+        SubscribedRegex("a.*", compiled("a.*")).matching(["ab", "ac", "b"], lambda name: name != "ac")
+    )
+
+    assert found == {"ab"}

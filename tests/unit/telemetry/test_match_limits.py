@@ -11,7 +11,9 @@ import re2
 from odradek.broker.broker import Broker
 from odradek.broker.configs.config_changes import KeyChange, ResourceChange
 from odradek.broker.configs.config_changes import alter as alter_in_steps
+from odradek.broker.configs.config_rights import ConfigRights
 from odradek.metadata.store import MetadataStore
+from odradek.plugin.authorizer import AclOperation
 from odradek.server.config import load_config
 from odradek.steps import run_steps
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
@@ -23,7 +25,7 @@ from odradek.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from support.broker import BrokerClient, make_broker
+from support.broker import BrokerClient, make_broker, make_context
 
 OK = ErrorCode.NONE
 CLIENT_METRICS = ResourceType.CLIENT_METRICS
@@ -94,7 +96,9 @@ def test_long_matches_are_changed_one_in_a_step(length: int, steps: int) -> None
     keys = [KeyChange("match", ConfigOperation.SET, "client_id=" + "a" * length)]
     changes = [ResourceChange(type=CLIENT_METRICS, name=str(number), keys=keys) for number in range(20)]
 
-    assert run_steps(alter_in_steps(changes, True, make_broker())) == steps
+    broker = make_broker()
+    rights = ConfigRights(broker.authorization, make_context(), AclOperation.ALTER_CONFIGS)
+    assert run_steps(alter_in_steps(changes, True, rights, broker)) == steps
 
 
 def test_a_match_with_a_large_program_is_refused() -> None:

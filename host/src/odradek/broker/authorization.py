@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from odradek.broker.authorized_operations import ALL_BITS, OPERATIONS, bits
 from odradek.plugin.authorizer import (
     CLUSTER_NAME,
     AclOperation,
@@ -63,7 +64,17 @@ class Rights:
         return True
 
 
+class NoRights(Rights):
+    """No resource at all."""
+
+    __slots__ = ()
+
+    def allows(self, name: str) -> bool:
+        return False
+
+
 EVERYTHING: Final = Rights()
+NOTHING: Final = NoRights()
 
 
 class Authorization:
@@ -129,10 +140,29 @@ class Authorization:
         operation: AclOperation,
         resource_type: ResourceType,
         *,
+        or_on_cluster: AclOperation | None = None,
         logs: bool = True,
     ) -> Rights:
-        """The resources of a type on which the caller may perform the operation; arguments as in `allows`."""
+        """The resources of a type on which the caller may perform the operation.
+
+        Args:
+            context: The caller.
+            operation: The operation.
+            resource_type: The type of the resources.
+            or_on_cluster: The right to this operation on the cluster is enough for all resources.
+            logs: As in `allows`.
+        """
         return EVERYTHING
+
+    def operations(self, context: RequestContext, resource_type: ResourceType, name: str) -> int:
+        """The operations that the caller may perform on a resource, as bits."""
+        return ALL_BITS[resource_type]
+
+    def cluster_operations(self, context: RequestContext) -> int:
+        """The operations that the caller may perform on the cluster, as bits; 0 if it may not describe it."""
+        if not self.allows_on_cluster(context, AclOperation.DESCRIBE, logs=False):
+            return 0
+        return self.operations(context, ResourceType.CLUSTER, CLUSTER_NAME)
 
 
 def log_nothing(_context: RequestContext, _action: Action, _decision: Decision) -> None:
@@ -177,9 +207,24 @@ class AskedAuthorization(Authorization):
         operation: AclOperation,
         resource_type: ResourceType,
         *,
+        or_on_cluster: AclOperation | None = None,
         logs: bool = True,
     ) -> Rights:
+        if or_on_cluster is not None and self.allows_on_cluster(context, or_on_cluster, logs=False):
+            return EVERYTHING
         return AskedRights(self, context, operation, resource_type, logs)
+
+    def operations(self, context: RequestContext, resource_type: ResourceType, name: str) -> int:
+        actions = [
+            Action(operation, resource_type, name, log_if_allowed=False, log_if_denied=False)
+            for operation in OPERATIONS[resource_type]
+        ]
+        decisions = self.authorizer.authorize(context, actions)
+        return bits(
+            action.operation
+            for action, decision in zip(actions, decisions, strict=True)
+            if decision.is_allowed
+        )
 
 
 @dataclass(slots=True, eq=False)

@@ -8,12 +8,12 @@ The channel is muted for that time, so the requests of a connection are appended
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from odradek.broker.topics import Topic, Topics
+from odradek.broker.topics import Topic
 from odradek.deferred import Deferred
 from odradek.log.batch_work import BatchesWork, BatchOffload, BatchWork, Prepared
 from odradek.log.log_validator import OpeningBudget, PreparedBatch
@@ -23,6 +23,7 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Buffer
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from odradek.wire.record_batch import HEADER_BYTES, parse_header
 
 TOPIC_ID_VERSION: Final = 13
 WORK_BYTES: Final = 1 << 20
@@ -35,6 +36,11 @@ Row = tuple[int, int]
 def last_of_each(data: TopicProduceData) -> list[PartitionProduceData]:
     """The partitions of a topic: of several mentions the last one counts."""
     return list({partition.index: partition for partition in data.partition_data}.values())
+
+
+def is_transactional(records: Buffer) -> bool:
+    """Whether the first batch belongs to a transaction. False if it is too short to be one."""
+    return len(records) >= HEADER_BYTES and parse_header(records).is_transactional
 
 
 @dataclass(slots=True)
@@ -52,15 +58,23 @@ class ProduceBatches:
     done: Deferred[None] = field(default_factory=Deferred)
 
     def prepare(
-        self, request: ProduceRequest, context: RequestContext, topics: Topics
+        self,
+        request: ProduceRequest,
+        context: RequestContext,
+        find: Callable[[TopicProduceData], Topic | None],
     ) -> Generator[None, None, None]:
-        """Validate what the budget of one request allows, in steps of one batch."""
-        by_id = context.api_version >= TOPIC_ID_VERSION
+        """Validate what the budget of one request allows, in steps of one batch.
+
+        Args:
+            request: The request.
+            context: The caller.
+            find: Finds the topic of a part of the request; None if there is none for this caller.
+        """
         for number, data in enumerate(request.topic_data):
             for place, partition in enumerate(last_of_each(data)):
                 if place or number:
                     yield
-                topic = topics.by_id.get(data.topic_id) if by_id else topics.named(data.name)
+                topic = find(data)
                 log = None if topic is None else topic.partition(partition.index)
                 if topic is None or log is None:
                     continue

@@ -6,6 +6,7 @@ group unchanged.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -35,10 +36,12 @@ OWN_MEMBER_ID_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The sender, as ConsumerGroupDescribe shows it."""
+    """The sender of a heartbeat. ConsumerGroupDescribe shows its id and host."""
 
     client_id: str
     host: str
+    sees: Callable[[str], bool] = lambda _name: True
+    """Whether an expression may match a topic of this name for this client."""
 
 
 def invalid(message: str) -> ApiError:
@@ -112,6 +115,7 @@ def heartbeat(
             UNRELEASED_INSTANCE_ID.
     """
     owned = owned_partitions(request)
+    group.subscriptions.sees = client.sees
     member = admitted(group, request, owned)
     assigned = member.assigned
     if member.classic is not None:

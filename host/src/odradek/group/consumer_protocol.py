@@ -7,7 +7,7 @@ GROUP_ID_NOT_FOUND.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from odradek.group.classic_group import ClassicGroup
@@ -95,6 +95,15 @@ def no_consumer_group(group_id: str, member_epoch: int, *, is_known: bool) -> Ap
     else:
         message = f"Consumer group {group_id} not found."
     return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, message)
+
+
+def assigned_topics(coordinator: GroupCoordinator, group_id: str) -> Iterator[set[bytes]]:
+    """The ids of the topics that each member of a consumer group reads or will read."""
+    group = coordinator.groups.get(group_id)
+    if isinstance(group, ConsumerGroup):
+        for member in list(group.members.values()):
+            target = group.target.of(member.member_id)
+            yield {topic_id for partitions in (member.assigned, target) for topic_id, _ in partitions}
 
 
 DescribeMember = Callable[[], Member]

@@ -35,6 +35,8 @@ class GroupSubscriptions:
     topics: TopicView
     regex_bounds: RegexBounds = field(default_factory=RegexBounds)
     compute: Compute = result_of
+    sees: Callable[[str], bool] = lambda _name: True
+    """Whether the client of the newest heartbeat may see a topic: expressions match no other, as in Kafka."""
     regexes: dict[str, SubscribedRegex] = field(default_factory=dict)
     matched_names: frozenset[str] = frozenset()
     """All topics at the last change of topics: the expressions were matched against them."""
@@ -76,7 +78,7 @@ class GroupSubscriptions:
 
     def match(self, regex: SubscribedRegex, names: Iterable[str]) -> None:
         """Match topics with an expression: now, or in the background if that takes long, as in Kafka."""
-        found = self.compute(regex.matching(names))
+        found = self.compute(regex.matching(names, self.sees))
         if isinstance(found, Deferred):
             regex.pending.add(found)
             found.when_done(partial(self.matched, regex, found))

@@ -6,7 +6,7 @@ name.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,12 +47,14 @@ class SubscribedRegex:
     pending: set[Deferred[frozenset[str]]] = field(default_factory=set)
     """Matches that are not complete."""
 
-    def matching(self, names: Iterable[str]) -> Generator[None, None, frozenset[str]]:
-        """Match topics in steps; return the names that match."""
+    def matching(
+        self, names: Iterable[str], sees: Callable[[str], bool]
+    ) -> Generator[None, None, frozenset[str]]:
+        """Match topics in steps; return the names that match, among those that the client may see."""
         found = set()
         names_per_step = max(1, STEP_WORK // self.program.programsize)
         for number, name in enumerate(names, 1):
-            if self.program.fullmatch(name) is not None:
+            if self.program.fullmatch(name) is not None and sees(name):
                 found.add(name)
             if number % names_per_step == 0:
                 yield

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 from odradek.broker.broker import Broker
 from odradek.broker.configs.config_resources import ConfigResource, resource_of
+from odradek.broker.configs.config_rights import ConfigRights
 from odradek.settings.kinds import elements
 from odradek.wire.api_error import ApiError
-from odradek.wire.config_resource import ConfigOperation, ConfigType
+from odradek.wire.config_resource import ConfigOperation, ConfigType, ResourceType
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT16_MAX
 
@@ -39,6 +40,7 @@ class ResourceChange:
     """True removes all keys that are not named (AlterConfigs)."""
 
 
+WITHOUT_TEXT = frozenset({ResourceType.BROKER, ResourceType.BROKER_LOGGER})
 AT_A_TIME = 50
 """Resources that are changed in one step, which is one transaction."""
 CHARS_AT_A_TIME = 2_048
@@ -46,13 +48,14 @@ CHARS_AT_A_TIME = 2_048
 
 
 def alter(
-    changes: Sequence[ResourceChange], validate_only: bool, broker: Broker
+    changes: Sequence[ResourceChange], validate_only: bool, rights: ConfigRights, broker: Broker
 ) -> Generator[None, None, list[ApiError | None]]:
     """Apply the changes of a request, in steps.
 
     Args:
         changes: In the order of the request.
         validate_only: Check everything, change nothing.
+        rights: The caller's rights to alter configurations.
         broker: The broker to change.
 
     Returns:
@@ -62,7 +65,7 @@ def alter(
     refusals: list[ApiError | None] = []
     for some in pieces(changes):
         try:
-            refusals += alter_some(some, times, validate_only, broker)
+            refusals += alter_some(some, times, validate_only, rights, broker)
         except ApiError as error:
             refusals += [error] * len(some)
         yield
@@ -88,6 +91,7 @@ def alter_some(
     changes: Sequence[ResourceChange],
     times: Mapping[tuple[int, str], int],
     validate_only: bool,
+    rights: ConfigRights,
     broker: Broker,
 ) -> list[ApiError | None]:
     """Apply some changes in one transaction.
@@ -102,6 +106,7 @@ def alter_some(
             for change in changes:
                 try:
                     check_form(change, times[(change.type, change.name)])
+                    check_right(change, rights)
                     resource = resource_of(change.type, f"Unknown resource type {change.type}")
                     before = broker.metadata.resource(change.type, change.name)
                     after = changed(change, before, resource)
@@ -141,6 +146,19 @@ def check_form(change: ResourceChange, times: int) -> None:
     nulls = [key.key for key in change.keys if key.value is None and key.operation != ConfigOperation.DELETE]
     if nulls:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
+
+
+def check_right(change: ResourceChange, rights: ConfigRights) -> None:
+    """Check that the caller may change the configuration of a resource.
+
+    Raises:
+        ApiError: An authorization error; without a text for brokers, as in Kafka.
+    """
+    refusal = rights.refusal(change.type, change.name)
+    if refusal is not None and change.type in WITHOUT_TEXT:
+        refusal.message = None
+    if refusal is not None:
+        raise refusal
 
 
 def check_lengths(before: Mapping[str, str], after: Mapping[str, str]) -> None:

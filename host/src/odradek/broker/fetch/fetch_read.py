@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
+from odradek.broker.authorization import NOTHING, Rights
 from odradek.broker.fetch.fetch_context import TOPIC_ID_VERSION, Partitions
 from odradek.broker.fetch.fetch_session import CachedPartition, PartitionKey
 from odradek.broker.topics import LEADER_EPOCH, NO_EPOCH, Topics, check_leader_epoch
@@ -67,10 +68,13 @@ class Read:
 
     params: ReadParams
     topics: Topics
+    rights: Rights
+    """The topics that the client may read."""
     rows: list[Row] = field(default_factory=list)
     """Existing partitions in the order of the request, with their records or the error of their log."""
     unknown_ids: list[Row] = field(default_factory=list)
     unknown_partitions: list[Row] = field(default_factory=list)
+    """Also those that the client may not read."""
     logs: list[PartitionLog] = field(default_factory=list)
     bytes_read: int = 0
     inline_bytes: int = 0
@@ -103,11 +107,11 @@ class Read:
         """Read one partition."""
         wanted = partition.wanted
         log = self.log(partition)
-        if log is None:
-            unnamed = partition.topic is None
-            code = ErrorCode.UNKNOWN_TOPIC_ID if unnamed else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if log is None or not self.rights.allows(partition.topic or ""):
+            code = self.unread_code(partition)
             row = (key, partition, unread(wanted.partition, code))
-            (self.unknown_ids if unnamed else self.unknown_partitions).append(row)
+            unknown_id = code is ErrorCode.UNKNOWN_TOPIC_ID
+            (self.unknown_ids if unknown_id else self.unknown_partitions).append(row)
             return
         try:
             self.check(partition, log)
@@ -118,6 +122,15 @@ class Read:
         else:
             self.logs.append(log)
         self.rows.append((key, partition, answer))
+
+    def unread_code(self, partition: CachedPartition) -> ErrorCode:
+        """The error of a partition that does not exist, or that the client may not read."""
+        if self.rights is NOTHING:
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if partition.topic is None:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        allowed = self.rights.allows(partition.topic)
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if allowed else ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
     def log(self, partition: CachedPartition) -> PartitionLog | None:
         """The log of a partition; None if the topic, its id or the partition is unknown."""

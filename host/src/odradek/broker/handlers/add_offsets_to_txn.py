@@ -14,6 +14,7 @@ from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.transactions.transaction_errors import older_code
 from odradek.broker.transactions.transaction_participants import offsets_partition
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.transaction.transaction_metadata import ProducerIdAndEpoch
 from odradek.wire.api_error import ApiError
@@ -26,6 +27,10 @@ FENCED_VERSION = 2
 def add_offsets_to_txn(
     request: AddOffsetsToTxnRequest, context: RequestContext, broker: Broker
 ) -> AddOffsetsToTxnResponse:
+    broker.authorization.require(
+        context, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id
+    )
+    broker.authorization.require(context, AclOperation.READ, ResourceType.GROUP, request.group_id)
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     partition = offsets_partition(request.group_id)
     try:

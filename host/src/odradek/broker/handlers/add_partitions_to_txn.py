@@ -17,10 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 
+from odradek.broker.authorization import Rights
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.broker.topics import INTERNAL_TOPICS
 from odradek.broker.transactions.transaction_errors import older_code
 from odradek.broker.transactions.transaction_participants import OFFSETS_PARTITIONS, OFFSETS_TOPIC
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.transaction.transaction_metadata import ProducerIdAndEpoch, TopicPartition
 from odradek.wire.api_error import ApiError
@@ -58,6 +61,7 @@ def add_partitions_to_txn(
     request: AddPartitionsToTxnRequest, context: RequestContext, broker: Broker
 ) -> Generator[AddPartitionsToTxnResult | None, None, AddPartitionsToTxnResponse]:
     if context.api_version >= BATCHED_VERSION:
+        broker.authorization.require_on_cluster(context, AclOperation.CLUSTER_ACTION)
         for each in request.transactions:
             code_of = yield from outcome(each, context, broker)
             result = AddPartitionsToTxnResult(transactional_id=each.transactional_id)
@@ -72,7 +76,11 @@ def add_partitions_to_txn(
         producer_epoch=request.v3_and_below_producer_epoch,
         topics=request.v3_and_below_topics,
     )
-    code_of = yield from outcome(only, context, broker)
+    broker.authorization.require(
+        context, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, only.transactional_id
+    )
+    rights = broker.authorization.rights(context, AclOperation.WRITE, ResourceType.TOPIC)
+    code_of = yield from outcome(only, context, broker, rights)
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results(only.topics, code_of))
 
 
@@ -93,25 +101,35 @@ def results(topics: list[AddPartitionsToTxnTopic], code_of: Outcome) -> list[Add
 
 
 def outcome(
-    wanted: AddPartitionsToTxnTransaction, context: RequestContext, broker: Broker
+    wanted: AddPartitionsToTxnTransaction,
+    context: RequestContext,
+    broker: Broker,
+    rights: Rights | None = None,
 ) -> Generator[None, None, Outcome]:
-    """Carry out one transaction's part of the request; a step for each topic."""
+    """Carry out one transaction's part of the request; a step for each topic.
+
+    Args:
+        wanted: The transaction.
+        context: The caller.
+        broker: The broker that coordinates it.
+        rights: The topics that a client may write to; None for another broker.
+    """
     producer = ProducerIdAndEpoch(wanted.producer_id, wanted.producer_epoch)
     if wanted.verify_only:
         return lambda partition: verified(wanted.transactional_id, producer, partition, context, broker)
     partitions = frozenset((topic.name, index) for topic in wanted.topics for index in topic.partitions)
-    unknown: set[TopicPartition] = set()
+    faults: dict[TopicPartition, ErrorCode] = {}
     for topic in wanted.topics:
-        unknown.update(
-            (topic.name, index) for index in topic.partitions if not exists((topic.name, index), broker)
-        )
+        allowed = rights is None or (topic.name not in INTERNAL_TOPICS and rights.allows(topic.name))
+        for index in topic.partitions:
+            partition = topic.name, index
+            if not allowed:
+                faults[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif not exists(partition, broker):
+                faults[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         yield
-    if unknown:
-        return lambda partition: (
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            if partition in unknown
-            else ErrorCode.OPERATION_NOT_ATTEMPTED
-        )
+    if faults:
+        return lambda partition: faults.get(partition, ErrorCode.OPERATION_NOT_ATTEMPTED)
     code = ErrorCode.NONE
     try:
         broker.transactions.add_partitions(wanted.transactional_id, producer, partitions)

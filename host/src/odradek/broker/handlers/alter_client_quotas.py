@@ -27,6 +27,7 @@ from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.host_lookups import HostLookups
 from odradek.deferred import Deferred
+from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.alter_client_quotas import (
@@ -70,6 +71,7 @@ def alteration(entry: RequestEntryData) -> Alteration:
 def alter_client_quotas(
     request: AlterClientQuotasRequest, context: RequestContext, broker: Broker
 ) -> AlterClientQuotasResponse | Deferred[AlterClientQuotasResponse]:
+    broker.authorization.require_on_cluster(context, AclOperation.ALTER_CONFIGS)
     quotas = broker.client_quotas
     alterations: list[Alteration] = []
     unknown: set[str] = set()

@@ -15,7 +15,9 @@ from collections.abc import Generator
 
 from odradek.broker.broker import Broker
 from odradek.broker.configs.config_changes import KeyChange, ResourceChange, alter
+from odradek.broker.configs.config_rights import ConfigRights
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
 from odradek.wire.config_resource import ConfigOperation
 from odradek.wire.error_code import ErrorCode
@@ -62,7 +64,8 @@ def alter_configs(
             )
         )
         yield None
-    refusals = yield from alter(changes, request.validate_only, broker)
+    rights = ConfigRights(broker.authorization, context, AclOperation.ALTER_CONFIGS)
+    refusals = yield from alter(changes, request.validate_only, rights, broker)
     for resource, refusal in zip(request.resources, refusals, strict=True):
         code, message = (refusal.code, refusal.message) if refusal else (ErrorCode.NONE, None)
         yield outcome(resource, code, message)

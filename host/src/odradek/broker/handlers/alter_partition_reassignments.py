@@ -20,6 +20,7 @@ from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.replica_assignment import check_replicas
 from odradek.broker.request_timeout import check_time_left
+from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -60,6 +61,7 @@ def refuse(
 def alter_partition_reassignments(
     request: AlterPartitionReassignmentsRequest, context: RequestContext, broker: Broker
 ) -> Generator[ReassignableTopicResponse | None, None, AlterPartitionReassignmentsResponse]:
+    broker.authorization.require_on_cluster(context, AclOperation.ALTER)
     if not request.topics:
         return AlterPartitionReassignmentsResponse()
     check_time_left(request.timeout_ms)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -58,6 +59,7 @@ def by_topic(codes: dict[tuple[str, int], ErrorCode]) -> dict[str, AlterReplicaL
 def alter_replica_log_dirs(
     request: AlterReplicaLogDirsRequest, context: RequestContext, broker: Broker
 ) -> Generator[AlterReplicaLogDirTopicResult | None, None, AlterReplicaLogDirsResponse]:
+    broker.authorization.require_on_cluster(context, AclOperation.ALTER)
     codes = {}
     for (name, index), path in wanted_partitions(request).items():
         codes[name, index] = moved(name, index, path, broker)

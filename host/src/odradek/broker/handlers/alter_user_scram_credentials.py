@@ -13,7 +13,6 @@ Differs from Kafka:
       gets the salt before it has authenticated.
     * A new user beyond ``scram.users.max`` or ``name.max.length`` is POLICY_VIOLATION.
     * At most 10000 changes in one request (POLICY_VIOLATION for all).
-    * Any client may change any user's credentials: there are no ACLs.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from collections.abc import Generator
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.alter_user_scram_credentials import (
@@ -50,6 +50,7 @@ def refused(
 def alter_user_scram_credentials(
     request: AlterUserScramCredentialsRequest, context: RequestContext, broker: Broker
 ) -> Generator[AlterUserScramCredentialsResult | None, None, AlterUserScramCredentialsResponse]:
+    broker.authorization.require_on_cluster(context, AclOperation.ALTER)
     outcomes = yield from broker.credentials.alter_in_steps(request.deletions, request.upsertions)
     for user, error in outcomes.items():
         yield (

@@ -36,11 +36,16 @@ Differs from Kafka:
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
+from odradek.broker.authorization import Rights
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.features import GROUP_VERSION
+from odradek.deferred import Deferred
 from odradek.group.consumer_heartbeat import Client
 from odradek.group.consumer_protocol import answer_heartbeat
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -49,17 +54,50 @@ from odradek.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 
+Answer = ConsumerGroupHeartbeatResponse | Deferred[ConsumerGroupHeartbeatResponse]
+
 
 @answers(ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse)
 def consumer_group_heartbeat(
     request: ConsumerGroupHeartbeatRequest, context: RequestContext, broker: Broker
-) -> ConsumerGroupHeartbeatResponse:
+) -> Answer:
     if broker.features.level(GROUP_VERSION) < 1:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+    if not broker.authorization.allows(context, AclOperation.READ, ResourceType.GROUP, request.group_id):
+        raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    rights = broker.authorization.rights(context, AclOperation.DESCRIBE, ResourceType.TOPIC)
+    if request.subscribed_topic_names and broker.authorization.is_enabled:
+        return broker.steps.answer(beat_if_seen(request, context, rights, broker))
+    return beat(request, context, rights, broker)
+
+
+def beat_if_seen(
+    request: ConsumerGroupHeartbeatRequest, context: RequestContext, rights: Rights, broker: Broker
+) -> Generator[None, None, ConsumerGroupHeartbeatResponse]:
+    """Answer a member that names its topics, all of which it must be allowed to see.
+
+    Raises:
+        ApiError: TOPIC_AUTHORIZATION_FAILED, or one of `beat`.
+    """
+    for name in request.subscribed_topic_names or ():
+        if not rights.allows(name):
+            raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        yield
+    return beat(request, context, rights, broker)
+
+
+def beat(
+    request: ConsumerGroupHeartbeatRequest, context: RequestContext, rights: Rights, broker: Broker
+) -> ConsumerGroupHeartbeatResponse:
+    """Answer a member.
+
+    Raises:
+        ApiError: The request was refused.
+    """
     broker.check_new_group(request.group_id)
     broker.names.check("member id", request.member_id)
     broker.names.check("group instance id", request.instance_id)
     broker.names.check("rack", request.rack_id)
     # InetAddress.toString: the name, which is not looked up, a slash, the address
-    client = Client(context.client_id or "", f"/{context.connection.client_address}")
+    client = Client(context.client_id or "", f"/{context.connection.client_address}", rights.allows)
     return answer_heartbeat(broker.groups, request, context.api_version, client)

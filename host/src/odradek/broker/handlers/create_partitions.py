@@ -32,6 +32,7 @@ from odradek.broker.replica_assignment import check_replicas, wrong
 from odradek.broker.request_timeout import RequestDeadline
 from odradek.broker.topics import Topic, check_partitions
 from odradek.deferred import Deferred
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
 from odradek.steps import Step
@@ -78,10 +79,13 @@ def grow_all(
     yield None
     wanted = {topic.name: topic for topic in request.topics}
     yield None
+    rights = broker.authorization.rights(context, AclOperation.ALTER, ResourceType.TOPIC)
     for name, topic in wanted.items():
         try:
             if times[name] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            if not rights.allows(name):
+                raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             yield from grow(topic, request.validate_only, deadline, quota, broker)
         except ApiError as error:
             yield refused(name, error.code, error.message)

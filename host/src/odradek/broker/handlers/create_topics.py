@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Mapping
 
+from odradek.broker.authorization import Rights
 from odradek.broker.broker import Broker
 from odradek.broker.configs.topic_resource import effective_entries
 from odradek.broker.dispatch.response_elements import gathered
@@ -39,6 +40,7 @@ from odradek.broker.request_timeout import RequestDeadline
 from odradek.broker.topic_changes import NewTopics
 from odradek.broker.topics import MAX_PARTITIONS_OF_REQUEST, check_partitions
 from odradek.deferred import Deferred
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
 from odradek.wire.api_error import ApiError
@@ -88,6 +90,9 @@ def create_all(
     yield None
     wanted = {topic.name: topic for topic in request.topics}
     yield None
+    creates = broker.authorization.rights(
+        context, AclOperation.CREATE, ResourceType.TOPIC, or_on_cluster=AclOperation.CREATE
+    )
     results = []
     with NewTopics(broker.topics) as new:
         for name, topic in wanted.items():
@@ -95,21 +100,37 @@ def create_all(
                 deadline.check()
                 if times[name] > 1:
                     raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+                if not creates.allows(name):
+                    raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
                 result = yield from create(topic, request.validate_only, new, quota, broker)
             except ApiError as error:
                 result = refused(name, error.code, error.message)
             results.append(result)
             yield None
         yield from new.store()
+    details = broker.authorization.rights(
+        context, AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, logs=False
+    )
     for result in results:
+        if result.name in new.failed:
+            problem = new.failed[result.name]
+            yield refused(result.name, problem.code, problem.message)
+            continue
         if result.error_code == ErrorCode.NONE:
-            if result.name in new.failed:
-                problem = new.failed[result.name]
-                result = refused(result.name, problem.code, problem.message)
-            else:
-                result.configs = effective(properties_of(wanted[result.name]), broker)
+            add_details(result, wanted[result.name], details, broker)
         yield result
     return mutated(CreateTopicsResponse(), quota)
+
+
+def add_details(
+    result: CreatableTopicResult, wanted: CreatableTopic, details: Rights, broker: Broker
+) -> None:
+    """Add the configuration of a created topic, unless the caller may not describe it."""
+    if details.allows(result.name):
+        result.configs = effective(properties_of(wanted), broker)
+    else:
+        result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        result.num_partitions = result.replication_factor = -1
 
 
 def check_total(request: CreateTopicsRequest, broker: Broker) -> None:

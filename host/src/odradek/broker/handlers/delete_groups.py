@@ -13,6 +13,7 @@ from collections.abc import Generator
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -35,10 +36,14 @@ def refuse(request: DeleteGroupsRequest, code: ErrorCode, message: str | None) -
 
 @answers(DeleteGroupsRequest, DeleteGroupsResponse, refusal=refuse, each="results")
 def delete_groups(
-    request: DeleteGroupsRequest, _context: RequestContext, broker: Broker
+    request: DeleteGroupsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DeletableGroupResult, None, DeleteGroupsResponse]:
+    rights = broker.authorization.rights(context, AclOperation.DELETE, ResourceType.GROUP)
     for name in dict.fromkeys(request.groups_names):
-        yield deleted(name, broker)
+        if rights.allows(name):
+            yield deleted(name, broker)
+        else:
+            yield DeletableGroupResult(group_id=name, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     return DeleteGroupsResponse()
 
 

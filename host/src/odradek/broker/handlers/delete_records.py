@@ -18,6 +18,7 @@ from collections.abc import Generator
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import INTERNAL_TOPICS
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -56,10 +57,16 @@ def delete_records(
     wanted: dict[str, dict[int, DeleteRecordsPartition]] = {}
     for topic in request.topics:
         wanted.setdefault(topic.name, {}).update((each.partition_index, each) for each in topic.partitions)
+    rights = broker.authorization.rights(context, AclOperation.DELETE, ResourceType.TOPIC)
     for name, partitions in wanted.items():
         result = DeleteRecordsTopicResult(name=name)
+        allowed = rights.allows(name)
         for each in partitions.values():
-            result.partitions.append(delete(name, each, broker))
+            result.partitions.append(
+                delete(name, each, broker)
+                if allowed
+                else refused(each.partition_index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            )
             yield None
         yield result
     return DeleteRecordsResponse()

@@ -17,7 +17,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterable
+from dataclasses import dataclass
 
+from odradek.broker.authorization import Authorization, Rights, refusal
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.routes import answers
@@ -26,6 +28,7 @@ from odradek.broker.request_timeout import RequestDeadline
 from odradek.broker.topic_changes import STORED_TOGETHER
 from odradek.broker.topics import Topic
 from odradek.deferred import Deferred
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
 from odradek.wire.api_error import ApiError
@@ -76,12 +79,13 @@ def delete_all(
     """Delete all topics: some with one write to the disk, then their logs one by one."""
     times = Counter((state.name, state.topic_id) for state in mentioned(request))
     quota = mutation_quota(context, broker, STRICT_VERSION)
-    mentions = yield from answered(times, broker)
+    rights = DeletionRights.of(context, broker.authorization)
+    mentions = yield from answered(times, rights, broker)
     for start in range(0, len(mentions), STORED_TOGETHER):
         responses: list[DeletableTopicResult] = []
         chosen: dict[int, Topic] = {}
         for mention in mentions[start : start + STORED_TOGETHER]:
-            found = choose(mention, times, deadline, quota, broker)
+            found = choose(mention, times, deadline, quota, rights, broker)
             if isinstance(found, Topic):
                 chosen[len(responses)] = found
                 found = DeletableTopicResult(name=found.name, topic_id=found.id, error_message=None)
@@ -96,11 +100,29 @@ def delete_all(
     return mutated(DeleteTopicsResponse(), quota)
 
 
-def answered(times: Counter[Mention], broker: Broker) -> Generator[None, None, list[Mention]]:
-    """The mentions that get an answer: all except ids of topics that are also named."""
+@dataclass(frozen=True, slots=True)
+class DeletionRights:
+    """The topics that a caller may delete, and those that it may know to exist."""
+
+    deletes: Rights
+    sees: Rights
+
+    @classmethod
+    def of(cls, context: RequestContext, authorization: Authorization) -> DeletionRights:
+        deletes, sees = (
+            authorization.rights(context, operation, ResourceType.TOPIC, or_on_cluster=AclOperation.DELETE)
+            for operation in (AclOperation.DELETE, AclOperation.DESCRIBE)
+        )
+        return cls(deletes, sees)
+
+
+def answered(
+    times: Counter[Mention], rights: DeletionRights, broker: Broker
+) -> Generator[None, None, list[Mention]]:
+    """The mentions that get an answer: all except ids of topics that are also named, and may be deleted."""
     by_name = set()
     for name, topic_id in times:
-        if topic_id == NIL_UUID and (topic := named(name, broker)):
+        if topic_id == NIL_UUID and (topic := named(name, broker)) and rights.deletes.allows(topic.name):
             by_name.add(topic.id)
         yield
     return [(name, topic_id) for name, topic_id in times if name is not None or topic_id not in by_name]
@@ -116,13 +138,21 @@ def choose(
     times: Counter[Mention],
     deadline: RequestDeadline,
     quota: ControllerMutationQuota,
+    rights: DeletionRights,
     broker: Broker,
 ) -> Topic | DeletableTopicResult:
     """The topic to delete, or the refusal."""
     name, topic_id = mention
     try:
         deadline.check()
-        topic = find(mention, times, broker)
+        check_mention(mention, times)
+        if name is not None and not rights.sees.allows(name):
+            raise refusal(ResourceType.TOPIC)
+        topic = find(mention, broker)
+        if name is None and rights.sees.allows(topic.name):
+            name = topic.name
+        if not rights.deletes.allows(topic.name):
+            raise refusal(ResourceType.TOPIC)
         name, topic_id = topic.name, topic.id
         if mention[0] is not None and times[None, topic.id]:
             raise ApiError(
@@ -134,8 +164,12 @@ def choose(
     return topic
 
 
-def find(mention: Mention, times: Counter[Mention], broker: Broker) -> Topic:
-    """The topic that is meant, checked in Kafka's order."""
+def check_mention(mention: Mention, times: Counter[Mention]) -> None:
+    """Check the form of a mention, in Kafka's order.
+
+    Raises:
+        ApiError: INVALID_REQUEST.
+    """
     name, topic_id = mention
     if name is None and topic_id == NIL_UUID:
         raise ApiError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
@@ -144,6 +178,15 @@ def find(mention: Mention, times: Counter[Mention], broker: Broker) -> Topic:
     if times[mention] > 1:
         what = "name" if name is not None else "id"
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Duplicate topic {what}.")
+
+
+def find(mention: Mention, broker: Broker) -> Topic:
+    """The topic that is meant.
+
+    Raises:
+        ApiError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.
+    """
+    name, topic_id = mention
     if name is not None:
         topic, unknown = broker.topics.named(name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     else:

@@ -17,6 +17,7 @@ from enum import IntEnum
 from odradek.broker.broker import Broker
 from odradek.broker.client_quotas import CLIENT_ID, ENTITY_TYPES, IP, USER, QuotaFilter
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -50,6 +51,8 @@ def refused(
 def describe_client_quotas(
     request: DescribeClientQuotasRequest, context: RequestContext, broker: Broker
 ) -> Generator[EntryData | None, None, DescribeClientQuotasResponse]:
+    if not broker.authorization.allows_on_cluster(context, AclOperation.DESCRIBE_CONFIGS):
+        raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     wanted = read_filter(request)
     for found in broker.client_quotas.find(wanted):
         if found is None:

@@ -10,7 +10,7 @@ Ignored fields:
 
 from __future__ import annotations
 
-from odradek.broker.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED_FOR
+from odradek.broker.authorized_operations import NOT_ASKED_FOR
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
@@ -39,10 +39,12 @@ def describe_cluster(
         )
     endpoint = broker.endpoint(context.connection)
     node_id = broker.settings.node_id
-    asked = request.include_cluster_authorized_operations
+    operations = NOT_ASKED_FOR
+    if request.include_cluster_authorized_operations:
+        operations = broker.authorization.cluster_operations(context)
     return DescribeClusterResponse(
         cluster_id=broker.cluster_id,
         controller_id=node_id,
         brokers=[DescribeClusterBroker(broker_id=node_id, host=endpoint.host, port=endpoint.port)],
-        cluster_authorized_operations=CLUSTER_OPERATIONS if asked else NOT_ASKED_FOR,
+        cluster_authorized_operations=operations,
     )

@@ -8,8 +8,8 @@ Behavior:
     * A CLIENT_METRICS resource or group without properties has the defaults; its name is not an error.
     * A resource that is named twice is described twice.
     * BROKER without a name shows the keys that were set at run time on all brokers.
-    * A topic that does not exist is UNKNOWN_TOPIC_OR_PARTITION; a resource type that cannot be described is
-      INVALID_REQUEST.
+    * A topic that does not exist is UNKNOWN_TOPIC_OR_PARTITION. One resource type that cannot be described
+      makes the request INVALID_REQUEST, for every resource.
 Versions:
     * v1: synonyms. v3: type and documentation of keys. v4: flexible.
 Differs from Kafka:
@@ -24,10 +24,13 @@ from collections.abc import Generator, Hashable
 
 from odradek.broker.broker import Broker
 from odradek.broker.config_entry import ConfigEntry
-from odradek.broker.configs.config_resources import resource_of
+from odradek.broker.configs.config_resources import RESOURCES, resource_of
+from odradek.broker.configs.config_rights import ConfigRights
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
+from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.error_text import MALFORMED_REQUEST
 from odradek.wire.messages.describe_configs import (
@@ -39,6 +42,7 @@ from odradek.wire.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
+DESCRIBED_TYPES = frozenset({*RESOURCES, ResourceType.BROKER_LOGGER})
 REMEMBERED = 100
 """Results that are remembered for resources that a request names several times."""
 
@@ -64,10 +68,19 @@ def refusal(resource: DescribeConfigsResource, code: ErrorCode, message: str | N
 @answers(DescribeConfigsRequest, DescribeConfigsResponse, refusal=refused, each="results", droppable=True)
 def describe_configs(
     request: DescribeConfigsRequest, context: RequestContext, broker: Broker
-) -> Generator[DescribeConfigsResult, None, DescribeConfigsResponse]:
-    """Describe each resource, in the order of the request."""
+) -> Generator[DescribeConfigsResult | None, None, DescribeConfigsResponse]:
+    """Describe each resource, in the order of the request; refused ones come last."""
+    if any(resource.resource_type not in DESCRIBED_TYPES for resource in request.resources):
+        raise ApiError(ErrorCode.INVALID_REQUEST, MALFORMED_REQUEST)
+    rights = ConfigRights(broker.authorization, context, AclOperation.DESCRIBE_CONFIGS)
+    unseen: list[DescribeConfigsResult] = []
     seen: dict[Hashable, DescribeConfigsResult] = {}
     for resource in request.resources:
+        refused = rights.refusal(resource.resource_type, resource.resource_name)
+        if refused is not None:
+            unseen.append(refusal(resource, refused.code, refused.message))
+            yield None
+            continue
         keys = resource.configuration_keys
         named = (resource.resource_type, resource.resource_name, None if keys is None else tuple(keys))
         result = seen.get(named)
@@ -76,6 +89,7 @@ def describe_configs(
                 seen.clear()
             result = seen[named] = described(resource, request, broker)
         yield result
+    yield from unseen
     return DescribeConfigsResponse()
 
 

@@ -5,7 +5,7 @@ Behavior:
     * An unknown group, or one of another type, is Dead; from v6 on GROUP_ID_NOT_FOUND.
     * A group that is named twice is answered once.
 Versions:
-    * v3: authorized operations (all those of a group). v4: instance ids. v6: error messages.
+    * v3: authorized operations. v4: instance ids. v6: error messages.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from functools import partial
 
-from odradek.broker.authorized_operations import GROUP_OPERATIONS, NOT_ASKED_FOR
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.response_elements import Composed, composed
 from odradek.broker.dispatch.routes import answers
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.classic_member import ClassicMember
 from odradek.group.classic_state import ClassicState
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.describe_groups import (
@@ -44,12 +44,21 @@ def refuse(request: DescribeGroupsRequest, code: ErrorCode, message: str | None)
 @answers(DescribeGroupsRequest, DescribeGroupsResponse, refusal=refuse, each="groups", droppable=True)
 def describe_groups(
     request: DescribeGroupsRequest, context: RequestContext, broker: Broker
-) -> Generator[DescribedGroup | Composed, None, DescribeGroupsResponse]:
-    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED_FOR
+) -> Generator[DescribedGroup | Composed | None, None, DescribeGroupsResponse]:
+    rights = broker.authorization.rights(context, AclOperation.DESCRIBE, ResourceType.GROUP)
+    seen = []
     for name in dict.fromkeys(request.groups):
+        if rights.allows(name):
+            seen.append(name)
+            yield None
+        else:
+            yield DescribedGroup(group_id=name, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    for name in seen:
         described = described_group(name, context.api_version, broker)
-        if not described.error_code:
-            described.authorized_operations = operations
+        if request.include_authorized_operations and not described.error_code:
+            described.authorized_operations = broker.authorization.operations(
+                context, ResourceType.GROUP, name
+            )
         group = broker.groups.groups.get(name)
         yield composed(described, "members", members(group)) if isinstance(group, ClassicGroup) else described
     return DescribeGroupsResponse()

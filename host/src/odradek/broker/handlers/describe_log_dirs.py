@@ -21,6 +21,7 @@ from pathlib import Path
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.response_elements import Composed, composed
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.describe_log_dirs import (
@@ -52,6 +53,8 @@ def refuse(
 def describe_log_dirs(
     request: DescribeLogDirsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DescribeLogDirsResult | Composed | None, None, DescribeLogDirsResponse]:
+    if not broker.authorization.allows_on_cluster(context, AclOperation.DESCRIBE):
+        return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     wanted: Container[tuple[str, int]] = Everything()
     if request.topics is not None:
         wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}

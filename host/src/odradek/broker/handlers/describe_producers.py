@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+from odradek.broker.authorization import Rights, refusal
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import check_name
 from odradek.log.partition_log import PartitionLog
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -50,19 +52,22 @@ def refuse(
 def describe_producers(
     request: DescribeProducersRequest, context: RequestContext, broker: Broker
 ) -> Generator[TopicResponse | None, None, DescribeProducersResponse]:
+    rights = broker.authorization.rights(context, AclOperation.READ, ResourceType.TOPIC)
     for topic in request.topics:
         answered = TopicResponse(name=topic.name)
         for index in topic.partition_indexes:
-            answered.partitions.append(described(topic.name, index, broker))
+            answered.partitions.append(described(topic.name, index, rights, broker))
             yield None
         yield answered
     return DescribeProducersResponse()
 
 
-def described(name: str, index: int, broker: Broker) -> PartitionResponse:
+def described(name: str, index: int, rights: Rights, broker: Broker) -> PartitionResponse:
     """The producers of one partition."""
     try:
         check_name(name)
+        if not rights.allows(name):
+            raise refusal(ResourceType.TOPIC)
         if broker.topics.named(name) is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_PARTITION)
         log = broker.topics.online_log(name, index)

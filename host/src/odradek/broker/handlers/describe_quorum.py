@@ -16,6 +16,7 @@ from collections.abc import Generator
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import CLUSTER_METADATA_TOPIC
+from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.error_text import UNKNOWN_PARTITION
@@ -37,6 +38,7 @@ LEADER_EPOCH = 1
 def describe_quorum(
     request: DescribeQuorumRequest, context: RequestContext, broker: Broker
 ) -> Generator[ResponseTopicData | None, None, DescribeQuorumResponse]:
+    broker.authorization.require_on_cluster(context, AclOperation.DESCRIBE)
     asked = [
         (topic.topic_name, [row.partition_index for row in topic.partitions]) for topic in request.topics
     ]

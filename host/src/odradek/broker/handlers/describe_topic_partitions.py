@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 
-from odradek.broker.authorized_operations import TOPIC_OPERATIONS
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import LEADER_EPOCH, NO_LEADER, Topic, fault_of
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -54,23 +54,32 @@ def refuse(
 )
 def describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, context: RequestContext, broker: Broker
-) -> Generator[DescribeTopicPartitionsResponseTopic, None, DescribeTopicPartitionsResponse]:
+) -> Generator[DescribeTopicPartitionsResponseTopic | None, None, DescribeTopicPartitionsResponse]:
     cursor = request.cursor or Cursor()
     names = wanted(request, cursor, broker)
     room = max(min(request.response_partition_limit, MAX_PARTITIONS_OF_ANSWER), 1)
     response = DescribeTopicPartitionsResponse()
+    rights = broker.authorization.rights(context, AclOperation.DESCRIBE, ResourceType.TOPIC)
+    unseen = []
     for name in names:
+        if not rights.allows(name):
+            unseen.append(name)
+            yield None
+            continue
         if room == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
             break
         first = cursor.partition_index if name == cursor.topic_name else 0
         shown = described(name, first, room, broker)
+        shown.topic_authorized_operations = broker.authorization.operations(context, ResourceType.TOPIC, name)
         yield shown
         room -= len(shown.partitions)
         end, topic = first + len(shown.partitions), broker.topics.named(name)
         if topic is not None and end < len(topic.partitions):
             response.next_cursor = Cursor(topic_name=name, partition_index=end)
             break
+    for name in unseen if request.topics else ():
+        yield DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
     return response
 
 
@@ -97,14 +106,12 @@ def described(name: str, first: int, room: int, broker: Broker) -> DescribeTopic
         return DescribeTopicPartitionsResponseTopic(
             error_code=ErrorCode.INVALID_TOPIC_EXCEPTION if illegal else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             name=name,
-            topic_authorized_operations=TOPIC_OPERATIONS,
         )
     return DescribeTopicPartitionsResponseTopic(
         name=name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
         partitions=partitions(topic, first, room, broker.settings.node_id),
-        topic_authorized_operations=TOPIC_OPERATIONS,
     )
 
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+from odradek.broker.authorization import Rights
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.transaction.transaction_metadata import TopicPartition
 from odradek.wire.api_error import ApiError
@@ -45,12 +47,18 @@ def refuse(
 def describe_transactions(
     request: DescribeTransactionsRequest, context: RequestContext, broker: Broker
 ) -> Generator[TransactionState, None, DescribeTransactionsResponse]:
+    rights = broker.authorization.rights(context, AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID)
+    topics = broker.authorization.rights(context, AclOperation.DESCRIBE, ResourceType.TOPIC)
     for each in request.transactional_ids:
-        yield described(each, broker)
+        if rights.allows(each):
+            yield described(each, topics, broker)
+        else:
+            code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            yield TransactionState(error_code=code, transactional_id=each)
     return DescribeTransactionsResponse()
 
 
-def described(transactional_id: str, broker: Broker) -> TransactionState:
+def described(transactional_id: str, topics: Rights, broker: Broker) -> TransactionState:
     """The state of one id, or its error."""
     try:
         known = broker.transactions.transaction(transactional_id)
@@ -63,13 +71,14 @@ def described(transactional_id: str, broker: Broker) -> TransactionState:
         transaction_start_time_ms=known.start_ms,
         producer_id=known.producer_id,
         producer_epoch=known.producer_epoch,
-        topics=by_topic(known.partitions),
+        topics=by_topic(known.partitions, topics),
     )
 
 
-def by_topic(partitions: frozenset[TopicPartition]) -> list[TopicData]:
-    """The partitions of each topic, in order."""
+def by_topic(partitions: frozenset[TopicPartition], rights: Rights) -> list[TopicData]:
+    """The partitions of each topic that the client may see, in order."""
     topics: dict[str, TopicData] = {}
     for name, index in sorted(partitions):
-        topics.setdefault(name, TopicData(topic=name)).partitions.append(index)
+        if rights.allows(name):
+            topics.setdefault(name, TopicData(topic=name)).partitions.append(index)
     return list(topics.values())

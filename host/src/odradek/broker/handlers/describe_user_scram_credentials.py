@@ -12,6 +12,7 @@ from collections.abc import Generator
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -23,12 +24,28 @@ from odradek.wire.messages.describe_user_scram_credentials import (
 )
 
 
+def refuse(
+    request: DescribeUserScramCredentialsRequest, code: ErrorCode, message: str | None
+) -> DescribeUserScramCredentialsResponse:
+    """The error at the top, and once per user, without names."""
+    result = DescribeUserScramCredentialsResult(error_code=code, error_message=message)
+    return DescribeUserScramCredentialsResponse(
+        error_code=code, error_message=message, results=[result] * len(request.users or ())
+    )
+
+
 @answers(
-    DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse, each="results", droppable=True
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    refusal=refuse,
+    each="results",
+    droppable=True,
 )
 def describe_user_scram_credentials(
     request: DescribeUserScramCredentialsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DescribeUserScramCredentialsResult, None, DescribeUserScramCredentialsResponse]:
+    if not broker.authorization.allows_on_cluster(context, AclOperation.DESCRIBE):
+        raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     times = Counter(user.name for user in request.users or ()) or Counter(broker.credentials.users())
     for user, count in times.items():
         yield described(user, count, broker)

@@ -19,6 +19,7 @@ from collections.abc import Generator
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.request_timeout import check_time_left
+from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -62,6 +63,7 @@ def refuse(request: ElectLeadersRequest, code: ErrorCode, message: str | None) -
 def elect_leaders(
     request: ElectLeadersRequest, context: RequestContext, broker: Broker
 ) -> Generator[ReplicaElectionResult | None, None, ElectLeadersResponse]:
+    broker.authorization.require_on_cluster(context, AclOperation.ALTER)
     check_time_left(request.timeout_ms)
     if request.election_type not in (PREFERRED, UNCLEAN):
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")

@@ -18,6 +18,7 @@ from __future__ import annotations
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.transactions.transaction_errors import older_code
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.transaction.transaction_metadata import ProducerIdAndEpoch
 from odradek.wire.api_error import ApiError
@@ -29,6 +30,9 @@ EPOCH_BUMP_VERSION = 5
 
 @answers(EndTxnRequest, EndTxnResponse)
 def end_txn(request: EndTxnRequest, context: RequestContext, broker: Broker) -> EndTxnResponse:
+    broker.authorization.require(
+        context, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id
+    )
     try:
         producer = broker.transactions.end(
             request.transactional_id,

@@ -3,6 +3,8 @@
 Behavior:
     * Whole batches as stored, from the one that contains the offset. The first batch of an answer is sent
       even if it is larger than every limit (KIP-74).
+    * Rights are checked once per request: one that is withdrawn takes effect with the next request, also
+      within a session.
     * If there are fewer bytes than ``min_bytes`` (or than the limit, if that is smaller) the answer waits for
       appends or for ``max_wait_ms``. An error of a partition is answered at once, and so is a request without
       any known partition.
@@ -32,6 +34,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
+from odradek.broker.authorization import EVERYTHING, NOTHING, Rights
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import (
@@ -46,6 +49,7 @@ from odradek.broker.fetch.fetch_context import Partitions, open_context
 from odradek.broker.fetch.fetch_read import Read, ReadParams, unread
 from odradek.broker.fetch.long_poll import LongPoll
 from odradek.deferred import Deferred
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.steps import Step
@@ -93,6 +97,14 @@ def read_params(request: FetchRequest, context: RequestContext, broker: Broker, 
     return ReadParams.of(request, context.api_version, fetch_limit_bytes(context, broker))
 
 
+def read_rights(context: RequestContext, broker: Broker, replica: bool) -> Rights:
+    """The topics that the caller may read; another broker needs a right to the cluster."""
+    if not replica:
+        return broker.authorization.rights(context, AclOperation.READ, ResourceType.TOPIC)
+    allowed = broker.authorization.allows_on_cluster(context, AclOperation.CLUSTER_ACTION)
+    return EVERYTHING if allowed else NOTHING
+
+
 @answers(FetchRequest, FetchResponse, refusal=refuse, charge=charge)
 def fetch(
     request: FetchRequest, context: RequestContext, broker: Broker
@@ -104,10 +116,11 @@ def fetch(
         asked = open_context(request, version, topics, broker.fetch_sessions, now_ms)
     except ApiError as error:
         return FetchResponse(error_code=error.code)
+    rights = read_rights(context, broker, replica)
     drafts = broker.quotas.is_enabled and not replica
 
     def read() -> Read:
-        return Read(params, topics).all(asked.partitions)
+        return Read(params, topics, rights).all(asked.partitions)
 
     def respond(found: Read) -> FetchResponse | Draft:
         rows = found.answers()
@@ -121,7 +134,9 @@ def fetch(
 
     min_bytes = min(request.min_bytes, params.max_bytes)
     if len(asked.partitions) > AT_A_TIME:
-        work = in_steps(asked.partitions, Read(params, topics), min_bytes, request.max_wait_ms, broker)
+        work = in_steps(
+            asked.partitions, Read(params, topics, rights), min_bytes, request.max_wait_ms, broker
+        )
         return broker.steps.answer(answered(work, respond), droppable=True)
     found = read()
     if request.max_wait_ms <= 0 or found.is_enough(min_bytes):
@@ -153,7 +168,7 @@ def in_steps(
     yield from found.in_steps(partitions)
     if max_wait_ms <= 0 or found.is_enough(min_bytes):
         return found
-    params, topics = found.params, found.topics
+    params, topics, rights = found.params, found.topics, found.rights
     # The poll only wakes this work, which then reads again.
     poll = LongPoll(
         broker.clock,
@@ -162,7 +177,7 @@ def in_steps(
         missing_bytes=min_bytes - found.bytes_read,
         logs=found.logs,
         read_committed=params.read_committed,
-        again=lambda: Read(params, topics, failed=True),
+        again=lambda: Read(params, topics, rights, failed=True),
         respond=lambda _: None,
     )
     del found  # a waiting fetch keeps no records
@@ -170,6 +185,6 @@ def in_steps(
         yield poll.start(max_wait_ms)
     finally:
         poll.stop()
-    found = Read(params, topics)
+    found = Read(params, topics, rights)
     yield from found.in_steps(partitions)
     return found

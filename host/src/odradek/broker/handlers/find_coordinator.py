@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+from odradek.broker.authorization import refusal
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -51,10 +53,19 @@ def find_coordinator(
 ) -> Generator[Coordinator, None, FindCoordinatorResponse]:
     if request.key_type not in (GROUP, TRANSACTION, SHARE):
         raise ApiError(ErrorCode.INVALID_REQUEST, MALFORMED_REQUEST)
+    if request.key_type == SHARE:
+        broker.authorization.require_on_cluster(context, AclOperation.CLUSTER_ACTION)
+    kind = ResourceType.TRANSACTIONAL_ID if request.key_type == TRANSACTION else ResourceType.GROUP
+    sees = broker.authorization.rights(context, AclOperation.DESCRIBE, kind)
     if context.api_version >= SEVERAL_KEYS_VERSION:
         for key in request.coordinator_keys:
-            yield coordinator(key, request.key_type, context, broker)
+            if request.key_type == SHARE or sees.allows(key):
+                yield coordinator(key, request.key_type, context, broker)
+            else:
+                yield refused(key, refusal(kind).code, "")
         return FindCoordinatorResponse()
+    if request.key_type != SHARE and not sees.allows(request.key):
+        raise refusal(kind)
     only = coordinator(request.key, request.key_type, context, broker)
     return FindCoordinatorResponse(
         error_code=only.error_code,

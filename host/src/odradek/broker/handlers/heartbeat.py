@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
 @answers(HeartbeatRequest, HeartbeatResponse)
-def heartbeat(request: HeartbeatRequest, _context: RequestContext, broker: Broker) -> HeartbeatResponse:
+def heartbeat(request: HeartbeatRequest, context: RequestContext, broker: Broker) -> HeartbeatResponse:
+    broker.authorization.require(context, AclOperation.READ, ResourceType.GROUP, request.group_id)
     broker.groups.classic.heartbeat(request)
     return HeartbeatResponse()

@@ -18,9 +18,11 @@ Differs from Kafka:
 
 from __future__ import annotations
 
+from odradek.broker.authorization import refusal
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.transactions.transaction_errors import older_code
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.transaction.transaction_metadata import ProducerIdAndEpoch
 from odradek.wire.api_error import ApiError
@@ -40,6 +42,7 @@ def refuse(_request: InitProducerIdRequest, code: ErrorCode, _message: str | Non
 def init_producer_id(
     request: InitProducerIdRequest, context: RequestContext, broker: Broker
 ) -> InitProducerIdResponse:
+    check_rights(request, context, broker)
     if (request.producer_id == UNKNOWN) != (request.producer_epoch == UNKNOWN):
         raise ApiError(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is None:
@@ -53,6 +56,22 @@ def init_producer_id(
     except ApiError as error:
         raise older_code(error, context, FENCED_VERSION) from None
     return InitProducerIdResponse(producer_id=producer.producer_id, producer_epoch=producer.producer_epoch)
+
+
+def check_rights(request: InitProducerIdRequest, context: RequestContext, broker: Broker) -> None:
+    """Check that the caller may write, with this transactional id or to any topic.
+
+    Raises:
+        ApiError: TRANSACTIONAL_ID_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED.
+    """
+    rights = broker.authorization
+    if request.transactional_id is not None:
+        rights.require(context, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
+    elif not (
+        rights.allows_on_cluster(context, AclOperation.IDEMPOTENT_WRITE, logs=False)
+        or rights.allows_on_any(context, AclOperation.WRITE, ResourceType.TOPIC)
+    ):
+        raise refusal(ResourceType.CLUSTER)
 
 
 def expected(request: InitProducerIdRequest) -> ProducerIdAndEpoch | None:

@@ -33,6 +33,7 @@ from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.deferred import Deferred
 from odradek.group.classic_join import Joiner
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -52,6 +53,7 @@ def join_group(
 ) -> JoinGroupResponse | Deferred[JoinGroupResponse]:
     joiner = Joiner(context.client_id or "", f"/{context.connection.client_address}", context.api_version)
     try:
+        broker.authorization.require(context, AclOperation.READ, ResourceType.GROUP, request.group_id)
         broker.check_new_group(request.group_id)
         broker.names.check("group instance id", request.group_instance_id)
         broker.names.check("protocol type", request.protocol_type)

@@ -15,6 +15,7 @@ from collections.abc import Generator, Iterator
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.messages.leave_group import (
@@ -35,6 +36,7 @@ AT_A_TIME = 50
 def leave_group(
     request: LeaveGroupRequest, context: RequestContext, broker: Broker
 ) -> Generator[MemberResponse, None, LeaveGroupResponse]:
+    broker.authorization.require(context, AclOperation.READ, ResourceType.GROUP, request.group_id)
     if context.api_version >= SEVERAL_MEMBERS_VERSION:
         yield from removed(request, broker)
         return LeaveGroupResponse()

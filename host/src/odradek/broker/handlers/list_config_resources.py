@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterable
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ResourceType
@@ -32,6 +33,7 @@ def list_config_resources(
     request: ListConfigResourcesRequest, context: RequestContext, broker: Broker
 ) -> Generator[ConfigResource, None, ListConfigResourcesResponse]:
     """Name the resources of the types asked for."""
+    broker.authorization.require_on_cluster(context, AclOperation.DESCRIBE_CONFIGS)
     supported = TYPES_BY_VERSION[context.api_version]
     wanted = set(request.resource_types) or supported
     if not wanted <= supported:

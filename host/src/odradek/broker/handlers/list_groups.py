@@ -12,18 +12,29 @@ from collections.abc import Generator
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 
 @answers(ListGroupsRequest, ListGroupsResponse, each="groups", droppable=True)
 def list_groups(
-    request: ListGroupsRequest, _context: RequestContext, broker: Broker
+    request: ListGroupsRequest, context: RequestContext, broker: Broker
 ) -> Generator[ListedGroup | None, None, ListGroupsResponse]:
     states = {state.lower() for state in request.states_filter}
+    rights = broker.authorization.rights(
+        context,
+        AclOperation.DESCRIBE,
+        ResourceType.GROUP,
+        or_on_cluster=AclOperation.DESCRIBE,
+        logs=False,
+    )
     types = {name.lower() for name in request.types_filter}
     for group in list(broker.groups):
         if (states and group.state_name.lower() not in states) or (types and group.group_type not in types):
+            yield None
+            continue
+        if not rights.allows(group.group_id):
             yield None
             continue
         yield ListedGroup(

@@ -26,6 +26,7 @@ from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import LEADER_EPOCH, check_leader_epoch
 from odradek.log.partition_log import PartitionLog
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.steps import Step
 from odradek.wire.api_error import ApiError
@@ -77,13 +78,25 @@ def list_offsets(
         (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
     )
     lookup = Lookup(context.api_version, request.isolation_level)
+    rights = broker.authorization.rights(context, AclOperation.DESCRIBE, ResourceType.TOPIC)
+    unseen = []
     for topic in request.topics:
+        if not rights.allows(topic.name):
+            unseen.append(topic)
+            yield None
+            continue
         found = ListOffsetsTopicResponse(name=topic.name)
         for index, partition in by_index(topic).items():
             if times[topic.name, index] > 1:
                 found.partitions.append(refused(index, ErrorCode.INVALID_REQUEST))
             else:
                 found.partitions.append((yield from answer(topic.name, partition, lookup, broker)))
+            yield None
+        yield found
+    for topic in unseen:
+        found = ListOffsetsTopicResponse(name=topic.name)
+        for index in by_index(topic):
+            found.partitions.append(refused(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
             yield None
         yield found
     return ListOffsetsResponse()

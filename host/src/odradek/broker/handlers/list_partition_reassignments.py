@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
 from odradek.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
@@ -21,4 +22,5 @@ from odradek.wire.messages.list_partition_reassignments import (
 def list_partition_reassignments(
     request: ListPartitionReassignmentsRequest, context: RequestContext, broker: Broker
 ) -> ListPartitionReassignmentsResponse:
+    broker.authorization.require_on_cluster(context, AclOperation.DESCRIBE)
     return ListPartitionReassignmentsResponse(error_message=None)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Generator
 from odradek.bounded_regex import RegexBounds, RegexError, compiled_within
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.transaction.transaction_metadata import TransactionMetadata
 from odradek.transaction.transaction_state import TransactionState
@@ -36,8 +37,9 @@ def list_transactions(
     request: ListTransactionsRequest, context: RequestContext, broker: Broker
 ) -> Generator[ListedTransaction | None, None, ListTransactionsResponse]:
     passes = filters(request, broker.clock.now_ms())
+    rights = broker.authorization.rights(context, AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID)
     for known in list(broker.transactions):
-        if not passes(known):
+        if not passes(known) or not rights.allows(known.transactional_id):
             yield None
             continue
         yield ListedTransaction(

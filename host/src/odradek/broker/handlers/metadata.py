@@ -26,10 +26,11 @@ Differs from Kafka:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator
-from functools import cache
+from collections.abc import Callable, Collection, Generator, Iterable
+from functools import cache, partial
 
-from odradek.broker.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED_FOR, TOPIC_OPERATIONS
+from odradek.broker.authorization import Rights
+from odradek.broker.authorized_operations import NOT_ASKED_FOR
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.routes import answers
@@ -45,6 +46,7 @@ from odradek.broker.topics import (
     check_name,
 )
 from odradek.deferred import Deferred
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -106,9 +108,12 @@ Described = Generator[MetadataResponseTopic | None, None, MetadataResponse]
 
 def describe_all(request: MetadataRequest, context: RequestContext, broker: Broker) -> Described:
     """Describe all topics."""
-    operations = operations_of(request)
+    operations = operations_of(request, context, broker)
+    rights = broker.authorization.rights(context, AclOperation.DESCRIBE, ResourceType.TOPIC, logs=False)
+    node_id = broker.settings.node_id
     for topic in list(broker.topics):
-        yield description(topic, broker.settings.node_id, operations)
+        seen = rights.allows(topic.name)
+        yield description(topic, node_id, operations(topic.name)) if seen else None
     return cluster(request, context, broker)
 
 
@@ -116,43 +121,94 @@ def describe(
     request: MetadataRequest, context: RequestContext, broker: Broker, may_create: bool
 ) -> Described:
     """Describe some topics, after unknown ones are created if that is allowed."""
-    operations, node_id = operations_of(request), broker.settings.node_id
-    topics = yield from wanted(request, context.api_version)
+    operations, node_id = operations_of(request, context, broker), broker.settings.node_id
+    topics: Collection[MetadataRequestTopic] = yield from wanted(request, context.api_version)
+    if broker.authorization.is_enabled:
+        topics, before, after = yield from sorted_by_rights(topics, context, broker, may_create)
+    else:
+        before, after = [], []
     unknown = 0
     for topic in topics if may_create else ():
         unknown += topic.topic_id == NIL_UUID and topic.name not in broker.topics.by_name
         yield None
     may_create = 0 < unknown * broker.settings.num_partitions <= MAX_PARTITIONS_OF_REQUEST
-    found = []
+    found: list[Topic | MetadataResponseTopic] = []
     with NewTopics(broker.topics) as new:
         for topic in topics:
             found.append((yield from look_up(topic, new if may_create else None, broker)))
             yield None
         yield from new.store()
+    yield from before
     for each in found:
         if isinstance(each, MetadataResponseTopic):
             yield each
         elif each.name in new.failed:
             yield MetadataResponseTopic(error_code=new.failed[each.name].code, name=each.name)
         else:
-            yield description(each, node_id, operations)
+            yield description(each, node_id, operations(each.name))
+    yield from after
     return cluster(request, context, broker)
 
 
-def operations_of(request: MetadataRequest) -> int:
-    """The operations that the client may perform on a topic, if it asks for them."""
-    return TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED_FOR
+def operations_of(request: MetadataRequest, context: RequestContext, broker: Broker) -> Callable[[str], int]:
+    """The operations that the client may perform on each topic, if it asks for them."""
+    if request.include_topic_authorized_operations:
+        return partial(broker.authorization.operations, context, ResourceType.TOPIC)
+    return lambda _: NOT_ASKED_FOR
+
+
+def sorted_by_rights(
+    topics: Iterable[MetadataRequestTopic], context: RequestContext, broker: Broker, may_create: bool
+) -> Generator[
+    None,
+    None,
+    tuple[list[MetadataRequestTopic], list[MetadataResponseTopic], list[MetadataResponseTopic]],
+]:
+    """The topics that the client may see or create, and the errors to answer before and after them."""
+    rights, topic_type = broker.authorization, ResourceType.TOPIC
+    sees = rights.rights(context, AclOperation.DESCRIBE, topic_type)
+    creates: Rights | None = None
+    allowed, unknown, uncreated, unseen = [], [], [], []
+    for each in topics:
+        yield
+        name: str | None = each.name
+        if each.topic_id != NIL_UUID:
+            known = broker.topics.by_id.get(each.topic_id)
+            name = None if known is None else known.name
+        if name is None:
+            unknown.append(refused(ErrorCode.UNKNOWN_TOPIC_ID, each))
+        elif not sees.allows(name):
+            unseen.append(refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, each))
+        elif may_create and name not in broker.topics.by_name:
+            creates = creates or rights.rights(
+                context, AclOperation.CREATE, topic_type, or_on_cluster=AclOperation.CREATE
+            )
+            if creates.allows(name):
+                allowed.append(each)
+            else:
+                uncreated.append(refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, each))
+        else:
+            allowed.append(each)
+    return allowed, unknown, uncreated + unseen
+
+
+def refused(code: ErrorCode, wanted: MetadataRequestTopic) -> MetadataResponseTopic:
+    """The error of a topic, in the words of the request."""
+    name = wanted.name if wanted.topic_id == NIL_UUID else None
+    return MetadataResponseTopic(error_code=code, name=name, topic_id=wanted.topic_id)
 
 
 def cluster(request: MetadataRequest, context: RequestContext, broker: Broker) -> MetadataResponse:
     """The description of the cluster, without topics."""
     endpoint, node_id = broker.endpoint(context.connection), broker.settings.node_id
-    asked = request.include_cluster_authorized_operations
+    operations = NOT_ASKED_FOR
+    if request.include_cluster_authorized_operations:
+        operations = broker.authorization.cluster_operations(context)
     return MetadataResponse(
         brokers=[MetadataResponseBroker(node_id=node_id, host=endpoint.host, port=endpoint.port)],
         cluster_id=broker.cluster_id,
         controller_id=node_id,
-        cluster_authorized_operations=CLUSTER_OPERATIONS if asked else NOT_ASKED_FOR,
+        cluster_authorized_operations=operations,
     )
 
 

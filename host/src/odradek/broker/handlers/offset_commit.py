@@ -23,6 +23,7 @@ from odradek.broker.commit_verdict import CommitVerdict
 from odradek.broker.dispatch.routes import answers
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.group import Committer
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -60,6 +61,7 @@ def refuse(request: OffsetCommitRequest, code: ErrorCode, _message: str | None) 
 def offset_commit(
     request: OffsetCommitRequest, context: RequestContext, broker: Broker
 ) -> Generator[OffsetCommitResponseTopic | None, None, OffsetCommitResponse]:
+    broker.authorization.require(context, AclOperation.READ, ResourceType.GROUP, request.group_id)
     broker.check_new_group(request.group_id)
     committer = Committer(
         member_id=request.member_id,
@@ -71,6 +73,7 @@ def offset_commit(
         broker,
         broker.groups.offsets.room(request.group_id),
         lambda: broker.groups.committing(request.group_id, committer),
+        broker.authorization.rights(context, AclOperation.READ, ResourceType.TOPIC),
     )
     commit = Commit(broker, request, context.api_version >= TOPIC_ID_VERSION, verdict)
     begun = broker.steps.turns

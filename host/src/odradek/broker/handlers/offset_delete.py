@@ -14,6 +14,7 @@ from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
 from odradek.group.group import Group
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -28,21 +29,23 @@ from odradek.wire.messages.offset_delete import (
 
 @answers(OffsetDeleteRequest, OffsetDeleteResponse, each="topics")
 def offset_delete(
-    request: OffsetDeleteRequest, _context: RequestContext, broker: Broker
+    request: OffsetDeleteRequest, context: RequestContext, broker: Broker
 ) -> Generator[OffsetDeleteResponseTopic | None, None, OffsetDeleteResponse]:
+    broker.authorization.require(context, AclOperation.DELETE, ResourceType.GROUP, request.group_id)
     if not request.group_id:
         raise ApiError(ErrorCode.INVALID_GROUP_ID)
     group = broker.groups.group(request.group_id)
     broker.groups.check_not_owned(request.group_id)
     if not group.is_empty and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
         raise ApiError(ErrorCode.NON_EMPTY_GROUP)
+    rights = broker.authorization.rights(context, AclOperation.READ, ResourceType.TOPIC)
     for topic in request.topics:
-        yield from deleted(topic, group, broker)
+        yield from deleted(topic, group, broker, allowed=rights.allows(topic.name))
     return OffsetDeleteResponse()
 
 
 def deleted(
-    topic: OffsetDeleteRequestTopic, group: Group, broker: Broker
+    topic: OffsetDeleteRequestTopic, group: Group, broker: Broker, *, allowed: bool
 ) -> Generator[OffsetDeleteResponseTopic | None, None, None]:
     """Delete a topic's offsets. Yields an answer for all partitions, after the last one."""
     view = broker.groups.topics
@@ -53,7 +56,9 @@ def deleted(
     forgotten = []
     for partition in topic.partitions:
         code = ErrorCode.NONE
-        if topic_id is None or not 0 <= partition.partition_index < count:
+        if not allowed:
+            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif topic_id is None or not 0 <= partition.partition_index < count:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         elif is_read:
             code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC

@@ -15,10 +15,12 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from functools import partial
 
+from odradek.broker.authorization import Rights, refusal
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.response_elements import Composed, composed
 from odradek.broker.dispatch.routes import answers
 from odradek.group.committed_offset import CommittedOffset
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.steps import result_of
 from odradek.wire.api_error import ApiError
@@ -35,7 +37,7 @@ from odradek.wire.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
-SEVERAL_GROUPS_VERSION, TOPIC_ID_VERSION = 8, 10
+TOP_ERROR_VERSION, SEVERAL_GROUPS_VERSION, TOPIC_ID_VERSION = 2, 8, 10
 
 AT_A_TIME = 500
 """The most offsets of a group that are encoded in one step: half a millisecond of work."""
@@ -62,13 +64,26 @@ def offset_fetch(
     request: OffsetFetchRequest, context: RequestContext, broker: Broker
 ) -> Generator[OffsetFetchResponseGroup | Composed | None, None, OffsetFetchResponse]:
     version = context.api_version
+    rights = broker.authorization
+    sees = rights.rights(context, AclOperation.DESCRIBE, ResourceType.GROUP)
+    topics = rights.rights(context, AclOperation.DESCRIBE, ResourceType.TOPIC)
     if version >= SEVERAL_GROUPS_VERSION:
         wanted = {group.group_id: group for group in reversed(request.groups)}
         for group in reversed(wanted.values()):
-            fetch = GroupFetch(broker, group, version, request.require_stable)
-            yield (yield from answered(fetch))
+            if sees.allows(group.group_id):
+                fetch = GroupFetch(broker, group, version, request.require_stable, topics)
+                yield (yield from answered(fetch))
+            else:
+                yield OffsetFetchResponseGroup(
+                    group_id=group.group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED
+                )
         return OffsetFetchResponse()
-    only = yield from GroupFetch(broker, only_group(request), version, request.require_stable).response()
+    if not sees.allows(request.group_id):
+        if version < TOP_ERROR_VERSION:
+            raise refusal(ResourceType.GROUP)
+        return OffsetFetchResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    fetch = GroupFetch(broker, only_group(request), version, request.require_stable, topics)
+    only = yield from fetch.response()
     return OffsetFetchResponse(topics=[old_topic(topic) for topic in only.topics])
 
 
@@ -118,6 +133,8 @@ class GroupFetch:
     group: OffsetFetchRequestGroup
     version: int
     require_stable: bool
+    rights: Rights
+    """The topics that the client may see."""
 
     def response(self) -> Generator[None, None, OffsetFetchResponseGroup]:
         """The requested offsets, in steps.
@@ -129,9 +146,37 @@ class GroupFetch:
         topics = self.group.topics
         wanted = each_once(topics) if topics is not None else (yield from self.everything())
         response = OffsetFetchResponseGroup(group_id=self.group.group_id)
+        refused = []
         for topic in wanted:
-            response.topics.append((yield from self.topic(topic)))
+            code = self.refusal(topic)
+            if code is ErrorCode.NONE:
+                response.topics.append((yield from self.topic(topic)))
+            else:
+                refused.append((topic, code))
+                yield
+        for topic, code in refused:
+            response.topics.append((yield from self.refused(topic, code)))
         return response
+
+    def refusal(self, topic: OffsetFetchRequestTopics) -> ErrorCode:
+        """The error of a topic with an unknown id, or that the client may not see; NONE for any other."""
+        name = topic.name
+        if self.version >= TOPIC_ID_VERSION:
+            known = self.broker.groups.topics.topic_name(topic.topic_id)
+            if known is None:
+                return ErrorCode.UNKNOWN_TOPIC_ID
+            name = known
+        return ErrorCode.NONE if self.rights.allows(name) else ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+    def refused(
+        self, topic: OffsetFetchRequestTopics, code: ErrorCode
+    ) -> Generator[None, None, OffsetFetchResponseTopics]:
+        """The error of one topic; a step for each partition."""
+        answered = OffsetFetchResponseTopics(name=topic.name, topic_id=topic.topic_id)
+        for index in topic.partition_indexes:
+            answered.partitions.append(without_offset(index, code))
+            yield
+        return answered
 
     def check(self) -> None:
         """Check that the client may read the offsets of the group.
@@ -167,24 +212,19 @@ class GroupFetch:
         for topic_id, index in list(self.broker.groups.offsets.of_group(self.group.group_id)):
             yield
             name = self.broker.groups.topics.topic_name(topic_id)
-            if name is not None:
+            if name is not None and self.rights.allows(name):
                 topic = topics.setdefault(topic_id, OffsetFetchRequestTopics(name=name, topic_id=topic_id))
                 topic.partition_indexes.append(index)
         return topics.values()
 
     def topic(self, topic: OffsetFetchRequestTopics) -> Generator[None, None, OffsetFetchResponseTopics]:
         """The offsets of one topic; a step for each partition."""
-        view = self.broker.groups.topics
-        missing = ErrorCode.NONE
-        if self.version < TOPIC_ID_VERSION:
-            topic_id = view.topic_id(topic.name)
-        else:
-            topic_id = topic.topic_id if view.topic_name(topic.topic_id) is not None else None
-            missing = ErrorCode.UNKNOWN_TOPIC_ID
+        by_id = self.version >= TOPIC_ID_VERSION
+        topic_id = topic.topic_id if by_id else self.broker.groups.topics.topic_id(topic.name)
         answered = OffsetFetchResponseTopics(name=topic.name, topic_id=topic.topic_id)
         for index in topic.partition_indexes:
             answered.partitions.append(
-                without_offset(index, missing) if topic_id is None else self.partition(topic_id, index)
+                without_offset(index, ErrorCode.NONE) if topic_id is None else self.partition(topic_id, index)
             )
             yield
         return answered

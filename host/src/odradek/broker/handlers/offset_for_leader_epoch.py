@@ -19,6 +19,7 @@ from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import LEADER_EPOCH, NO_EPOCH, check_leader_epoch
 from odradek.log.partition_log import PartitionLog
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -56,10 +57,24 @@ def refused(index: int, code: ErrorCode) -> EpochEndOffset:
 def offset_for_leader_epoch(
     request: OffsetForLeaderEpochRequest, context: RequestContext, broker: Broker
 ) -> Generator[OffsetForLeaderTopicResult | None, None, OffsetForLeaderEpochResponse]:
+    rights = broker.authorization.rights(
+        context, AclOperation.DESCRIBE, ResourceType.TOPIC, or_on_cluster=AclOperation.CLUSTER_ACTION
+    )
+    unseen = []
     for topic in request.topics:
+        if not rights.allows(topic.topic):
+            unseen.append(topic)
+            yield None
+            continue
         result = OffsetForLeaderTopicResult(topic=topic.topic)
         for partition in topic.partitions:
             result.partitions.append(answer(topic.topic, partition, broker))
+            yield None
+        yield result
+    for topic in unseen:
+        result = OffsetForLeaderTopicResult(topic=topic.topic)
+        for partition in topic.partitions:
+            result.partitions.append(refused(partition.partition, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
             yield None
         yield result
     return OffsetForLeaderEpochResponse()

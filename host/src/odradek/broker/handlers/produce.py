@@ -32,17 +32,19 @@ from collections.abc import Generator
 from functools import partial
 from typing import Any
 
+from odradek.broker.authorization import Rights
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import CloseConnection, answers
 from odradek.broker.dispatch.throttling import charge_produce
 from odradek.broker.flush_wait import FlushWait
-from odradek.broker.produce_batches import TOPIC_ID_VERSION, ProduceBatches, last_of_each
+from odradek.broker.produce_batches import TOPIC_ID_VERSION, ProduceBatches, is_transactional, last_of_each
 from odradek.broker.topics import INTERNAL_TOPICS, Topic
 from odradek.broker.transactions.transaction_join import TransactionJoin
 from odradek.deferred import Deferred
 from odradek.log.batch_work import Prepared
 from odradek.log.log_validator import InvalidRecords, OpeningBudget
 from odradek.log.partition_log import PartitionLog
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.steps import Step
 from odradek.wire.api_error import ApiError
@@ -133,7 +135,11 @@ def produce_all(
         settings.produce_decompressed_max_bytes,
     )
     batches = ProduceBatches(broker.offload, budget)
-    yield from batches.prepare(request, context, broker.topics)
+    writes = broker.authorization.rights(context, AclOperation.WRITE, ResourceType.TOPIC)
+    found = partial(find, version=context.api_version, writes=writes, broker=broker)
+    if broker.authorization.is_enabled:
+        yield from check_transactional(request, context, broker)
+    yield from batches.prepare(request, context, lambda data: found(data)[0])
     if batches.waiting:
         yield batches.finish()
     transaction = TransactionJoin(request.transactional_id, context.api_version, broker.transactions)
@@ -143,7 +149,7 @@ def produce_all(
         for place, partition in enumerate(last_of_each(data)):
             if place or number:
                 yield None
-            topic, unknown = find(data, context.api_version, broker)
+            topic, unknown = found(data)
             answered.partition_responses.append(
                 refused(partition.index, unknown, None)
                 if topic is None
@@ -170,10 +176,36 @@ def check_appended(response: ProduceResponse) -> None:
                 raise CloseConnection(f"acks=0 and {ErrorCode(partition.error_code).name}")
 
 
-def find(data: TopicProduceData, version: int, broker: Broker) -> tuple[Topic | None, ErrorCode]:
-    """The topic, and the error if there is none."""
+def check_transactional(
+    request: ProduceRequest, context: RequestContext, broker: Broker
+) -> Generator[None, None, None]:
+    """Check that the caller may write with its transactional id, if one of the batches is transactional.
+
+    Raises:
+        ApiError: TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
+    """
+    for data in request.topic_data:
+        for partition in data.partition_data:
+            if is_transactional(partition.records or b""):
+                name = request.transactional_id
+                kind = ResourceType.TRANSACTIONAL_ID
+                if name is None or not broker.authorization.allows(context, AclOperation.WRITE, kind, name):
+                    raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+                return
+        yield
+
+
+def find(
+    data: TopicProduceData, *, version: int, writes: Rights, broker: Broker
+) -> tuple[Topic | None, ErrorCode]:
+    """The topic, and the error if there is none that the caller may write to."""
     if version >= TOPIC_ID_VERSION:
-        return broker.topics.by_id.get(data.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
+        topic = broker.topics.by_id.get(data.topic_id)
+        if topic is not None and not writes.allows(topic.name):
+            return None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return topic, ErrorCode.UNKNOWN_TOPIC_ID
+    if not writes.allows(data.name):
+        return None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
     topic = broker.topics.named(data.name)
     if topic is None and data.name in INTERNAL_TOPICS:
         return None, ErrorCode.INVALID_TOPIC_EXCEPTION

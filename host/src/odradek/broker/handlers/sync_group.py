@@ -21,6 +21,7 @@ from functools import partial
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.deferred import Deferred
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -35,6 +36,7 @@ def sync_group(
 ) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
     if context.api_version >= PROTOCOL_VERSION and None in (request.protocol_type, request.protocol_name):
         raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    broker.authorization.require(context, AclOperation.READ, ResourceType.GROUP, request.group_id)
     answer = broker.groups.classic.sync(request)
     if isinstance(answer, Deferred) and not answer.done:
         unavailable = SyncGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -33,6 +33,7 @@ from odradek.broker.transactions.transaction_errors import verification_error
 from odradek.broker.transactions.transaction_participants import offsets_partition
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.group import Committer, PartitionCheck
+from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.transaction.transaction_metadata import ProducerIdAndEpoch
 from odradek.wire.api_error import ApiError
@@ -78,7 +79,11 @@ def answered(
 def txn_offset_commit(
     request: TxnOffsetCommitRequest, context: RequestContext, broker: Broker
 ) -> Generator[TxnOffsetCommitResponseTopic | None, None, TxnOffsetCommitResponse]:
-    commit = TxnCommit(broker, request, context.api_version)
+    broker.authorization.require(
+        context, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id
+    )
+    broker.authorization.require(context, AclOperation.READ, ResourceType.GROUP, request.group_id)
+    commit = TxnCommit(broker, request, context)
     begun = broker.steps.turns
     yield from answered(request, commit.partition)
     offsets = commit.offsets
@@ -94,10 +99,10 @@ def txn_offset_commit(
 class TxnCommit:
     """One request, partition by partition."""
 
-    def __init__(self, broker: Broker, request: TxnOffsetCommitRequest, version: int) -> None:
+    def __init__(self, broker: Broker, request: TxnOffsetCommitRequest, context: RequestContext) -> None:
         self.broker = broker
         self.request = request
-        self.version = version
+        self.version = version = context.api_version
         self.committer = Committer(
             member_id=request.member_id,
             group_instance_id=request.group_instance_id,
@@ -107,7 +112,8 @@ class TxnCommit:
         )
         self.by_id = version >= TOPIC_ID_VERSION
         room = broker.groups.offsets.room(request.group_id, request.producer_id)
-        self.verdict = CommitVerdict(broker, room, self.admitted)
+        rights = broker.authorization.rights(context, AclOperation.READ, ResourceType.TOPIC)
+        self.verdict = CommitVerdict(broker, room, self.admitted, rights)
         self.offsets: dict[TopicPartition, CommittedOffset] = {}
         """The offsets to store."""
 

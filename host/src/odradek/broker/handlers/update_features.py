@@ -19,6 +19,7 @@ from __future__ import annotations
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.features import METADATA_VERSION, Feature, Features
+from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -36,6 +37,7 @@ UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 def update_features(
     request: UpdateFeaturesRequest, context: RequestContext, broker: Broker
 ) -> UpdateFeaturesResponse:
+    broker.authorization.require_on_cluster(context, AclOperation.ALTER)
     updates = {update.feature: update for update in request.feature_updates}
     for update in updates.values():
         fault = fault_of(update, context.api_version, broker.features, broker.settings.node_id)
