@@ -302,7 +302,7 @@ def test_a_refused_batch_is_freed_with_its_request(client: BrokerClient) -> None
     context = RequestContext(client.connection, 0, 13, 1, None, NOW_MS)
 
     find = client.broker.topics.by_name.get
-    run_steps(batches.prepare(request(client, poison), context, lambda data: find(data.name)))
+    run_steps(batches.prepare(request(client, poison), context, lambda data: (find(data.name), None)))
 
     refusal = batches.outcomes[0, 0]
     assert isinstance(refusal, ApiError)

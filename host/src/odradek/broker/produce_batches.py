@@ -61,20 +61,21 @@ class ProduceBatches:
         self,
         request: ProduceRequest,
         context: RequestContext,
-        find: Callable[[TopicProduceData], Topic | None],
+        find: Callable[[TopicProduceData], tuple[Topic | None, object]],
     ) -> Generator[None, None, None]:
         """Validate what the budget of one request allows, in steps of one batch.
 
         Args:
             request: The request.
             context: The caller.
-            find: Finds the topic of a part of the request; None if there is none for this caller.
+            find: Finds the topic of a part of the request: None, and the error, if there is none for this
+                caller.
         """
         for number, data in enumerate(request.topic_data):
             for place, partition in enumerate(last_of_each(data)):
                 if place or number:
                     yield
-                topic = find(data)
+                topic, _ = find(data)
                 log = None if topic is None else topic.partition(partition.index)
                 if topic is None or log is None:
                     continue

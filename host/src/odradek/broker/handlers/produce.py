@@ -38,7 +38,7 @@ from odradek.broker.dispatch.routes import CloseConnection, answers
 from odradek.broker.dispatch.throttling import charge_produce
 from odradek.broker.flush_wait import FlushWait
 from odradek.broker.produce_batches import TOPIC_ID_VERSION, ProduceBatches, is_transactional, last_of_each
-from odradek.broker.topics import INTERNAL_TOPICS, Topic
+from odradek.broker.topics import INTERNAL_TOPICS, Topic, Topics
 from odradek.broker.transactions.transaction_join import TransactionJoin
 from odradek.deferred import Deferred
 from odradek.log.batch_work import Prepared
@@ -136,10 +136,10 @@ def produce_all(
     )
     batches = ProduceBatches(broker.offload, budget)
     writes = broker.authorization.rights(context, AclOperation.WRITE, ResourceType.TOPIC)
-    found = partial(find, version=context.api_version, writes=writes, broker=broker)
+    found = partial(find, context.api_version, writes, broker.topics)
     if broker.authorization.is_enabled:
         yield from check_transactional(request, context, broker)
-    yield from batches.prepare(request, context, lambda data: found(data)[0])
+    yield from batches.prepare(request, context, found)
     if batches.waiting:
         yield batches.finish()
     transaction = TransactionJoin(request.transactional_id, context.api_version, broker.transactions)
@@ -196,17 +196,17 @@ def check_transactional(
 
 
 def find(
-    data: TopicProduceData, *, version: int, writes: Rights, broker: Broker
+    version: int, writes: Rights, topics: Topics, data: TopicProduceData
 ) -> tuple[Topic | None, ErrorCode]:
     """The topic, and the error if there is none that the caller may write to."""
     if version >= TOPIC_ID_VERSION:
-        topic = broker.topics.by_id.get(data.topic_id)
+        topic = topics.by_id.get(data.topic_id)
         if topic is not None and not writes.allows(topic.name):
             return None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
         return topic, ErrorCode.UNKNOWN_TOPIC_ID
     if not writes.allows(data.name):
         return None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    topic = broker.topics.named(data.name)
+    topic = topics.named(data.name)
     if topic is None and data.name in INTERNAL_TOPICS:
         return None, ErrorCode.INVALID_TOPIC_EXCEPTION
     return topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
