@@ -27,6 +27,7 @@ MARK = re.compile(r"(<!-- settings: (?P<name>[\w ]+) -->\n)(?:\|.*\n)*")
 HEAD = "| key | type | default | unit | at run time | meaning |\n|---|---|---|---|---|---|\n"
 TABLE_OF_SECTION = {
     "broker": "host",
+    "audit": "host",
     "metrics_push": "host",
     "upkeep": "host",
     "workers": "host",

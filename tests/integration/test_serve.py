@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
@@ -222,3 +223,27 @@ def test_a_secret_from_a_file_is_in_no_output(tmp_path: Path) -> None:
     assert "metrics.otlp.headers=null sensitive=true" in described.stdout
     assert "s3cret" not in described.stdout + log
     assert "every user of this machine can read a file with a secret" in log
+
+
+def test_the_audit_log_has_a_file_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "audit.log"
+    create = CreateTopicsRequest(topics=[CreatableTopic(name="t", num_partitions=1, replication_factor=1)])
+
+    with serving(tmp_path / "data", "--set", f"audit.log.file={file}") as serve:
+        with WireClient(address(serve)) as client:
+            client.introduce()
+            client.send(create)
+            file.rename(tmp_path / "audit.log.1")
+            client.send(create)
+        serve.terminate()
+    first, second = [json.loads((tmp_path / name).read_text()) for name in ("audit.log.1", "audit.log")]
+
+    assert (first["logger"], first["api"], first["on"], first["outcome"]) == (
+        "odradek.audit",
+        "CreateTopics",
+        ["Topic:t"],
+        "allowed",
+    )
+    assert (second["outcome"], second["why"]) == ("failed", ["t: Topic 't' already exists."])
+    assert "administration" not in "\n".join(serve.errors)
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.glob("audit.log*")} == {0o600}

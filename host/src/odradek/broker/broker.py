@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from odradek.broker.acls import Acls
+from odradek.broker.audit import Audit
 from odradek.broker.authorization import Authorization
 from odradek.broker.client_quotas import ClientQuotas
 from odradek.broker.credentials import Credentials
@@ -168,6 +169,7 @@ class Broker:
     steps: StepRunner
     """Runs the work of large requests."""
     names: NameLimit
+    audit: Audit
     authorization: Authorization = field(default_factory=Authorization)
     """The rights of callers."""
     acls: Acls | None = None

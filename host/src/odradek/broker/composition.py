@@ -13,6 +13,7 @@ from functools import partial
 from typing import Protocol
 
 from odradek.broker.acls import Acls
+from odradek.broker.audit import Audit, AuditSettings
 from odradek.broker.authorization import AskedAuthorization, Authorization
 from odradek.broker.broker import FEATURES, Broker, BrokerSettings
 from odradek.broker.client_quotas import ClientQuotas
@@ -55,6 +56,9 @@ class Configuration(Protocol):
 
     @property
     def broker(self) -> BrokerSettings: ...
+
+    @property
+    def audit(self) -> AuditSettings: ...
 
     @property
     def log_defaults(self) -> LogConfig: ...
@@ -120,6 +124,7 @@ def compose_broker(
     metadata, node_id = stores.metadata, config.broker.node_id
     metadata.failures.clock = clock
     names = NameLimit(config.broker.name_max_length, Refusals(clock))
+    audit = Audit(clock, timer, config.audit)
     throttle_replicas = partial(mark_throttled, quotas, node_id)
     topics = ChangeableTopics(
         metadata,
@@ -166,7 +171,8 @@ def compose_broker(
         quotas=quotas,
         connection_quotas=connection_quotas,
         names=names,
-        authorization=Authorization() if authorizer is None else AskedAuthorization(authorizer),
+        audit=audit,
+        authorization=Authorization() if authorizer is None else AskedAuthorization(authorizer, audit.denied),
         client_quotas=ClientQuotas(
             metadata, quotas, connection_quotas.hosts, names, config.broker.max_client_quotas, clock
         ),

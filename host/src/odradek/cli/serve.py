@@ -16,7 +16,7 @@ from odradek.cli.errors import CommandFailed
 from odradek.server.config import REFERENCE, HostConfig, load_config, read_values
 from odradek.server.config_check import check
 from odradek.server.host import Host
-from odradek.server.log_format import FORMATTERS, hide_in_log, log_to_stderr
+from odradek.server.log_format import FORMATTERS, audit_to_file, hide_in_log, log_to_stderr
 from odradek.server.plugins.process import (
     freeze_garbage,
     keep_buffers,
@@ -118,6 +118,9 @@ def serve(
     start = Start(config_file, overrides, plugins, recover_metadata, log_level)
     config = start.config()
     with config.secrets.hidden_in_errors():
+        if config.audit_log_file is not None and not only_check:
+            audit_to_file(config.audit_log_file)
+            hide_in_log(config.secrets)
         if only_check:
             for line in check(config):
                 click.echo(line)

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from odradek.broker.audit import AuditSettings
 from odradek.broker.broker import BrokerSettings, Endpoint
 from odradek.broker.spool_settings import SpoolSettings
 from odradek.group.group_config import GroupConfig
@@ -68,8 +69,8 @@ DEFAULT_DATA_DIR = Path("odradek-data")
 T = TypeVar("T")
 
 
-def read_directory(table: PluginConfig, key: str) -> Path | None:
-    """Return the path of a directory; None for an empty text."""
+def read_path(table: PluginConfig, key: str) -> Path | None:
+    """Return the path of a file or a directory; None for an empty text."""
     text = table.text(key)
     return Path(text) if text else None
 
@@ -85,7 +86,7 @@ class HostConfig:
 
     # fmt: off
     data_directory: Path | None = setting(
-        "data.dir", Special(type=ConfigType.STRING, shape="text", read=read_directory), None,
+        "data.dir", Special(type=ConfigType.STRING, shape="text", read=read_path), None,
         "Directory of the metadata, and of the logs if `log.dirs` is not set; only one process can use it "
         "at a time.", unset="first of `log.dirs`, else `odradek-data`",
     )
@@ -128,12 +129,18 @@ class HostConfig:
         "Time to send outstanding answers when the host stops, the same time again for forwarders to flush, "
         "and again to close the logs; the next start recovers logs that are not closed.", unit="ms",
     )
+    audit_log_file: Path | None = setting(
+        "audit.log.file", Special(type=ConfigType.STRING, shape="text", read=read_path), None,
+        "File that `odradek serve` writes the audit log to, one JSON object per line; it can be rotated "
+        "at any time.", unset="the host's log",
+    )
     metrics_listener: Endpoint | None = setting(
         "metrics.listener", LISTENER_KIND, None,
         "`http://HOST:PORT` where Prometheus scrapes the host's own metrics.", unset="off", page="metrics.md",
     )
     # fmt: on
     broker: BrokerSettings = section(BrokerSettings)
+    audit: AuditSettings = section(AuditSettings)
     telemetry: TelemetryConfig = section(TelemetryConfig)
     spool: SpoolSettings = section(SpoolSettings)
     workers: WorkerSettings = section(WorkerSettings)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
+from io import TextIOWrapper
+from logging.handlers import WatchedFileHandler
+from pathlib import Path
 
+from odradek.plugin.config import ConfigError
 from odradek.settings.secrets import Secrets
 
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
@@ -64,6 +70,8 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(row, default=str, skipkeys=True)
 
 
+AUDIT = "odradek.audit"
+"""The logger of the audit log."""
 MOST_REMEMBERED = 9
 """Older configurations whose secrets stay hidden."""
 FORMATTERS: Mapping[str, type[logging.Formatter]] = {"text": LineFormatter, "json": JsonFormatter}
@@ -80,6 +88,34 @@ def log_to_stderr(level: str, form: str = "text") -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(HidingFormatter(FORMATTERS[form]()))
     logging.basicConfig(level=level.upper(), handlers=[handler])
+
+
+def audit_to_file(path: Path) -> None:
+    """Write the audit log to a file that only its owner can read, instead of stderr.
+
+    The file is opened again after a rotation.
+
+    Raises:
+        ConfigError: The file cannot be written.
+    """
+    try:
+        handler = PrivateFileHandler(path, encoding="utf-8")
+    except OSError as error:
+        reason = str(error.strerror).lower()
+        raise ConfigError("audit.log.file", f"{path} cannot be written: {reason}") from error
+    handler.setFormatter(HidingFormatter(JsonFormatter()))
+    log = logging.getLogger(AUDIT)
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+
+
+class PrivateFileHandler(WatchedFileHandler):
+    """Appends to a file that only its owner can read."""
+
+    def _open(self) -> TextIOWrapper:
+        opener = partial(os.open, mode=0o600)
+        return open(self.baseFilename, "a", encoding=self.encoding, opener=opener)
 
 
 class HidingFormatter(logging.Formatter):
@@ -99,8 +135,8 @@ class HidingFormatter(logging.Formatter):
 
 
 def hide_in_log(secrets: Secrets) -> None:
-    """Do not show these secrets in the lines that `log_to_stderr` writes."""
-    for handler in logging.getLogger().handlers:
+    """Do not show these secrets in the lines that `log_to_stderr` and `audit_to_file` write."""
+    for handler in (*logging.getLogger().handlers, *logging.getLogger(AUDIT).handlers):
         formatter = handler.formatter
         if isinstance(formatter, HidingFormatter) and secrets not in formatter.secrets:
             formatter.secrets = [*formatter.secrets[-MOST_REMEMBERED:], secrets]

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeVar, get_args
 
 from odradek.broker.client_quotas import CLIENT_KEYS, IP_KEYS, Alteration
+from odradek.broker.dispatch.error_log import api_name
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.client.users import new_credential
 from odradek.clock import SystemClock
@@ -26,7 +27,7 @@ from odradek.testing.host_topics import HostTopics
 from odradek.testing.request_log import RequestLog
 from odradek.testing.telemetry_log import TelemetryLog
 from odradek.testing.virtual_clock import VirtualClock
-from odradek.testing.watched_dispatcher import WatchedDispatcher, api_name
+from odradek.testing.watched_dispatcher import WatchedDispatcher
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.error_log import api_name
 from odradek.broker.dispatch.routes import CloseConnection, CompiledRoute, Route
 from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext, RequestContext
@@ -25,11 +26,6 @@ from odradek.wire.parts import Parts
 
 HEADER_BYTES = (4, 5)
 """Size of a response header: the correlation id and, in flexible versions, an empty tag section."""
-
-
-def api_name(request: type[Any]) -> str:
-    """``PushTelemetry`` of ``PushTelemetryRequest``."""
-    return request.__name__.removesuffix("Request")
 
 
 class WatchedDispatcher(Dispatcher):
@@ -61,10 +57,10 @@ class WatchedDispatcher(Dispatcher):
         compiled.write = partial(self.write, compiled.write, HEADER_BYTES[compiled.flexible_response])
         return compiled
 
-    def refusal(self, route: CompiledRoute, request: Any, error: Exception) -> Any:
+    def refusal(self, route: CompiledRoute, request: Any, context: RequestContext, error: Exception) -> Any:
         if isinstance(error, CloseConnection):
             raise error
-        return super().refusal(route, request, error)
+        return super().refusal(route, request, context, error)
 
     def write(self, write: Callable[[Any], bytes | Parts], header_bytes: int, response: Any) -> bytes | Parts:
         """Encode the response to the current request, changed by its fault."""

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 from odradek.wire.parts import RecordSlice
 
@@ -113,7 +113,8 @@ class EncodedElements(list[bytes]):
     loop for a shorter time than encoding all of them at the end.
     """
 
-    __slots__ = ()
+    results: Any = None
+    """What their maker noted about them, because they cannot be read any more."""
 
 
 class Message(Protocol):

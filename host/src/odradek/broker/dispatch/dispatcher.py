@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.error_log import log_errors
+from odradek.broker.dispatch.administration import audit_refusal
+from odradek.broker.dispatch.error_log import api_name, log_errors
 from odradek.broker.dispatch.routes import API_VERSIONS_KEY, CloseConnection, CompiledRoute, Route
 from odradek.broker.dispatch.throttling import Exchange, SpentTime, Throttle, Throttled
 from odradek.deferred import Deferred
@@ -56,6 +57,7 @@ class Dispatcher:
         self.quotas = broker.quotas
         self.longest_client_id = broker.names.most
         """In characters."""
+        broker.audit.apis = {key: api_name(route.request) for key, route in routes.items()}
         self.logs_errors = log.isEnabledFor(logging.DEBUG)
         """Asked once: each request would pay for the question."""
         self.unexpected_errors = 0
@@ -157,7 +159,7 @@ class Dispatcher:
         except (CloseConnection, WireError):
             raise
         except Exception as error:  # noqa: BLE001  a handler's bug must not end the connection or the host
-            return self.refusal(route, request, error)
+            return self.refusal(route, request, context, error)
 
     def answer_and_charge(
         self, route: CompiledRoute, request: Any, context: RequestContext, request_bytes: int, started_ns: int
@@ -201,7 +203,7 @@ class Dispatcher:
             if isinstance(outcome, CloseConnection):
                 raise outcome
             if isinstance(outcome, Exception):
-                outcome = self.refusal(route, request, outcome)
+                outcome = self.refusal(route, request, context, outcome)
             if exchange is not None:
                 return self.charged(route, exchange, outcome)
             return None if outcome is None else self.frame(route, context, request, outcome)
@@ -236,12 +238,13 @@ class Dispatcher:
             exchange.network(self.monotonic_ns() - begin_ns)
         return Throttled(frame, throttle, exchange.client, exchange.now_ms) if throttle.time_ms else frame
 
-    def refusal(self, route: CompiledRoute, request: Any, error: Exception) -> Any:
+    def refusal(self, route: CompiledRoute, request: Any, context: RequestContext, error: Exception) -> Any:
         """The response that an exception means. An `ApiError` is a refusal; any other is a bug and is logged.
 
         Raises:
             CloseConnection: The protocol has no answer to this request.
         """
+        audit_refusal(request, context, self.broker, error)
         if isinstance(error, ApiError):
             return route.refusal(request, error.code, error.message)
         self.unexpected_errors += 1
@@ -267,7 +270,7 @@ class Dispatcher:
             return route.frame(context.correlation_id, response, body)
         except Exception as error:  # noqa: BLE001  as in `respond`
             bug = error
-        return route.frame(context.correlation_id, self.refusal(route, request, bug))
+        return route.frame(context.correlation_id, self.refusal(route, request, context, bug))
 
     def compile(self, api_key: int, version: int) -> CompiledRoute:
         """Look up everything a request needs, once per API and version.

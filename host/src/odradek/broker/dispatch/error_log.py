@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
+from odradek.broker.results import errors
 from odradek.plugin.context import RequestContext
-from odradek.wire.error_code import ErrorCode
 
 log = logging.getLogger(__name__)
+
+
+def api_name(request: type[Any]) -> str:
+    """``PushTelemetry`` of ``PushTelemetryRequest``."""
+    return request.__name__.removesuffix("Request")
 
 
 def log_errors(request: Any, context: RequestContext, response: Any) -> None:
@@ -20,7 +24,7 @@ def log_errors(request: Any, context: RequestContext, response: Any) -> None:
     if not found:
         return
     extra = {
-        "api": type(request).__name__.removesuffix("Request"),
+        "api": api_name(type(request)),
         "version": context.api_version,
         "client_id": context.client_id,
         "connection": context.connection.connection_id,
@@ -31,17 +35,3 @@ def log_errors(request: Any, context: RequestContext, response: Any) -> None:
     if message:
         extra["problem"] = message
     log.debug("answered a request with an error", extra=extra)
-
-
-def errors(part: Any) -> Iterator[str]:
-    """The names of the error codes in a message and in the messages within it."""
-    for name in getattr(part, "__dataclass_fields__", ()):
-        value = getattr(part, name)
-        if name.endswith("error_code"):
-            if value:
-                yield ErrorCode(value).name
-        elif isinstance(value, list):
-            for each in value:
-                yield from errors(each)
-        else:
-            yield from errors(value)

@@ -51,6 +51,7 @@ from inspect import isgeneratorfunction
 from typing import Any, TypeVar
 
 from odradek.broker.broker import Broker
+from odradek.broker.dispatch.administration import SUBJECTS, audited
 from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.throttling import Charge, charge_time
 from odradek.plugin.context import RequestContext
@@ -135,10 +136,11 @@ def answers(
 
     def register(handler: H) -> H:
         served = versions or request.VERSIONS
+        begin = in_steps(handler, droppable, response, each) if isgeneratorfunction(handler) else handler
         ROUTES[request.API_KEY] = Route(
             request,
             response,
-            in_steps(handler, droppable, response, each) if isgeneratorfunction(handler) else handler,
+            audited(begin) if request in SUBJECTS else begin,
             refusal or top_refusal(response),
             served,
             advertised or served,
