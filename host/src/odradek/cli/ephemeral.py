@@ -16,6 +16,7 @@ from odradek.broker.broker import Endpoint
 from odradek.clock import SystemClock
 from odradek.plugin.config import ConfigError
 from odradek.server.config import HostConfig, parse
+from odradek.server.hangup import held_hangup
 from odradek.testing.control.control_server import OPTION, TOKEN_VARIABLE, ControlServer
 from odradek.testing.control.operations import Operations
 from odradek.testing.host_context import FOR_TESTS, HostContext, memory_folder, temporary_folder
@@ -115,9 +116,12 @@ def run_ephemeral(
     """
     address, token = control_address(control), control_token(control)
     ended: SimpleQueue[None] = SimpleQueue()  # its put may be called by a signal handler
+    held = held_hangup()
     for name in ("SIGTERM", "SIGINT", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), lambda *_: ended.put(None))
+    if held is not None and held.came:
+        ended.put(None)
     with host as running:
         server = ControlServer(Operations(running), address, token)
         try:

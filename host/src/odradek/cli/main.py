@@ -21,11 +21,14 @@ from odradek import __version__
 from odradek.cli.errors import CommandFailed
 from odradek.client.errors import ClientError
 from odradek.plugin.config import ConfigError
+from odradek.server.hangup import hold_hangup
 from odradek.server.standard_streams import open_closed_streams, silence, unwritable
 
 FAILED = 1
 UNUSABLE = 2
 INTERRUPTED = 130
+SERVE = "serve"
+"""The subcommand that follows SIGHUP, from its start."""
 
 SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "client-metrics": (
@@ -56,7 +59,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "produce": ("odradek.cli.produce:produce", "Write records from standard input."),
     "quotas": ("odradek.cli.quotas:quotas", "Describe and alter quotas."),
     "replay": ("odradek.cli.replay:replay", "Make a forwarder deliver past pushes again."),
-    "serve": ("odradek.cli.serve:serve", "Run a host."),
+    SERVE: ("odradek.cli.serve:serve", "Run a host."),
     "topics": ("odradek.cli.topics:topics", "List, describe, create, alter and delete topics."),
     "users": ("odradek.cli.users:users", "List, describe, add and delete users of SASL listeners."),
     "verify-plugin": (
@@ -151,6 +154,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         arguments: The arguments without the program's name; None for those of the process.
     """
     open_closed_streams()
+    if (sys.argv[1:] if arguments is None else arguments)[:1] == [SERVE]:
+        hold_hangup()
     sys.exit(run(arguments))
 
 

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 import click
 
 from odradek.cli.connect import cluster_options, connected
+from odradek.cli.offset_reset import warn
 from odradek.cli.progress import Progress
 from odradek.cli.record_json import parse_record
 from odradek.cli.record_lines import LineReader
@@ -104,7 +105,12 @@ def produce(bootstrap_server: str, command_config: Path | None, topic: str, **op
     source = sys.stdin.buffer
     prompt = source.isatty()
     with connected(FAILING, bootstrap_server, command_config, progress=False) as admin:
-        producer = Producer(admin, ACKS[options["acks"]], CODECS[options["compression_codec"]])
+        producer = Producer(
+            admin,
+            ACKS[options["acks"]],
+            CODECS[options["compression_codec"]],
+            lost=lambda error: warn(f"{error}: trying again for {admin.timeout_ms // 1000} s"),
+        )
         router = Router(topic, producer.partitions(topic))
         number = 0
         with Progress("records", silent=prompt) as progress:

@@ -1,17 +1,17 @@
 """A producer that appends batches and waits for their acknowledgment, one request per leader at a time.
 
 With acknowledgment by all in-sync replicas it is idempotent, like Kafka's producer: a batch that is sent
-again after a temporary refusal is not appended twice.
+again after a temporary refusal or a broken connection is not appended twice.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from odradek.client.admin import AdminClient
 from odradek.client.connection import Connection
-from odradek.client.errors import RequestFailed, check, failure
+from odradek.client.errors import ClientError, ConnectFailed, RequestFailed, TimedOut, check, failure
 from odradek.client.leaders import Partition, by_topic, each_leader, partition_text
 from odradek.client.retries import Retries, values
 from odradek.wire.compression import Codec
@@ -44,14 +44,24 @@ class Producer:
         admin: The client whose connections are used. It closes them.
         acks: `ALL`, or 1 for acknowledgment by the leader alone.
         codec: Compression of the batches.
+        lost: Called when no broker answers, once until one does. The batches are sent again until the
+            client's timeout.
     """
 
-    def __init__(self, admin: AdminClient, acks: int = ALL, codec: Codec = Codec.NONE) -> None:
+    def __init__(
+        self,
+        admin: AdminClient,
+        acks: int = ALL,
+        codec: Codec = Codec.NONE,
+        lost: Callable[[ClientError], object] = lambda error: None,
+    ) -> None:
         self.cluster = admin.cluster
         self.retries = admin.retries
         self.timeout_ms = admin.timeout_ms
         self.acks = acks
         self.codec = codec
+        self.lost = lost
+        self.is_lost = False
         self.sequences: dict[Partition, int] = defaultdict(int)
         self.producer_id, self.producer_epoch = NO_PRODUCER_ID, NO_PRODUCER_EPOCH
         if acks == ALL:
@@ -89,21 +99,31 @@ class Producer:
         """Append one batch to each partition, and return the offsets of their first records.
 
         Raises:
-            ClientError: A batch was refused. If a connection broke, its batches may have been appended.
+            RequestFailed: A batch was refused; NETWORK_EXCEPTION if no broker answered in time. Then the
+                batches may have been appended.
         """
         batches = {partition: self.batch(partition, rows) for partition, rows in records.items()}
-        offsets = values(
-            self.retries.settle_each(
-                batches,
-                lambda pending: each_leader(
-                    self.cluster, pending, lambda leader, group: self.ask(leader, group, batches)
-                ),
-            )
-        )
+        offsets = values(self.retries.settle_each(batches, lambda pending: self.attempt(pending, batches)))
         if self.acks == ALL:
             for partition, rows in records.items():
                 self.sequences[partition] = self.sequences[partition] + len(rows) & INT32_MAX
         return offsets
+
+    def attempt(
+        self, pending: list[Partition], batches: Mapping[Partition, bytes]
+    ) -> Mapping[Partition, int | RequestFailed]:
+        """Send batches once. A broken connection is a temporary refusal of all of them, as in Kafka."""
+        try:
+            outcomes = each_leader(
+                self.cluster, pending, lambda leader, group: self.ask(leader, group, batches)
+            )
+        except (ConnectFailed, TimedOut) as error:
+            if not self.is_lost:
+                self.lost(error)
+            self.is_lost = True
+            raise RequestFailed(ErrorCode.NETWORK_EXCEPTION, str(error)) from error
+        self.is_lost = False
+        return outcomes
 
     def batch(self, partition: Partition, records: Iterable[Record]) -> bytes:
         """The records as a batch."""

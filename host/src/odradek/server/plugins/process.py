@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import ctypes
 import gc
-import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
+
+from odradek.server.hangup import HANGUP, has_terminal, held_hangup
 
 try:
     import resource
@@ -88,24 +89,16 @@ def run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
         runner.run(with_signals())
 
 
-def has_terminal() -> bool:
-    """Whether this process has a controlling terminal."""
-    try:
-        os.close(os.open("/dev/tty", os.O_RDWR))
-    except OSError:
-        return False
-    return True
-
-
 def on_hangup(reload: Callable[[], object], stop: asyncio.Event) -> None:
     """Reload on SIGHUP, but set the event, which stops the host, if the terminal of its start is gone.
 
-    Call it on the loop. Does nothing if the signal is ignored, as by ``nohup``, or on Windows.
+    The same for a signal that came during the start. Call it on the loop. Does nothing if the signal is
+    ignored, as by ``nohup``, or on Windows.
     """
-    number = getattr(signal, "SIGHUP", None)
-    if number is None or signal.getsignal(number) is signal.SIG_IGN:
+    if HANGUP is None or signal.getsignal(HANGUP) is signal.SIG_IGN:
         return
-    had_terminal = has_terminal()
+    held = held_hangup()
+    had_terminal = has_terminal() if held is None else held.had_terminal
 
     def hung_up() -> None:
         if had_terminal and not has_terminal():
@@ -113,4 +106,6 @@ def on_hangup(reload: Callable[[], object], stop: asyncio.Event) -> None:
         elif not stop.is_set():
             reload()
 
-    asyncio.get_running_loop().add_signal_handler(number, hung_up)
+    asyncio.get_running_loop().add_signal_handler(HANGUP, hung_up)
+    if held is not None and held.came:
+        hung_up()
