@@ -349,3 +349,32 @@ def test_a_record_that_is_no_push_is_named(produce: Write, consume: Tool) -> Non
 
     assert "no-push-0, offset 0: not a push" in consume(*telemetry).err[1]
     assert consume(*telemetry, "--skip-message-on-error").out == []
+
+
+@pytest.mark.parametrize(
+    ("options", "terminal", "told"),
+    [
+        ([], True, True),
+        ([], False, False),
+        (["--from-beginning"], True, False),
+        (["--partition", "0", "--offset", "earliest"], True, False),
+        (["--group", "new"], True, True),
+        (["--group", "known"], True, False),
+    ],
+)
+def test_a_terminal_is_told_that_only_new_records_are_printed(
+    produce: Write,
+    consume: Tool,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    terminal: bool,
+    told: bool,
+) -> None:
+    produce("stored\n", "waited")
+    consume("--topic", "waited", "--timeout-ms", "100", "--group", "known")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+
+    done = consume("--topic", "waited", "--timeout-ms", "100", *options)
+
+    line = "Waiting for new records; --from-beginning prints the stored ones too"
+    assert (line in done.err) is told

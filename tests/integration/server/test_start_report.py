@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,10 @@ import pytest
 from support.hosts import EVERYTHING, LOOPBACK, ServeProcess, serving
 from support.wire_client import WireClient
 
-SERVE = (sys.executable, "-m", "odradek", "serve")
+ODRADEK = (sys.executable, "-m", "odradek")
+SERVE = (*ODRADEK, "serve")
+NO_SUBSCRIPTION = "no subscription: clients are told to push nothing"
+PATIENCE_S = 15
 BROKEN = "import no_such_module\n"
 
 
@@ -28,6 +33,14 @@ def broken_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: census\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text("[odradek]\ncensus = census\n")
     monkeypatch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+
+
+def until_said(serve: ServeProcess, message: str) -> None:
+    """Wait for a line of a JSON log."""
+    end_s = time.monotonic() + PATIENCE_S
+    while message not in rows(serve):
+        assert time.monotonic() < end_s, serve.errors
+        time.sleep(0.05)
 
 
 def rows(serve: ServeProcess) -> dict[str, dict[str, Any]]:
@@ -51,7 +64,28 @@ def test_a_host_says_what_it_is(tmp_path: Path, broken_plugin: None) -> None:
     assert "stdout" in said["plugins"]["disabled"]
     assert said["plugins"]["broken"] == ["census (ModuleNotFoundError: No module named 'no_such_module')"]
     assert (said["subscriptions"]["in_force"], said["subscriptions"]["names"]) == (1, ["all"])
-    assert said["limits"]["max.connections"] == 77
+    limits = [row for row in map(json.loads, serve.errors) if row["message"] == "limit"]
+    assert limits[0]["max.connections"] == 77
+    assert {"telemetry.max.bytes": 1_048_576} in [
+        {key: value for key, value in row.items() if "." in key} for row in limits
+    ]
+
+
+def test_the_limits_fit_a_terminal_in_units_for_people(tmp_path: Path) -> None:
+    sizes = ("queued.max.request.bytes=3159562752", "queued.max.response.bytes=3221225472")
+    settings = (part for setting in (*sizes, "max.connections=448") for part in ("--set", setting))
+    with serving(tmp_path, *settings) as serve:
+        serve.terminate()
+
+    lines = [line for line in serve.errors if " limit " in line]
+    assert [line.partition(" limit ")[2] for line in lines] == [
+        "max.connections=448",
+        "socket.request.max.bytes=100MiB",
+        "telemetry.max.bytes=1MiB",
+        "queued.max.request.bytes=2.9GiB",
+        "queued.max.response.bytes=3GiB",
+    ]
+    assert max(map(len, lines)) <= 80
 
 
 def test_a_host_without_a_subscription_says_so(tmp_path: Path) -> None:
@@ -67,8 +101,21 @@ def test_a_host_whose_destination_waits_for_a_subscription_warns(tmp_path: Path)
     with serving(tmp_path, "--log-format", "json", "--set", endpoint) as serve:
         serve.terminate()
 
-    said = rows(serve)["no subscription: clients are told to push nothing"]
+    said = rows(serve)[NO_SUBSCRIPTION]
     assert (said["level"], said["waiting"]) == ("warning", ["otlp"])
+    assert said["create"] == (
+        f"odradek client-metrics --bootstrap-server {serve.bootstrap} "
+        "--alter --name all --metrics '*' --interval 10000"
+    )
+
+
+def test_the_command_that_the_warning_names_creates_a_subscription(tmp_path: Path) -> None:
+    with serving(tmp_path, "--log-format", "json") as serve:
+        until_said(serve, NO_SUBSCRIPTION)
+        _, *arguments = shlex.split(rows(serve)[NO_SUBSCRIPTION]["create"])
+        done = subprocess.run([*ODRADEK, *arguments], capture_output=True, text=True, timeout=30, check=False)
+
+    assert done.stdout == "Altered client metrics config for all.\n"
 
 
 def test_a_checked_configuration_leaves_no_trace(tmp_path: Path) -> None:

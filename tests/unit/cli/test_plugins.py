@@ -237,12 +237,16 @@ def test_a_destination_without_a_subscription_waits(
     waiting: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["plugins", "--config", table(tmp_path, waiting)])
-    last = capsys.readouterr().out.splitlines()[-1]
+    waits, command = capsys.readouterr().out.splitlines()[-2:]
 
     run(["plugins", "--json", "--config", table(tmp_path, waiting)])
 
     labels, sink = map(json.loads, capsys.readouterr().out.splitlines())
-    assert last == "no subscription: clients are told to push nothing (waiting: sink)"
+    assert waits == "no subscription: clients are told to push nothing (waiting: sink)"
+    assert command == (
+        "create one: odradek client-metrics --bootstrap-server 127.0.0.1:9092 "
+        "--alter --name all --metrics '*' --interval 10000"
+    )
     assert sink["waiting"] == "no subscription: clients are told to push nothing"
     assert "waiting" not in labels
     assert [path.name for path in tmp_path.iterdir()] == ["odradek.toml"]

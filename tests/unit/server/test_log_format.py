@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from odradek.server.log_format import JsonFormatter, LineFormatter
+from odradek.server.log_format import JsonFormatter, LineFormatter, Size
 
 
 def record(message: str, **fields: object) -> logging.LogRecord:
@@ -58,3 +58,23 @@ def test_a_traceback_is_a_field_of_the_same_json_line() -> None:
 
     assert len(text.splitlines()) == 1
     assert json.loads(text)["traceback"].endswith("ValueError: two\nlines")
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0B"),
+        (1023, "1023B"),
+        (1024, "1KiB"),
+        (1_048_576, "1MiB"),
+        (1_500_000, "1.4MiB"),
+        (104_857_600, "100MiB"),
+        (3_159_562_752, "2.9GiB"),
+        (1 << 50, "1048576GiB"),
+    ],
+)
+def test_a_size_has_a_unit_for_people_and_is_a_number_for_programs(size: int, text: str) -> None:
+    made = record("limit", bytes=Size(size))
+
+    assert LineFormatter().format(made).endswith(f" limit bytes={text}")
+    assert json.loads(JsonFormatter().format(made))["bytes"] == size

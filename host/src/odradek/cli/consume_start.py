@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ NAMED_OFFSETS = {"earliest": EARLIEST, "latest": LATEST}
 
 
 def start_positions(admin: AdminClient, options: Mapping[str, Any]) -> Offsets:
-    """The offset to start from, by partition.
+    """The offset to start from, by partition. A terminal is told if stored records are not printed.
 
     Raises:
         CommandFailed: There is no such topic, or the group has members.
@@ -33,6 +34,8 @@ def start_positions(admin: AdminClient, options: Mapping[str, Any]) -> Offsets:
         return at_offset(admin, partitions, options["offset"])
     committed = committed_offsets(admin, options["group"], partitions) if options["group"] else {}
     other = [partition for partition in partitions if partition not in committed]
+    if other and default == LATEST and sys.stderr.isatty():
+        click.echo("Waiting for new records; --from-beginning prints the stored ones too", err=True)
     return (within(admin, committed) if committed else {}) | (listed(admin, other, default) if other else {})
 
 

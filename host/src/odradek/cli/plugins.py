@@ -33,7 +33,7 @@ def plugins(config_file: Path | None, as_json: bool) -> None:
     The state is active, idle (it offers nothing with this configuration), disabled, or broken (it cannot be
     loaded, or a hook fails).
     """
-    found, status, waiting = configured(config_file)
+    found, status, waiting, remedy = configured(config_file)
     if as_json:
         reported: dict[str, dict[str, object]] = {name: {"status": told} for name, told in status.items()}
         for name, reason in waiting.items():
@@ -48,31 +48,33 @@ def plugins(config_file: Path | None, as_json: bool) -> None:
     for reason in dict.fromkeys(waiting.values()):
         names = ", ".join(name for name, why in waiting.items() if why == reason)
         click.echo(f"{reason} (waiting: {names})")
+        click.echo(f"create one: {remedy}")
     for name, told in status.items():
         click.echo(f"{name}: " + ", ".join(f"{key} {value}" for key, value in told.items()))
 
 
-def configured(config_file: Path | None) -> tuple[list[ActivePlugin], Status, Mapping[str, str]]:
+def configured(config_file: Path | None) -> tuple[list[ActivePlugin], Status, Mapping[str, str], str]:
     """Call the hooks of every installed plugin with its table; return the plugins, the status of companions,
-    and the reasons of plugins that wait in vain for pushes, by name.
+    the reasons of plugins that wait in vain for pushes, by name, and the command that ends their wait.
 
     Raises:
         ConfigError: A table is not valid.
     """
     if config_file is None:
-        return survey(load_plugins()), {}, {}
+        return survey(load_plugins()), {}, {}, ""
     from odradek.server.config import load_config  # it imports most of the host
     from odradek.server.file_subscriptions import subscribed
-    from odradek.telemetry.subscriptions import NO_SUBSCRIPTION
+    from odradek.telemetry.subscriptions import CREATE, NO_SUBSCRIPTION
 
     config = load_config(config_file)
     found = activate(load_plugins(), config.plugins, config.requested_plugins)
     listener = config.listeners[0]
-    status = statuses(found, listener.nearby(listener.port))
+    bootstrap_servers = listener.nearby(listener.port)
+    status = statuses(found, bootstrap_servers)
     names = [plugin.name for plugin in found if plugin.wants_pushes]
     if names and subscribed(config.data_dir, config.subscriptions) is not False:
         names = []
-    return found, status, dict.fromkeys(names, NO_SUBSCRIPTION)
+    return found, status, dict.fromkeys(names, NO_SUBSCRIPTION), CREATE.format(bootstrap_servers)
 
 
 def statuses(found: Sequence[ActivePlugin], bootstrap_servers: str) -> Status:

@@ -70,6 +70,21 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(row, default=str, skipkeys=True)
 
 
+UNITS = ("B", "KiB", "MiB", "GiB")
+
+
+class Size(int):
+    """A number of bytes, shown to people in the largest unit of which there is one."""
+
+    def __str__(self) -> str:
+        amount, unit = float(self), UNITS[0]
+        for unit in UNITS:
+            if amount < 1024 or unit == UNITS[-1]:
+                break
+            amount /= 1024
+        return f"{amount:.1f}".removesuffix(".0") + unit
+
+
 AUDIT = "odradek.audit"
 """The logger of the audit log."""
 MOST_REMEMBERED = 9

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from odradek import __version__
+from odradek.server.log_format import Size
 from odradek.server.plugins.active_plugin import ActivePlugin, PluginState
-from odradek.telemetry.subscriptions import NO_SUBSCRIPTION
+from odradek.telemetry.subscriptions import CREATE, NO_SUBSCRIPTION
 
 if TYPE_CHECKING:
     from odradek.broker.acls import Acls
@@ -32,7 +33,7 @@ def report(host: Host, config_file: object, log_level: str) -> None:
 
 
 def start_lines(host: Host, config_file: object, log_level: str) -> Iterator[Line]:
-    """Yield one line per topic."""
+    """Yield one line per topic, and one per limit."""
     config, memory = host.config, host.memory
     yield (
         f"odradek {__version__}",
@@ -61,17 +62,23 @@ def start_lines(host: Host, config_file: object, log_level: str) -> Iterator[Lin
     if names:
         yield "subscriptions", {"in_force": len(names), "names": names[:MOST_SHOWN]}
     else:
-        yield NO_SUBSCRIPTION, {"waiting": [plugin.name for plugin in host.plugins if plugin.wants_pushes]}
-    yield (
-        "limits",
-        {
-            "max.connections": host.broker.connection_quotas.most,
-            "socket.request.max.bytes": config.socket_request_max_bytes,
-            "telemetry.max.bytes": config.telemetry.telemetry_max_bytes,
-            "queued.max.request.bytes": memory.requests.limit_bytes,
-            "queued.max.response.bytes": memory.answers.limit_bytes,
-        },
-    )
+        first = host.listeners[0]
+        yield (
+            NO_SUBSCRIPTION,
+            {
+                "waiting": [plugin.name for plugin in host.plugins if plugin.wants_pushes],
+                "create": CREATE.format(first.address.nearby(first.bound_port)),
+            },
+        )
+    limits: dict[str, int] = {
+        "max.connections": host.broker.connection_quotas.most,
+        "socket.request.max.bytes": Size(config.socket_request_max_bytes),
+        "telemetry.max.bytes": Size(config.telemetry.telemetry_max_bytes),
+        "queued.max.request.bytes": Size(memory.requests.limit_bytes),
+        "queued.max.response.bytes": Size(memory.answers.limit_bytes),
+    }
+    for name, limit in limits.items():  # a line each: together they are wider than a terminal
+        yield "limit", {name: limit}
 
 
 def authorization(settings: AuthorizerSettings, acls: Acls | None) -> dict[str, object]:

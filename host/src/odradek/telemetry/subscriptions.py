@@ -29,6 +29,10 @@ MAX_PLANS: Final = 1_024
 
 NO_SUBSCRIPTION: Final = "no subscription: clients are told to push nothing"
 """The commonest reason why nothing arrives."""
+CREATE: Final = (
+    "odradek client-metrics --bootstrap-server {} --alter --name all --metrics '*' --interval 10000"
+)
+"""The command that creates a subscription, for the address of a host."""
 
 
 @dataclass(frozen=True, slots=True)
