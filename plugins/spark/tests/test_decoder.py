@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from typing import Any
@@ -242,6 +243,36 @@ def test_an_oversized_layout_is_not_cached() -> None:
     decoder.decode([topic_record(gauge_of("r" * 1_000))])
 
     assert (decoder.shapes.shapes, decoder.shapes.held_bytes) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("labels", "node_id"),
+    [
+        ({"node_id": "node-1"}, "node-1"),
+        ({"node.id": 1}, "node-1"),
+        ({"node.id": -1}, "node--1"),
+        ({"node.id": 7, "node_id": "node-2"}, "node-2"),
+        ({}, None),
+    ],
+)
+def test_the_node_of_a_point_has_one_column_for_all_clients(
+    labels: dict[str, int | str], node_id: str | None
+) -> None:
+    """The Java client has a text under ``node_id``, librdkafka an integer under ``node.id``."""
+    data = MetricsData()
+    metric = data.resource_metrics.add().scope_metrics.add().metrics.add(name="a")
+    point = metric.gauge.data_points.add(as_double=17.0, time_unix_nano=TIME_NS)
+    for key, value in labels.items():
+        attribute = point.attributes.add(key=key).value
+        if isinstance(value, int):
+            attribute.int_value = value
+        else:
+            attribute.string_value = value
+
+    decoded = Decoder().decode([topic_record(data.SerializeToString())])
+
+    (row,) = rows(decoded)["points"]
+    assert (row["node_id"], json.loads(row["attrs"])) == (node_id, labels)
 
 
 @pytest.mark.parametrize("label", ["broker_node_id", "node_id"])

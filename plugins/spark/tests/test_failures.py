@@ -58,15 +58,6 @@ def test_the_advice_for_a_damaged_checkpoint_is_to_delete_it(text: str) -> None:
     assert not failure.is_passing
 
 
-def test_a_damaged_checkpoint_of_sparks_own_writer_must_not_be_deleted() -> None:
-    failure = explain(RuntimeError(STREAM + "[MALFORMED_LOG_FILE]"), "/c", is_plain=True)
-
-    assert failure.message.startswith(
-        "the checkpoint /c is damaged: restore a copy, or start again in an empty"
-    )
-    assert not failure.is_passing
-
-
 def test_an_error_without_a_message_is_handled() -> None:
     failure = explain(RuntimeError(), "/c")
 

@@ -370,36 +370,3 @@ def test_a_wrong_topic_or_option_is_reported(spark: SparkSession, host: RunningH
         once(spark, nowhere)
     with pytest.raises(IngestFailed, match=r'^kafka options: No such configuration property: "bogus"$'):
         once(spark, bogus)
-
-
-def test_sparks_own_writer_needs_its_first_checkpoint(
-    spark: SparkSession, host: RunningHost, tmp_path: Path
-) -> None:
-    given = settings(host.bootstrap, tmp_path / "d", writer="spark")
-    for count in range(2):
-        fill(host.bootstrap, records(10, first=10 * count, partitions=2))
-        once(spark, given)
-    shutil.rmtree(given.checkpoint_location)
-    fill(host.bootstrap, records(10, first=20, partitions=2))
-
-    with pytest.raises(DatasetError, match=r"its checkpoint .* is gone: .* choose an empty folder"):
-        once(spark, given)
-
-
-def test_sparks_own_writer_writes_the_same_points(
-    spark: SparkSession, host: RunningHost, tmp_path: Path
-) -> None:
-    plain = settings(host.bootstrap, tmp_path / "plain", writer="spark", max_bytes_per_trigger=2_000)
-    for count in range(2):
-        fill(host.bootstrap, records(10, first=10 * count, partitions=2))
-        once(spark, plain)
-    once(spark, settings(host.bootstrap, tmp_path / "d"))
-
-    ours = load_dataset(spark, str(tmp_path / "d"))
-    found = spark.read.parquet(str(tmp_path / "plain" / "points")).select(ours.columns)
-    with pytest.raises(DatasetError, match="has Delta tables: choose an empty folder for writer=spark"):
-        once(spark, settings(host.bootstrap, tmp_path / "d", writer="spark"))
-
-    found = found.withColumn("date", found["date"].cast("string"))
-    assert found.count() == ours.count() == 60
-    assert found.exceptAll(ours).count() == ours.exceptAll(found).count() == 0

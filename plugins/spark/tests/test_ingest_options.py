@@ -53,7 +53,7 @@ def test_options_become_settings() -> None:
         *("--allow-data-loss", "--starting-offsets", "latest", "--checkpoint", "c"),
     )
 
-    assert (settings.source, settings.writer) == ("kafka", "worker")
+    assert settings.source == "kafka"
     assert (settings.max_bytes_per_trigger, settings.max_payload_bytes) == (7, 9)
     assert (settings.fail_on_data_loss, settings.starting_offsets) == (False, "latest")
     assert settings.checkpoint_location == "c"
@@ -61,7 +61,6 @@ def test_options_become_settings() -> None:
 
 def test_a_batch_can_wait_for_more_data() -> None:
     assert given("--min-bytes-per-trigger", "5", command="run").min_bytes_per_trigger == 5
-    assert given("--writer", "spark").writer == "spark"
 
 
 @pytest.mark.parametrize("command", ["ingest", "run", "replay"])
@@ -76,13 +75,12 @@ def test_valid_options_reach_spark(command: str, host: RunningHost, tmp_path: Pa
 @pytest.mark.parametrize(
     ("options", "status", "line"),
     [
-        (("ingest", "--source", "kafka", "--writer", "spark"), 1, "writer=spark needs the source odradek"),
         (
             ("run", "--source", "kafka", "--min-bytes-per-trigger", "5"),
             1,
             "the source kafka does not support min.bytes.per.trigger",
         ),
-        (("run", "--writer", "spark"), 2, "No such option"),
+        (("ingest", "--writer", "spark"), 2, "No such option"),
         (("ingest", "--topic", "nope"), 1, "topic nope: Broker: Unknown topic or partition"),
         (("run", "--topic", "nope"), 1, "topic nope: Broker: Unknown topic or partition"),
         (("replay",), 1, "no such table: check the path, and ingest into it first"),
@@ -121,17 +119,6 @@ def test_a_folder_that_cannot_be_created_is_reported(host: RunningHost) -> None:
 
     assert result.exit_code == 1
     assert result.stderr == "Error: /proc/tables/points: cannot be created: No such file or directory\n"
-
-
-def test_the_tables_of_one_writer_are_refused_by_the_other(host: RunningHost, tmp_path: Path) -> None:
-    ingested(str(tmp_path / "delta"), [Push(client=1, value=1.0)])
-    (tmp_path / "plain" / "points" / "_spark_metadata").mkdir(parents=True)
-
-    by_spark = called("ingest", host.bootstrap, tmp_path / "delta", "--writer", "spark")
-    by_worker = called("ingest", host.bootstrap, tmp_path / "plain")
-
-    assert "has Delta tables: choose an empty folder for writer=spark" in by_spark.stderr
-    assert "was written by Spark's own writer: continue with writer=spark" in by_worker.stderr
 
 
 @pytest.mark.parametrize("command", ["ingest", "run"])

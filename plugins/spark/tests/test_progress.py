@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 from ingested import settings
@@ -16,7 +14,7 @@ from odradek_spark.decoder.decode import Decoder
 from odradek_spark.ingest.commit import commit_batch
 from odradek_spark.ingest.progress import Reached, Shown, duration
 from odradek_spark.ingest.status import Totals
-from odradek_spark.ingest.watching import FromQuery, IngestWatch
+from odradek_spark.ingest.watching import IngestWatch
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.options import read_options
 from odradek_spark.source.task import FILE, RangeReport, ingest_range
@@ -120,26 +118,3 @@ def test_batches_are_shown_as_they_come(tmp_path: Path, out: io.StringIO) -> Non
     if not out.isatty():
         first = "10 of 30 pushes, 30 points, 15 points/s, 4 s left"
         assert said.splitlines() == [first, last]
-
-
-def told(batch: int, rows: int, start: str | None, end: str) -> dict[str, object]:
-    """Spark's report of a batch."""
-    return {
-        "batchId": batch,
-        "numInputRows": rows,
-        "sources": [{"startOffset": start, "endOffset": end}],
-    }
-
-
-def test_a_query_reports_values_that_are_in_no_table() -> None:
-    query = SimpleNamespace(recentProgress=[told(0, 30, None, '{"0": 10, "1": 5}')])
-    found = FromQuery({0: 0, 1: 2})
-
-    first = found.look(cast(Any, query))
-    idle = told(1, 0, '{"0": 10, "1": 5}', '{"0": 10, "1": 5}')
-    query.recentProgress += [idle, told(1, 9, '{"0": 10, "1": 5}', '{"0": 12, "1": 6}')]
-    second = found.look(cast(Any, query))
-
-    assert (first, second, found.look(cast(Any, query))) == (True, True, False)
-    assert found.total == Totals(2, 13 + 3, 39, 0)
-    assert found.reached({0: 0, 2: 4}) == {0: 12, 1: 6, 2: 4}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from telemetry_rows import MIDNIGHT_S, SENT, Told, counted, gauge, ingest
+from telemetry_rows import MIDNIGHT_S, SENT, Told, Value, counted, gauge, ingest
 
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import ROLLUP_1H
@@ -59,6 +59,48 @@ def test_both_engines_add_up_the_deltas_of_each_instance(spark: SparkSession, tm
     begun = [(1, first, SENT, 3.0, 3.0), *expected[2:4], (25, first, SENT, 0.5, 3.5)]
     assert sorted(total(row) for row in since) == sorted(begun)
     assert sorted(total(row) for row in within.ask(TOTALS).to_pylist()) == sorted(begun[:3])
+
+
+CONSUMED = "org.apache.kafka.consumer.fetch.manager.bytes.consumed.total"
+
+
+def consumed(at_s: float, of_topics: dict[str, float], client: int = 1) -> Told:
+    """The push of a consumer: the delta of all its topics, and that of each."""
+    every = Value(CONSUMED, sum(of_topics.values()), (), "delta", at_s - 30)
+    each = [
+        Value(CONSUMED, value, (("topic", name),), "delta", at_s - 30) for name, value in of_topics.items()
+    ]
+    return Told(at_s, (every, *each), client)
+
+
+def test_a_metric_on_two_levels_is_counted_once(spark: SparkSession, tmp_path: Path) -> None:
+    from odradek_spark.jobs.rollup import run_rollup
+    from odradek_spark.query.questions import Window, top
+    from odradek_spark.query.reader import Reader
+    from odradek_spark.query.views import register_views
+
+    dataset = Dataset(str(tmp_path / "dataset"))
+    unlabeled = counted(Told(50, client=2), 7.0, 20, name=CONSUMED)  # a client with one level
+    pushes = [consumed(30, {"a": 10.0, "b": 5.0}), unlabeled, consumed(60, {"a": 1.0})]
+    ingest(dataset, [*pushes, counted(Told(70), 4.0, 40)], 0)
+    run_rollup(spark, dataset.root, ROLLUP_1H)
+    register_views(spark, dataset.root)
+    by_name = "SELECT name, sum(step) AS total FROM v_totals GROUP BY name ORDER BY name"
+    by_topic = f"SELECT topic, sum(step) AS total FROM v_totals WHERE name = '{CONSUMED}' GROUP BY topic"
+
+    reader = Reader(dataset.root)
+    sums = [
+        {row["name"]: row["total"] for row in rows}
+        for rows in (spark.sql(by_name).collect(), reader.ask(by_name).to_pylist())
+    ]
+    topics = {row["topic"]: row["total"] for row in reader.ask(by_topic).to_pylist()}
+    by_client = top(reader, CONSUMED, Window(), "client_id", "sum").to_pylist()
+    top_topics = top(reader, CONSUMED, Window(), "topic", "sum").to_pylist()
+
+    assert sums == [{CONSUMED: 23.0, SENT: 4.0}] * 2
+    assert topics == {"a": 11.0, "b": 5.0, None: 7.0}
+    assert [(row["client_id"], row["value"]) for row in by_client] == [("app", 23.0)]
+    assert [(row["topic"], row["value"]) for row in top_topics] == [("a", 11.0), ("b", 5.0)]
 
 
 def total(row: Any) -> tuple[int, str, str, float, float]:

@@ -109,7 +109,6 @@ def ingest_settings(options: dict[str, Any]) -> IngestSettings:
         dataset=options.pop("dataset"),
         topic=options.pop("topic"),
         source=options.pop("source"),
-        writer=options.pop("writer", "worker"),
         checkpoint=options.pop("checkpoint"),
         max_bytes_per_trigger=options.pop("max_bytes_per_trigger"),
         min_bytes_per_trigger=options.pop("min_bytes_per_trigger"),
@@ -122,14 +121,6 @@ def ingest_settings(options: dict[str, Any]) -> IngestSettings:
 
 @click.command()
 @source_options
-@click.option(
-    "--writer",
-    type=click.Choice(["worker", "spark"]),
-    default="worker",
-    show_default=True,
-    help="worker: Spark's Python workers write all tables. spark: Spark itself writes points only, as plain "
-    "Parquet, which no other command reads.",
-)
 @session_options
 @click.option("--once", is_flag=True, help="Stop once everything that is in the topic now is in the tables.")
 def ingest(master: str, remote: str | None, conf: tuple[str, ...], once: bool, **options: Any) -> None:
@@ -150,13 +141,15 @@ def ingest(master: str, remote: str | None, conf: tuple[str, ...], once: bool, *
                 say=shown.say,
                 watch=watch,
             )
-        click.echo(ingested(watch.total, settings))
+        click.echo(ingested(watch.total))
 
 
-def ingested(total: Totals, settings: IngestSettings) -> str:
-    """The result of an ingest in one line; Spark's own writer does not count dead letters."""
-    dead = "" if settings.writer == "spark" else f", {total.dead_letters} dead letters"
-    return f"ingested {total.pushes} pushes, {total.points} points{dead} in {total.batches} batches"
+def ingested(total: Totals) -> str:
+    """The result of an ingest in one line."""
+    return (
+        f"ingested {total.pushes} pushes, {total.points} points, {total.dead_letters} dead letters "
+        f"in {total.batches} batches"
+    )
 
 
 @click.command()

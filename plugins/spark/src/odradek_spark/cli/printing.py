@@ -14,7 +14,7 @@ from typing import Any
 import click
 import pyarrow as pa
 
-from odradek_spark.query.questions import PREFIX
+from odradek_spark.query.views import PREFIX
 
 FORMATS = ("table", "json", "csv")
 NUMBERS = (int, float, Decimal)

@@ -18,6 +18,8 @@ from odradek_spark.decoder.json_values import canonical_json, promoted
 FAMILIES = ("admin", "connect", "consumer", "producer", "share", "streams")
 OTHER = "other"
 PREFIX = "org.apache.kafka."
+NODE_NUMBER = "node.id"
+"""librdkafka's label of a broker: 1, or -1 for a bootstrap server. Java's ``node_id``: node-1, node--1."""
 
 T = TypeVar("T", bound=Hashable)
 
@@ -82,8 +84,14 @@ class PointLabels(NamedTuple):
 
     @classmethod
     def of(cls, attributes: Sequence[KeyValue]) -> PointLabels:
-        """The attributes as the tables have them."""
-        return cls(canonical_json(attributes), *promoted(attributes, cls._fields[1:]))
+        """The attributes as the tables have them.
+
+        librdkafka has the number of a broker under another key; it becomes the Java client's text.
+        """
+        topic, partition, node, number = promoted(attributes, (*cls._fields[1:], NODE_NUMBER))
+        if node is None and number is not None:
+            node = f"node-{number}"
+        return cls(canonical_json(attributes), topic, partition, node)
 
 
 class ResourceLabels(NamedTuple):

@@ -39,13 +39,12 @@ class Failure:
     """Whether a retry may help."""
 
 
-def explain(error: BaseException, checkpoint: str = "", *, is_plain: bool = False) -> Failure:
+def explain(error: BaseException, checkpoint: str = "") -> Failure:
     """Explain an error of Spark, whose text contains the tracebacks of its workers.
 
     Args:
         error: The error of a query or a job.
         checkpoint: The checkpoint of the query; empty for a job.
-        is_plain: Whether Spark's own writer writes, which depends on the checkpoint.
     """
     text = str(error)
     ours = OURS.findall(text)
@@ -71,13 +70,11 @@ def explain(error: BaseException, checkpoint: str = "", *, is_plain: bool = Fals
             is_passing=False,
         )
     if any(each in text for each in DAMAGED):
-        what_to_do = (
-            "restore a copy, or start again in an empty folder: Spark's own writer cannot continue without it"
-            if is_plain
-            else "delete that folder and start again. Nothing is lost or duplicated: the tables store the "
-            "offsets up to which they have the topic"
+        return Failure(
+            f"the checkpoint {checkpoint} is damaged: delete that folder and start again. Nothing is lost or "
+            "duplicated: the tables store the offsets up to which they have the topic",
+            is_passing=False,
         )
-        return Failure(f"the checkpoint {checkpoint} is damaged: {what_to_do}", is_passing=False)
     found = RAISED.findall(text)
     if found:
         name, message = found[-1]

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 from odradek_spark.ingest.commit import CommitBatch
 from odradek_spark.ingest.dataset_root import check_root
-from odradek_spark.ingest.plain_writer import is_plain, plain_writer
 from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.source.options import read_options
 from odradek_spark.source.topic import TopicReader
-from odradek_spark.tables.dataset import Dataset, DatasetError
-from odradek_spark.tables.schemas import POINTS
+from odradek_spark.tables.dataset import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,35 +24,17 @@ def check_ingest(settings: IngestSettings) -> None:
     """Check without Spark that the topic is readable and the dataset writable.
 
     Raises:
-        DatasetError: The dataset is not writable, not a dataset, or was written by the other writer.
+        DatasetError: The dataset is not writable, or not a dataset.
         TopicError: The topic does not exist, or access is denied.
         Unreachable: No broker answers; a retry may help.
     """
-    check_dataset(settings)
+    check_root(settings.dataset)
     reader = TopicReader(read_options(settings.options()), LOOK_S)
     try:
         reader.partitions()
     finally:
         reader.close()
-    if settings.writer != "spark":
-        Dataset(settings.dataset).create()
-
-
-def check_dataset(settings: IngestSettings) -> None:
-    """Check that a root is a dataset, and was not written by the other writer.
-
-    Raises:
-        DatasetError: It is not a dataset, or the other writer wrote it.
-    """
-    check_root(settings.dataset)
-    is_delta = Dataset(settings.dataset).open(POINTS) is not None
-    if settings.writer == "spark" and is_delta:
-        raise DatasetError(f"{settings.dataset} has Delta tables: choose an empty folder for writer=spark")
-    if settings.writer != "spark" and not is_delta and is_plain(settings.dataset):
-        raise DatasetError(
-            f"{settings.dataset} was written by Spark's own writer: continue with writer=spark, or choose an "
-            "empty folder"
-        )
+    Dataset(settings.dataset).create()
 
 
 def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -> StreamingQuery:
@@ -68,10 +48,9 @@ def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -
     Raises:
         DatasetError: The dataset is not writable or not a dataset.
     """
-    check_dataset(settings)
-    plain = settings.writer == "spark"
-    writer = plain_writer(spark, settings) if plain else committing_writer(spark, settings)
-    writer = writer.queryName("odradek-ingest").option("checkpointLocation", settings.checkpoint_location)
+    check_root(settings.dataset)
+    writer = committing_writer(spark, settings)
+    writer.queryName("odradek-ingest").option("checkpointLocation", settings.checkpoint_location)
     if once:
         return writer.trigger(availableNow=True).start()
     return writer.trigger(processingTime=f"{settings.trigger_s:g} seconds").start()

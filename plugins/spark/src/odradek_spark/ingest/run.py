@@ -86,8 +86,7 @@ def attempt(
                 break
         watch(query)
     except (PySparkException, Py4JError) as error:
-        is_plain = settings.writer == "spark"
-        return query, explain(error, settings.checkpoint_location, is_plain=is_plain)
+        return query, explain(error, settings.checkpoint_location)
     except TopicError as error:  # raised when the driver itself asks for offsets
         return query, Failure(str(error), isinstance(error, Unreachable))
     finally:

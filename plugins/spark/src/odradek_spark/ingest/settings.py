@@ -22,8 +22,6 @@ class IngestSettings:
     topic: str = TELEMETRY_TOPIC
     source: str = "odradek"
     """``odradek``, or ``kafka`` for Spark's own source, which needs its jar in the session."""
-    writer: str = "worker"
-    """``worker``, or ``spark`` for Spark's own writer, which writes points only; see `plain_writer`."""
     checkpoint: str = ""
     """Folder for Spark's checkpoint; empty for ``_checkpoints/ingest`` in the dataset."""
     trigger_s: float = 60.0
@@ -41,8 +39,6 @@ class IngestSettings:
         Raises:
             OptionError: Two settings contradict each other.
         """
-        if self.source == "kafka" and self.writer == "spark":
-            raise OptionError("writer=spark needs the source odradek, not kafka")
         if self.source == "kafka" and self.min_bytes_per_trigger:
             raise OptionError(
                 "the source kafka does not support min.bytes.per.trigger: use the source odradek"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from odradek_spark.query.questions import PREFIX
+from odradek_spark.query.views import PREFIX
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

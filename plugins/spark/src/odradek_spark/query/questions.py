@@ -12,9 +12,8 @@ from datetime import datetime
 import pyarrow as pa
 
 from odradek_spark.query.reader import Reader
-from odradek_spark.query.views import NEAR_PUSHES, clients_of, counted
+from odradek_spark.query.views import NEAR_PUSHES, PREFIX, TWO_LEVELS, clients_of, counted, listed
 
-PREFIX = "org.apache.kafka."
 DIMENSIONS = (
     "client_id",
     "client_instance_id",
@@ -151,6 +150,8 @@ def top(
 ) -> pa.Table:
     """Rank clients by a metric.
 
+    Metrics that a client reports twice, for itself and by topic, are counted once: by topic if ``by`` is.
+
     Columns: the one in ``by``, ``value``, unit, points, instances, last_ts.
 
     Args:
@@ -162,11 +163,12 @@ def top(
         limit: Limit of rows.
     """
     during, times = window.condition("ts")
+    once = f"NOT (name IN {listed(TWO_LEVELS)} AND topic IS {'' if by == 'topic' else 'NOT'} NULL)"
     return reader.ask(
         f"""
         SELECT {by}, {AGGREGATES[aggregate]} AS value, max(unit) AS unit, count(*) AS points,
             count(DISTINCT client_instance_id) AS instances, max(ts) AS last_ts
-        FROM v_points WHERE name IN (?, ?) AND {during} AND isfinite(number)
+        FROM v_points WHERE name IN (?, ?) AND {during} AND isfinite(number) AND {once}
         GROUP BY {by} ORDER BY value {"ASC" if aggregate == "min" else "DESC"}, {by} LIMIT {int(limit)}
         """,
         [*spellings(metric), *times],

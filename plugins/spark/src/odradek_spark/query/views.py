@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from odradek_spark.tables.schemas import BY_NAME
@@ -89,6 +89,23 @@ def clients_of(pushed: str) -> str:
 """
 
 
+PREFIX = "org.apache.kafka."
+TWO_LEVELS = tuple(
+    f"{PREFIX}consumer.fetch.manager.{name}"
+    for name in (
+        *("bytes.consumed.rate", "bytes.consumed.total", "records.consumed.rate", "records.consumed.total"),
+        *("fetch.size.avg", "fetch.size.max", "records.per.request.avg"),
+        *("records.lag.max", "records.lead.min"),
+    )
+)
+"""Metrics that the Java client reports for a consumer as a whole and again for each topic or partition."""
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names as a list of SQL."""
+    return "(" + ", ".join(f"'{each}'" for each in names) + ")"
+
+
 VIEWS: Final[Mapping[str, str]] = {
     "v_points": counted("points", NEAR_PUSHES),
     "v_clients": clients_of("true"),
@@ -109,17 +126,20 @@ VIEWS: Final[Mapping[str, str]] = {
     SELECT bucket, {SERIES_1H}, step,
         sum(step) OVER (PARTITION BY {SERIES_1H} ORDER BY bucket) AS cumulative
     FROM (
-        SELECT bucket, {SERIES_1H}, coalesce(sum(r.sum), CAST(0 AS DOUBLE)) AS step
+        SELECT bucket, {SERIES_1H}, coalesce(sum(r.sum), CAST(0 AS DOUBLE)) AS step,
+            count(topic) OVER (PARTITION BY bucket, client_instance_id, name) AS of_topics
         FROM rollup_1h AS r
         WHERE kind = 2 AND temporality = 1
         GROUP BY bucket, {SERIES_1H}
     ) AS hours
+    WHERE NOT (topic IS NULL AND of_topics > 0 AND name IN {listed(TWO_LEVELS)})
 """,
 }
 """``v_points``: the points without those of repeated pushes, with ``number``, the value of either type.
 ``v_clients``: one row per client instance, with the attributes of its last push. ``v_rollup``: the rollup of
 five minutes, with its parts added up. ``v_totals``: delta sums as running totals by hour, from the first hour
-that ``rollup_1h`` has."""
+that ``rollup_1h`` has. Of `TWO_LEVELS` it has the rows of topics, and none of the whole consumer beside them,
+so that a sum counts everything once."""
 
 
 def register_views(spark: SparkSession, root: str) -> None:
