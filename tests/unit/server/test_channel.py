@@ -468,7 +468,9 @@ def test_the_pages_of_lost_frames_are_freed_a_few_at_a_time(
         channel = Channel(listener)
         channel.connection_made(RecordingTransport())
         receive(channel, struct.pack(">i", 90_000_000) + bytes(sent - 4))
-        transport(channel).protocol.connection_lost(None)
+        receiver = transport(channel).protocol
+        assert isinstance(receiver, HugeFrame)
+        receiver.connection_lost(None)
     assert freed == []
 
     for turns in range(1, 7):

@@ -15,6 +15,7 @@ from odradek.plugin.context import ConnectionContext
 from odradek.sampled_log import SampledLog
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.held_bytes import Memory
+from odradek.server.sockets.large_frame import LargeFrame
 from odradek.server.sockets.request_reader import BACKLOG, READ_AHEAD_BYTES
 from odradek.server.sockets.turns import COUNTED_NS, READS_PER_ROUND, Turns, TurnSettings
 from odradek.testing.clock import MockClock
@@ -30,6 +31,8 @@ MEMORY = 2
 class Socket(asyncio.Transport):
     """Records whether it is read."""
 
+    protocol: asyncio.BaseProtocol | None = None
+
     def __init__(self) -> None:
         super().__init__()
         self.reads, self.closed, self.written = True, False, b""
@@ -44,7 +47,7 @@ class Socket(asyncio.Transport):
         self.reads = True
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Ignore the call."""
+        self.protocol = protocol
 
     def close(self) -> None:
         self.closed = True
@@ -209,6 +212,24 @@ def test_without_a_share_every_single_request_of_a_busy_pass_waits() -> None:
     busy(rounds)
 
     assert single(rounds, channel, "light") == []
+
+
+def test_on_a_busy_loop_few_large_frames_are_received_in_one_round() -> None:
+    rounds = Rounds()
+    connections = [rounds.connect() for _ in range(3 * READS_PER_ROUND)]
+    for channel, _ in connections:
+        channel.data_received(struct.pack(">i", 1 << 19) + bytes(100_000))
+    busy(rounds)
+
+    for _, transport in connections:
+        assert isinstance(transport.protocol, LargeFrame)
+        transport.protocol.buffer_updated(100_000)
+    reading = [sum(transport.reads for _, transport in connections)]
+    for _ in range(3):
+        rounds.run_once()
+        reading.append(sum(transport.reads for _, transport in connections))
+
+    assert reading == [number * READS_PER_ROUND for number in range(4)]
 
 
 def test_all_pipelining_connections_together_hold_the_loop_for_one_round() -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import mmap
 from collections import deque
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from odradek.clock import Clock, Timer
@@ -35,13 +34,14 @@ FREED_EVERY_MS = 2
 class FrameTaker(Protocol):
     """The channel that a frame arrives for."""
 
-    monotonic_ms: Callable[[], int]
-    last_active_ms: int
     closing: bool
 
     @property
     def memory_is_scarce(self) -> bool:
         """Whether the requests of all connections hold more than their limit."""
+
+    def piece_received(self, piece_bytes: int) -> None:
+        """A piece of the frame has arrived. If the loop is busy, the next one waits."""
 
     def large_frame_grew(self, size_bytes: int, missing_bytes: int) -> None:
         """Count what has arrived."""
@@ -95,7 +95,7 @@ class LargeFrame(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         channel = self.channel
-        channel.last_active_ms = channel.monotonic_ms()
+        channel.piece_received(nbytes)
         if channel.closing:
             return
         self.take(nbytes)

@@ -21,6 +21,10 @@ READ_AHEAD_BYTES: Final = 65_536
 LARGE_FRAME_BYTES: Final = 65_536
 NEVER_NS: Final = 1 << 63
 BACKLOG: Final = 1
+TURN: Final = 8
+"""Another one: the rest of a large frame waits because the loop is busy."""
+BYTES_PER_NS: Final = 4
+"""How fast the parts of a large frame are received, the kernel's part included."""
 """A reason to stop reading: enough requests wait for their turn, for an answer or for the client to read."""
 
 
@@ -83,6 +87,19 @@ class RequestReader(asyncio.Protocol):
         self.buffer = None
         self.large_frame_grew(len(beginning), frame_bytes - len(beginning))
         return True
+
+    def piece_received(self, piece_bytes: int) -> None:
+        """Part of a large frame has arrived. On a busy loop the next one waits, as a request does."""
+        now_ns = self.monotonic_ns()
+        self.last_active_ms = now_ns // 1_000_000
+        self.used_ns += piece_bytes // BYTES_PER_NS
+        if now_ns > self.turns.free_until_ns and self.turns.must_wait(self, now_ns):
+            self.stop_reading(TURN)
+            self.turns.read_later(self)
+
+    def read_next_piece(self) -> None:
+        """Read the rest of a large frame, which has waited."""
+        self.read_again(TURN)
 
     def large_frame_grew(self, size_bytes: int, missing_bytes: int) -> None:
         """Count what has arrived of a large frame."""

@@ -6,7 +6,8 @@ served for half a millisecond, then the event loop reads the sockets again.
 
 A pass of the loop serves every socket that has something to read, so hundreds of clients that each send one
 costly request at a time would make it tens of milliseconds long. Once a pass has answered requests for a
-while, only light connections are still answered at once; a request of any other joins the ring. A connection
+while, only light connections are still answered at once; a request of any other joins the ring, and the rest
+of a large frame is received later, that of a few connections in each round. A connection
 is light while it uses less than a small share of the loop's time. A new one is not: it has to exist for some
 time before it has a share to use, because else a client would only have to connect again.
 
@@ -39,8 +40,8 @@ RESERVE_NS: Final = 500_000
 COUNTED_NS: Final = 4_000_000_000
 """After this time, what a connection has used counts half."""
 READS_PER_ROUND: Final = 2
-"""Connections with a full backlog that are read again after a round. Each may have a quarter of a megabyte to
-read, and clients that pipeline run low at the same time."""
+"""Connections that are read again after a round, with a full backlog or in the middle of a large frame. Each may
+have a megabyte to read, and clients that pipeline run low at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +85,9 @@ class TurnTaker(Protocol):
             Whether a request was answered.
         """
 
+    def read_next_piece(self) -> None:
+        """Read the rest of a large frame; see `Turns.read_later`."""
+
     def abort(self) -> None:
         """Close without sending the rest."""
 
@@ -115,6 +119,8 @@ class Turns:
         self.joined: deque[TurnTaker] = deque()
         """Connections that have not had a turn since they joined."""
         self.ring: deque[TurnTaker] = deque()
+        self.unread: deque[TurnTaker] = deque()
+        """Connections in the middle of large frames."""
         self.ring_overdue = False
         """No connection of the ring had a turn in the last round."""
         self.scheduled = False
@@ -138,6 +144,11 @@ class Turns:
             connection.in_ring = True
             self.joined.append(connection)
             self.schedule()
+
+    def read_later(self, connection: TurnTaker) -> None:
+        """Read a connection again in one of the next rounds: each piece may have a megabyte."""
+        self.unread.append(connection)
+        self.schedule()
 
     def must_wait(self, connection: TurnTaker, now_ns: int) -> bool:
         """Whether a connection has to wait with a request that has arrived after `free_until_ns`.
@@ -180,6 +191,8 @@ class Turns:
         """
         end_ns = self.monotonic_ns() + ROUND_NS
         self.reads_left = READS_PER_ROUND
+        while self.unread and self.may_read():
+            self.unread.popleft().read_next_piece()
         queue = self.ring if self.ring_overdue and self.ring else self.joined or self.ring
         self.ring_overdue = True
         while queue:
@@ -189,7 +202,7 @@ class Turns:
                 break
             queue = self.joined or self.ring
         self.scheduled = False
-        if self.joined or self.ring:
+        if self.joined or self.ring or self.unread:
             self.schedule()
 
     def may_read(self) -> bool:
