@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from contrib.capture import (
@@ -72,10 +73,18 @@ def of_version(kafka: str) -> dict[str, Scenarios]:
     return NODES
 
 
-def run(kafka: str, reporters: str, scenarios: Scenarios, out: Path, show_log: bool) -> None:
+def run(
+    kafka: str,
+    reporters: str,
+    scenarios: Scenarios,
+    out: Path,
+    show_log: bool,
+    overrides: Sequence[str] = (),
+) -> None:
     """Start a node for these scenarios and stop it."""
-    settings = f"telemetry.max.bytes={TELEMETRY_MAX_BYTES}, {'a' if reporters else 'no'} telemetry receiver"
-    with kafka_node(reporters, kafka=kafka) as node:
+    receiver = f"{'a' if reporters else 'no'} telemetry receiver"
+    settings = ", ".join([f"telemetry.max.bytes={TELEMETRY_MAX_BYTES}", receiver, *overrides])
+    with kafka_node(reporters, overrides, kafka) as node:
         golden = GoldenFolder(out, node.port, f"kafka {node.version}", settings)
         capture(golden, scenarios)
         if show_log:
@@ -96,6 +105,10 @@ def main() -> None:
         chosen = {name: scenario for name, scenario in scenarios.items() if args.only in name}
         if chosen:
             run(args.kafka, reporters, chosen, out, args.log)
+    secured = acl_scenarios.WITH_AUTHORIZER
+    chosen = {name: scenario for name, scenario in secured.items() if args.only in name}
+    if chosen:
+        run(args.kafka, TELEMETRY_REPORTER, chosen, out, args.log, acl_scenarios.AUTHORIZER)
 
 
 if __name__ == "__main__":

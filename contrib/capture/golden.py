@@ -18,8 +18,8 @@ from contrib.capture.kafka_requests import NAMES, Request
 
 READ_TIMEOUT_S = 5
 APPLY_S = 0.3
-"""A configuration change reaches the telemetry manager through the metadata log, after the response."""
-CHANGES_CONFIG = (33, 44, 49)
+"""A change reaches the telemetry manager or the authorizer through the metadata log, after the response."""
+CHANGES = (30, 31, 33, 44, 49)
 
 
 def read_exactly(channel: socket.socket, count: int) -> bytes | None:
@@ -77,7 +77,7 @@ class Recorder:
             self.note("the broker closes the connection")
             return b""
         self.lines.append(f"< {response.hex()}")
-        if request.api_key in CHANGES_CONFIG:
+        if request.api_key in CHANGES:
             time.sleep(APPLY_S)
         return response[4:]
 

@@ -118,6 +118,7 @@ def test_an_acl_that_is_there_is_stored_once() -> None:
             "The only valid name for the CLUSTER resource is kafka-cluster",
         ),
         ({"resource_name": ""}, "Invalid empty resource name"),
+        ({"host": ""}, "Host pattern cannot be null or empty"),
         (
             {"principal": "alice"},
             "Could not parse principal from `alice` (no colon is present separating the principal type from "

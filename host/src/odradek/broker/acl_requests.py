@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from odradek.broker.acls import Acls
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import CloseConnection
 from odradek.plugin.authorizer import AclOperation, AclPermission, PatternType, ResourceType
-from odradek.security.acl import Acl, AclEntry, AclFilter, ResourcePattern
+from odradek.security.acl import Acl, AclEntry, AclFilter, ResourcePattern, code_of
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.create_acls import AclCreation
 
-E = TypeVar("E", bound=IntEnum)
 UNKNOWN = 0
 """The code of an unknown value in each enumeration; Kafka takes it for a fault of the client's software."""
 
@@ -40,14 +38,6 @@ def kept_acls(broker: Broker, problem: str) -> Acls:
     if broker.acls is None:
         raise ApiError(ErrorCode.SECURITY_DISABLED, problem)
     return broker.acls
-
-
-def code_of(kind: type[E], code: int) -> E:
-    """The value of a code; UNKNOWN for a code of a newer version."""
-    try:
-        return kind(code)
-    except ValueError:
-        return kind(UNKNOWN)
 
 
 def new_acl(creation: AclCreation) -> Acl:

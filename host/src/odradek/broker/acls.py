@@ -1,6 +1,6 @@
 """The ACLs of a host: their storage, and the rules for changing them.
 
-After AclApis.scala and AclControlManager.java (Kafka 4.3), in Kafka's words.
+After AclApis.scala and AclControlManager.java (Kafka 4.4), in Kafka's words.
 """
 
 from __future__ import annotations
@@ -159,6 +159,8 @@ def fault(acl: Acl) -> ApiError | None:
             f"Could not parse principal from `{entry.principal}` "
             "(no colon is present separating the principal type from the principal name)"
         )
+    elif not entry.host:
+        problem = "Host pattern cannot be null or empty"
     return None if problem is None else ApiError(ErrorCode.INVALID_REQUEST, problem)
 
 

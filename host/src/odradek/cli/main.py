@@ -31,6 +31,7 @@ SERVE = "serve"
 """The subcommand that follows SIGHUP, from its start."""
 
 SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
+    "acls": ("odradek.cli.acls:acls", "List, add and remove ACLs."),
     "client-metrics": (
         "odradek.cli.client_metrics:client_metrics",
         "List, describe, alter and delete subscriptions.",

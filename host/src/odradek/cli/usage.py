@@ -12,6 +12,11 @@ SPECIAL = {
     "mechanisms": "--mechanism",
     "as_json": "--json",
     "properties": "--formatter-property",
+    "list_acls": "--list",
+    **{
+        name: f"--{name.removesuffix('s').replace('_', '-')}"
+        for name in ("operations", "allow_principals", "deny_principals", "allow_hosts", "deny_hosts")
+    },
 }
 """Parameters named unlike their option: ``list`` is a built-in, ``json`` a module, and a repeatable option
 gets a plural."""

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from odradek.client import (
+    acls,
     configs,
     elections,
     group_descriptions,
@@ -44,6 +45,7 @@ from odradek.client.retries import Retries, values
 from odradek.client.sasl import SaslLogin
 from odradek.client.topic_descriptions import PARTITIONS_PER_PAGE, TopicDescription
 from odradek.plugin.client_quota import ClientQuotaEntity
+from odradek.security.acl import Acl, AclFilter
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
@@ -365,3 +367,15 @@ class AdminClient:
     ) -> dict[str, RequestFailed | None]:
         """Set and remove credentials, one change per user. Return the result of each: None for success."""
         return self.retries.settle(lambda: users.alter(self.cluster, deletions, upsertions))
+
+    def describe_acls(self, wanted: AclFilter) -> list[Acl]:
+        """The ACLs that a filter selects."""
+        return self.retries.settle(lambda: acls.describe(self.cluster, wanted))
+
+    def create_acls(self, wanted: Sequence[Acl]) -> dict[Acl, RequestFailed | None]:
+        """Create ACLs. Return the result of each: None for success."""
+        return self.retries.settle(lambda: acls.create(self.cluster, wanted))
+
+    def delete_acls(self, filters: Sequence[AclFilter]) -> list[Acl]:
+        """Delete the ACLs that any of the filters selects, and return them."""
+        return self.retries.settle(lambda: acls.delete(self.cluster, filters))

@@ -6,9 +6,49 @@ After org.apache.kafka.common.acl.AclBinding, AclBindingFilter and ResourcePatte
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from enum import IntEnum
+from typing import Final, NamedTuple, TypeVar
 
 from odradek.plugin.authorizer import WILDCARD, AclOperation, AclPermission, PatternType, ResourceType
+
+E = TypeVar("E", bound=IntEnum)
+OF_CONFIGS: Final = (AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS)
+SUPPORTED: Final = {
+    ResourceType.TOPIC: (
+        AclOperation.READ,
+        AclOperation.WRITE,
+        AclOperation.CREATE,
+        AclOperation.DELETE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        *OF_CONFIGS,
+    ),
+    ResourceType.GROUP: (AclOperation.READ, AclOperation.DELETE, AclOperation.DESCRIBE, *OF_CONFIGS),
+    ResourceType.CLUSTER: (
+        AclOperation.CREATE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        AclOperation.CLUSTER_ACTION,
+        *OF_CONFIGS,
+        AclOperation.IDEMPOTENT_WRITE,
+    ),
+    ResourceType.TRANSACTIONAL_ID: (
+        AclOperation.WRITE,
+        AclOperation.DESCRIBE,
+        AclOperation.TWO_PHASE_COMMIT,
+    ),
+    ResourceType.DELEGATION_TOKEN: (AclOperation.DESCRIBE,),
+    ResourceType.USER: (AclOperation.CREATE_TOKENS, AclOperation.DESCRIBE_TOKENS),
+}
+"""The operations that resources of a type have, besides ALL; after AclEntry.java."""
+
+
+def code_of(kind: type[E], code: int) -> E:
+    """The value of a code in a message; UNKNOWN for a code of a newer version."""
+    try:
+        return kind(code)
+    except ValueError:
+        return kind(0)
 
 
 class ResourcePattern(NamedTuple):
