@@ -18,7 +18,7 @@ from odradek.plugin.authorizer import (
     PatternType,
     ResourceType,
 )
-from odradek.security.acl import Acl, AclEntry, AclFilter, ResourcePattern
+from odradek.security.acl import SUPPORTED, Acl, AclEntry, AclFilter, ResourcePattern
 from odradek.security.standard_authorizer import StandardAuthorizer
 from odradek.settings.state_limit import ANY_NAME, NameLimit, Refusals, StateLimit
 from odradek.wire.api_error import ApiError
@@ -141,26 +141,25 @@ class Acls:
 def fault(acl: Acl) -> ApiError | None:
     """The fault of a new ACL, in Kafka's order of checks; None if it is legal."""
     pattern, entry = acl
-    problem = None
-    if pattern.resource_type is ResourceType.CLUSTER and pattern.name != CLUSTER_NAME:
-        problem = f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
-    elif not pattern.name:
-        problem = "Invalid empty resource name"
-    elif pattern.resource_type in (ResourceType.UNKNOWN, ResourceType.ANY):
-        problem = f"Invalid resourceType {pattern.resource_type.name}"
-    elif pattern.pattern_type not in PATTERN_TYPES:
-        problem = f"Invalid patternType {pattern.pattern_type.name}"
-    elif entry.operation in (AclOperation.UNKNOWN, AclOperation.ANY):
-        problem = f"Invalid operation {entry.operation.name}"
-    elif entry.permission not in PERMISSIONS:
-        problem = f"Invalid permissionType {entry.permission.name}"
-    elif ":" not in entry.principal:
-        problem = (
+    is_cluster = pattern.resource_type is ResourceType.CLUSTER
+    checks = (
+        (
+            not is_cluster or pattern.name == CLUSTER_NAME,
+            f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}",
+        ),
+        (pattern.name, "Invalid empty resource name"),
+        (pattern.resource_type in SUPPORTED, f"Invalid resourceType {pattern.resource_type.name}"),
+        (pattern.pattern_type in PATTERN_TYPES, f"Invalid patternType {pattern.pattern_type.name}"),
+        (entry.operation >= AclOperation.ALL, f"Invalid operation {entry.operation.name}"),
+        (entry.permission in PERMISSIONS, f"Invalid permissionType {entry.permission.name}"),
+        (
+            ":" in entry.principal,
             f"Could not parse principal from `{entry.principal}` "
-            "(no colon is present separating the principal type from the principal name)"
-        )
-    elif not entry.host:
-        problem = "Host pattern cannot be null or empty"
+            "(no colon is present separating the principal type from the principal name)",
+        ),
+        (entry.host, "Host pattern cannot be null or empty"),
+    )
+    problem = next((text for is_legal, text in checks if not is_legal), None)
     return None if problem is None else ApiError(ErrorCode.INVALID_REQUEST, problem)
 
 
