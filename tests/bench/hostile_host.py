@@ -69,6 +69,8 @@ class Holds:
     """
 
     def __init__(self, host: Host) -> None:
+        self.all_ns = array("q")
+        """Every call."""
         self.longest_ns: dict[str, int] = {}
         self.times: dict[str, int] = {}
         self.collection_began_ns = 0
@@ -106,6 +108,7 @@ class Holds:
     def note(self, name: str, started_ns: int) -> None:
         """Count a call if it took long."""
         took_ns = time.thread_time_ns() - started_ns
+        self.all_ns.append(took_ns)
         if took_ns > HOLD_NS:
             self.times[name] = self.times.get(name, 0) + 1
             self.longest_ns[name] = max(self.longest_ns.get(name, 0), took_ns)
@@ -121,6 +124,12 @@ class Holds:
                 self.note(name, started_ns)
 
         return timed_call
+
+    def p999_ms(self) -> float:
+        """Milliseconds that 99.9 % of the calls since the last report did not exceed."""
+        taken = sorted(self.all_ns) or [0]
+        del self.all_ns[:]
+        return taken[int(0.999 * (len(taken) - 1))] / NS_PER_MS
 
     def report(self) -> dict[str, tuple[int, float]]:
         """How often each call was long, and milliseconds of the longest."""
@@ -141,6 +150,7 @@ async def main(settings: list[str]) -> None:
             json.dumps(
                 {
                     **probe.report(),
+                    "call_p999_ms": holds.p999_ms(),
                     "holds": holds.report(),
                     "unexpected_errors": host.dispatcher.unexpected_errors,
                     "balanced": accounts.balanced and all(each.stats().balanced for each in host.forwarders),

@@ -40,8 +40,8 @@ RESERVE_NS: Final = 500_000
 COUNTED_NS: Final = 4_000_000_000
 """After this time, what a connection has used counts half."""
 READS_PER_ROUND: Final = 2
-"""Connections that are read again after a round, with a full backlog or in the middle of a large frame. Each may
-have a megabyte to read, and clients that pipeline run low at the same time."""
+"""Connections that are read again after a round, with a full backlog or in the middle of a large frame. Each
+may have a megabyte to read, and clients that pipeline run low at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
