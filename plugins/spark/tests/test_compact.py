@@ -20,10 +20,12 @@ from odradek_spark.tables.files import Manifest, write_files
 from odradek_spark.tables.load import live_files, load_dataset
 from odradek_spark.tables.log import LiveFile, live
 from odradek_spark.tables.schemas import (
+    FLEET_1H,
     HISTOGRAMS,
     INGESTED,
     POINTS,
     PUSHES,
+    ROLLUP_1H,
     ROLLUP_5M,
     Table,
 )
@@ -309,3 +311,65 @@ def test_a_worker_gives_back_the_memory_of_a_task() -> None:
 
 def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def part(name: str, day: int = 22, rows: int = 10) -> LiveFile:
+    return LiveFile(f"date=2026-09-{day}/{name}.parquet", rows * 10, rows, {"date": f"2026-09-{day}"})
+
+
+def planned_rollup(files: list[LiveFile], at: timedelta) -> list[list[str]]:
+    from odradek_spark.jobs.compact import plan_rollup
+
+    groups = plan_rollup(files, NOW + at)
+    return [[each.path.rpartition("/")[2].removesuffix(".parquet") for each in group] for group in groups]
+
+
+def test_each_hour_of_a_rollup_is_added_up_once_it_is_over() -> None:
+    files = [part("part-h00-a"), part("part-h00-b"), part("part-h01-c"), part("sorted-h02-d")]
+
+    assert planned_rollup(files, timedelta(hours=1)) == []  # late points may still come
+    assert planned_rollup(files, timedelta(hours=1.25)) == [["part-h00-a", "part-h00-b"]]
+    assert planned_rollup([*files[2:], part("sorted-h00-e")], timedelta(hours=4)) == [["part-h01-c"]]
+    assert planned_rollup([part("sorted-h00-e"), part("part-h00-f")], timedelta(hours=4)) == [
+        ["sorted-h00-e", "part-h00-f"]
+    ]
+
+
+def test_a_small_day_of_a_rollup_becomes_one_file_and_a_large_one_keeps_its_hours() -> None:
+    from odradek_spark.jobs.compact import TARGET_ROWS
+
+    over = timedelta(hours=25)
+    small = [part("sorted-h00-a"), part("sorted-h01-b")]
+    large = [part("sorted-h00-a", rows=TARGET_ROWS), part("sorted-h01-b")]
+    old = [part("part-a", rows=TARGET_ROWS), part("sorted-h01-b")]
+
+    assert planned_rollup(small, over) == [["sorted-h00-a", "sorted-h01-b"]]
+    assert planned_rollup([part("sorted-a")], over) == []
+    assert planned_rollup(large, over) == []
+    assert planned_rollup(old, over) == [["part-a", "sorted-h01-b"]]  # of an earlier version, without hours
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("table", [ROLLUP_5M, ROLLUP_1H, FLEET_1H], ids=lambda table: table.name)
+def test_a_rollup_has_the_same_sums_after_compaction(
+    spark: SparkSession, dataset: Dataset, table: Table
+) -> None:
+    from odradek_spark.jobs.compact import run_compact
+    from odradek_spark.jobs.rollup import ROLLUPS, merged, run_rollup
+
+    end = 0
+    for hour in (0, 1, 1, 2, 3):
+        end = ingest(dataset, pushes(hour, end), end)
+        for each in ROLLUPS:
+            run_rollup(spark, dataset.root, each)
+    columns = [name for name in table.schema.names if name != "instances"]
+    before = merged(load_dataset(spark, dataset.root, table.name), table).select(columns).collect()
+
+    done = run_compact(spark, dataset.root, table)
+
+    rows = load_dataset(spark, dataset.root, table.name)
+    assert done is not None
+    assert done.files_after < done.files_before
+    assert rows.count() == len(before)
+    assert sorted(rows.select(columns).collect(), key=repr) == sorted(before, key=repr)
+    assert run_compact(spark, dataset.root, table) is None

@@ -22,7 +22,7 @@ from telemetry_rows import LATENCY, SENT, Told, counted, gauge, ingest_batches
 from odradek_spark.jobs.rules import Op, Rule
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.load import load_dataset
-from odradek_spark.tables.schemas import BY_NAME, ROLLUP_1H, ROLLUP_5M
+from odradek_spark.tables.schemas import BY_NAME
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,14 +39,14 @@ def dataset(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Da
     """Metrics of every kind, an invalid payload, and the results of the jobs."""
     from odradek_spark.jobs.episodes import run_detect
     from odradek_spark.jobs.inventory import run_inventory
-    from odradek_spark.jobs.rollup import run_rollup
+    from odradek_spark.jobs.rollup import ROLLUPS, run_rollup
 
     made = Dataset(str(tmp_path_factory.mktemp("every") / "dataset"))
     told = [gauge(counted(Told(float(at), client=2), at, at - 30.0), 250.0) for at in range(30, 600, 30)]
     kinds = [Told(3600.0, raw=metrics_data(random.Random(seed)).SerializeToString()) for seed in range(40)]
     big = counted(Told(7000.0), 2**53 + 1, 6970.0, "cumulative")
     ingest_batches(made, [told, kinds, [Told(7000.0, raw=b"\xff\xff\x00"), big]])
-    for table in (ROLLUP_5M, ROLLUP_1H):
+    for table in ROLLUPS:
         run_rollup(spark, made.root, table)
     run_inventory(spark, made.root)
     run_detect(spark, made.root, (RULE,))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from telemetry_rows import MIDNIGHT_S, Told, gauge, ingest, ingest_batches
 
-from odradek_spark.jobs.following import news
 from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_spark.tables.following import news
 from odradek_spark.tables.log import live
 from odradek_spark.tables.schemas import POINTS, PUSHES, ROLLUP_5M
 

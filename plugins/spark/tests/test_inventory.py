@@ -190,9 +190,9 @@ def test_settled_rows_expire(spark: SparkSession, dataset: Dataset) -> None:
 
 
 def test_files_of_earlier_versions_are_settled_too(spark: SparkSession, dataset: Dataset) -> None:
-    from odradek_spark.jobs.following import news
     from odradek_spark.jobs.inventory import APP_ID, inventory, run_inventory
     from odradek_spark.jobs.writing import write_frame
+    from odradek_spark.tables.following import news
     from odradek_spark.tables.schemas import PUSHES
 
     end = ingest(dataset, [gauge(Told(10, client=number), 1.0) for number in range(1, 20)], 0)

@@ -18,12 +18,12 @@ from odradek.testing import RunningHost
 from odradek_spark.decoder.decode import Decoder, DecoderSettings
 from odradek_spark.ingest.status import Totals
 from odradek_spark.jobs import replay
-from odradek_spark.jobs.following import REPLAY
 from odradek_spark.jobs.replay import Replayed, joined, ranges_since, run_replay
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.topic import DataLoss
 from odradek_spark.tables.dataset import Dataset, DatasetError
 from odradek_spark.tables.files import write_files
+from odradek_spark.tables.following import REPLAY
 from odradek_spark.tables.log import live
 from odradek_spark.tables.schemas import DEAD_LETTER, INGESTED, POINTS, PUSHES, ROLLUP_5M
 

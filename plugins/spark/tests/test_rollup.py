@@ -12,13 +12,15 @@ import pytest
 from telemetry_rows import LATENCY, SENT, Told, Value, gauge, ingest, ingest_batches
 
 from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_spark.tables.levels import BY_CLIENT, EVERYTHING, Levels
 from odradek_spark.tables.load import live_files, load_dataset
-from odradek_spark.tables.schemas import POINTS, ROLLUP_1H, ROLLUP_5M, Table
+from odradek_spark.tables.schemas import FLEET_1H, POINTS, ROLLUP_1H, ROLLUP_5M, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
+ALL = Levels((EVERYTHING,), BY_CLIENT)
 BY_DUCKDB = """
 with points as (
     select *, coalesce(value, cast(value_int as double)) as v
@@ -58,24 +60,72 @@ def comparable(rows: DataFrame, table: Table) -> list[tuple[Any, ...]]:
     """Rows in an order, with sketches as estimates."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    if table is ROLLUP_5M:
+    if table is not ROLLUP_1H:
         rows = rows.withColumn("instances", F.hll_sketch_estimate("instances"))
     return sorted((tuple(row) for row in rows.collect()), key=repr)
 
 
-@pytest.mark.parametrize("table", [ROLLUP_5M, ROLLUP_1H])
-def test_parts_add_up_to_the_sums_of_the_points(spark: SparkSession, dataset: Dataset, table: Table) -> None:
-    from odradek_spark.jobs.rollup import merged, rollup, run_rollup
+@pytest.mark.parametrize("levels", [ALL, Levels()], ids=["everything", "default"])
+def test_parts_add_up_to_the_sums_of_the_points(
+    spark: SparkSession, dataset: Dataset, levels: Levels
+) -> None:
+    from odradek_spark.jobs.rollup import ROLLUPS, merged, rollup, run_rollup
 
     start = 0
     for batch in range(3):
         start = ingest(dataset, pushes(batch, 600.0 * batch), start)
+        for table in ROLLUPS:
+            run_rollup(spark, dataset.root, table, levels)
+
+    points = load_dataset(spark, dataset.root, "points")
+    for table in ROLLUPS:
+        parts = load_dataset(spark, dataset.root, table.name)
+        expected = comparable(rollup(points, table, levels), table)
+        assert expected
+        assert comparable(merged(parts, table), table) == expected
+        assert parts.count() > len(expected)
+
+
+def test_the_levels_choose_metrics_and_labels(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.rollup import ROLLUPS, run_rollup
+
+    told = [
+        gauge(gauge(Told(10, client=number, client_id=f"app-{number}"), 1.0), 2.0, "mine")
+        for number in (1, 2)
+    ]
+    ingest(dataset, told, 0)
+
+    for table in ROLLUPS:
         run_rollup(spark, dataset.root, table)
 
-    parts = load_dataset(spark, dataset.root, table.name)
-    points = load_dataset(spark, dataset.root, "points")
-    assert comparable(merged(parts, table), table) == comparable(rollup(points, table), table)
-    assert parts.count() > merged(parts, table).count()
+    by_client = load_dataset(spark, dataset.root, "rollup_1h").collect()
+    assert sorted((row["client_id"], row["name"]) for row in by_client) == [
+        ("app-1", LATENCY),
+        ("app-2", LATENCY),
+    ]
+    for table in (ROLLUP_5M, FLEET_1H):
+        fleet = load_dataset(spark, dataset.root, table.name).collect()
+        assert sorted((row["name"], row["client_id"], row["n"]) for row in fleet) == [
+            ("mine", None, 2),
+            (LATENCY, None, 2),
+        ]
+
+
+def test_rows_do_not_grow_with_the_clients(spark: SparkSession, tmp_path: Path) -> None:
+    from odradek_spark.jobs.rollup import run_rollup
+
+    rows = {}
+    for clients in (4, 40):
+        made = Dataset(str(tmp_path / str(clients)))
+        ingest(
+            made, [gauge(Told(10, client=each, client_id=f"app-{each}"), 1.0) for each in range(clients)], 0
+        )
+        for table in (ROLLUP_5M, FLEET_1H):
+            done = run_rollup(spark, made.root, table)
+            assert done is not None
+            rows[clients, table.name] = done.rows
+
+    assert set(rows.values()) == {1}
 
 
 def test_duckdb_computes_the_same(spark: SparkSession, dataset: Dataset) -> None:
@@ -86,7 +136,7 @@ def test_duckdb_computes_the_same(spark: SparkSession, dataset: Dataset) -> None
     ingest_batches(dataset, [pushes(1, 0.0), pushes(2, 900.0)])
     expected = duckdb.execute(BY_DUCKDB, {"files": live_files(dataset, POINTS)}).fetchall()
 
-    run_rollup(spark, dataset.root, ROLLUP_5M)
+    run_rollup(spark, dataset.root, ROLLUP_5M, ALL)
 
     found = (
         load_dataset(spark, dataset.root, "rollup_5m")

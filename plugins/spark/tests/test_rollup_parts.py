@@ -12,15 +12,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from telemetry_rows import LATENCY, SENT, Told, Value, gauge, ingest
 
 from odradek_spark.jobs import rollup_parts
-from odradek_spark.jobs.following import news
-from odradek_spark.jobs.rollup_parts import Part, added_up, planned, sketch
+from odradek_spark.jobs.rollup_parts import Part, opened_part, planned, sketch, sums, with_sketches
 from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.following import news
+from odradek_spark.tables.levels import BY_CLIENT, EVERYTHING, Levels
 from odradek_spark.tables.log import AddedFile, LiveFile, live
 from odradek_spark.tables.schemas import POINTS, PUSHES, ROLLUP_1H, ROLLUP_5M, Table
 
@@ -34,6 +36,12 @@ def one_part(dataset: Dataset) -> Part:
     assert found is not None
     (part,) = planned(dataset.root, found.files, live(dataset.existing(PUSHES)))
     return part
+
+
+def added_up(root: str, table: Table, found: Part) -> pa.Table:
+    with opened_part(root, found) as opened:
+        rows = opened.sql(sums(table, Levels((EVERYTHING,), BY_CLIENT))).to_arrow_table()
+    return with_sketches(table, rows)
 
 
 def rows_of(dataset: Dataset, table: Table) -> dict[tuple[Any, ...], dict[str, Any]]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+ERRORS = "org.apache.kafka.producer.record.error.total"
 TOTALS = "SELECT bucket, client_instance_id, name, step, cumulative FROM v_totals"
 
 
@@ -33,7 +34,7 @@ def test_both_engines_add_up_the_deltas_of_each_instance(spark: SparkSession, tm
         counted(Told(60, version="4.1.0"), 2, 30),  # another version: the total continues
         counted(Told(3700), 3, 3600),
         counted(Told(3800, client=2), 100, 3700),
-        counted(Told(3900, client=2), float("nan"), 3800, name="not.a.number"),
+        counted(Told(3900, client=2), float("nan"), 3800, name=ERRORS),
         counted(Told(90_000), 0.5, 89_000),
     ]
     ingest(dataset, late, 3)
@@ -51,7 +52,7 @@ def test_both_engines_add_up_the_deltas_of_each_instance(spark: SparkSession, tm
         (0, first, SENT, 7.0, 7.0),
         (1, first, SENT, 3.0, 10.0),
         (1, second, SENT, 100.0, 100.0),
-        (1, second, "not.a.number", 0.0, 0.0),
+        (1, second, ERRORS, 0.0, 0.0),
         (25, first, SENT, 0.5, 10.5),
     ]
     assert sorted(total(row) for row in by_spark) == sorted(expected)

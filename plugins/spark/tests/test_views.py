@@ -12,7 +12,6 @@ from telemetry_rows import Told, counted, gauge, ingest
 from odradek_spark.query.reader import Reader
 from odradek_spark.query.views import VIEWS
 from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.schemas import ROLLUP_1H, ROLLUP_5M
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +24,7 @@ def root(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Repeated pushes, values that are not numbers or beyond doubles, names with SQL metacharacters; two
     rollups.
     """
-    from odradek_spark.jobs.rollup import run_rollup
+    from odradek_spark.jobs.rollup import ROLLUPS, run_rollup
 
     made = Dataset(str(tmp_path_factory.mktemp("views") / "dataset"))
     first = gauge(gauge(Told(10), 1.5, topic="a'b"), float("nan"), topic='"')
@@ -40,7 +39,7 @@ def root(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
     end = 0
     for batch in batches:
         end = ingest(made, batch, end)
-        for table in (ROLLUP_5M, ROLLUP_1H):
+        for table in ROLLUPS:
             run_rollup(spark, made.root, table)
     return made.root
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from odradek.plugin import PluginConfig
 from odradek_spark.jobs.expire import KEPT_DAYS
 from odradek_spark.source.options import DEFAULT_PAYLOAD_BYTES, DEFAULT_TRIGGER_BYTES
+from odradek_spark.tables.levels import BY_CLIENT, CLIENT_METRICS, Levels
 
 TELEMETRY_TOPIC = "__client_telemetry"
 LAG_TIMEOUT_S = 3.0
@@ -38,6 +39,8 @@ class Pipeline:
     max_payload_bytes: int
     retention_days: Mapping[str, int]
     """Days to keep, by table."""
+    levels: Levels
+    """What the rollups keep."""
 
     def command(self, bootstrap_servers: str) -> list[str]:
         """The program and its arguments."""
@@ -58,6 +61,11 @@ class Pipeline:
         given = [part for name, value in options.items() if value is not None for part in (name, str(value))]
         for table, days in self.retention_days.items():
             given += ["--retention-days", f"{table}={days}"]
+        if self.levels.client_metrics != CLIENT_METRICS:
+            for prefix in self.levels.client_metrics:
+                given += ["--client-metrics", prefix]
+        for label in self.levels.fleet_labels:
+            given += ["--fleet-labels", label]
         return [sys.executable, "-m", "odradek_spark", "run", "--until-stdin-ends", *given]
 
     def status(self, bootstrap_servers: str) -> Mapping[str, object]:
@@ -93,6 +101,22 @@ class Pipeline:
         return backlog(begin, {part: end for part, (_, end) in marks.items()})
 
 
+def read_levels(config: PluginConfig) -> Levels:
+    """Read what the rollups keep.
+
+    Raises:
+        ConfigError: A label is not one of `BY_CLIENT`, or there are no metrics.
+    """
+    labels = config.texts("rollup.fleet.labels")
+    for each in labels:
+        if each not in BY_CLIENT:
+            raise config.error("rollup.fleet.labels", f"expected {' or '.join(BY_CLIENT)}, found {each!r}")
+    metrics = config.texts("rollup.client.metrics", CLIENT_METRICS)
+    if not metrics:
+        raise config.error("rollup.client.metrics", "expected at least one prefix, found none")
+    return Levels(tuple(metrics), tuple(labels))
+
+
 def read_pipeline(config: PluginConfig) -> Pipeline | None:
     """Read the table of the configuration; None without a dataset.
 
@@ -116,5 +140,6 @@ def read_pipeline(config: PluginConfig) -> Pipeline | None:
         retention_days={
             table: config.integer(f"retention.days.{table}", days) for table, days in KEPT_DAYS.items()
         },
+        levels=read_levels(config),
     )
     return found if dataset else None

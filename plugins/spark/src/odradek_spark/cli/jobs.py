@@ -17,6 +17,8 @@ from odradek_spark.cli.options import (
     client_config_option,
     dataset_option,
     kept_days,
+    levels,
+    levels_options,
     max_payload_option,
     properties,
     retention_option,
@@ -63,10 +65,19 @@ def session_on(
 
 @click.command()
 @dataset_option
+@levels_options
 @session_options
-def rollup(dataset: str, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
+def rollup(
+    dataset: str,
+    client_metrics: tuple[str, ...],
+    fleet_labels: tuple[str, ...],
+    master: str,
+    remote: str | None,
+    conf: tuple[str, ...],
+) -> None:
     """Add new points to the rollups of five minutes and of an hour."""
-    reported(dataset, master, remote, conf, lambda spark: reports.rolled_up(spark, dataset))
+    kept = levels(client_metrics, fleet_labels)
+    reported(dataset, master, remote, conf, lambda spark: reports.rolled_up(spark, dataset, kept))
 
 
 @click.command()

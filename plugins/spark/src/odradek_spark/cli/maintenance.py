@@ -14,7 +14,7 @@ import click
 from deltalake.exceptions import DeltaError
 
 from odradek_spark.cli import reports
-from odradek_spark.cli.options import kept_days, retention_option
+from odradek_spark.cli.options import kept_days, levels, levels_options, retention_option
 from odradek_spark.ingest.failures import explain
 from odradek_spark.ingest.session import in_pool
 from odradek_spark.jobs.expire import VACUUM_HOURS
@@ -48,6 +48,7 @@ def maintenance_options(command: Command) -> Command:
             help="Seconds between two updates of rollups and inventory, and two compactions of past hours.",
         ),
         retention_option,
+        levels_options,
     )
     for option in reversed(options):
         command = option(command)
@@ -73,13 +74,16 @@ class Maintenance:
         rules_file: Path | None,
         maintenance_interval_s: float,
         retention_days: Sequence[str] = (),
+        client_metrics: Sequence[str] = (),
+        fleet_labels: Sequence[str] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.clock = clock
         every_s = maintenance_interval_s
         days = kept_days(retention_days)
+        kept = levels(client_metrics, fleet_labels)
         jobs: list[tuple[str, float, Job]] = [
-            ("rollup", every_s, lambda spark: reports.rolled_up(spark, dataset)),
+            ("rollup", every_s, lambda spark: reports.rolled_up(spark, dataset, kept)),
             ("inventory", every_s, lambda spark: reports.inventoried(spark, dataset)),
             ("compact", every_s, lambda spark: reports.compacted(spark, dataset)),
             ("expire", HOUR_S, lambda _: reports.expired(dataset, days)),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from odradek_spark.jobs.expire import KEPT_DAYS
 from odradek_spark.source.options import DEFAULT_PAYLOAD_BYTES
+from odradek_spark.tables.levels import BY_CLIENT, CLIENT_METRICS, Levels
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def whole_path(_: click.Context, __: click.Parameter, dataset: str) -> str:
@@ -45,6 +49,33 @@ retention_option = click.option(
     help="Days that a table keeps. May be repeated. Default: "
     + ", ".join(f"{table}={days}" for table, days in KEPT_DAYS.items()),
 )
+
+
+def levels_options(command: Command) -> Command:
+    """Add the options of the rollups' levels."""
+    for option in (
+        click.option(
+            "--fleet-labels",
+            multiple=True,
+            type=click.Choice(BY_CLIENT),
+            help="Keep this label in the rollups of the fleet, which grow with the number of its values. "
+            "May be repeated.",
+        ),
+        click.option(
+            "--client-metrics",
+            multiple=True,
+            metavar="PREFIX",
+            help="Metrics that rollup_1h keeps by client; * for all. May be repeated. Default: the standard "
+            "metrics of KIP-714, and those of errors, retries, rebalances, lag and volume.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def levels(client_metrics: Iterable[str], fleet_labels: Iterable[str]) -> Levels:
+    """The levels of the rollups: as given, else the default."""
+    return Levels(tuple(client_metrics) or CLIENT_METRICS, tuple(fleet_labels))
 
 
 def kept_days(given: Iterable[str]) -> dict[str, int]:

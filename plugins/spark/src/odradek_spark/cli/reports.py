@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 
 from odradek_spark.jobs.rules import Rule, RuleError, parse_rules
 from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.levels import Levels
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def rolled_up(spark: SparkSession, root: str) -> str | None:
-    """Bring both rollups up to date."""
+def rolled_up(spark: SparkSession, root: str, levels: Levels) -> str | None:
+    """Bring the rollups up to date."""
     from odradek_spark.jobs.rollup import ROLLUPS, run_rollup
 
-    done = [run_rollup(spark, root, table) for table in ROLLUPS]
-    lines = [f"{each.points} points as {each.rows} rows of {each.table}" for each in done if each]
+    done = [run_rollup(spark, root, table, levels) for table in ROLLUPS]
+    lines = [f"{each.points} rows of {each.source} as {each.rows} of {each.table}" for each in done if each]
     return "rollup: " + ", ".join(lines) if lines else None
 
 

@@ -19,13 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from odradek_spark.jobs.following import last_received
-from odradek_spark.jobs.rollup import ROLLUPS, merged
-from odradek_spark.jobs.writing import GROUP_ROWS, write_frame, write_in_tasks
+from odradek_spark.jobs.rollup import ROLLUPS
+from odradek_spark.jobs.rollup_parts import Parts, write_merged
+from odradek_spark.jobs.writing import GROUP_ROWS, write_in_tasks
 from odradek_spark.tables.dataset import JOB, Dataset, DatasetError
-from odradek_spark.tables.files import SORTED, Manifest, TableFiles, file_system
-from odradek_spark.tables.load import read_files
-from odradek_spark.tables.log import LiveFile, live
+from odradek_spark.tables.files import SORTED, Manifest, TableFiles, file_hour, file_system
+from odradek_spark.tables.following import last_received
+from odradek_spark.tables.log import CLOCK_SKEW_MAX, LiveFile, live
 from odradek_spark.tables.schemas import DEAD_LETTER, HISTOGRAMS, POINTS, PUSHES, Table
 
 if TYPE_CHECKING:
@@ -113,6 +113,38 @@ def groups(files: Sequence[LiveFile]) -> list[list[LiveFile]]:
     return found
 
 
+def plan_rollup(files: Iterable[LiveFile], closed: datetime) -> list[list[LiveFile]]:
+    """The groups of a rollup's parts to add up: each closed day, or if that is large, each closed hour.
+
+    Hours and days that are added up already are skipped, until they get another part.
+    """
+    days: dict[str, list[LiveFile]] = defaultdict(list)
+    for each in files:
+        days[each.partition["date"]].append(each)
+    return [group for day, there in days.items() for group in plan_day(day, there, closed - CLOCK_SKEW_MAX)]
+
+
+def plan_day(day: str, files: list[LiveFile], closed: datetime) -> list[list[LiveFile]]:
+    """The groups of one day. Files of earlier versions have rows of many hours."""
+    hours: dict[int | None, list[LiveFile]] = defaultdict(list)
+    for each in files:
+        hours[file_hour(each.path)].append(each)
+    if folder_end({"date": day}) <= closed and (None in hours or not is_large_rollup(files)):
+        return [files] if len(files) > 1 or not is_sorted(files[0]) else []
+    return [
+        parts
+        for hour, parts in hours.items()
+        if hour is not None
+        and folder_end({"date": day, "hour": str(hour)}) <= closed
+        and not all(is_sorted(each) for each in parts)
+    ]
+
+
+def is_large_rollup(files: Iterable[LiveFile]) -> bool:
+    """Whether the rows of some parts are too many for one file."""
+    return sum(each.rows for each in files) > TARGET_ROWS
+
+
 def merge_assigned(root: str, table: Table, paths: str) -> list[Manifest]:
     """`merge_files` with the paths as JSON."""
     return merge_files(root, table, json.loads(paths))
@@ -164,15 +196,15 @@ def run_compact(spark: SparkSession, root: str, table: Table) -> Compacted | Non
     dataset = Dataset(root)
     check_columns(dataset, table)
     closed = closed_before(dataset)
-    files = plan(live(dataset.existing(table)), closed) if closed is not None else []
+    if closed is None:
+        return None
+    there = live(dataset.existing(table))
+    files = plan_rollup(there, closed) if table in ROLLUPS else plan(there, closed)
     if not files:
         return None
     old = [each for group in files for each in group]
-    manifests = (
-        merged_parts(spark, dataset, table, old)
-        if table in ROLLUPS
-        else merged_files(spark, root, table, files)
-    )
+    merge = merged_parts if table in ROLLUPS else merged_files
+    manifests = merge(spark, root, table, files)
     if not dataset.exchange(table, old, manifests, {JOB: "compact"}, data_change=False):
         return None
     return Compacted(
@@ -207,9 +239,16 @@ def merged_files(
 
 
 def merged_parts(
-    spark: SparkSession, dataset: Dataset, table: Table, files: Sequence[LiveFile]
+    spark: SparkSession, root: str, table: Table, files: Sequence[Sequence[LiveFile]]
 ) -> list[Manifest]:
-    """Add up the parts of a rollup and write the sums."""
-    partials = read_files(spark, dataset.root, table, [f"{dataset.uri(table)}/{each.path}" for each in files])
-    rows = merged(partials, table).repartition("date").sortWithinPartitions("name", "bucket")
-    return write_frame(rows, dataset.root, table, SORTED)
+    """Add up each group of parts, each in a task of its own; large ones to a file for each hour."""
+    assigned = [
+        Parts(tuple(each.path for each in group), SORTED, by_hour=is_of_hour(group)) for group in files
+    ]
+    work = partial(write_merged, root, table, table, None)
+    return write_in_tasks(spark, work, [each.text() for each in assigned])
+
+
+def is_of_hour(files: Sequence[LiveFile]) -> bool:
+    """Whether files are of one hour, or too many for one file of a day."""
+    return is_large_rollup(files) or len({file_hour(each.path) for each in files}) == 1

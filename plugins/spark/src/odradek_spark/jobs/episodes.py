@@ -12,11 +12,11 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from odradek_spark.jobs.accepted import accepted
 from odradek_spark.jobs.detect import EPISODE, OPEN, detect
-from odradek_spark.jobs.following import news
 from odradek_spark.jobs.rules import Rule
 from odradek_spark.jobs.writing import write_frame
 from odradek_spark.query.views import RETRY_INTERVALS
 from odradek_spark.tables.dataset import JOB, Dataset
+from odradek_spark.tables.following import news
 from odradek_spark.tables.load import load_dataset, read_files
 from odradek_spark.tables.log import CLOCK_SKEW_MAX, live
 from odradek_spark.tables.schemas import ANOMALIES, PUSHES

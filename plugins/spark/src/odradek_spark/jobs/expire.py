@@ -18,7 +18,8 @@ KEPT_DAYS: Final[Mapping[str, int]] = {
     "dead_letter": 7,
     "pushes": 7,
     "rollup_5m": 30,
-    "rollup_1h": 400,
+    "rollup_1h": 35,
+    "fleet_1h": 400,
     "clients": 90,
     "anomalies": 400,
 }

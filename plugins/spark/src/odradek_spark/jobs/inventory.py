@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from odradek_spark.jobs.following import last_received, news
 from odradek_spark.jobs.writing import groups, manifest_batch, written_by
 from odradek_spark.tables.dataset import JOB, Dataset
 from odradek_spark.tables.files import ARRIVED, SETTLED, TableFiles, file_day
+from odradek_spark.tables.following import last_received, news
 from odradek_spark.tables.load import read_files
 from odradek_spark.tables.log import LiveFile, live
 from odradek_spark.tables.schemas import CLIENTS, PUSHES

@@ -19,7 +19,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from odradek_spark.ingest.status import NOTHING, Totals
 from odradek_spark.jobs.absent import Absent
 from odradek_spark.jobs.accepted import SOURCE_KEY
-from odradek_spark.jobs.following import REPLAY
 from odradek_spark.jobs.verify import expired_before
 from odradek_spark.source.data_source import decoder
 from odradek_spark.source.offsets import OffsetRange, ranges, tasks
@@ -28,6 +27,7 @@ from odradek_spark.source.task import FILE, MANIFEST_SCHEMA, RangeReport, Writte
 from odradek_spark.source.topic import TopicReader, clamped
 from odradek_spark.tables.dataset import JOB, Dataset, DatasetError
 from odradek_spark.tables.files import Manifest
+from odradek_spark.tables.following import REPLAY
 from odradek_spark.tables.load import load_dataset
 from odradek_spark.tables.schemas import DEAD_LETTER, INGESTED, PUSHES
 

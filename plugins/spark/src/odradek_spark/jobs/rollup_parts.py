@@ -9,19 +9,24 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import duckdb
 import pyarrow as pa
-from datasketches import hll_sketch, tgt_hll_type
+import pyarrow.compute as pc
+from datasketches import hll_sketch, hll_union, tgt_hll_type
 
 from odradek_spark.jobs.accepted import RETRIES_BEFORE
+from odradek_spark.jobs.writing import GROUP_ROWS
 from odradek_spark.query.reader import near_condition
 from odradek_spark.query.views import NEAR_PUSHES, VIEWS
-from odradek_spark.tables.duckdb_files import add_table, connection
-from odradek_spark.tables.files import Manifest, TableFiles
+from odradek_spark.tables.duckdb_files import add_table, connection, quoted
+from odradek_spark.tables.files import ARRIVED, Manifest, TableFiles
+from odradek_spark.tables.levels import EVERYTHING, Levels
 from odradek_spark.tables.log import AddedFile, LiveFile
 from odradek_spark.tables.schemas import AGGREGATES, POINTS, PUSHES, Table
 
@@ -45,6 +50,21 @@ class Part:
 
     def text(self) -> str:
         """The part as a row that Spark carries."""
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Files of parts that a task adds up, by their paths relative to the table."""
+
+    paths: tuple[str, ...]
+    prefix: str = ARRIVED
+    """The prefix of the names of the files to write."""
+    by_hour: bool = True
+    """Whether each hour goes to a file of its own, so that it can be merged by itself."""
+
+    def text(self) -> str:
+        """The parts as a row that Spark carries."""
         return json.dumps(asdict(self))
 
 
@@ -78,36 +98,93 @@ def part(root: str, points: Sequence[AddedFile], pushes: Sequence[LiveFile]) -> 
     )
 
 
-def write_part(root: str, table: Table, text: str) -> list[Manifest]:
+def write_part(root: str, table: Table, levels: Levels, text: str) -> list[Manifest]:
     """Add up some files of points and write the sums as files of a rollup.
 
     Args:
         root: Path or URI of the dataset.
-        table: The rollup.
+        table: `ROLLUP_5M` or `ROLLUP_1H`.
+        levels: The metrics and labels to keep.
         text: A `Part` as JSON.
 
     Raises:
         OSError: The store is full.
     """
-    with TableFiles(root, table) as files:
-        files.write(added_up(root, table, Part(**json.loads(text))))
-    return files.manifests
+    with opened_part(root, Part(**json.loads(text))) as opened:
+        rows = opened.sql(sums(table, levels)).to_arrow_reader(GROUP_ROWS)
+        return written(root, table, rows)
 
 
-def added_up(root: str, table: Table, found: Part) -> pa.Table:
-    """The rows of a part, with the columns of the rollup."""
+def write_merged(root: str, source: Table, table: Table, levels: Levels | None, text: str) -> list[Manifest]:
+    """Add up parts and write the sums.
+
+    Args:
+        root: Path or URI of the dataset.
+        source: The table of the parts.
+        table: The table to write: the same, or one with longer buckets.
+        levels: The labels to keep; None for those of the parts.
+        text: `Parts` as JSON.
+
+    Raises:
+        OSError: The store is full.
+    """
+    parts = Parts(**json.loads(text))
+    with database() as opened:
+        add_table(opened, root, source, [f"{root}/{source.name}/{each}" for each in parts.paths], "parts")
+        rows = opened.sql(merges(table, levels)).to_arrow_reader(GROUP_ROWS)
+        return written(root, table, rows, parts.prefix, by_hour=parts.by_hour)
+
+
+@contextmanager
+def database() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database that uses one core, limited memory, and a folder of its own beyond that."""
     with tempfile.TemporaryDirectory(prefix="odradek-rollup-") as folder, connection() as opened:
         opened.execute(f"SET threads = 1; SET memory_limit = '{MEMORY}'; SET temp_directory = '{folder}'")
         opened.execute("SET preserve_insertion_order = false")
+        yield opened
+
+
+@contextmanager
+def opened_part(root: str, found: Part) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database with the files of a part, and the view of the points that count."""
+    with database() as opened:
         add_table(opened, root, POINTS, found.points)
         add_table(opened, root, PUSHES, found.pushes, "early_pushes")
         near = near_condition(opened, "early_pushes", datetime.fromisoformat(found.since))
         opened.execute(f"CREATE VIEW {NEAR_PUSHES} AS FROM early_pushes WHERE {near}")
         opened.execute(f"CREATE VIEW v_points AS {VIEWS['v_points']}")
-        rows = opened.sql(sums(table)).to_arrow_table()
+        yield opened
+
+
+def written(
+    root: str, table: Table, rows: pa.RecordBatchReader, prefix: str = ARRIVED, *, by_hour: bool = True
+) -> list[Manifest]:
+    """Write the rows of a rollup."""
+    files: dict[str, TableFiles] = {}
+    with ExitStack() as writing:
+        for batch in rows:
+            whole = with_sketches(table, pa.Table.from_batches([batch]))
+            for name, part in hours_of(whole, prefix) if by_hour else [(prefix, whole)]:
+                if name not in files:
+                    files[name] = writing.enter_context(TableFiles(root, table, name))
+                files[name].write(part)
+    return [manifest for each in files.values() for manifest in each.manifests]
+
+
+def hours_of(rows: pa.Table, prefix: str) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of each hour, and the prefix of the names of its files."""
+    hours = pc.hour(rows["bucket"])
+    for hour in pc.unique(hours).to_pylist():
+        yield f"{prefix}-h{hour:02}", rows.filter(pc.equal(hours, hour))
+
+
+def with_sketches(table: Table, rows: pa.Table) -> pa.Table:
+    """The rows with the columns of a rollup; lists of instances or of sketches become one sketch."""
     if has_sketch(table):
         at = rows.schema.get_field_index("instances")
-        rows = rows.set_column(at, "instances", sketches(rows["instances"]))
+        lists = rows["instances"]
+        convert = sketches if pa.types.is_string(lists.type.value_type) else united
+        rows = rows.set_column(at, "instances", convert(lists))
     return rows.select(table.schema.names).cast(table.schema)
 
 
@@ -122,9 +199,25 @@ def has_sketch(table: Table) -> bool:
     return "instances" in table.schema.names
 
 
-def sums(table: Table) -> str:
-    """The query for the rows of a rollup; its ``instances`` are lists, which `sketches` converts."""
+def order(table: Table) -> str:
+    """The columns by which rows are sorted: those of a metric together, then those of a client or a label.
+
+    Readers skip the row groups of other metrics, and sorted ids take little room.
+    """
+    return ", ".join(
+        each
+        for each in ("name", "client_instance_id", "topic", "node_id", "software_version", "bucket")
+        if each in table.schema.names
+    )
+
+
+def sums(table: Table, levels: Levels) -> str:
+    """The query for the rows of a rollup of points; ``instances`` are lists, for `with_sketches`."""
     keys = ", ".join(group(table))
+    if has_sketch(table):
+        chosen, kept = without(levels.dropped), "true"
+    else:
+        chosen, kept = "*", " OR ".join(map(selects, levels.client_metrics)) or "false"
     return f"""
         SELECT * EXCLUDE (latest), latest.finite AS last, latest.ts AS last_ts,
             strftime(bucket, '%Y-%m-%d') AS date
@@ -135,11 +228,45 @@ def sums(table: Table) -> str:
                 max(CASE WHEN finite IS NOT NULL THEN {{'ts': ts, 'finite': finite}} END) AS latest,
                 CAST(sum(CAST(value_int AS HUGEINT)) AS DECIMAL(38, 0)) AS sum_int,
                 {"list(DISTINCT client_instance_id)" if has_sketch(table) else "NULL"} AS instances
-            FROM (SELECT *, CASE WHEN isfinite(number) THEN number END AS finite FROM v_points)
+            FROM (
+                SELECT {chosen}, CASE WHEN isfinite(number) THEN number END AS finite
+                FROM v_points WHERE {kept}
+            )
             WHERE number IS NOT NULL
             GROUP BY bucket, {keys}
-        )
+        ) ORDER BY {order(table)}
     """
+
+
+def merges(table: Table, levels: Levels | None) -> str:
+    """The query for the sums of ``parts``; ``instances`` are lists, for `with_sketches`."""
+    keys = ", ".join(group(table))
+    chosen = "*" if levels is None else without(levels.dropped)
+    return f"""
+        SELECT * EXCLUDE (latest), latest.finite AS last, latest.ts AS last_ts,
+            strftime(bucket, '%Y-%m-%d') AS date
+        FROM (
+            SELECT time_bucket(INTERVAL {table.bucket_s} SECOND, parts.bucket) AS bucket, {keys},
+                CAST(sum(n) AS BIGINT) AS n, CAST(sum(not_finite) AS BIGINT) AS not_finite,
+                sum(parts.sum) AS sum, min(parts.min) AS min, max(parts.max) AS max,
+                max(CASE WHEN last_ts IS NOT NULL THEN {{'ts': last_ts, 'finite': parts.last}} END) AS latest,
+                CAST(sum(sum_int) AS DECIMAL(38, 0)) AS sum_int,
+                {"list(instances)" if has_sketch(table) else "NULL"} AS instances
+            FROM (SELECT {chosen} FROM parts) AS parts
+            GROUP BY time_bucket(INTERVAL {table.bucket_s} SECOND, parts.bucket), {keys}
+        ) ORDER BY {order(table)}
+    """
+
+
+def without(columns: Sequence[str]) -> str:
+    """All columns, with null in some."""
+    nulls = ", ".join(f"CAST(NULL AS VARCHAR) AS {each}" for each in columns)
+    return f"* REPLACE ({nulls})" if nulls else "*"
+
+
+def selects(prefix: str) -> str:
+    """SQL condition for the metrics of a prefix."""
+    return "true" if prefix == EVERYTHING else f"starts_with(name, {quoted(prefix)})"
 
 
 def sketches(instances: pa.ChunkedArray) -> pa.Array:
@@ -153,3 +280,18 @@ def sketch(texts: Iterable[str]) -> Any:
     for each in texts:
         found.update(each)
     return found.serialize_compact()
+
+
+def united(found: pa.ChunkedArray) -> pa.Array:
+    """Merge lists of sketches."""
+    return pa.array([union(each) for each in found.to_pylist()], pa.binary())
+
+
+def union(found: Sequence[bytes]) -> Any:
+    """The sketch of all that some sketches have seen."""
+    if len(found) == 1:
+        return found[0]
+    whole = hll_union(SKETCH_LG_K)
+    for each in found:
+        whole.update(hll_sketch.deserialize(each))
+    return whole.get_result(tgt_hll_type.HLL_8).serialize_compact()

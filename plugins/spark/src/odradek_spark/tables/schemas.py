@@ -209,6 +209,8 @@ ROLLUP_1H: Final = Table(
     time="bucket",
     bucket_s=3600,
 )
+FLEET_1H: Final = Table("fleet_1h", ROLLUP_5M.schema, ("date",), time="bucket", bucket_s=3600)
+"""`ROLLUP_5M` by the hour."""
 CLIENTS: Final = Table(
     "clients",
     pa.schema(
@@ -258,6 +260,6 @@ ANOMALIES: Final = Table(
 
 INGESTED: Final = (POINTS, HISTOGRAMS, DEAD_LETTER, PUSHES)
 """The tables of ingest, in the order in which a batch commits: ``pushes`` last, it completes the batch."""
-DERIVED: Final = (ROLLUP_5M, ROLLUP_1H, CLIENTS, ANOMALIES)
+DERIVED: Final = (ROLLUP_5M, ROLLUP_1H, FLEET_1H, CLIENTS, ANOMALIES)
 """The tables that jobs compute from those."""
 BY_NAME: Final = {table.name: table for table in (*INGESTED, *DERIVED)}
