@@ -30,16 +30,21 @@ class Grants:
 
     Attributes:
         asked: The actions of all callers but the admin, in order.
+        single: Those of them that were asked alone; the others only select the operations that a caller is
+            shown.
     """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self.granted = {grant(text) for text in texts}
         self.asked: list[Action] = []
+        self.single: list[Action] = []
 
     def authorize(self, context: RequestContext, actions: Sequence[Action]) -> list[Decision]:
         if context.connection.principal == "User:ADMIN":
             return [Decision(is_allowed=True, rule="SuperUser")] * len(actions)
         self.asked.extend(actions)
+        if len(actions) == 1:
+            self.single.extend(actions)
         return [
             Decision(
                 any(
@@ -56,4 +61,5 @@ class Grants:
         if context.connection.principal == "User:ADMIN":
             return Decision(is_allowed=True, rule="SuperUser")
         self.asked.append(Action(operation, resource_type, ""))
+        self.single.append(Action(operation, resource_type, ""))
         return Decision(any(granted[:2] == (operation, resource_type) for granted in self.granted))

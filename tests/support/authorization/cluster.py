@@ -94,7 +94,7 @@ CASES = [
     Case(
         "replace configurations without rights",
         [],
-        fixed(old_alter_configs((TOPIC, "shut"), (TOPIC, "gone"), (BROKER, "1"))),
+        fixed(old_alter_configs((TOPIC, "shut"), (TOPIC, "gone"), (BROKER, "1"), (GROUP, "club"))),
         2,
         unordered=True,
     ),

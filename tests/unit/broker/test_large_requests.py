@@ -6,6 +6,7 @@ clock on which a turn ends after ten steps.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,6 +16,15 @@ from odradek.broker.config_entry import ConfigEntry
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.broker.dynamic_config import DynamicConfig
 from odradek.broker.handlers import fetch
+from odradek.plugin.authorizer import (
+    CLUSTER_NAME,
+    AclOperation,
+    Action,
+    Authorizer,
+    Decision,
+)
+from odradek.plugin.authorizer import ResourceType as AclType
+from odradek.plugin.context import RequestContext
 from odradek.testing.clock import MockClock
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode
@@ -85,9 +95,50 @@ def every_array() -> list[tuple[type[Any], int, str]]:
     ]
 
 
-def filled(clock: MockClock) -> tuple[BrokerClient, Contents]:
+ASKS_FOR_TOPICS = {
+    "ConsumerGroupDescribe",
+    "CreatePartitions",
+    "CreateTopics",
+    "DeleteRecords",
+    "DeleteTopics",
+    "DescribeConfigs",
+    "DescribeProducers",
+    "DescribeTopicPartitions",
+    "Fetch",
+    "IncrementalAlterConfigs",
+    "ListOffsets",
+    "Metadata",
+    "OffsetCommit",
+    "OffsetDelete",
+    "OffsetFetch",
+    "OffsetForLeaderEpoch",
+    "Produce",
+    "TxnOffsetCommit",
+}
+
+
+class NoTopics:
+    """Grants everything but rights to topics; to the admin everything."""
+
+    def authorize(self, context: RequestContext, actions: Sequence[Action]) -> list[Decision]:
+        return [
+            Decision(
+                context.connection.principal == "User:ADMIN"
+                or (action.resource_type is not AclType.TOPIC and action.name != CLUSTER_NAME)
+            )
+            for action in actions
+        ]
+
+    def authorize_by_resource_type(
+        self, context: RequestContext, operation: AclOperation, resource_type: AclType
+    ) -> Decision:
+        return Decision(is_allowed=True)
+
+
+def filled(clock: MockClock, authorizer: Authorizer | None = None) -> tuple[BrokerClient, Contents]:
     """A broker with topics and groups."""
-    client = BrokerClient(make_broker(clock=clock))
+    client = BrokerClient(make_broker(clock=clock, authorizer=authorizer))
+    client.connection.principal = "User:ADMIN"
     names = ["wide", *[f"topic-{i}" for i in range(30)]]
     topics = [
         CreatableTopic(name=name, num_partitions=PARTITIONS if name == "wide" else 1, replication_factor=1)
@@ -103,6 +154,7 @@ def filled(clock: MockClock) -> tuple[BrokerClient, Contents]:
             client, OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=-1, topics=[commit]), 10
         )
     answer(client, InitProducerIdRequest(transactional_id="id-0", transaction_timeout_ms=60_000), 4)
+    client.connection.principal = "User:ANONYMOUS"
     return client, Contents(
         topics=known,
         groups=groups,
@@ -137,8 +189,33 @@ def comparable(response: Any) -> Any:
 def test_many_elements_take_several_turns_and_change_nothing_in_the_answer(
     request_type: type[Any], version: int, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    quick, contents = filled(MockClock())
-    slow, same = filled(TickingClock())
+    check_turns(request_type, version, path, monkeypatch, None)
+
+
+@pytest.mark.parametrize(
+    ("request_type", "version", "path"),
+    [
+        pytest.param(*each, id=f"{each[0].__name__}-{each[2]}")
+        for each in every_array()
+        if each[0].__name__.removesuffix("Request") in ASKS_FOR_TOPICS
+    ],
+)
+def test_many_refused_elements_take_several_turns(
+    request_type: type[Any], version: int, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_turns(request_type, version, path, monkeypatch, NoTopics())
+
+
+def check_turns(
+    request_type: type[Any],
+    version: int,
+    path: str,
+    monkeypatch: pytest.MonkeyPatch,
+    authorizer: Authorizer | None,
+) -> None:
+    """Check that a request takes several turns, and that its answer is the same as in one turn."""
+    quick, contents = filled(MockClock(), authorizer)
+    slow, same = filled(TickingClock(), authorizer)
     # on the clock of the test a turn has ten steps, so fewer elements are many
     monkeypatch.setattr(fetch, "AT_A_TIME", 10)
     shape = layout(request_type, version)

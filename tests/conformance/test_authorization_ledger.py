@@ -1,0 +1,195 @@
+"""Every API has a row in ``authorization.toml``, asks for exactly the rights of its row, and tells a caller
+without rights nothing.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.test_authorization_golden import clients, ids_of, sender
+from odradek.broker.broker import Broker
+from odradek.broker.client_quotas import QuotaFilter
+from odradek.broker.dispatch.routes import Route, load_handlers
+from odradek.plugin.authorizer import Action
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    EntityData,
+    OpData,
+    RequestEntryData,
+)
+from odradek.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
+from support.authorization.case import Case
+from support.authorization.cases import CASES
+from support.authorization.world import TOPICS, WORLD
+from support.batches import batch_of
+from support.broker import BrokerClient, make_broker, make_connection
+from support.element_requests import Contents, Topic, full_requests
+from support.grants import Grants
+
+LEDGER = Path(__file__).with_name("authorization.toml")
+ROWS: dict[int, dict[str, Any]] = {
+    row["key"]: row for row in tomllib.loads(LEDGER.read_text(encoding="utf-8"))["row"]
+}
+ROUTES = load_handlers()
+FEW = 4
+"""Elements in the arrays of the requests."""
+UNSEEN_IDS = {ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+"""A caller who knows the id of a topic, which cannot be guessed, learns whether it exists, as in Kafka."""
+
+
+def limited(broker: Broker) -> BrokerClient:
+    """A caller without any right."""
+    return BrokerClient(broker, replace(make_connection(), principal="User:limited"))
+
+
+@cache
+def full_host() -> BrokerClient:
+    """A host with topics, groups, transactions, users and quotas; the tests change nothing."""
+    client, admin, _ = clients(Case("", [], lambda _ids: None))
+    for step in WORLD:
+        step(sender(admin))
+    user = ScramCredentialUpsertion(
+        name="a", mechanism=1, iterations=4096, salt=b"12345678", salted_password=b"1" * 32
+    )
+    assert not admin.send(AlterUserScramCredentialsRequest(upsertions=[user])).results[0].error_code
+    quota = RequestEntryData(
+        entity=[EntityData(entity_type="client-id", entity_name="c")],
+        ops=[OpData(key="producer_byte_rate", value=1e6)],
+    )
+    assert not admin.send(AlterClientQuotasRequest(entries=[quota])).entries[0].error_code
+    return client
+
+
+@cache
+def empty_host() -> BrokerClient:
+    """A host without any of that."""
+    return limited(make_broker(authorizer=Grants()))
+
+
+def contents() -> Contents:
+    ids = ids_of(full_host())
+    return Contents(
+        topics=[Topic(name, ids[name], 2) for name in TOPICS],
+        groups=["club", "crew"],
+        users=["a"],
+        clients=["c"],
+        transactional_ids=["tx"],
+        batch=batch_of(b"x"),
+    )
+
+
+def requests_of(route: Route) -> Iterator[tuple[Any, int]]:
+    """Requests of every version: the empty one, and for each array some with elements."""
+    for version in range(route.versions.first, route.versions.last + 1):
+        yield route.request(), version
+        for _, request in full_requests(route.request, version, contents(), FEW):
+            yield request, version
+
+
+def answer_of(client: BrokerClient, request: Any, version: int) -> Any:
+    """The answer in plain form; None if there is none, or if the connection is closed."""
+    try:
+        return same_for_unseen_ids(client.send(request, version))
+    except EOFError:
+        return None
+
+
+def same_for_unseen_ids(value: Any) -> Any:
+    """A message as dictionaries, in which a missing id looks like one that may not be seen."""
+    if isinstance(value, list):
+        return [same_for_unseen_ids(each) for each in value]
+    if not is_dataclass(value):
+        return value
+    found = {each.name: same_for_unseen_ids(getattr(value, each.name)) for each in fields(value)}
+    if found.get("error_code") in UNSEEN_IDS:
+        found |= {"error_code": "unseen", "error_message": None}
+    return found
+
+
+def state(broker: Broker) -> object:
+    """What requests of a caller without rights must not change."""
+    return (
+        {topic.name: [log.log_end_offset for log in topic.partitions] for topic in broker.topics},
+        {name: group.is_empty for name, group in broker.groups.groups.items()},
+        {name: sorted(broker.groups.offsets.of_group(name)) for name in ("club", "crew")},
+        {
+            known.transactional_id: (known.state, known.producer_epoch, known.partitions)
+            for known in broker.transactions
+        },
+        sorted(broker.credentials.users()),
+        [list(broker.metadata.resource_names(kind)) for kind in (2, 4, 16, 32)],
+        dict(broker.features.levels),
+        list(broker.client_quotas.find(QuotaFilter({}, frozenset(), False))),
+    )
+
+
+def test_every_api_has_a_row() -> None:
+    named = {key: row["api"] for key, row in ROWS.items()}
+
+    assert named == {key: route.request.__name__.removesuffix("Request") for key, route in ROUTES.items()}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row["api"])
+def test_a_row_without_rights_says_why(row: dict[str, Any]) -> None:
+    assert bool(row["rights"]) != bool(row.get("why", ""))
+
+
+@cache
+def asked_in_cases() -> dict[int, set[str]]:
+    """The rights that the APIs ask for in the cases of callers with some rights, by API key."""
+    found: dict[int, set[str]] = {}
+    for case in CASES:
+        client, admin, grants = clients(case)
+        for step in WORLD:
+            step(sender(admin))
+        request = case.ask(ids_of(client))
+        client.send(request, case.version)
+        found.setdefault(request.API_KEY, set()).update(names_of(grants.single))
+    return found
+
+
+def names_of(actions: Sequence[Action]) -> set[str]:
+    return {f"{action.operation.name} {action.resource_type.name}" for action in actions}
+
+
+def asked_without_rights(key: int) -> list[Action]:
+    """What an API asks for in requests of a caller without any right."""
+    grants = Grants()
+    client = limited(make_broker(authorizer=grants))
+    for request, version in requests_of(ROUTES[key]):
+        answer_of(client, request, version)
+    return grants.single
+
+
+@pytest.mark.parametrize("key", [key for key, row in ROWS.items() if row["rights"]])
+def test_an_api_asks_for_the_rights_of_its_row(key: int) -> None:
+    asked = names_of(asked_without_rights(key)) | asked_in_cases().get(key, set())
+
+    assert sorted(asked) == sorted(ROWS[key]["rights"])
+
+
+@pytest.mark.parametrize("key", [key for key, row in ROWS.items() if not row["rights"]])
+def test_an_api_without_rights_asks_for_none(key: int) -> None:
+    assert asked_without_rights(key) == []
+
+
+@pytest.mark.parametrize("key", [key for key, row in ROWS.items() if row["rights"]])
+def test_a_caller_without_rights_learns_and_changes_nothing(key: int) -> None:
+    before = state(full_host().broker)
+
+    for request, version in requests_of(ROUTES[key]):
+        full, empty = (answer_of(host, request, version) for host in (full_host(), empty_host()))
+        assert full == empty, f"{request} v{version}"
+
+    assert state(full_host().broker) == before
