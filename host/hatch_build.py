@@ -28,8 +28,8 @@ class SiblingExtras(MetadataHookInterface):  # type: ignore[misc]
             for extra, folder in self.config["siblings"].items()
         }
         together = [siblings[extra] for extra in siblings if extra not in self.config["apart"]["extras"]]
-        extras["dev"] += [*extras["test"], *extras["oauth"]]
-        extras["all"] = [*together, *extras["demo"], *extras["fast"], *extras["oauth"]]
+        extras["dev"] += [*extras["test"], *extras["oauth"], *extras["tls"]]
+        extras["all"] = [*together, *extras["demo"], *extras["fast"], *extras["oauth"], *extras["tls"]]
         extras |= {extra: [requirement] for extra, requirement in siblings.items()}
         metadata["optional-dependencies"] = extras
 

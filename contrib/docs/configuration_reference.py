@@ -36,6 +36,7 @@ TABLE_OF_SECTION = {
     "sasl": "host",
     "oauth": "host",
     "authorizer": "host",
+    "tls": "tls",
     "telemetry": "telemetry",
     "spool": "telemetry",
     "groups": "groups",

@@ -59,7 +59,7 @@ class TlsSettings:
         KEYSTORE_LOCATION, TEXT, None,
         "File with the private key and the certificate chain of SSL listeners, the listener's certificate "
         "first.", scope=Scope.LISTENER, by_listener=True, unset="none",
-        page="../howto/encrypt-connections.md",
+        page="cli.md#odradek-certs",
     )
     keystore_password: str | None = setting(
         KEYSTORE_PASSWORD, SECRET, None, "Password of a PKCS12 key store.",

@@ -27,6 +27,7 @@ from odradek.quota.quota_managers import QuotaConfigs
 from odradek.security.authorizer_settings import AuthorizerSettings
 from odradek.security.oauth.oauth_settings import OAuthSettings
 from odradek.security.sasl_settings import SaslSettings
+from odradek.security.tls_settings import TlsSettings
 from odradek.server.config_secrets import (
     secrets_of,
     warn_about_secrets_in,
@@ -97,8 +98,8 @@ class HostConfig:
     )
     listeners: tuple[ListenerAddress, ...] = setting(
         LISTENERS, ADDRESSES, (ListenerAddress("PLAINTEXT", "127.0.0.1", 9092),),
-        "One or more `NAME://HOST:PORT`; a name is `PLAINTEXT`, `PLAINTEXT_...`, `SASL_PLAINTEXT`, "
-        "`SASL_PLAINTEXT_...`, or is mapped by `listener.security.protocol.map`; port 0 picks a free port.",
+        "One or more `NAME://HOST:PORT`; a name is or begins with `PLAINTEXT`, `SASL_PLAINTEXT`, `SSL` or "
+        "`SASL_SSL`, or is mapped by `listener.security.protocol.map`; port 0 picks a free port.",
     )
     advertised_listeners: tuple[ListenerAddress, ...] | None = setting(
         ADVERTISED, ADDRESSES, None,
@@ -108,7 +109,8 @@ class HostConfig:
     protocol_map: Mapping[str, str] = setting(
         PROTOCOL_MAP, PROTOCOLS, {},
         "Security protocols of listeners with other names, as `NAME:PROTOCOL`; `PLAINTEXT` accepts every "
-        "client as `User:ANONYMOUS`, `SASL_PLAINTEXT` requires a user name and a password.",
+        "client as `User:ANONYMOUS`, `SASL_PLAINTEXT` requires a user name and a password, `SSL` encrypts "
+        "and can require certificates, `SASL_SSL` encrypts and requires a user name and a password.",
         unset="by the name of each listener", page="../howto/authenticate-clients.md",
     )
     inter_broker_listener: str | None = setting(
@@ -156,6 +158,7 @@ class HostConfig:
     sasl: SaslSettings = section(SaslSettings)
     oauth: OAuthSettings = section(OAuthSettings)
     authorizer: AuthorizerSettings = section(AuthorizerSettings)
+    tls: TlsSettings = section(TlsSettings)
     connections: ConnectionLimits = section(ConnectionLimits)
     turns: TurnSettings = section(TurnSettings)
     memory: MemorySettings = section(MemorySettings)

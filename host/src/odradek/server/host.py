@@ -31,9 +31,11 @@ from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.descriptors import divided
 from odradek.quota.guarded_callback import GuardedCallback
 from odradek.quota.quota_managers import QuotaManagers
+from odradek.server.certificates import Certificates
 from odradek.server.config import HostConfig
 from odradek.server.file_subscriptions import FileSubscriptions
 from odradek.server.meters.authentication_metrics import key_rows
+from odradek.server.meters.certificate_metrics import certificate_rows
 from odradek.server.meters.connection_metrics import connection_rows
 from odradek.server.meters.memory_metrics import memory_rows
 from odradek.server.meters.metrics import (
@@ -60,7 +62,7 @@ from odradek.server.sockets.displacement import displace
 from odradek.server.sockets.held_bytes import Memory
 from odradek.server.sockets.host_lookup import look_up
 from odradek.server.sockets.listener import Listener, ListenerAddress
-from odradek.server.sockets.sasl_listener import listener_kind
+from odradek.server.sockets.listener_kinds import listener_kind
 from odradek.server.sockets.turns import Turns
 from odradek.server.upkeep.file_threads import FileThreads
 from odradek.server.upkeep.idle_sensors import forget_idle
@@ -222,7 +224,10 @@ class Host:
         self.turns = Turns(self.clock, config.turns)
         self.memory = Memory(config.memory, config.socket_request_max_bytes, self.clock, self.timer)
         self.authentications = Authentications(config, self.broker, self.password_threads)
-        self.listener_kind = listener_kind(self.authentications, config.sasl, self.dispatcher)
+        self.certificates = Certificates(config, self.clock, self.timer, self.file_threads.offload)
+        self.listener_kind = listener_kind(
+            self.authentications, config.sasl, self.dispatcher, self.certificates.listeners
+        )
         self.listeners = [self.make_listener(address) for address in config.listeners]
         limits.over_limit = partial(displace, limits, self.listeners)  # listeners need the limits
         self.companions = Companions(self.plugins, self.clock)
@@ -282,6 +287,7 @@ class Host:
         yield from listener_rows(self.listeners)
         yield from key_rows(self.authentications.key_sets.values(), now_ms)
         yield from memory_rows(self.memory)
+        yield from certificate_rows(self.certificates.listeners, self.clock.now_ms())
         yield MetricRow("unexpected-errors", "counter", {}, self.dispatcher.unexpected_errors)
         yield from request_rows(self.broker.steps, self.broker.large_responses_refused)
         yield from worker_rows({"payload": self.workers, "batch": self.batch_workers})
@@ -327,6 +333,7 @@ class Host:
         forget_idle(self.broker.quotas, self.clock, self.timer)
         forget_idle(self.broker.connection_quotas, self.clock, self.timer)
         self.upkeep.start()
+        self.certificates.start()
         OffsetExpiration(self.broker.groups).start()
         self.checkpoints.start()
         first = self.listeners[0]

@@ -1,8 +1,8 @@
-"""The metrics of SASL listeners, their sessions (KIP-368), and the keys of OAUTHBEARER."""
+"""The metrics of listeners with TLS or SASL, their sessions (KIP-368), and the keys of OAUTHBEARER."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from odradek.server.meters.instrument import Instrument
@@ -70,26 +70,28 @@ AUTHENTICATION_INSTRUMENTS = {
 """By row name."""
 
 
-def authentication_rows(listeners: Iterable[Listener]) -> Iterator[MetricRow]:
-    """The attempts of each SASL listener, and the connections of all of them that have not authenticated."""
-    guarded = [each for each in listeners if isinstance(each, SaslListener)]
-    for listener in guarded:
-        labels, counts = {"listener": listener.address.name}, listener.authentication.counts
-        for name, value in (
-            ("successful-authentication", counts.succeeded),
-            ("failed-authentication", counts.failed),
-            ("successful-reauthentication", counts.succeeded_again),
-            ("failed-reauthentication", counts.failed_again),
-            ("reauthentication-latency", counts.again_ms),
-            ("successful-authentication-no-reauth", counts.never_again),
-            ("expired-connections-killed", counts.expired),
-        ):
-            yield MetricRow(name, "counter", labels, value)
-    if guarded:
-        waiting = guarded[0].unauthenticated
+def authentication_rows(listeners: Sequence[Listener]) -> Iterator[MetricRow]:
+    """The attempts of each listener with TLS or SASL, and the connections of all of them that have not
+    authenticated.
+    """
+    for listener in listeners:
+        labels, counts = {"listener": listener.address.name}, listener.counts
+        if listener.unauthenticated is not None:
+            yield MetricRow("successful-authentication", "counter", labels, counts.succeeded)
+            yield MetricRow("failed-authentication", "counter", labels, counts.failed)
+        if isinstance(listener, SaslListener):
+            yield MetricRow("successful-reauthentication", "counter", labels, counts.succeeded_again)
+            yield MetricRow("failed-reauthentication", "counter", labels, counts.failed_again)
+            yield MetricRow("reauthentication-latency", "counter", labels, counts.again_ms)
+            yield MetricRow("successful-authentication-no-reauth", "counter", labels, counts.never_again)
+            yield MetricRow("expired-connections-killed", "counter", labels, counts.expired)
+    waiting = next((each.unauthenticated for each in listeners if each.unauthenticated is not None), None)
+    if waiting is not None:
         yield MetricRow("connections-unauthenticated", "gauge", {}, len(waiting))
         yield MetricRow("connections-unauthenticated-closed", "counter", {}, waiting.closed)
-        yield MetricRow("authentication-delayed", "counter", {}, guarded[0].authentication.rate.delayed)
+    guarded = next((each for each in listeners if isinstance(each, SaslListener)), None)
+    if guarded is not None:
+        yield MetricRow("authentication-delayed", "counter", {}, guarded.authentication.rate.delayed)
 
 
 def key_rows(key_sets: Iterable[KeySet], now_ms: int) -> Iterator[MetricRow]:

@@ -12,6 +12,7 @@ from typing import Protocol
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.plugin.plugin_stats import PluginStats
 from odradek.server.meters.authentication_metrics import AUTHENTICATION_INSTRUMENTS, authentication_rows
+from odradek.server.meters.certificate_metrics import CERTIFICATE_INSTRUMENTS
 from odradek.server.meters.connection_metrics import CONNECTION_INSTRUMENTS
 from odradek.server.meters.instrument import Instrument
 from odradek.server.meters.memory_metrics import MEMORY_INSTRUMENTS
@@ -161,6 +162,7 @@ INSTRUMENTS = {
         "odradek.forwarder.queued", "gauge", "{push}", "Pushes that are waiting or being delivered"
     ),
     **AUTHENTICATION_INSTRUMENTS,
+    **CERTIFICATE_INSTRUMENTS,
     **MEMORY_INSTRUMENTS,
     **QUOTA_INSTRUMENTS,
     **CONNECTION_INSTRUMENTS,

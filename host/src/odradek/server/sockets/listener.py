@@ -9,16 +9,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
-from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.dispatcher import Answer, Dispatcher
+from odradek.broker.dispatch.routes import CloseConnection
 from odradek.clock import Clock, Timer
 from odradek.plugin.context import ConnectionContext
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.sampled_log import SampledLog
+from odradek.security.sasl_session import AuthenticationCounts
 from odradek.server.sockets.acceptor import Acceptor, Peer, listening_sockets
 from odradek.server.sockets.channel import Channel
+from odradek.server.sockets.handshakes import Handshakes, failure_reason
 from odradek.server.sockets.held_bytes import Memory
 from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
+from odradek.server.sockets.listener_tls import UnknownPrincipal
 from odradek.server.sockets.turns import Turns
+from odradek.server.sockets.unauthenticated import Unauthenticated
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +69,7 @@ class Listener:
         node_id: int,
         max_request_bytes: int,
         disconnected: Callable[[str], None],
+        handshakes: Handshakes | None = None,
     ) -> None:
         self.address = address
         self.dispatcher = dispatcher
@@ -77,6 +83,11 @@ class Listener:
         self.node_id = node_id
         self.max_request_bytes = max_request_bytes
         self.disconnected = disconnected
+        self.handshakes = handshakes
+        """TLS of new connections; None for a listener without TLS."""
+        self.unauthenticated: Unauthenticated | None = (
+            None if handshakes is None else handshakes.unauthenticated
+        )
         self.channels: set[Channel] = set()
         self.peers: dict[Channel, Peer] = {}
         """The client of each channel, from the time it entered until it is gone."""
@@ -86,6 +97,7 @@ class Listener:
         self.refused = 0
         """Connections closed because of bytes that made no sense."""
         self.refused_log = SampledLog(log)
+        self.counts = AuthenticationCounts()
         self.draining = False
         """The host stops: channels close as soon as no answer is outstanding."""
         self.shared_buffer = memoryview(bytearray(SHARED_BUFFER_BYTES))
@@ -120,9 +132,16 @@ class Listener:
     async def attach(self, connection: socket.socket, channel: Channel) -> None:
         """Let the loop make a transport for a channel. The loop sets TCP_NODELAY."""
         try:
-            await self.loop.connect_accepted_socket(lambda: channel, connection)
+            if self.handshakes is None:
+                await self.loop.connect_accepted_socket(lambda: channel, connection)
+            else:
+                await self.handshakes.connect(channel, connection)
         except OSError as error:
-            log.info("a connection was lost", extra={"listener": self.address.name, "why": str(error)})
+            if self.handshakes is None:
+                log.info("a connection was lost", extra={"listener": self.address.name, "why": str(error)})
+            else:
+                self.counts.failed += 1
+                self.handshakes.log_failure(failure_reason(error))
             connection.close()
             self.leave(channel)
         finally:
@@ -136,7 +155,7 @@ class Listener:
         transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
         local = transport.get_extra_info("sockname") or ("unknown", 0)
         peer = self.peers[channel]
-        return ConnectionContext(
+        context = ConnectionContext(
             connection_id=f"{local[0]}:{local[1]}-{peer.address}:{peer.port}-{next(self.serial)}",
             listener_name=self.address.name,
             security_protocol=self.address.security_protocol,
@@ -144,6 +163,27 @@ class Listener:
             client_port=peer.port,
             node_id=self.node_id,
         )
+        if self.handshakes is not None:
+            self.name_client(channel, transport, context, self.handshakes)
+        return context
+
+    def name_client(
+        self,
+        channel: Channel,
+        transport: asyncio.Transport,
+        context: ConnectionContext,
+        handshakes: Handshakes,
+    ) -> None:
+        """Give a connection the principal of its client's certificate, or close it."""
+        try:
+            context.principal = handshakes.tls.principal(transport) or context.principal
+        except UnknownPrincipal as error:
+            self.counts.failed += 1
+            handshakes.log_failure(str(error))
+            channel.answer = refuse_requests  # requests may arrive before the connection is closed
+            self.loop.call_soon(transport.abort)
+        else:
+            self.counts.succeeded += 1
 
     def closed(self, channel: Channel) -> None:
         """A connection is gone."""
@@ -181,6 +221,8 @@ class Listener:
         self.draining = True
         if self.acceptor is not None:
             self.acceptor.close()
+        if self.handshakes is not None:
+            self.handshakes.abort()
         await asyncio.gather(*self.connecting.values(), return_exceptions=True)
         for channel in list(self.channels):
             channel.drain()
@@ -191,3 +233,12 @@ class Listener:
             channel.abort()
         await asyncio.sleep(0)  # aborted channels close in the next turn
         self.quotas.remove_listener(self.address.name)
+
+
+def refuse_requests(frame: bytes | memoryview, offset: int, connection: ConnectionContext) -> Answer:
+    """The answer to all requests of a client that is refused.
+
+    Raises:
+        CloseConnection: Always.
+    """
+    raise CloseConnection("the client has no principal")

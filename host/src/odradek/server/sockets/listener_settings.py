@@ -14,8 +14,10 @@ from odradek.wire.config_resource import ConfigType
 
 LISTENERS, ADVERTISED = "listeners", "advertised.listeners"
 PROTOCOL_MAP = "listener.security.protocol.map"
-SASL_PLAINTEXT = "SASL_PLAINTEXT"
-SECURITY_PROTOCOLS = ("PLAINTEXT", SASL_PLAINTEXT)
+PLAINTEXT, SASL_PLAINTEXT, SSL, SASL_SSL = "PLAINTEXT", "SASL_PLAINTEXT", "SSL", "SASL_SSL"
+SECURITY_PROTOCOLS = (PLAINTEXT, SASL_PLAINTEXT, SSL, SASL_SSL)
+WITH_SASL = (SASL_PLAINTEXT, SASL_SSL)
+WITH_TLS = (SSL, SASL_SSL)
 LISTENER_TEXT = re.compile(
     r"(?P<name>[A-Z][A-Z0-9_]*)://(?P<host>\[[0-9A-Fa-f:.%]*\]|[^:/\[\]]*):(?P<port>\d{1,5})"
 )
@@ -89,7 +91,7 @@ def secured(
         if protocol is None:
             raise ConfigError(
                 LISTENERS,
-                "expected a name PLAINTEXT, SASL_PLAINTEXT, PLAINTEXT_... or SASL_PLAINTEXT_..., or a name "
+                f"expected a name that is or begins with one of {', '.join(SECURITY_PROTOCOLS)}, or a name "
                 f"in {PROTOCOL_MAP}, found {listener.name!r}",
             )
         found.append(replace(listener, security_protocol=protocol))

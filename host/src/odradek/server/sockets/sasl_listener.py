@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from odradek.broker.dispatch.authentication_gate import AuthenticationGate
-from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.plugin.context import ConnectionContext
 from odradek.security.sasl_authentication import SaslAuthentication
 from odradek.security.sasl_authenticator import SaslAuthenticator
-from odradek.security.sasl_settings import SaslSettings
-from odradek.server.sockets.authentications import Authentications
 from odradek.server.sockets.channel import Channel
-from odradek.server.sockets.listener import Listener, ListenerAddress
-from odradek.server.sockets.listener_settings import SASL_PLAINTEXT
+from odradek.server.sockets.listener import Listener
 from odradek.server.sockets.unauthenticated import Unauthenticated
 
 
@@ -26,6 +21,8 @@ class SaslListener(Listener):
 
     Otherwise the connection costs the same as on any listener: no request asks how old the session is.
     """
+
+    unauthenticated: Unauthenticated
 
     def __init__(
         self,
@@ -37,6 +34,7 @@ class SaslListener(Listener):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.authentication = authentication
+        self.counts = authentication.counts
         self.authenticators = authenticators
         """The broker's: by connection id, connections that have not authenticated yet or will do so again."""
         self.unauthenticated = unauthenticated
@@ -55,6 +53,9 @@ class SaslListener(Listener):
         self.unauthenticated.add(channel)
         self.guard(channel, connection.connection_id)
         return connection
+
+    def name_client(self, *_: Any) -> None:
+        """Nothing: the principal comes from SASL, also if the client has a certificate."""
 
     def guard(self, channel: Channel, connection_id: str) -> None:
         """Let only requests of an authentication pass."""
@@ -80,34 +81,3 @@ class SaslListener(Listener):
             self.unauthenticated.remove(channel)
             channel.answer = self.dispatcher.answer
         super().closed(channel)
-
-
-def listener_kind(
-    authentications: Authentications, settings: SaslSettings, dispatcher: Dispatcher
-) -> Callable[[ListenerAddress], Callable[..., Listener]]:
-    """Makes listeners of the kind that their security protocol needs.
-
-    Args:
-        authentications: Makes the authentication of each SASL listener.
-        settings: The limits of all SASL listeners together.
-        dispatcher: Answers the clients that have authenticated.
-    """
-    broker = dispatcher.broker
-    unauthenticated = Unauthenticated(
-        min(settings.most_unauthenticated, max(broker.connection_quotas.descriptors.connections // 2, 1)),
-        settings.max_unauthenticated_ms,
-        broker.clock,
-        broker.timer,
-    )
-
-    def kind(address: ListenerAddress) -> Callable[..., Listener]:
-        if address.security_protocol != SASL_PLAINTEXT:
-            return Listener
-        return partial(
-            SaslListener,
-            authentication=authentications.of(address.name),
-            authenticators=broker.authenticators,
-            unauthenticated=unauthenticated,
-        )
-
-    return kind
