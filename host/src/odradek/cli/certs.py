@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 CA_CERTIFICATE, CA_KEY = "ca.pem", "ca-key.pem"
 SERVER, CLIENT = "server.pem", "client.pem"
-MISSING = 'odradek certs needs the package cryptography: pip install "odradek[tls]"'
+MISSING = "odradek certs needs cryptography: install the extra odradek[tls]"
 
 
 @click.command("certs")

@@ -205,7 +205,7 @@ def from_pkcs12(content: bytes, password: str | None, key: str) -> tuple[str, st
         )
     except ImportError:
         raise ConfigError(
-            key, 'PKCS12 files need the package cryptography: pip install "odradek[tls]"; PEM files do not'
+            key, "PKCS12 files need cryptography: install the extra odradek[tls], or use PEM files"
         ) from None
     try:
         found = pkcs12.load_pkcs12(content, None if password is None else password.encode())

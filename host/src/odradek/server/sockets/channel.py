@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 WRITTEN_TOGETHER = 16
 WRITTEN_TOGETHER_BYTES = 65_536
 """How many answers are held back for one write, and how large each may be."""
+TLS_HANDSHAKE = 0x1603
+"""How every TLS connection begins; as the length of a request it is 369 MB."""
 
 
 class Channel(RequestReader):
@@ -155,7 +157,7 @@ class Channel(RequestReader):
         while not (self.pending or self.writing_paused or self.closing) and end - start >= 4:
             (size,) = unpack_length(buffer, start)
             if size < 0 or size > self.max_request_bytes:
-                self.refuse(f"a frame of {size} bytes, the limit is {self.max_request_bytes}")
+                self.refuse(bad_length(size, self.max_request_bytes))
                 break
             if end - start - 4 < size:
                 break
@@ -318,3 +320,10 @@ class Channel(RequestReader):
         if self.not_reading and isinstance(self.pending, Throttled):
             return self.last_active_ms
         return None
+
+
+def bad_length(size: int, limit: int) -> str:
+    """Say what is wrong with the length of a frame."""
+    if size >> 16 == TLS_HANDSHAKE:
+        return "the client speaks TLS on a listener without TLS"
+    return f"a frame of {size} bytes, the limit is {limit}"

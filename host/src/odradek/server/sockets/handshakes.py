@@ -17,6 +17,7 @@ from typing import Final
 from odradek.clock import Clock
 from odradek.sampled_log import SampledLog
 from odradek.server.sockets.listener_tls import ListenerTls
+from odradek.server.sockets.tls_alert import CONNECTION
 from odradek.server.sockets.unauthenticated import Unauthenticated
 
 log = logging.getLogger(__name__)
@@ -101,6 +102,7 @@ class Handshakes:
         loop.add_reader(connection, self.pace.add, handshake, loop)
         try:
             await handshake.ready
+            CONNECTION.set(connection)
             await loop.connect_accepted_socket(
                 lambda: channel,
                 connection,
