@@ -39,6 +39,7 @@ WITHOUT_ALERT = {
         "odradek.requests.delayed",
         "odradek.turns.used.up",
         "odradek.authentication.delayed",
+        "odradek.certificate.reloads",
     ),
     "moments of what another metric counts, or sees at its limit": (
         "odradek.connections.unauthenticated",

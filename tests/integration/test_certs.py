@@ -38,8 +38,11 @@ def test_the_files_are_for_a_host_and_a_client(tmp_path: Path) -> None:
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
     server, client = (read_certificate(own_certificate(folder / name)) for name in names[2:])
-    assert (server.subject, server.alternative_names) == ("CN=a.example", {"DNS:a.example", "IP:10.0.0.1"})
-    assert (client.subject, client.alternative_names) == ("CN=bob", set())
+    assert (server.subject, server.alternative_names) == (
+        "CN=a.example",
+        frozenset({"DNS:a.example", "IP:10.0.0.1"}),
+    )
+    assert (client.subject, client.alternative_names) == ("CN=bob", frozenset())
     for name in names[2:]:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(folder / name)
 

@@ -182,13 +182,13 @@ def test_librdkafka_is_refused_with_the_reason(
         key: getattr(host.files, value) if "location" in key and value else value
         for key, value in more.items()
     }
-    before = host.listener(name).authentication_failures
+    before = host.listener(name).counts.failed
 
     errors = refusal(host, name, why, **files)
 
     assert why in " ".join(errors)
     if "ssl.ca.location" not in more:  # the client leaves without a word
-        assert host.listener(name).authentication_failures > before
+        assert host.listener(name).counts.failed > before
 
 
 def test_a_name_that_the_certificate_lacks_is_refused_by_the_client(host: TlsHost) -> None:
@@ -201,7 +201,7 @@ def test_a_failed_handshake_is_a_sampled_log_line_and_a_metric(
     host: TlsHost, caplog: pytest.LogCaptureFixture
 ) -> None:
     listener = host.listener("SSL")
-    before = listener.authentication_failures
+    before = listener.counts.failed
     assert listener.handshakes is not None
     listener.handshakes.failed_log.ends_ms = 0
     caplog.set_level(logging.INFO)
@@ -214,7 +214,7 @@ def test_a_failed_handshake_is_a_sampled_log_line_and_a_metric(
                 while plain.recv(100):
                     pass
 
-    wait_for(lambda: listener.authentication_failures == before + 5)
+    wait_for(lambda: listener.counts.failed == before + 5)
     lines = [each for each in caplog.records if "TLS client was refused" in each.message]
     assert len(lines) == 1
     assert "HTTP_REQUEST" in lines[0].message
@@ -261,7 +261,7 @@ def test_connections_that_do_not_speak_are_bounded_in_number_and_time(tmp_path: 
         unauthenticated = listener.unauthenticated
         assert unauthenticated is not None
         strangers = silent(host, "SSL", 5)
-        wait_for(lambda: listener.authentication_failures == 2)
+        wait_for(lambda: listener.counts.failed == 2)
         assert len(unauthenticated) == 3
         assert [each.recv(1) for each in strangers[:2]] == [b"", b""]
         wait_for(lambda: len(unauthenticated) == 0)

@@ -206,7 +206,7 @@ def test_advertised_listeners_are_returned_to_clients() -> None:
         ("sasl.enabled.mechanisms=", "sasl.enabled.mechanisms", "expected one or more of"),
         ("listeners=PLAINTEXT://localhost:99999", "listeners", "NAME://HOST:PORT"),
         ("listeners=PLAINTEXT://a:1,PLAINTEXT://b:2", "listeners", "different names"),
-        ("listeners=SSL://a:1", "listeners", "PLAINTEXT"),
+        ("listeners=TLS://a:1", "listeners", "PLAINTEXT"),
         ("advertised.listeners=PLAINTEXT_B://a:1", "advertised.listeners", "no listener has the name"),
         ("listeners=PLAINTEXT://0.0.0.0:9092", "advertised.listeners", "PLAINTEXT://0.0.0.0:9092"),
         ("subscriptions.x=5", "subscriptions.x", "expected a table"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,13 +21,13 @@ TLS_1_3 = ("TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_12
 ECDHE = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"
 
 
-def settings(issued: Issued | None = None, **more: object) -> TlsSettings:
+def settings(issued: Issued | None = None, **more: Any) -> TlsSettings:
     found = issued or server()
     base = TlsSettings(
         key=found.key, certificate_chain=found.certificate,
         trusted_certificates=authority().issued.certificate,
     )  # fmt: skip
-    return replace(base, **more)  # type: ignore[arg-type]
+    return replace(base, **more)
 
 
 def client_context(issued: Issued | None = None, folder: Path | None = None) -> ssl.SSLContext:
@@ -87,7 +88,7 @@ def principal(tls: ListenerTls, there: ssl.SSLContext) -> str | None:
     ],
 )
 def test_a_listener_speaks_the_versions_and_suites_of_its_settings(
-    more: dict[str, object], version: str, cipher: str | None
+    more: dict[str, Any], version: str, cipher: str | None
 ) -> None:
     pair = Pair(load_tls(settings(**more)).context, client_context())
 
@@ -124,7 +125,7 @@ def test_only_suites_of_tls_1_3_exclude_clients_of_tls_1_2() -> None:
          "has no suite of the versions in ssl.enabled.protocols"),
     ],
 )  # fmt: skip
-def test_unusable_settings_are_refused(more: dict[str, object], key: str, problem: str) -> None:
+def test_unusable_settings_are_refused(more: dict[str, Any], key: str, problem: str) -> None:
     with pytest.raises(ConfigError) as error:
         ListenerTls("SSL", settings(**more))
 

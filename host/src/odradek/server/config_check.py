@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from odradek.clock import SystemClock
+from odradek.clock import SystemClock, Timer
+from odradek.deferred import offload_inline
 from odradek.security.authorizer_settings import AuthorizerSettings
+from odradek.server.certificates import Certificates
 from odradek.server.config import HostConfig
 from odradek.server.file_subscriptions import check_subscriptions
 from odradek.server.plugins.active_plugin import ActivePlugin, activate, quota_callback
@@ -22,6 +24,7 @@ def check(config: HostConfig) -> list[str]:
         ConfigError: A start would refuse this configuration.
     """
     clock = SystemClock()
+    certificates = Certificates(config, clock, Timer(), offload_inline)
     plugins = activate(load_plugins(), config.plugins, config.requested_plugins)
     try:
         quota_callback(plugins)
@@ -37,7 +40,8 @@ def check(config: HostConfig) -> list[str]:
             close_offers(plugin)
     subscriptions = [f"subscription {name}" for name in sorted(config.subscriptions)]
     rights = authorization_line(config.authorizer)
-    return ["configuration is valid", rights, *map(plugin_line, plugins), *subscriptions]
+    listeners = [f"certificate of listener {name}" for name in certificates.listeners]
+    return ["configuration is valid", rights, *map(plugin_line, plugins), *subscriptions, *listeners]
 
 
 def authorization_line(settings: AuthorizerSettings) -> str:

@@ -225,9 +225,7 @@ class Host:
         self.memory = Memory(config.memory, config.socket_request_max_bytes, self.clock, self.timer)
         self.authentications = Authentications(config, self.broker, self.password_threads)
         self.certificates = Certificates(config, self.clock, self.timer, self.file_threads.offload)
-        self.listener_kind = listener_kind(
-            self.authentications, config.sasl, self.dispatcher, self.certificates.listeners
-        )
+        self.listener_kind = listener_kind(self.authentications, self.dispatcher, self.certificates.listeners)
         self.listeners = [self.make_listener(address) for address in config.listeners]
         limits.over_limit = partial(displace, limits, self.listeners)  # listeners need the limits
         self.companions = Companions(self.plugins, self.clock)
@@ -381,11 +379,14 @@ class Host:
             closing.callback(self.telemetry.close)
             if self.driver is not None:
                 closing.callback(self.driver.stop)
-            closing.push_async_callback(self.flush_threads.close)
-            closing.push_async_callback(self.password_threads.close)
+            for threads in (
+                self.flush_threads,
+                self.password_threads,
+                self.request_threads,
+                self.file_threads,
+            ):
+                closing.push_async_callback(threads.close)
             closing.push_async_callback(self.authentications.close)
-            closing.push_async_callback(self.request_threads.close)
-            closing.push_async_callback(self.file_threads.close)
             closing.callback(self.upkeep.stop)
             closing.callback(self.broker.steps.stop)
             if self.metrics_endpoint is not None:

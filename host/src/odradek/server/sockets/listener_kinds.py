@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.security.sasl_settings import SaslSettings
 from odradek.server.sockets.authentications import Authentications
 from odradek.server.sockets.handshakes import HandshakePace, Handshakes
 from odradek.server.sockets.listener import Listener, ListenerAddress
@@ -17,20 +16,16 @@ from odradek.server.sockets.unauthenticated import Unauthenticated
 
 
 def listener_kind(
-    authentications: Authentications,
-    settings: SaslSettings,
-    dispatcher: Dispatcher,
-    tls: Mapping[str, ListenerTls],
+    authentications: Authentications, dispatcher: Dispatcher, tls: Mapping[str, ListenerTls]
 ) -> Callable[[ListenerAddress], Callable[..., Listener]]:
     """Makes listeners of the kind that their security protocol needs.
 
     Args:
         authentications: Makes the authentication of each SASL listener.
-        settings: The limits of all connections that have not authenticated.
         dispatcher: Answers the clients that have authenticated.
         tls: By name, TLS of the listeners that have it.
     """
-    broker = dispatcher.broker
+    broker, settings = dispatcher.broker, authentications.config.sasl
     unauthenticated = Unauthenticated(
         min(settings.most_unauthenticated, max(broker.connection_quotas.descriptors.connections // 2, 1)),
         settings.max_unauthenticated_ms,
