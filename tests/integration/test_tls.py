@@ -188,7 +188,7 @@ def test_librdkafka_is_refused_with_the_reason(
 
     assert why in " ".join(errors)
     if "ssl.ca.location" not in more:  # the client leaves without a word
-        assert host.listener(name).counts.failed > before
+        wait_for(lambda: host.listener(name).counts.failed > before)
 
 
 def test_a_name_that_the_certificate_lacks_is_refused_by_the_client(host: TlsHost) -> None:

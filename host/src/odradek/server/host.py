@@ -65,6 +65,7 @@ from odradek.server.sockets.listener import Listener, ListenerAddress
 from odradek.server.sockets.listener_kinds import listener_kind
 from odradek.server.sockets.turns import Turns
 from odradek.server.upkeep.file_threads import FileThreads
+from odradek.server.upkeep.idle_connections import close_idle
 from odradek.server.upkeep.idle_sensors import forget_idle
 from odradek.server.upkeep.log_upkeep import LogUpkeep
 from odradek.server.upkeep.metadata_checkpoints import MetadataCheckpoints
@@ -81,9 +82,6 @@ if TYPE_CHECKING:
     from odradek.server.meters.metrics_push import MetricsPush
 
 log = logging.getLogger(__name__)
-
-IDLE_SWEEPS = 10
-"""Checks for idle connections per ``connections.max.idle.ms``."""
 
 
 def random_uuid() -> bytes:
@@ -327,7 +325,7 @@ class Host:
             from odradek.server.meters.metrics_push import MetricsPush
 
             self.metrics_push = MetricsPush(self.config.metrics_push, self.metric_rows)
-        self.sweep_idle()
+        close_idle(self.listeners, self.config.connections_max_idle_ms, self.clock, self.timer)
         forget_idle(self.broker.quotas, self.clock, self.timer)
         forget_idle(self.broker.connection_quotas, self.clock, self.timer)
         self.upkeep.start()
@@ -350,14 +348,6 @@ class Host:
         here = Endpoint(address.host or "localhost", listener.bound_port)
         self.broker.endpoints[address.name] = self.config.advertised.get(address.name, here)
 
-    def sweep_idle(self) -> None:
-        """Close connections that were idle for too long, now and at regular intervals."""
-        max_idle_ms = self.config.connections_max_idle_ms
-        now_ms = self.clock.monotonic_ms()
-        for listener in self.listeners:
-            listener.close_idle(now_ms, max_idle_ms)
-        self.timer.schedule(now_ms + max(max_idle_ms // IDLE_SWEEPS, 100), self.sweep_idle)
-
     async def stop_plugins(self, timeout_s: float) -> None:
         """Let forwarders and plugins with threads take their queued pushes, in parallel, within the time."""
         stops = [self.plugin_threads.stop, *(runner.stop for runner in self.forwarders)]
@@ -379,13 +369,8 @@ class Host:
             closing.callback(self.telemetry.close)
             if self.driver is not None:
                 closing.callback(self.driver.stop)
-            for threads in (
-                self.flush_threads,
-                self.password_threads,
-                self.request_threads,
-                self.file_threads,
-            ):
-                closing.push_async_callback(threads.close)
+            for each in (self.flush_threads, self.password_threads, self.request_threads, self.file_threads):
+                closing.push_async_callback(each.close)
             closing.push_async_callback(self.authentications.close)
             closing.callback(self.upkeep.stop)
             closing.callback(self.broker.steps.stop)
