@@ -15,7 +15,6 @@ from support.reference_page import blocks
 
 PAGE = "howto/authenticate-clients.md"
 PORT = "9094"
-PASSWORDS = {"admin": "admin-secret", "alice": "alice-secret", "new": "new-secret"}
 
 
 def text(language: str) -> str:
@@ -31,28 +30,18 @@ def commands() -> list[list[str]]:
 
 def run(lines: Sequence[str], folder: Path, port: str) -> list[str]:
     """The output of the commands."""
-    printed = []
-    for line in lines:
-        arguments = [argument.replace(PORT, port) for argument in shlex.split(line)]
-        assert arguments[0] == "odradek"
-        done = subprocess.run(
-            [sys.executable, "-m", *arguments],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
-        assert done.returncode == 0, f"{line}: {done.stderr}"
-        printed += done.stdout.splitlines()
-    return printed
+    odradek = f'odradek() {{ {shlex.quote(sys.executable)} -m odradek "$@"; }}'
+    script = "\n".join(["set -e", odradek, *lines]).replace(PORT, port)
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, f"{script}: {done.stderr}"
+    return done.stdout.splitlines()
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The folder in which the reader works."""
-    for name, password in PASSWORDS.items():
-        (tmp_path / f"{name}.password").write_text(f"{password}\n")
     (tmp_path / "admin.properties").write_text(text("properties"))
     (tmp_path / "odradek.toml").write_text(text("toml").replace(PORT, "0"))
     return tmp_path
@@ -60,10 +49,11 @@ def folder(tmp_path: Path) -> Path:
 
 def test_each_step_works_as_on_the_page(folder: Path) -> None:
     pytest.importorskip("confluent_kafka")
-    first, then, last = commands()
+    first, (start,), then, last = commands()
 
     before = run(first, folder, PORT)
     data = f"data.dir={folder / 'odradek-data'}"
+    assert start == "odradek serve --config odradek.toml"
     serve = ServeProcess("--config", str(folder / "odradek.toml"), "--set", data)
     try:
         port = serve.bootstrap.rpartition(":")[2]
@@ -75,6 +65,7 @@ def test_each_step_works_as_on_the_page(folder: Path) -> None:
         status = serve.terminate()
 
     assert before[1:] == ["admin"]
+    assert {path.stat().st_mode & 0o077 for path in folder.glob("*.password") if path.stem != "new"} == {0}
     assert [line.split() for line in described[2:6]] == [
         ["admin", "SCRAM-SHA-256", "4096"],
         ["admin", "SCRAM-SHA-512", "4096"],
