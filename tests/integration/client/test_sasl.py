@@ -8,6 +8,7 @@ from odradek.client.connection import Connection
 from odradek.client.errors import ClientError, ConnectFailed, RequestFailed, UnsupportedVersion
 from odradek.client.sasl import SaslLogin
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from odradek.wire.types import only
@@ -90,3 +91,40 @@ def test_a_broker_that_does_not_know_the_password_is_detected() -> None:
         pytest.raises(ClientError, match="cannot prove that it knows the password"),
     ):
         connect(broker)
+
+
+def test_a_refused_token_ends_with_the_error_of_the_broker() -> None:
+    def answer(request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
+        if request.auth_bytes != b"\x01":
+            return SaslAuthenticateResponse(auth_bytes=b'{"status":"invalid_token"}')
+        return SaslAuthenticateResponse(
+            error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message='{"status":"invalid_token"}'
+        )
+
+    answers = {
+        SaslHandshakeRequest: lambda _: SaslHandshakeResponse(mechanisms=["OAUTHBEARER"]),
+        SaslAuthenticateRequest: answer,
+    }
+
+    with ScriptedBroker(answers) as broker, pytest.raises(RequestFailed, match="invalid_token"):
+        connect(broker, SaslLogin("OAUTHBEARER", token=lambda: "token"))
+
+
+def test_a_client_authenticates_again_before_its_session_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = [1_000.0]
+    monkeypatch.setattr("odradek.client.connection.monotonic", lambda: now_s[0])
+    answers = {
+        SaslHandshakeRequest: lambda _: SaslHandshakeResponse(mechanisms=["PLAIN"]),
+        SaslAuthenticateRequest: lambda _: SaslAuthenticateResponse(session_lifetime_ms=10_000),
+        ListGroupsRequest: lambda _: ListGroupsResponse(),
+    }
+
+    with ScriptedBroker(answers) as broker:
+        host, port = broker.listener.getsockname()[:2]
+        with Connection(host, port, timeout_s=10, login=SaslLogin("PLAIN", "alice", "secret")) as client:
+            for now_s[0] in (1_008.4, 1_009.5, 1_017.9, 1_019.1):
+                client.send(ListGroupsRequest())
+        asked = [type(each.request).__name__ for each in broker.asked]
+
+    again = ["SaslHandshakeRequest", "SaslAuthenticateRequest", "ListGroupsRequest"]
+    assert asked[-8:] == ["ListGroupsRequest", *again, "ListGroupsRequest", *again]

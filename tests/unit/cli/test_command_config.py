@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 
 from odradek.cli.command_config import CommandConfig, load_command_config
+from odradek.client.errors import ConnectFailed
 from odradek.client.sasl import SaslLogin
+from odradek.clock import SystemClock
 from odradek.plugin.config import ConfigError
+from odradek.security.oauth.token_claims import ClaimRules
+from odradek.security.oauth.unsecured_token import UnsecuredTokenValidator
 from odradek.settings.properties import properties
 
 
@@ -76,6 +80,60 @@ def test_escaped_characters_in_kafkas_form_are_unescaped(tmp_path: Path) -> None
     config = load_command_config(file)
 
     assert config.login == SaslLogin("PLAIN", "al", 'q"b\\s')
+
+
+def oauthbearer(tmp_path: Path, text: str) -> SaslLogin:
+    file = tmp_path / "client.properties"
+    file.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER\n{text}\n")
+    login = load_command_config(file).login
+    assert login is not None
+    return login
+
+
+def test_a_token_is_read_from_its_file_each_time(tmp_path: Path) -> None:
+    file = tmp_path / "a token"
+    login = oauthbearer(tmp_path, f"sasl.oauthbearer.token.endpoint.url={file.as_uri()}")
+    assert login.token is not None
+
+    file.write_text("first\n")
+    first = login.token()
+    file.write_text("second\n")
+    second = login.token()
+
+    assert (first, second) == ("first", "second")
+
+
+def test_a_token_that_cannot_be_read_is_an_error_of_the_connection(tmp_path: Path) -> None:
+    login = oauthbearer(tmp_path, f"sasl.oauthbearer.token.endpoint.url={(tmp_path / 'none').as_uri()}")
+    assert login.token is not None
+
+    with pytest.raises(ConnectFailed, match="none cannot be read"):
+        login.token()
+
+
+def test_a_token_without_a_signature_in_kafkas_form(tmp_path: Path) -> None:
+    module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+    login = oauthbearer(
+        tmp_path, f'sasl.jaas.config={module} required unsecuredLoginStringClaim_sub="alice";'
+    )
+    assert login.token is not None
+    validator = UnsecuredTokenValidator(ClaimRules(clock=SystemClock()))
+
+    assert validator.validate(login.token()).principal_name == "alice"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "sasl.oauthbearer.token.endpoint.url=https://idp/token",
+        "sasl.oauthbearer.token.endpoint.url=file://host/token",
+        "sasl.username=al\nsasl.password=x",
+    ],
+)
+def test_a_token_needs_a_file(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"sasl.oauthbearer.token.endpoint.url: expected the file"):
+        oauthbearer(tmp_path, text)
 
 
 def test_a_login_without_sasl_is_ignored(tmp_path: Path) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from odradek.client.sasl import MECHANISMS, SaslLogin
+from odradek.cli.sasl_config import sasl_login
+from odradek.client.sasl import SaslLogin
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.settings.properties import properties
 
@@ -14,10 +14,6 @@ DEFAULT_CLIENT_ID = "odradek"
 DEFAULT_TIMEOUT_MS = 30_000
 """The timeout of Kafka's own tools."""
 SASL_PLAINTEXT = "SASL_PLAINTEXT"
-JAAS_OPTION = re.compile(
-    r'\b(?P<key>username|password)\s*=\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s";]+))'
-)
-"""An option of a Kafka login module, as in ``ScramLoginModule required username="x" password="y";``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,32 +44,3 @@ def load_command_config(path: Path | None) -> CommandConfig:
         request_timeout_ms=config.integer("request.timeout.ms", DEFAULT_TIMEOUT_MS, least=1),
         login=sasl_login(config) if protocol == SASL_PLAINTEXT else None,
     )
-
-
-def sasl_login(config: PluginConfig) -> SaslLogin:
-    """Read the credentials from ``sasl.username`` and ``sasl.password``, or from ``sasl.jaas.config``.
-
-    librdkafka has the first two keys, the Java client the third.
-
-    Raises:
-        ConfigError: The user name or password is missing, or the mechanism is not supported.
-    """
-    mechanism = config.text("sasl.mechanism") or ""
-    if mechanism not in MECHANISMS:
-        raise config.error("sasl.mechanism", f"expected one of {', '.join(MECHANISMS)}, found {mechanism!r}")
-    jaas = jaas_options(config.text("sasl.jaas.config") or "")
-    user = config.text("sasl.username") or jaas.get("username")
-    password = config.text("sasl.password") or jaas.get("password")
-    if not user or not password:
-        raise config.error(
-            "sasl.jaas.config", "expected username and password, here or as sasl.username and sasl.password"
-        )
-    return SaslLogin(mechanism, user, password)
-
-
-def jaas_options(text: str) -> dict[str, str]:
-    """The user name and password in the options of a login module."""
-    return {
-        found["key"]: found["bare"] or re.sub(r"\\(.)", r"\1", found["quoted"])
-        for found in JAAS_OPTION.finditer(text)
-    }

@@ -68,7 +68,7 @@ class AdminClient:
         client_id: The client id that the brokers use for quotas and logs.
         timeout_s: Limit for connecting, for each request with its response, and for all retries of an
             operation.
-        login: User and password; None for listeners without authentication.
+        login: How the client authenticates; None for listeners without authentication.
 
     Raises:
         ConfigError: ``bootstrap`` is not a list of addresses. The constructor does not connect.

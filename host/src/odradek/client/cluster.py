@@ -21,7 +21,7 @@ class Cluster:
         bootstrap: ``h1:p1,h2:p2``, tried in this order.
         client_id: The client id that the brokers use for quotas and logs.
         timeout_s: Limit for connecting, and for each request with its response.
-        login: User and password; None for listeners without authentication.
+        login: How the client authenticates; None for listeners without authentication.
 
     Raises:
         ConfigError: ``bootstrap`` is not a list of addresses. The constructor does not connect.

@@ -7,6 +7,8 @@ UNSUPPORTED_VERSION and, if it knows KIP-511, the range that it supports. Withou
 from __future__ import annotations
 
 import importlib
+from random import uniform
+from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
@@ -31,6 +33,8 @@ from odradek.wire.types import Versions, between
 SOFTWARE_NAME = "odradek"
 DEFAULT_TIMEOUT_S = 30.0
 """The timeout of Kafka's command-line tools."""
+RENEWED_AFTER = (0.85, 0.95)
+"""Share of a session after which the client authenticates again (ExpiringCredentialRefreshConfig.java)."""
 
 
 class Connection:
@@ -41,7 +45,7 @@ class Connection:
         port: Port of the broker.
         client_id: The client id that the broker uses for quotas and logs.
         timeout_s: Limit for connecting, and for each request with its response.
-        login: User and password; None for a listener without authentication.
+        login: How the client authenticates; None for a listener without authentication.
 
     Raises:
         ClientError: No broker answers, it does not speak Kafka's protocol, or it refuses the login.
@@ -60,11 +64,13 @@ class Connection:
         self.timeout_s = timeout_s
         self.correlation_id = 0
         self.broken = False
+        self.login = login
+        self.renew_s: float | None = None
+        """Monotonic time to authenticate again; None if the broker does not ask for it."""
         self.channel = Channel(self.address, timeout_s)
         try:
             self.offered = self.negotiate()
-            if login is not None:
-                log_in(self.send, login, str(self.address))
+            self.authenticate()
         except BaseException:
             self.close()
             raise
@@ -81,6 +87,18 @@ class Connection:
         """Close the connection. Closing again does nothing."""
         self.broken = True
         self.channel.close()
+
+    def authenticate(self) -> None:
+        """Log in, and plan to do so again before the session ends, at a random time as Java clients do.
+
+        Raises:
+            ClientError: The broker refuses the login.
+        """
+        self.renew_s = None
+        if self.login is not None:
+            lifetime_ms = log_in(self.send, self.login, str(self.address))
+            if lifetime_ms:
+                self.renew_s = monotonic() + lifetime_ms * uniform(*RENEWED_AFTER) / 1000
 
     def negotiate(self) -> dict[int, Versions]:
         """The versions that the broker supports, by API key."""
@@ -116,6 +134,8 @@ class Connection:
             UnsupportedVersion: There is no common version. Nothing was sent.
             ClientError: The exchange failed. The connection is closed.
         """
+        if self.renew_s is not None and monotonic() >= self.renew_s:
+            self.authenticate()
         response_type = answer_type(type(request))
         version = self.version(request, least_version, most_version)
         try:

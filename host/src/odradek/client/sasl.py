@@ -1,13 +1,16 @@
-"""Authentication on a SASL listener: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512."""
+"""Authentication on a SASL listener: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from odradek.client.errors import ConnectFailed, check
+from odradek.security.oauth.bearer_message import CONTINUE, client_first
+from odradek.security.oauth.bearer_server import OAUTHBEARER
 from odradek.security.plain_server import PLAIN
 from odradek.security.sasl_server import SaslFailure
 from odradek.security.scram import ScramMechanism, mechanism_named
@@ -15,29 +18,46 @@ from odradek.security.scram_client import ScramSaslClient
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
-MECHANISMS = (PLAIN, *(each.mechanism_name for each in ScramMechanism))
+MECHANISMS = (PLAIN, *(each.mechanism_name for each in ScramMechanism), OAUTHBEARER)
 NONCE_BYTES = 24
 
 
 @dataclass(frozen=True, slots=True)
 class SaslLogin:
-    """User, password and SASL mechanism."""
+    """SASL mechanism with user and password, or with a token."""
 
     mechanism: str
-    user: str
-    password: str = field(repr=False)
+    user: str = ""
+    password: str = field(default="", repr=False)
+    token: Callable[[], str] | None = field(default=None, repr=False)
+    """Returns the token of OAUTHBEARER. Called at each authentication, because tokens expire."""
 
 
-def log_in(send: Callable[..., Any], login: SaslLogin, subject: str) -> None:
-    """Authenticate a connection.
+def token_in(path: Path) -> Callable[[], str]:
+    """Return the function that reads a token from a file; it raises `ConnectFailed` if that fails."""
+
+    def read() -> str:
+        try:
+            return path.read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConnectFailed(f"the token in {path} cannot be read: {error}") from None
+
+    return read
+
+
+def log_in(send: Callable[..., Any], login: SaslLogin, subject: str) -> int:
+    """Authenticate a connection, for the first time or again.
 
     Args:
         send: Sends a request on the connection and returns the response.
-        login: User, password and one of `MECHANISMS`.
+        login: One of `MECHANISMS`, with what it needs.
         subject: The broker's name in error messages.
 
+    Returns:
+        The time in milliseconds after which the client has to authenticate again; 0 if there is none.
+
     Raises:
-        RequestFailed: The broker refuses the mechanism, the user or the password.
+        RequestFailed: The broker refuses the mechanism, the user, the password or the token.
         ConnectFailed: The broker failed to prove that it knows the password.
     """
     # from version 1 on, tokens are sent in SaslAuthenticate
@@ -45,16 +65,38 @@ def log_in(send: Callable[..., Any], login: SaslLogin, subject: str) -> None:
     offered = f"the listener supports {', '.join(handshake.mechanisms) or 'no SASL mechanism'}"
     check(handshake.error_code, offered, f"{subject}: {login.mechanism}")
 
+    who = f"user {login.user}" if login.user else "token"
+    lifetime_ms = 0
+
     def exchange(token: bytes) -> bytes:
+        nonlocal lifetime_ms
         response: SaslAuthenticateResponse = send(SaslAuthenticateRequest(auth_bytes=token))
-        check(response.error_code, response.error_message, f"{subject}: user {login.user}")
+        check(response.error_code, response.error_message, f"{subject}: {who}")
+        lifetime_ms = response.session_lifetime_ms
         return response.auth_bytes
 
     scram = mechanism_named(login.mechanism)
-    if scram is None:
+    if scram is not None:
+        prove(ScramSaslClient(scram, login.user, login.password, new_nonce()), exchange, subject)
+    elif login.token is not None:
+        if exchange(client_first(login.token())):
+            exchange(CONTINUE)  # the broker has refused the token; its error follows
+    else:
         exchange(f"\0{login.user}\0{login.password}".encode())
-        return
-    client = ScramSaslClient(scram, login.user, login.password, secrets.token_urlsafe(NONCE_BYTES))
+    return lifetime_ms
+
+
+def new_nonce() -> str:
+    """Return an unpredictable text."""
+    return secrets.token_urlsafe(NONCE_BYTES)
+
+
+def prove(client: ScramSaslClient, exchange: Callable[[bytes], bytes], subject: str) -> None:
+    """Prove the password, and have the broker prove that it knows it.
+
+    Raises:
+        ConnectFailed: It cannot.
+    """
     try:
         client.finish(exchange(client.final(exchange(client.first()))))
     except SaslFailure as error:

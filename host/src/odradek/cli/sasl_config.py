@@ -1,0 +1,85 @@
+"""The keys of ``--command-config`` that say how the client authenticates."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from odradek.client.sasl import MECHANISMS, SaslLogin, token_in
+from odradek.plugin.config import PluginConfig
+from odradek.security.oauth.bearer_server import OAUTHBEARER
+
+JAAS = "sasl.jaas.config"
+TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105  a key
+UNSECURED_SUBJECT = "unsecuredLoginStringClaim_sub"
+UNSECURED_LASTS_S = 3_600
+JAAS_OPTION = re.compile(
+    rf"\b(?P<key>username|password|{UNSECURED_SUBJECT})"
+    r'\s*=\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s";]+))'
+)
+"""An option of a Kafka login module, as in ``ScramLoginModule required username="x" password="y";``."""
+
+
+def sasl_login(config: PluginConfig) -> SaslLogin:
+    """Read the mechanism and its credentials.
+
+    Raises:
+        ConfigError: A credential is missing, or the mechanism is not supported.
+    """
+    mechanism = config.text("sasl.mechanism") or ""
+    if mechanism not in MECHANISMS:
+        raise config.error("sasl.mechanism", f"expected one of {', '.join(MECHANISMS)}, found {mechanism!r}")
+    jaas = jaas_options(config.text(JAAS) or "")
+    if mechanism == OAUTHBEARER:
+        return SaslLogin(mechanism, token=token_source(config, jaas))
+    user = config.text("sasl.username") or jaas.get("username")
+    password = config.text("sasl.password") or jaas.get("password")
+    if not user or not password:
+        raise config.error(JAAS, "expected username and password, here or as sasl.username and sasl.password")
+    return SaslLogin(mechanism, user, password)
+
+
+def token_source(config: PluginConfig, jaas: Mapping[str, str]) -> Callable[[], str]:
+    """Read where the tokens of OAUTHBEARER come from: a file, or nowhere for one without a signature.
+
+    Raises:
+        ConfigError: There is no such source.
+    """
+    url = config.text(TOKEN_URL)
+    if url is not None:
+        parts = urlsplit(url)
+        if parts.scheme != "file" or parts.netloc not in ("", "localhost") or not parts.path:
+            raise config.error(TOKEN_URL, f"expected the file of a token as file:///PATH, found {url!r}")
+        return token_in(Path(unquote(parts.path)))
+    user = jaas.get(UNSECURED_SUBJECT)
+    if not user:
+        raise config.error(
+            TOKEN_URL,
+            f"expected the file of a token as file:///PATH; or {UNSECURED_SUBJECT} in {JAAS}, for a broker "
+            "that accepts tokens without a signature",
+        )
+    return partial(unsecured_token, user)
+
+
+def unsecured_token(user: str) -> str:
+    """Return a token without a signature for an hour, as Kafka's OAuthBearerLoginModule makes it."""
+    now_s = int(time.time())
+    parts: tuple[dict[str, object], ...] = (
+        {"alg": "none"},
+        {"sub": user, "iat": now_s, "exp": now_s + UNSECURED_LASTS_S},
+    )
+    return "".join(urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") + "." for part in parts)
+
+
+def jaas_options(text: str) -> dict[str, str]:
+    """The options of a login module that this client uses."""
+    return {
+        found["key"]: found["bare"] or re.sub(r"\\(.)", r"\1", found["quoted"])
+        for found in JAAS_OPTION.finditer(text)
+    }
