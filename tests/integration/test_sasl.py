@@ -29,6 +29,7 @@ from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, 
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest
 from support.batches import batch_of
+from support.client_sockets import closed_pairs
 from support.hosts import EVERYTHING, ServeProcess, ThreadedHost, running_host, serving
 from support.wire_client import WireClient
 
@@ -176,6 +177,44 @@ def test_librdkafka_reports_a_wrong_password(host: ThreadedHost, mechanism: str)
 
     assert "authentication fail" in said[0].lower()
     assert len(undisturbed.nodes) == 1
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_aiokafka_reports_a_wrong_password(host: ThreadedHost, mechanism: str) -> None:
+    aiokafka = pytest.importorskip("aiokafka")
+
+    async def start() -> None:
+        producer = aiokafka.AIOKafkaProducer(
+            bootstrap_servers=guarded(host),
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism=mechanism,
+            sasl_plain_username=USER,
+            sasl_plain_password="wrong",
+        )
+        try:
+            await producer.start()
+        finally:
+            await producer.stop()
+
+    with pytest.raises(aiokafka.errors.KafkaError):
+        asyncio.run(start())
+
+
+def test_kafka_python_reports_a_wrong_password(host: ThreadedHost) -> None:
+    kafka = pytest.importorskip("kafka")
+    failed = host.host.listeners[1].authentication.counts.failed  # type: ignore[attr-defined]
+
+    with closed_pairs(), pytest.raises(kafka.errors.KafkaError):
+        kafka.KafkaProducer(
+            bootstrap_servers=guarded(host),
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism="SCRAM-SHA-256",
+            sasl_plain_username=USER,
+            sasl_plain_password="wrong",
+            bootstrap_timeout_ms=1_000,
+        )
+
+    assert host.host.listeners[1].authentication.counts.failed > failed  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
