@@ -23,7 +23,7 @@ class OAuthSettings:
         JWKS_URL, TEXT, None,
         "Where the keys are that verify tokens: a JWKS at an `https://` or `file://` address; `http://` only "
         "on this machine. Needs the extra `odradek[oauth]`.", unset="none",
-        page="../howto/authenticate-clients.md", **EACH,
+        page="../howto/authenticate-with-tokens.md", **EACH,
     )
     refresh_ms: int = setting(
         "sasl.oauthbearer.jwks.endpoint.refresh.ms", Whole(LONG, 1_000), 3_600_000,
