@@ -42,6 +42,7 @@ TABLE_OF_SECTION = {
     "groups": "groups",
     "transactions": "transactions",
     "quotas": "quotas",
+    "proxies": "connections",
     "connections": "connections",
     "turns": "connections",
     "memory": "connections",

@@ -14,7 +14,8 @@ import pytest
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.descriptors import Descriptors
 from odradek.quota.quota_config import QuotaConfig
-from odradek.server.sockets.acceptor import Acceptor, Peer, listening_socket, listening_sockets
+from odradek.server.sockets.acceptor import Acceptor, listening_socket, listening_sockets
+from odradek.server.sockets.peer import Peer
 from odradek.testing.clock import MockClock
 
 LISTENER = "EXTERNAL"

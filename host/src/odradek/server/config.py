@@ -46,6 +46,7 @@ from odradek.server.sockets.listener_settings import (
     advertised,
     secured,
 )
+from odradek.server.sockets.proxy_headers import ProxySettings
 from odradek.server.sockets.turns import TurnSettings
 from odradek.server.toml_file import flatten, read_toml
 from odradek.server.upkeep.log_upkeep import UpkeepSettings
@@ -159,6 +160,7 @@ class HostConfig:
     oauth: OAuthSettings = section(OAuthSettings)
     authorizer: AuthorizerSettings = section(AuthorizerSettings)
     tls: TlsSettings = section(TlsSettings)
+    proxies: ProxySettings = section(ProxySettings)
     connections: ConnectionLimits = section(ConnectionLimits)
     turns: TurnSettings = section(TurnSettings)
     memory: MemorySettings = section(MemorySettings)
@@ -298,6 +300,8 @@ def checked(values: Mapping[str, object], requested_plugins: frozenset[str]) -> 
     limits = {key: value for key, value in own.items() if connection_setting(key) is not None}
     connections = replace(config.connections, by_listener=limits)
     connections.check()
+    for listener in config.listeners:
+        of_listener(config.proxies, own, listener.name)
     top.finish(REFERENCE)
     return replace(
         config,

@@ -269,6 +269,7 @@ class Host:
             node_id=self.config.broker.node_id,
             max_request_bytes=self.config.socket_request_max_bytes,
             disconnected=self.telemetry.connection_closed,
+            proxies=self.config.of_listener(self.config.proxies, address.name),
         )
 
     @property

@@ -10,8 +10,8 @@ import asyncio
 import errno
 import logging
 import socket
+from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
 
 from odradek.clock import Timer
 from odradek.metrics.sensor import NEVER_MS
@@ -23,6 +23,8 @@ from odradek.quota.connection_quotas import (
 )
 from odradek.quota.throttled_channels import ThrottledChannels
 from odradek.sampled_log import SampledLog
+from odradek.server.sockets.peer import Peer
+from odradek.server.sockets.proxy_headers import ProxyHeaders, ProxySettings
 from odradek.wire.host_address import java_host_address
 
 log = logging.getLogger(__name__)
@@ -32,14 +34,6 @@ ACCEPTED_AT_ONCE = 4
 """Connections that are accepted in one turn of the loop: half a millisecond with their transports."""
 REST_AFTER_ERROR_S = 1.0
 """Pause after the process ran out of descriptors (asyncio's ACCEPT_RETRY_DELAY)."""
-
-
-class Peer(NamedTuple):
-    """The address of a client."""
-
-    address: str
-    """The address as Java prints it."""
-    port: int
 
 
 async def listening_sockets(host: str, port: int) -> list[socket.socket]:
@@ -97,6 +91,8 @@ class Acceptor:
         listener: The name that the quotas know.
         sockets: Listening sockets; closed with the acceptor.
         connected: Takes a connection that was counted, and must call ``quotas.dec`` when it ends.
+        proxies: The load balancers; by default there are none.
+        refused: Called with the address and the reason for each connection without a valid PROXY header.
     """
 
     def __init__(
@@ -106,6 +102,8 @@ class Acceptor:
         quotas: ConnectionQuotas,
         timer: Timer,
         connected: Callable[[socket.socket, Peer], None],
+        proxies: ProxySettings | None = None,
+        refused: Callable[[str, str], None] = lambda _address, _why: None,
     ) -> None:
         self.listener = listener
         self.sockets = sockets
@@ -116,6 +114,15 @@ class Acceptor:
         """Sockets of addresses that connect too often: open but not read until their time is over."""
         self.held: tuple[Arrival, socket.socket] | None = None
         """The connection that waits to enter."""
+        self.next: deque[tuple[socket.socket, Peer]] = deque()
+        """Connections whose PROXY headers were read meanwhile."""
+        self.proxies: ProxyHeaders | None = None
+        self.accepted: Callable[[socket.socket, Peer], None] = self.arrived
+        """Takes each accepted connection."""
+        if proxies is not None and proxies.is_required:
+            most = quotas.descriptors.throttled
+            self.proxies = ProxyHeaders(proxies, most, quotas.clock, timer, self.arrived, refused)
+            self.accepted = self.proxies.accepted
         self.rest: asyncio.TimerHandle | None = None
         self.rejected_log = SampledLog(log)
         self.error_log = SampledLog(log)
@@ -144,7 +151,7 @@ class Acceptor:
             connection.setblocking(False)
             # an IPv4 address is printed by Java as it is
             host = address[0] if len(address) == 2 else java_host_address(address[0])
-            self.arrived(connection, Peer(host, address[1]))
+            self.accepted(connection, Peer(host, address[1]))
             if self.held is not None:
                 return
 
@@ -162,6 +169,9 @@ class Acceptor:
 
     def arrived(self, connection: socket.socket, peer: Peer) -> None:
         """Let a connection enter, now or when the quotas allow it."""
+        if self.held is not None:
+            self.next.append((connection, peer))
+            return
         arrival = self.quotas.arrive(self.listener, peer.address)
         if self.quotas.may_enter(arrival):
             self.enter(arrival, connection, peer)
@@ -174,7 +184,10 @@ class Acceptor:
         """Let the held connection enter and accept again."""
         self.held = None
         self.enter(arrival, connection, peer)
-        self.resume()
+        while self.next and self.held is None:
+            self.arrived(*self.next.popleft())
+        if self.held is None:
+            self.resume()
 
     def enter(self, arrival: Arrival, connection: socket.socket, peer: Peer) -> None:
         """Hand a connection over unless its address has too many of them."""
@@ -212,6 +225,11 @@ class Acceptor:
         for listening in self.sockets:
             listening.close()
         self.sockets = []
+        if self.proxies is not None:
+            self.proxies.close()
+        for connection, _ in self.next:
+            connection.close()
+        self.next.clear()
         if self.held is not None:
             arrival, connection = self.held
             self.held = None

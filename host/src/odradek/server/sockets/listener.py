@@ -16,12 +16,14 @@ from odradek.plugin.context import ConnectionContext
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.sampled_log import SampledLog
 from odradek.security.sasl_session import AuthenticationCounts
-from odradek.server.sockets.acceptor import Acceptor, Peer, listening_sockets
+from odradek.server.sockets.acceptor import Acceptor, listening_sockets
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.handshakes import Handshakes, failure_reason
 from odradek.server.sockets.held_bytes import Memory
 from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
 from odradek.server.sockets.listener_tls import UnknownPrincipal
+from odradek.server.sockets.peer import Peer
+from odradek.server.sockets.proxy_headers import ProxySettings
 from odradek.server.sockets.turns import Turns
 from odradek.server.sockets.unauthenticated import Unauthenticated
 
@@ -70,6 +72,7 @@ class Listener:
         max_request_bytes: int,
         disconnected: Callable[[str], None],
         handshakes: Handshakes | None = None,
+        proxies: ProxySettings | None = None,
     ) -> None:
         self.address = address
         self.dispatcher = dispatcher
@@ -88,6 +91,7 @@ class Listener:
         self.unauthenticated: Unauthenticated | None = (
             None if handshakes is None else handshakes.unauthenticated
         )
+        self.proxies = proxies
         self.channels: set[Channel] = set()
         self.peers: dict[Channel, Peer] = {}
         """The client of each channel, from the time it entered until it is gone."""
@@ -115,13 +119,33 @@ class Listener:
         """
         self.loop = asyncio.get_running_loop()
         sockets = await listening_sockets(self.address.host, self.address.port)
-        self.acceptor = Acceptor(self.address.name, sockets, self.quotas, self.timer, self.connect)
+        self.acceptor = Acceptor(
+            self.address.name,
+            sockets,
+            self.quotas,
+            self.timer,
+            self.connect,
+            self.proxies,
+            self.refuse_proxied,
+        )
 
     @property
     def bound_port(self) -> int:
         """The port that was bound, also if the configuration says 0."""
         assert self.acceptor is not None
         return int(self.acceptor.sockets[0].getsockname()[1])
+
+    def refuse_proxied(self, address: str, why: str) -> None:
+        """A connection without a valid PROXY header was closed."""
+        self.refused += 1
+        self.refused_log.write(
+            logging.INFO,
+            self.clock.monotonic_ms(),
+            "closed a connection: %s",
+            why,
+            listener=self.address.name,
+            address=address,
+        )
 
     def connect(self, connection: socket.socket, peer: Peer) -> None:
         """Give an accepted connection a channel."""
