@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -14,10 +15,16 @@ import pytest
 from confluent_kafka import Producer
 
 from odradek.broker.broker import Endpoint
+from odradek.plugin.authorizer import AclOperation, AclPermission, PatternType, ResourceType
 from odradek.plugin.config import ConfigError
+from odradek.security.acl import Acl, AclEntry, ResourcePattern
 from odradek.server.config import load_config
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from odradek.wire.proxy_header import SIGNATURE
+from support.certificates import Files
 from support.hosts import ThreadedHost, running_host
+from support.wire_client import WireClient
 
 API_VERSIONS = bytes.fromhex("0000000e 0012 0000 00000001 0004 74657374".replace(" ", ""))
 REQUIRED = ("listener.name.plaintext.proxy.protocol=required", "proxy.protocol.trusted=127.0.0.0/8")
@@ -261,3 +268,37 @@ def test_a_real_client_produces_through_a_load_balancer(tmp_path: Path) -> None:
 
     assert errors == [None]
     assert found == {"10.0.0.5:40312"}
+
+
+def test_the_header_comes_before_tls(tmp_path: Path) -> None:
+    files = Files(tmp_path)
+    settings = ("listeners=SSL://localhost:0", "listener.name.ssl.proxy.protocol=required", REQUIRED[1])
+
+    with running_host(tmp_path / "data", *settings, *files.settings) as host, connected(host) as connection:
+        connection.sendall(V2)
+        client = ssl.create_default_context(cafile=files.ca)
+        with client.wrap_socket(connection, server_hostname="localhost") as encrypted:
+            encrypted.sendall(API_VERSIONS)
+            answer = outcome(encrypted)
+            found = clients(host)
+
+    assert (answer, found) == ("answered", ["10.0.0.5:40312"])
+
+
+def test_an_acl_for_a_host_means_the_client(tmp_path: Path) -> None:
+    settings = ("authorizer.class.name=StandardAuthorizer", "super.users=User:admin")
+    acl = Acl(
+        ResourcePattern(ResourceType.TOPIC, "t", PatternType.LITERAL),
+        AclEntry("User:*", "10.0.0.5", AclOperation.DESCRIBE, AclPermission.ALLOW),
+    )
+    wanted = MetadataRequest(topics=[MetadataRequestTopic(name="t")], allow_auto_topic_creation=False)
+    codes = []
+
+    with running_host(tmp_path, *REQUIRED, *settings) as host:
+        host.call(lambda: list(host.host.broker.acls.create_in_steps([acl])))
+        for header in (V1, V1.replace(b"10.0.0.5", b"10.0.0.6")):
+            with WireClient(("127.0.0.1", host.host.listeners[0].bound_port)) as client:
+                client.send_bytes(header)
+                codes.append(client.send(wanted).topics[0].error_code)
+
+    assert codes == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.TOPIC_AUTHORIZATION_FAILED]
