@@ -4,7 +4,8 @@
     python -m contrib.docs.protocol_coverage --check    # exit status 1 if the page is out of date
 
 The ledger (``tests/conformance/ledger.toml``) lists the served and refused versions, and the tests that prove
-them. Ignored fields and differences from Kafka are taken from the docstring of the handler.
+them; ``authorization.toml`` beside it lists the rights that each API asks for. Ignored fields and differences
+from Kafka are taken from the docstring of the handler.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 LEDGER = ROOT / "tests/conformance/ledger.toml"
+RIGHTS = ROOT / "tests/conformance/authorization.toml"
 PAGE = ROOT / "host/docs/reference/protocol-coverage.md"
 HANDLERS = ROOT / "host/src/odradek/broker/handlers"
 WIDTH = 120
@@ -36,6 +38,9 @@ Ranges are those of Kafka 4.4 unless stated otherwise.
 *Proof* names the tests; a row without a proof fails the build.
 [FINDINGS](../../../tests/conformance/FINDINGS.md) has Apache Kafka's responses where documents disagree, with
 the bytes.
+
+*Rights* are the operations and resource types that an [authorizer](../howto/authorize-clients.md) is asked
+for, in any version and for any part of a request; a right to the cluster may replace those to topics.
 
 An API that is not in this table, or a version outside its range, closes the connection, as in Kafka.
 ApiVersions above v5 is answered in v0 with the served range.
@@ -163,9 +168,17 @@ def api_section(api: str, rows: list[Row]) -> str:
         lines.append(filled(f"**{found.versions}, {found.status}**: {markdown(found.says)}") + "\n")
         lines += bullets("Refused", Section(items=list(found.refuses)))
         lines += bullets("Proof", Section(items=[f"`{proof}`" for proof in found.proof]))
+    lines.append(filled(f"Rights: {rights_of(api)}") + "\n")
     for title in ("Ignored fields", "Differs from Kafka"):
         lines += bullets(title, docstring.get(title, Section()))
     return "\n".join(lines).rstrip()
+
+
+def rights_of(api: str) -> str:
+    """The rights that an API asks for, or the reason why it asks for none."""
+    rows = tomllib.loads(RIGHTS.read_text(encoding="utf-8"))["row"]
+    (found,) = (each for each in rows if each["api"] == api)
+    return ", ".join(f"`{right}`" for right in found["rights"]) or f"none; {found['why']}"
 
 
 def bullets(title: str, section: Section) -> list[str]:
