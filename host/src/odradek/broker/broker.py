@@ -10,6 +10,7 @@ from typing import Protocol
 from odradek.broker.acls import Acls
 from odradek.broker.audit import Audit
 from odradek.broker.authorization import Authorization
+from odradek.broker.certificate_store import CertificateStore, NoCertificates
 from odradek.broker.client_quotas import ClientQuotas
 from odradek.broker.credentials import Credentials
 from odradek.broker.dynamic_config import DynamicConfig
@@ -180,6 +181,8 @@ class Broker:
     """None if pushes only go to receivers."""
     authenticators: dict[str, SaslAuthenticator] = field(default_factory=dict)
     """By connection id: connections of SASL listeners that have not authenticated, or will do so again."""
+    certificates: CertificateStore = field(default_factory=NoCertificates)
+    """The certificates of TLS listeners."""
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     """Advertised addresses by listener name; a client gets the address of the listener it is connected to."""
     large_responses_refused: int = 0
@@ -223,6 +226,7 @@ class Broker:
         )
         self.topics.set_defaults(self.config.log_config())
         self.config.enforce(self.quotas, self.connection_quotas)
+        self.certificates.update(self.config.certificate_texts())
 
     def finalize(self, levels: Mapping[str, int]) -> None:
         """Set the levels of features, for this run and those to come.

@@ -21,16 +21,21 @@ from odradek.quota.connection_limits import (
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.quota.replication_rates import ReplicationRates
+from odradek.security.tls_settings import TlsSettings
 from odradek.settings.kinds import rendered
-from odradek.settings.listener_values import base_of, wider_keys
+from odradek.settings.listener_values import base_of, declaration_of, wider_keys
 from odradek.settings.reading import by_key, changed
-from odradek.settings.setting import Setting
+from odradek.settings.setting import Scope, Setting
 from odradek.settings.start_values import StartValue
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigSource
 from odradek.wire.error_code import ErrorCode
 
 LOG_KEYS = by_key(LogConfig)
+CERTIFICATE_KEYS = {
+    key: each for key, (_, each) in by_key(TlsSettings).items() if each.scope is Scope.LISTENER
+}
+"""Keys that change at run time, but only for a single listener."""
 RATE_KEYS = by_key(ReplicationRates)
 """Kafka shows these only if they are set."""
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
@@ -45,7 +50,7 @@ def dynamic_setting(name: str) -> Setting | None:
     for keys in (LOG_KEYS, RATE_KEYS):
         if name in keys:
             return keys[name][1].of_broker()
-    return connection_setting(name)
+    return declaration_of(name, CERTIFICATE_KEYS) or connection_setting(name)
 
 
 @dataclass(slots=True)
@@ -99,6 +104,10 @@ class DynamicConfig:
             for key, text in {**self.cluster, **self.node}.items()
             if connection_setting(key) is not None
         }
+
+    def certificate_texts(self) -> dict[str, str]:
+        """The settings of certificates that are set at run time."""
+        return {key: text for key, text in self.node.items() if base_of(key) in CERTIFICATE_KEYS}
 
     def check(self) -> None:
         """Check that the values can be put in force.

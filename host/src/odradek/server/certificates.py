@@ -121,14 +121,20 @@ class Certificates:
         self.load_all()
 
     def load_all(self) -> None:
-        """Load the certificates of all listeners; those that cannot be loaded stay as they are."""
-        for name, tls in self.listeners.items():
-            try:
-                settings = self.settings(name, self.texts)
-            except ConfigError as error:
-                tls.take(error, tls.stamps)
-                continue
-            files = stamps(settings)
+        """Load the certificates that have changed; what cannot be loaded stays as it is."""
+        for name in self.listeners:
+            self.load_again(name)
+
+    def load_again(self, name: str) -> None:
+        """Load the certificates of a listener if its settings or files have changed."""
+        tls = self.listeners[name]
+        try:
+            settings = self.settings(name, self.texts)
+        except ConfigError as error:
+            tls.take(error, tls.stamps)
+            return
+        files = stamps(settings)
+        if settings != tls.loaded.settings or files != tls.stamps or tls.is_stale:
             tls.take(tls.attempt(settings), files)
 
     def check(self, texts: Mapping[str, str]) -> None:
@@ -145,16 +151,10 @@ class Certificates:
         affected = self.affected(texts)
         self.texts = dict(texts)
         for name in affected:
-            tls = self.listeners[name]
-            settings = self.settings(name, texts)
-            files = stamps(settings)
-            tls.take(tls.attempt(settings), files)
+            self.load_again(name)
 
     def affected(self, texts: Mapping[str, str]) -> list[str]:
-        """Return the listeners with a value that is set or removed, or was set before.
-
-        Setting the same value again loads a changed file again, as in Kafka.
-        """
+        """Return the listeners with a value that is set, or was set before."""
         keys = {**self.texts, **texts}
         named = {match["listener"] for key in keys if (match := KEY.fullmatch(key)) is not None}
         return [name for name in self.listeners if name.lower() in named]

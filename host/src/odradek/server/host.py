@@ -223,6 +223,8 @@ class Host:
         self.memory = Memory(config.memory, config.socket_request_max_bytes, self.clock, self.timer)
         self.authentications = Authentications(config, self.broker, self.password_threads)
         self.certificates = Certificates(config, self.clock, self.timer, self.file_threads.offload)
+        self.broker.certificates = self.certificates
+        self.certificates.update(self.broker.config.certificate_texts())
         self.listener_kind = listener_kind(self.authentications, self.dispatcher, self.certificates.listeners)
         self.listeners = [self.make_listener(address) for address in config.listeners]
         limits.over_limit = partial(displace, limits, self.listeners)  # listeners need the limits

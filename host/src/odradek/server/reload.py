@@ -1,5 +1,5 @@
-"""Reloading the configuration while the host runs (SIGHUP): subscriptions, and the tables of plugins that can
-take a new one. Everything else needs a restart.
+"""Reloading the configuration while the host runs (SIGHUP): subscriptions, certificates, and the tables of
+plugins that can take a new one. Everything else needs a restart.
 
 Everything is checked before anything changes.
 """
@@ -54,11 +54,14 @@ def reload(host: Host, read: Callable[[], HostConfig]) -> None:
     except (ConfigError, ApiError) as error:
         log.error("configuration not reloaded, the old one stays", extra={"problem": str(error)})
         return
+    host.certificates.reload(config)
     taken = [change.name for change in changes if change.pairs is not None and take(host, change)]
     host.config = replace(
         host.config,
         subscriptions=config.subscriptions,
         plugins=merged(host.config.plugins, config.plugins, taken),
+        tls=host.certificates.config.tls,
+        listener_values=host.certificates.config.listener_values,
     )
     log.info("configuration reloaded", extra={"subscriptions": subscriptions, "plugins": taken})
     restart = changed_settings(host.config, config)

@@ -12,11 +12,18 @@ from dataclasses import replace
 from odradek.broker.broker import Broker
 from odradek.broker.config_entry import ConfigEntry, ConfigSynonym
 from odradek.broker.configs.kafka_keys import kafka_keys
-from odradek.broker.dynamic_config import dynamic_setting
+from odradek.broker.dynamic_config import CERTIFICATE_KEYS, dynamic_setting
+from odradek.plugin.config import ConfigError
+from odradek.settings.listener_values import base_of
 from odradek.settings.setting import Setting
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigSource
 from odradek.wire.error_code import ErrorCode
+
+WITHOUT_LISTENER = (
+    "These security configs can be dynamically updated only per-listener using the listener prefix"
+)
+WITHOUT_BROKER = "Cannot update these configs at default cluster level, broker id must be specified"
 
 
 class BrokerResource:
@@ -50,8 +57,12 @@ class BrokerResource:
             raise ApiError(
                 ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
             )
+        check_certificate_keys(after, on_cluster=not name)
         changed = replace(broker.config, node=after) if name else replace(broker.config, cluster=after)
         changed.check()
+        texts = changed.certificate_texts()
+        if texts != broker.config.certificate_texts():
+            check_certificates(texts, broker)
 
     def limit(self, broker: Broker) -> None:
         """None: requests cannot add brokers here."""
@@ -59,6 +70,35 @@ class BrokerResource:
     def apply(self, name: str, properties: Mapping[str, str], broker: Broker) -> None:
         """Put the values in force: topics use them from the next append on, all others at once."""
         broker.load_dynamic_config()
+
+
+def check_certificate_keys(keys: Iterable[str], *, on_cluster: bool) -> None:
+    """Check that settings of certificates are for one listener of this broker.
+
+    Raises:
+        ApiError: INVALID_REQUEST: they are not.
+    """
+    found = [key for key in keys if base_of(key) in CERTIFICATE_KEYS]
+    for wrong, words in (
+        ([key for key in found if key in CERTIFICATE_KEYS], WITHOUT_LISTENER),
+        (found if on_cluster else [], WITHOUT_BROKER),
+    ):
+        if wrong:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"{words}: [{', '.join(wrong)}]")
+
+
+def check_certificates(texts: Mapping[str, str], broker: Broker) -> None:
+    """Check that certificates can be loaded with other settings.
+
+    Raises:
+        ApiError: INVALID_REQUEST: they cannot.
+    """
+    try:
+        broker.certificates.check(texts)
+    except ConfigError as error:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST, f"Invalid value for configuration {error.path}: {error.problem}"
+        ) from None
 
 
 def check_name(name: str, broker: Broker, what: str, otherwise: str) -> None:
