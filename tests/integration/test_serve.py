@@ -247,3 +247,17 @@ def test_the_audit_log_has_a_file_of_its_own(tmp_path: Path) -> None:
     assert (second["outcome"], second["why"]) == ("failed", ["t: Topic 't' already exists."])
     assert "administration" not in "\n".join(serve.errors)
     assert {path.stat().st_mode & 0o777 for path in tmp_path.glob("audit.log*")} == {0o600}
+
+
+def test_only_the_owner_can_read_the_files_of_a_host(tmp_path: Path) -> None:
+    create = CreateTopicsRequest(topics=[CreatableTopic(name="t", num_partitions=1, replication_factor=1)])
+
+    with serving(tmp_path / "data") as serve:
+        with WireClient(address(serve)) as client:
+            client.introduce()
+            client.send(create)
+        serve.terminate()
+    paths = [tmp_path / "data", *(tmp_path / "data").rglob("*")]
+
+    assert len(paths) > 5
+    assert {path.name: oct(path.stat().st_mode) for path in paths if path.stat().st_mode & 0o077} == {}

@@ -295,7 +295,9 @@ def test_an_acl_for_a_host_means_the_client(tmp_path: Path) -> None:
     codes = []
 
     with running_host(tmp_path, *REQUIRED, *settings) as host:
-        host.call(lambda: list(host.host.broker.acls.create_in_steps([acl])))
+        acls = host.host.broker.acls
+        assert acls is not None
+        host.call(lambda: list(acls.create_in_steps([acl])))
         for header in (V1, V1.replace(b"10.0.0.5", b"10.0.0.6")):
             with WireClient(("127.0.0.1", host.host.listeners[0].bound_port)) as client:
                 client.send_bytes(header)

@@ -49,3 +49,26 @@ def test_an_older_directory_and_one_with_files_stay(tmp_path: Path) -> None:
 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["older", "used"]
     DataDir(tmp_path / "used").close()
+
+
+def test_only_the_owner_can_read_a_new_directory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = tmp_path / "data"
+
+    DataDir(folder).close()
+
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert (folder / ".lock").stat().st_mode & 0o777 == 0o600
+    assert caplog.records == []
+
+
+def test_a_directory_that_others_can_read_stays_so_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    folder.chmod(0o755)
+
+    DataDir(folder).close()
+
+    assert folder.stat().st_mode & 0o777 == 0o755
+    assert [vars(record)["mode"] for record in caplog.records] == ["0755"]

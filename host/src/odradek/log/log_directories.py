@@ -17,6 +17,7 @@ from odradek.log.partition_folder import (
     topic_id_of,
     was_used,
 )
+from odradek.log.private_file import FOLDER_MODE
 from odradek.log.replica_move import DELETED_SUFFIX, FUTURE_SUFFIX, MOVED_MARK, remove_tree
 from odradek.log.storage_failures import StorageFailures
 from odradek.wire.api_error import ApiError
@@ -166,7 +167,7 @@ class LogDirectories:
                 self.take_offline(directory, str(problem))
 
     def _create(self, directory: Path) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
         for leftover in self._found(directory, DELETED_SUFFIX):
             self.remove_tree(leftover)
 

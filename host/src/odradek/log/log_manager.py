@@ -26,6 +26,7 @@ from odradek.log.partition_folder import (
     write_topic_id,
 )
 from odradek.log.partition_log import FlushWanted, PartitionLog
+from odradek.log.private_file import FOLDER_MODE
 from odradek.log.producer_ids import ProducerIds
 from odradek.log.replica_move import FUTURE_SUFFIX, MoveThrottle, ReplicaMove, Unlimited
 from odradek.wire.api_error import ApiError
@@ -235,7 +236,7 @@ class LogManager:
             self.folders.discard(folder, partition, f"its {METADATA_FILE} cannot be read")
         elif topic_id != NIL_UUID and stored not in (topic_id, NIL_UUID):
             self.folders.discard(folder, partition, "it has the id of another topic")
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(FOLDER_MODE, exist_ok=True)
         if topic_id not in (stored, NIL_UUID):
             write_topic_id(folder, topic_id)
 

@@ -11,6 +11,8 @@ import os
 from pathlib import Path
 from typing import Final
 
+from odradek.log.private_file import write_private
+
 LOG_START_OFFSET: Final = "log-start-offset-checkpoint"
 """The log start offset set by DeleteRecords."""
 CLEANER_OFFSET: Final = "cleaner-offset-checkpoint"
@@ -38,5 +40,5 @@ def write_offset(directory: Path, name: str, offset: int) -> None:
         OSError: The old file is still there.
     """
     draft = directory / f"{name}.tmp"
-    draft.write_text(f"{_VERSION}\n{offset}\n")
+    write_private(draft, f"{_VERSION}\n{offset}\n".encode())
     os.replace(draft, directory / name)

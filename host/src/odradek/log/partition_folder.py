@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
+from odradek.log.private_file import write_private
 from odradek.wire.types import NIL_UUID
 from odradek.wire.uuid_text import parse_uuid, uuid_text
 
@@ -119,7 +120,7 @@ def write_topic_id(folder: Path, topic_id: bytes) -> None:
         OSError: The file is unchanged.
     """
     draft = folder / f"{METADATA_FILE}.tmp"
-    draft.write_text(f"version: 0\ntopic_id: {uuid_text(topic_id)}\n")
+    write_private(draft, f"version: 0\ntopic_id: {uuid_text(topic_id)}\n".encode())
     os.replace(draft, folder / METADATA_FILE)
 
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from crc32c import crc32c
 
+from odradek.log.private_file import write_private
 from odradek.log.producer_state_manager import BATCHES_KEPT, AppendedBatch, ProducerState
 from odradek.log.transaction_index import TransactionIndex
 
@@ -92,7 +93,7 @@ def save_snapshot(
     """
     path = snapshot_path(directory, offset)
     draft = path.with_name(path.name + ".tmp")
-    draft.write_bytes(encode_snapshot(producers, aborted))
+    write_private(draft, encode_snapshot(producers, aborted))
     draft.rename(path)
     older = [each for each in snapshot_offsets(os.listdir(directory)) if each < offset]
     for each in older[1:]:

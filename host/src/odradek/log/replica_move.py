@@ -19,6 +19,7 @@ from typing import Final, Protocol
 from odradek.clock import Clock
 from odradek.log.open_files import OpenFiles
 from odradek.log.partition_log import PartitionLog
+from odradek.log.private_file import FOLDER_MODE, write_private
 from odradek.log.segment import LOG_SUFFIX, Segment
 from odradek.log.segment_index import INDEX_SUFFIXES
 from odradek.steps import Pause, Steps
@@ -158,7 +159,7 @@ class ReplicaMove:
         The last piece is copied without a yield after it, so that no append comes before the takeover.
         """
         self._discard()
-        self.folder.mkdir()
+        self.folder.mkdir(FOLDER_MODE)
         yield None
         flushes, flushed = 0, False
         while not self.is_over:
@@ -245,7 +246,7 @@ class ReplicaMove:
         rest = self._rest_of(current)
         try:
             for name, content in rest.items():
-                (self.folder / name).write_bytes(content)
+                write_private(self.folder / name, content)
             self.log.save_producers(self.folder)
             (self.folder / MOVED_MARK).touch()  # must be there when the folder gets its name
             os.rename(self.folder, final)

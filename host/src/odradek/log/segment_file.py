@@ -9,6 +9,7 @@ from pathlib import Path
 
 from odradek.log.file_slice import FileSlice
 from odradek.log.open_files import OpenFiles
+from odradek.log.private_file import FILE_MODE
 from odradek.steps import Steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -31,7 +32,7 @@ class SegmentFile:
         if self._closed:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.path.name} is closed")
         try:
-            self._descriptor = os.open(self.path, flags | os.O_CLOEXEC, 0o644)
+            self._descriptor = os.open(self.path, flags | os.O_CLOEXEC, FILE_MODE)
         except OSError as error:
             raise self._failed("open", error) from error
         self._files.opened(self)

@@ -12,6 +12,8 @@ from bisect import bisect_right
 from pathlib import Path
 from typing import Final
 
+from odradek.log.private_file import write_private
+
 OFFSET_ENTRY: Final = struct.Struct(">ii")
 """Offset relative to the segment's base offset, position in the file."""
 TIME_ENTRY: Final = struct.Struct(">qi")
@@ -60,7 +62,7 @@ class SparseIndex:
     def save(self, path: Path) -> None:
         """Write the file atomically: with all its entries, or not at all."""
         draft = path.with_name(path.name + ".tmp")
-        draft.write_bytes(self._entries)
+        write_private(draft, self._entries)
         draft.rename(path)
 
     @classmethod

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+from odradek.log.private_file import FILE_MODE, FOLDER_MODE
 from odradek.plugin.config import ConfigError
+
+log = logging.getLogger(__name__)
 
 LOCK_FILE = ".lock"  # LogManager.LOCK_FILE_NAME in Kafka
 
@@ -34,8 +39,9 @@ class DataDir:
         self.path = path
         try:
             self.created = not path.exists()
-            path.mkdir(parents=True, exist_ok=True)
-            self.lock = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            path.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            self.lock = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+            self.warn_if_others_read()
         except OSError as error:
             raise UnusableDirectory(key, f"{path} cannot be used: {error.strerror}") from error
         try:
@@ -45,6 +51,15 @@ class DataDir:
             raise ConfigError(
                 key, f"{path} is in use by another process; stop it or choose another directory"
             ) from None
+
+    def warn_if_others_read(self) -> None:
+        """Warn if every user can read the directory. Its owner may want that, so the mode stays."""
+        mode = stat.S_IMODE(self.path.stat().st_mode)
+        if mode & stat.S_IROTH:
+            log.warning(
+                "every user of this machine can read a data directory; remove the right: chmod o= DIRECTORY",
+                extra={"directory": str(self.path), "mode": f"{mode:04o}"},
+            )
 
     def close(self) -> None:
         """Release the lock."""
