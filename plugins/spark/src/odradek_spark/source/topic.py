@@ -28,6 +28,11 @@ CHUNK_BYTES = 16 << 20
 SAMPLE = 50
 """Records read to estimate the mean size of a backlog's records."""
 
+HARMLESS = (KafkaError._ALL_BROKERS_DOWN, KafkaError.GROUP_AUTHORIZATION_FAILED)  # noqa: SLF001
+"""Errors that do not end a read: brokers may come back, and librdkafka asks for the coordinator of a group
+that the reader does not use.
+"""
+
 
 class TopicError(Exception):
     """The topic cannot be read; the message says why."""
@@ -163,7 +168,7 @@ class TopicReader:
             return max(at, int(message.offset()))
         if error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001
             return self.behind_retention(at, found)
-        if error.retriable() or error.code() == KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001
+        if error.retriable() or error.code() in HARMLESS:
             return at
         raise TopicError(f"{self.options.topic}-{found.partition}: {error.str()}")
 
