@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.page_follower import Block, PageFollower, blocks_of, run_by
+from support.page_follower import Block, PageFollower, blocks_of, needs_spark, run_by
 from support.reference_page import DOCS, ROOT
 
 PAGES = [f"howto/{path.name}" for path in sorted((DOCS / "howto").glob("*.md"))]
@@ -35,10 +35,18 @@ def test_a_block_that_is_not_run_says_why(block: Block) -> None:
     pytest.skip(f"not run: {block.not_run}")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FOLLOWED)
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.spark if needs_spark(name) else pytest.mark.slow)
+        for name in FOLLOWED
+    ],
+)
 def test_every_block_works_in_order(name: str, tmp_path: Path) -> None:
     pytest.importorskip("confluent_kafka")
+    if needs_spark(name):
+        pytest.importorskip("pyspark")
 
     with PageFollower(tmp_path) as follower:
         for block in blocks_of(name):

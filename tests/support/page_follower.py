@@ -6,6 +6,7 @@ Comments in a page, which readers do not see, say what the blocks do not:
 * ``<!-- not run: REASON -->``: the next block needs what a test does not have, or is only a part of a file.
 * ``<!-- page not run: REASON -->``: the same for all blocks of the page.
 * ``<!-- run by: TEST -->``: this test runs the page.
+* ``<!-- needs: spark -->``: its blocks need Java and Spark.
 * ``<!-- first: COMMANDS -->``: what the reader has done before, such as another page; ``stop`` ends the host.
 """
 
@@ -26,7 +27,7 @@ from typing import Self
 from support.reference_page import ROOT, page
 
 PART = re.compile(
-    r"^<!-- (?P<mark>file|not run|page not run|run by|first): (?P<note>.*?) -->$"
+    r"^<!-- (?P<mark>file|not run|page not run|run by|needs|first): (?P<note>.*?) -->$"
     r"|^```(?P<language>\w*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
@@ -35,7 +36,7 @@ COMMANDS, SHOWN = ("sh", "python"), ("", "text")
 INSTALLS = re.compile(r"(python3? -m )?pip install ")
 SERVES = re.compile(r"odradek serve\b(?!.*--(check|help)\b)")
 PORTS = ("9092", "9094")
-COMMAND_LIMIT_S, START_LIMIT_S, STOP_LIMIT_S = 60, 60, 20
+COMMAND_LIMIT_S, START_LIMIT_S, STOP_LIMIT_S = 120, 60, 20
 RETRIES_S = 20
 
 
@@ -60,6 +61,10 @@ class Block:
 def run_by(name: str) -> str:
     """The path of the test that runs the page; empty if it has no test of its own."""
     return next((found["note"] for found in PART.finditer(page(name)) if found["mark"] == "run by"), "")
+
+
+def needs_spark(name: str) -> bool:
+    return any(found["mark"] == "needs" and found["note"] == "spark" for found in PART.finditer(page(name)))
 
 
 def blocks_of(name: str) -> list[Block]:
