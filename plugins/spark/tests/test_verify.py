@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -16,7 +17,7 @@ from odradek_spark.tables.log import live
 from odradek_spark.tables.schemas import POINTS, PUSHES, Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from odradek_spark.jobs.verify import Report
 
@@ -139,3 +140,60 @@ def test_removed_dead_letters_are_not_missed(spark: SparkSession, tmp_path: Path
     report = verified(spark, dataset)
 
     assert (report.faults, report.pushes, report.dead_letters) == ([], 1 + with_push, 0)
+
+
+def at(minute: float) -> datetime:
+    return datetime.fromtimestamp(MIDNIGHT_S, UTC) + timedelta(minutes=minute)
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "batches", "pushes"),
+    [(1.0, 2.0, 1, 4), (1.0, None, 2, 9), (None, 1.0, 1, 4), (9.0, None, 0, 0), (None, -1.0, 0, 0)],
+)
+def test_a_range_is_verified_alone(
+    spark: SparkSession,
+    dataset: Dataset,
+    since: float | None,
+    until: float | None,
+    batches: int,
+    pushes: int,
+) -> None:
+    from odradek_spark.jobs.verify import run_verify
+
+    rewritten(dataset, POINTS, ~((pa.compute.field("src_offset") == 5) & (pa.compute.field("src_idx") == 1)))
+
+    window = [None if minute is None else at(minute) for minute in (since, until)]
+    report = run_verify(spark, dataset.root, *window)
+
+    assert (report.batches, report.pushes) == (batches, pushes)
+    assert told(report) == ([("points are missing", 5, 2, 1)] if since == 1.0 else [])
+
+
+def test_a_range_reads_only_its_files_and_history(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from odradek_spark.jobs import verify
+    from odradek_spark.tables import load, log
+
+    made = Dataset(str(tmp_path / "dataset"))
+    ingest_batches(made, [[gauge(Told(60.0 * batch), 1.0)] for batch in range(60)])
+    read: list[int] = []
+    files: list[str] = []
+
+    def version(system: Any, base: str, number: int) -> log.Version:
+        read.append(number)
+        return log_version(system, base, number)
+
+    def read_files(session: SparkSession, root: str, table: Table, paths: Sequence[str]) -> DataFrame:
+        files.extend(paths)
+        return load.read_files(session, root, table, paths)
+
+    log_version = log.version
+    monkeypatch.setattr(log, "version", version)
+    monkeypatch.setattr(verify, "read_files", read_files)
+
+    report = verify.run_verify(spark, made.root, at(57), at(59))
+
+    assert (report.pushes, report.batches, report.faults) == (2, 2, [])
+    assert len(files) == 4  # of points and pushes, two batches each
+    assert len(read) < 40  # of 60 commits of each of four tables

@@ -216,13 +216,27 @@ def offset_range(text: str) -> OffsetRange:
 
 @click.command()
 @dataset_option
+@click.option(
+    "--since",
+    type=Moment(),
+    metavar="TIME",
+    help="Only batches with pushes received since TIME: 90s, 30m, 2h, 7d ago, or YYYY-MM-DDThh:mm:ss.",
+)
+@click.option("--until", type=Moment(), metavar="TIME", help="Only batches with pushes received before TIME.")
 @session_options
-def verify(dataset: str, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
+def verify(
+    dataset: str,
+    since: datetime | None,
+    until: datetime | None,
+    master: str,
+    remote: str | None,
+    conf: tuple[str, ...],
+) -> None:
     """Check on the data that every push is in the tables exactly once. Exit status 1 if one is not."""
     from odradek_spark.jobs.verify import run_verify
 
     with session_on(dataset, master, remote, conf) as spark:
-        report = run_verify(spark, dataset)
+        report = run_verify(spark, dataset, since, until)
     click.echo(report.text())
     if report.exit_code:
         raise click.exceptions.Exit(report.exit_code)

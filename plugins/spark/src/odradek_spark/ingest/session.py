@@ -42,10 +42,14 @@ SETTINGS: Mapping[str, str] = {
 }
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 LOCAL_JVM = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable -Xlog:all=off"
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=192m -XX:+UseSerialGC -Xlog:disable -Xlog:all=off"
     f" -Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}"
 )
-"""The JVM only plans, since Python workers write the files: a fast start matters more than optimized code."""
+"""The JVM only plans, since Python workers write the files: a fast start matters more than optimized code.
+
+Jobs generate code for hours: the default for this compiler, 48 MB, is full after some hundred runs, and the
+JVM then interprets everything.
+"""
 
 
 class NoSpark(Exception):

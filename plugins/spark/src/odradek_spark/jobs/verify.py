@@ -8,8 +8,10 @@ these may contradict another.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +22,14 @@ from odradek_spark.ingest.commit import SOURCE_RANGES
 from odradek_spark.jobs.accepted import SOURCE_KEY
 from odradek_spark.jobs.expire import EXPIRED_BEFORE
 from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.load import load_dataset
-from odradek_spark.tables.log import Version, first_version, versions
-from odradek_spark.tables.schemas import DEAD_LETTER, INGESTED, PUSHES, Table
+from odradek_spark.tables.load import load_dataset, read_files
+from odradek_spark.tables.log import Version, first_version, paths_of_offsets, versions
+from odradek_spark.tables.schemas import DEAD_LETTER, HISTOGRAMS, INGESTED, POINTS, PUSHES, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+VERIFIED = (PUSHES, DEAD_LETTER, POINTS, HISTOGRAMS)
 SHOWN = 20
 """Limit of faults that a report lists one by one."""
 TWICE, MISSING, SURPLUS, ORPHAN, LOST = (
@@ -201,10 +204,20 @@ def is_kept(found: Version, kept_from: str) -> bool:
     return all(file.partition["date"] >= kept_from for file in found.added)
 
 
-def all_versions(dataset: Dataset, table: Table) -> Iterator[Version]:
-    """The versions that the log of a table still has."""
+def latest_versions(dataset: Dataset, table: Table, since_ms: float = 0) -> Iterator[Version]:
+    """The versions that the log of a table still has, the latest first.
+
+    Args:
+        dataset: The dataset.
+        table: The table.
+        since_ms: Leave out versions that were committed before this time.
+    """
     uri = dataset.uri(table)
-    return versions(uri, first_version(uri) - 1, dataset.existing(table).version())
+    for number in range(dataset.existing(table).version(), first_version(uri) - 1, -1):
+        (found,) = versions(uri, number - 1, number)
+        if float(found.info.get("timestamp", since_ms)) < since_ms:
+            return
+        yield found
 
 
 def ranges_of(found: Version) -> tuple[tuple[int, int, int], ...]:
@@ -212,43 +225,100 @@ def ranges_of(found: Version) -> tuple[tuple[int, int, int], ...]:
     return tuple((int(partition), start, end) for partition, (start, end) in noted.items())
 
 
-def kept_from(dataset: Dataset) -> str:
-    """The first day that every table still has; empty if nothing has expired yet."""
-    return max(expired_before(dataset, table) for table in INGESTED)
+def kept_from(dataset: Dataset, since_ms: float = 0) -> str:
+    """The first day that every table still has; empty if nothing has expired since a time."""
+    return max(expired_before(dataset, table, since_ms) for table in INGESTED)
 
 
-def expired_before(dataset: Dataset, table: Table) -> str:
-    uri = dataset.uri(table)
-    first = first_version(uri)
-    for number in range(dataset.existing(table).version(), first - 1, -1):
-        (found,) = versions(uri, number - 1, number)
-        if EXPIRED_BEFORE in found.info:
-            return str(found.info[EXPIRED_BEFORE])
-    return ""
+def expired_before(dataset: Dataset, table: Table, since_ms: float = 0) -> str:
+    """The first day that a table still has; empty if nothing has expired since a time."""
+    found = (each.info.get(EXPIRED_BEFORE) for each in latest_versions(dataset, table, since_ms))
+    return next((str(day) for day in found if day is not None), "")
 
 
-def run_verify(spark: SparkSession, root: str) -> Report:
+def run_verify(
+    spark: SparkSession, root: str, since: datetime | None = None, until: datetime | None = None
+) -> Report:
     """Verify a dataset.
+
+    Args:
+        spark: The session.
+        root: Path or URI of the dataset.
+        since: Verify only the batches with pushes received since this time, with a time zone. Only their
+            files, and the history since them, are read.
+        until: Verify only the batches with pushes received before this time.
 
     Raises:
         DatasetError: Nothing has been ingested.
     """
     dataset = Dataset(root)
     dataset.existing(PUSHES)
-    day = kept_from(dataset)
-    dead_letter = all_versions(dataset, DEAD_LETTER) if day else ()
-    batches = noted_batches(all_versions(dataset, PUSHES), dead_letter, day)
-    pushes, dead, points, histograms = (
-        load_dataset(spark, root, name).where(F.col("date") >= day)
-        for name in ("pushes", "dead_letter", "points", "histograms")
-    )
-    points, histograms = (as_far_as(pushes, each) for each in (points, histograms))
+    is_range = since is not None or until is not None
+    chosen = batches_between(dataset, since, until) if is_range else list(latest_versions(dataset, PUSHES))
+    since_ms = min((float(each.info.get("timestamp", 0)) for each in chosen), default=float("inf"))
+    day = kept_from(dataset, since_ms if is_range else 0)
+    dead_letter = latest_versions(dataset, DEAD_LETTER, since_ms if is_range else 0) if day else ()
+    batches = noted_batches(chosen, dead_letter, day)
+    if is_range:
+        frames = [rows_of(spark, dataset, table, chosen) for table in VERIFIED]
+    else:
+        frames = [load_dataset(spark, root, table.name) for table in VERIFIED]
+    pushes, dead, points, histograms = (each.where(F.col("date") >= day) for each in frames)
+    if not is_range:
+        points, histograms = (as_far_as(pushes, each) for each in (points, histograms))
     found = contradictions(points, histograms, pushes, dead)
     if batches:
         found = found.unionByName(losses(pushes, dead, batch_rows(spark, batches)))
     faults = [Fault(**row.asDict()) for row in found.collect()]
     faults.sort(key=lambda each: (each.table, each.src_partition, each.src_offset, each.what))
     return Report(pushes.count(), points.count() + histograms.count(), dead.count(), len(batches), faults)
+
+
+def batches_between(dataset: Dataset, since: datetime | None, until: datetime | None) -> list[Version]:
+    """The batches with pushes that were received in a time range, from the history of ``pushes``."""
+    uri, last = dataset.uri(PUSHES), dataset.existing(PUSHES).version()
+
+    def received_until(number: int) -> datetime:
+        """The latest receive time of the first batch with pushes from a version on."""
+        found = (received(each) for each in versions(uri, number - 1, last))
+        return next((span[1] for span in found if span is not None), datetime.max.replace(tzinfo=UTC))
+
+    numbers = range(first_version(uri), last + 1)
+    begin = 0 if since is None else bisect_left(numbers, since, key=received_until)
+    chosen = []
+    for each in versions(uri, numbers[begin] - 1, last) if begin < len(numbers) else ():
+        span = received(each)
+        if until is not None and span is not None and span[0] >= until:
+            break
+        if SOURCE_RANGES in each.info:
+            chosen.append(each)
+    return chosen
+
+
+def received(found: Version) -> tuple[datetime, datetime] | None:
+    """The earliest and the latest receive time of a batch's pushes; None without any."""
+    if SOURCE_RANGES not in found.info:
+        return None
+    begins = [each.recv_min for each in found.added if each.recv_min is not None]
+    ends = [each.recv_max for each in found.added if each.recv_max is not None]
+    return (min(begins), max(ends)) if begins and ends else None
+
+
+def rows_of(spark: SparkSession, dataset: Dataset, table: Table, batches: Sequence[Version]) -> DataFrame:
+    """The rows of a table that some successive batches have, from the files that may have them."""
+    ranges: dict[int, tuple[int, int]] = {}
+    for each in batches:
+        for partition, start, stop in ranges_of(each):
+            first, last = ranges.get(partition, (start, stop))
+            ranges[partition] = min(first, start), max(last, stop)
+    starts, stops = [start for start, _ in ranges.values()], [stop for _, stop in ranges.values()]
+    found = dataset.existing(table)
+    files = paths_of_offsets(found, min(starts), max(stops)) if ranges else []
+    inside = [
+        (F.col("src_partition") == partition) & (F.col("src_offset") >= start) & (F.col("src_offset") < stop)
+        for partition, (start, stop) in ranges.items()
+    ]
+    return read_files(spark, dataset.root, table, files).where(reduce(Column.__or__, inside, F.lit(False)))
 
 
 def as_far_as(pushes: DataFrame, rows: DataFrame) -> DataFrame:

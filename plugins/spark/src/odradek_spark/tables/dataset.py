@@ -24,7 +24,15 @@ from odradek_spark.tables.statistics import ranged, statistics_properties, upgra
 
 COMMIT_ATTEMPTS = 20
 """An attempt fails only if another writer has committed meanwhile."""
-CHECKPOINT_INTERVAL = 10
+LOG_PROPERTIES = {
+    "delta.checkpointInterval": "10",
+    "delta.logRetentionDuration": "interval 8 days",
+    "delta.deletedFileRetentionDuration": "interval 2 days",
+}
+"""Ingest commits every minute: with Delta's defaults, each commit would have to list a month of them.
+
+Verification compares the history with the days that the tables keep; `vacuum` needs a day of removals.
+"""
 JOB = "odradekJob"
 """Key in the history of a table: the job that committed. Delta's jar cannot read a text under ``job``."""
 SAID = re.compile(r'Os \{.*message: "([^"]+)"')
@@ -67,7 +75,7 @@ class Dataset:
                     mode="ignore",
                     partition_by=list(table.partitions),
                     configuration={
-                        "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
+                        **LOG_PROPERTIES,
                         **statistics_properties(ranged(table)),
                     },
                     storage_options=self.storage_options,

@@ -111,12 +111,23 @@ def paths_between(
     if until is not None:
         files = at_most(files, f"min.{column}", until)
         files = at_most(files, "partition.date", f"{(until + CLOCK_SKEW_MAX).astimezone(UTC):%Y-%m-%d}")
+    return full_paths(table, files)
+
+
+def paths_of_offsets(table: DeltaTable, start: int, end: int) -> list[str]:
+    """The full paths of the files that may have rows of offsets from ``start`` to ``end - 1``."""
+    files = pa.table(table.get_add_actions(flatten=True))
+    files = at_least(files, "max.src_offset", start)
+    return full_paths(table, at_most(files, "min.src_offset", end - 1))
+
+
+def full_paths(table: DeltaTable, files: pa.Table) -> list[str]:
     uri = table.table_uri
     base = unquote(uri.removeprefix("file://")) if uri.startswith("file://") else uri
     return sorted(f"{base.rstrip('/')}/{each}" for each in files["path"].to_pylist())
 
 
-def at_least(files: pa.Table, column: str, bound: datetime | str) -> pa.Table:
+def at_least(files: pa.Table, column: str, bound: datetime | str | int) -> pa.Table:
     """The files whose bound is at least some value, or unknown."""
     if column not in files.schema.names:
         return files
@@ -124,7 +135,7 @@ def at_least(files: pa.Table, column: str, bound: datetime | str) -> pa.Table:
     return files.filter(pc.fill_null(pc.greater_equal(found, pa.scalar(bound, found.type)), True))
 
 
-def at_most(files: pa.Table, column: str, bound: datetime | str) -> pa.Table:
+def at_most(files: pa.Table, column: str, bound: datetime | str | int) -> pa.Table:
     """The files whose bound is at most some value, or unknown."""
     if column not in files.schema.names:
         return files
