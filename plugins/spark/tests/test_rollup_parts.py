@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from telemetry_rows import LATENCY, SENT, Told, Value, gauge, ingest
 
 from odradek_spark.jobs import rollup_parts
-from odradek_spark.jobs.rollup_parts import Part, opened_part, planned, sketch, sums, with_sketches
+from odradek_spark.jobs.rollup_parts import Part, opened_part, planned, sums, with_sketches
+from odradek_spark.jobs.sketch import sketch
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.following import news
 from odradek_spark.tables.levels import BY_CLIENT, EVERYTHING, Levels

@@ -16,7 +16,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from odradek_spark.jobs.rollup_parts import (
-    SKETCH_LG_K,
     Parts,
     group,
     has_sketch,
@@ -24,6 +23,7 @@ from odradek_spark.jobs.rollup_parts import (
     write_merged,
     write_part,
 )
+from odradek_spark.jobs.sketch import LG_K
 from odradek_spark.jobs.writing import write_in_tasks
 from odradek_spark.tables.dataset import JOB, Dataset
 from odradek_spark.tables.files import Manifest
@@ -86,7 +86,7 @@ def rollup(points: DataFrame, table: Table, levels: Levels = DEFAULT) -> DataFra
         F.sum(F.col("value_int").cast("decimal(38,0)")).alias("sum_int"),
     ]
     if has_sketch(table):
-        aggregates.append(F.hll_sketch_agg("client_instance_id", SKETCH_LG_K).alias("instances"))
+        aggregates.append(F.hll_sketch_agg("client_instance_id", LG_K).alias("instances"))
     return dated(rows.groupBy("bucket", *group(table)).agg(*aggregates), table)
 
 

@@ -13,14 +13,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-from datasketches import hll_sketch, hll_union, tgt_hll_type
 
 from odradek_spark.jobs.accepted import RETRIES_BEFORE
+from odradek_spark.jobs.sketch import sketch, union
 from odradek_spark.jobs.writing import GROUP_ROWS
 from odradek_spark.query.reader import near_condition
 from odradek_spark.query.views import NEAR_PUSHES, VIEWS
@@ -30,8 +29,6 @@ from odradek_spark.tables.levels import EVERYTHING, Levels
 from odradek_spark.tables.log import AddedFile, LiveFile
 from odradek_spark.tables.schemas import AGGREGATES, POINTS, PUSHES, Table
 
-SKETCH_LG_K = 10
-"""1024 registers: the number of instances within 3.3 %, in at most 1 kB."""
 TASK_ROWS = 4 << 20
 """Approximate number of points that a task adds up."""
 MEMORY = "1GB"
@@ -274,24 +271,6 @@ def sketches(instances: pa.ChunkedArray) -> pa.Array:
     return pa.array([sketch(each) for each in instances.to_pylist()], pa.binary())
 
 
-def sketch(texts: Iterable[str]) -> Any:
-    """A sketch of some texts."""
-    found = hll_sketch(SKETCH_LG_K, tgt_hll_type.HLL_8)
-    for each in texts:
-        found.update(each)
-    return found.serialize_compact()
-
-
 def united(found: pa.ChunkedArray) -> pa.Array:
     """Merge lists of sketches."""
     return pa.array([union(each) for each in found.to_pylist()], pa.binary())
-
-
-def union(found: Sequence[bytes]) -> Any:
-    """The sketch of all that some sketches have seen."""
-    if len(found) == 1:
-        return found[0]
-    whole = hll_union(SKETCH_LG_K)
-    for each in found:
-        whole.update(hll_sketch.deserialize(each))
-    return whole.get_result(tgt_hll_type.HLL_8).serialize_compact()
