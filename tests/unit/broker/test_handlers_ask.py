@@ -188,6 +188,34 @@ def test_a_topic_that_appears_later_is_matched_if_the_member_may_see_it() -> Non
     assert assigned(changed) == {caller.topics.by_name[name].id for name in ("t", "t2")}
 
 
+def test_a_member_loses_a_topic_that_it_may_no_longer_see_when_expressions_are_matched_again() -> None:
+    caller = Caller("READ GROUP g", "DESCRIBE TOPIC t", "DESCRIBE TOPIC u")
+    clock = caller.client.broker.clock
+    assert isinstance(clock, MockClock)
+    join = ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id="m",
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_regex=".*",
+        topic_partitions=[],
+    )
+    joined = caller.client.send(join, 1)
+    heartbeat = ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=joined.member_epoch)
+    caller.grants.granted.discard(grant("DESCRIBE TOPIC u"))
+
+    changes = []
+    for _ in range(61):
+        clock.advance(10_000)
+        response = caller.client.send(heartbeat, 1)
+        heartbeat.member_epoch = response.member_epoch
+        if response.assignment is not None:
+            changes.append((clock.monotonic_ms(), assigned(response)))
+
+    topics = caller.topics.by_name
+    assert assigned(joined) == {topics["t"].id, topics["u"].id}
+    assert [found for _, found in changes] == [{topics["t"].id}]
+
+
 def assigned(response: Any) -> set[bytes]:
     return {topic.topic_id for topic in response.assignment.topic_partitions}
 

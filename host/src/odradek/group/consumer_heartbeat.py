@@ -116,6 +116,7 @@ def heartbeat(
     """
     owned = owned_partitions(request)
     group.subscriptions.sees = client.sees
+    group.subscriptions.expire(group.clock.monotonic_ms(), group.config.consumer_regex_refresh_interval_ms)
     member = admitted(group, request, owned)
     assigned = member.assigned
     if member.classic is not None:

@@ -136,6 +136,12 @@ class GroupConfig:
         "How a group with members may change its protocol: `upgrade` to the consumer protocol when a member "
         "that uses it joins, `downgrade` to the classic protocol when the last such member leaves.",
     )
+    consumer_regex_refresh_interval_ms: int = setting(
+        "group.consumer.regex.refresh.interval.ms", Whole(INT, 10_000), 600_000,
+        "How often the regular expressions of a group of the consumer protocol are matched against all "
+        "topics again. Created and deleted topics are taken in at once, but a changed right to see a topic "
+        "takes effect then.", unit="ms",
+    )
     consumer_regex_max_length: int = setting(
         "group.consumer.regex.max.length", Whole(INT, 1), 10_000,
         "Longest regular expression that a member of the consumer protocol may subscribe to; beyond it "

@@ -38,6 +38,10 @@ class GroupSubscriptions:
     sees: Callable[[str], bool] = lambda _name: True
     """Whether the client of the newest heartbeat may see a topic: expressions match no other, as in Kafka."""
     regexes: dict[str, SubscribedRegex] = field(default_factory=dict)
+    matched_ms: int = 0
+    """The time of the last match against all topics, or of the newest heartbeat without expressions."""
+    matches_all: bool = False
+    """Whether the next `refresh` matches all topics, not only new ones."""
     matched_names: frozenset[str] = frozenset()
     """All topics at the last change of topics: the expressions were matched against them."""
     partitions: dict[bytes, int] = field(default_factory=dict)
@@ -76,17 +80,39 @@ class GroupSubscriptions:
             self.match(regex, self.topics.matchable_names())
         return regex
 
-    def match(self, regex: SubscribedRegex, names: Iterable[str]) -> None:
-        """Match topics with an expression: now, or in the background if that takes long, as in Kafka."""
+    def expire(self, now_ms: int, interval_ms: int) -> None:
+        """Let the next `refresh` match all topics again if the last time was that long ago, as in Kafka: the
+        client may have gained or lost the right to see a topic.
+        """
+        if not self.regexes:
+            self.matched_ms = now_ms
+        elif now_ms - self.matched_ms >= interval_ms:
+            self.matched_ms = now_ms
+            self.is_stale = self.matches_all = True
+
+    def match(self, regex: SubscribedRegex, names: Iterable[str], *, replace: bool = False) -> None:
+        """Match topics with an expression: now, or in the background if that takes long, as in Kafka.
+
+        Args:
+            regex: The expression.
+            names: The names of the topics.
+            replace: They are all topics: what matched before and does not match now is dropped.
+        """
+        if replace:
+            regex.stop()
         found = self.compute(regex.matching(names, self.sees))
         if isinstance(found, Deferred):
             regex.pending.add(found)
-            found.when_done(partial(self.matched, regex, found))
+            found.when_done(partial(self.matched, regex, found, replace))
         else:
-            regex.topic_names |= found
+            regex.topic_names = found if replace else regex.topic_names | found
 
     def matched(
-        self, regex: SubscribedRegex, work: Deferred[frozenset[str]], found: frozenset[str] | Exception
+        self,
+        regex: SubscribedRegex,
+        work: Deferred[frozenset[str]],
+        replace: bool,
+        found: frozenset[str] | Exception,
     ) -> None:
         """Use the topics that were matched in the background. Some may have been deleted meanwhile: the next
         refresh removes them.
@@ -95,7 +121,7 @@ class GroupSubscriptions:
         if isinstance(found, Exception):
             log.error("cannot match topics", exc_info=found, extra={"pattern": regex.pattern})
         else:
-            regex.topic_names |= found
+            regex.topic_names = found if replace else regex.topic_names | found
             self.is_stale = True
 
     def close(self) -> None:
@@ -114,12 +140,12 @@ class GroupSubscriptions:
             self.regexes.pop(pattern).stop()
         if self.is_stale:
             names = frozenset(self.topics.matchable_names() if self.regexes else ())
-            added = names - self.matched_names
+            added = names if self.matches_all else names - self.matched_names
             for regex in self.regexes.values():
                 regex.topic_names &= names
                 if added:
-                    self.match(regex, added)
-            self.matched_names = names
+                    self.match(regex, added, replace=self.matches_all)
+            self.matched_names, self.matches_all = names, False
             self.ids = {}
         self.is_stale = False
         self.ids = {key: ids for key, ids in self.ids.items() if key in wanted}

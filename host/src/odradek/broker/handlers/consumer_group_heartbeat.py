@@ -10,6 +10,8 @@ Behavior:
     * Targets are computed at most once per ``group.consumer.assignment.interval.ms`` and group; changes in
       between take effect with the next heartbeat after that. The target of a large group takes several turns
       of the loop; members keep the previous one until then.
+    * Expressions match only topics that the client may see. A changed right takes effect when they are
+      matched again, every ``group.consumer.regex.refresh.interval.ms``.
     * Expressions are matched at once, or in the background if that takes longer than a turn of the loop: then
       the member gets its topics with a later heartbeat. After topics change only new ones are matched.
     * An empty group takes the protocol of the next member that joins.
