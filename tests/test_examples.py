@@ -60,6 +60,10 @@ SAYS = {
         "User:auditor may read payroll: rule 2\n",
         "User:admin may write to payroll: SuperUser\n",
     ],
+    "11_principals_of_services": [
+        "without SASL: Address:127.0.0.1\n",
+        "with SASL: User:alice User:billing\n",
+    ],
 }
 """Part of each example's output."""
 WITH_SPARK = ("06_ask_the_tables",)

@@ -28,6 +28,7 @@ from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.plugin.context import UNKNOWN, ClientTelemetryContext, ConnectionContext, RequestContext
 from odradek.plugin.hookspecs import hookimpl
 from odradek.plugin.payload import ClientTelemetryPayload
+from odradek.plugin.principal_builder import AuthenticationContext, PrincipalBuilder
 from odradek.plugin.protobuf_bytes import NotOtlp, delimited
 from odradek.plugin.protocols import (
     ClientQuotaCallback,
@@ -66,6 +67,7 @@ __all__ = [
     "AclOperation",
     "AclPermission",
     "Action",
+    "AuthenticationContext",
     "Authorizer",
     "ClientQuotaCallback",
     "ClientQuotaEntity",
@@ -88,6 +90,7 @@ __all__ = [
     "NotOtlp",
     "PatternType",
     "PluginConfig",
+    "PrincipalBuilder",
     "Reject",
     "Reloadable",
     "RequestContext",

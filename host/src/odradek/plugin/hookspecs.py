@@ -12,6 +12,7 @@ import pluggy
 
 from odradek.plugin.authorizer import Authorizer
 from odradek.plugin.config import PluginConfig
+from odradek.plugin.principal_builder import PrincipalBuilder
 from odradek.plugin.protocols import (
     ClientQuotaCallback,
     ClientTelemetry,
@@ -120,6 +121,21 @@ def odradek_authorizer(config: PluginConfig) -> Authorizer | None:
     Returns:
         The authorizer, or None to stay out. The host does not start with one that ``authorizer.class.name``
         does not name.
+
+    Raises:
+        ConfigError: The table is not usable. The host does not start.
+    """
+
+
+@hookspec
+def odradek_principal_builder(config: PluginConfig) -> PrincipalBuilder | None:
+    """Offer to build the principals of clients.
+
+    Args:
+        config: The plugin's table.
+
+    Returns:
+        The builder, or None to stay out. A host has at most one; with two it does not start.
 
     Raises:
         ConfigError: The table is not usable. The host does not start.

@@ -31,6 +31,7 @@ from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.descriptors import divided
 from odradek.quota.guarded_callback import GuardedCallback
 from odradek.quota.quota_managers import QuotaManagers
+from odradek.security.principals import BuiltPrincipals
 from odradek.server.certificates import Certificates
 from odradek.server.config import HostConfig
 from odradek.server.file_subscriptions import FileSubscriptions
@@ -56,6 +57,7 @@ from odradek.server.plugins.offered_objects import close_offers, register
 from odradek.server.plugins.payload_workers import PayloadWorkers
 from odradek.server.plugins.plugin_manager import HostPluginManager, load_plugins
 from odradek.server.plugins.plugin_thread import PluginThreads
+from odradek.server.plugins.principal_builders import built_principals
 from odradek.server.plugins.process import descriptor_limit
 from odradek.server.sockets.authentications import Authentications
 from odradek.server.sockets.displacement import displace
@@ -82,6 +84,8 @@ if TYPE_CHECKING:
     from odradek.server.meters.metrics_push import MetricsPush
 
 log = logging.getLogger(__name__)
+
+GUARDED = GuardedCallback | GuardedAuthorizer | BuiltPrincipals
 
 
 def random_uuid() -> bytes:
@@ -143,6 +147,9 @@ class Host:
         )
         callback = quota_callback(self.plugins)
         self.quota_callback = callback and GuardedCallback(*callback, self.clock, config.telemetry.slow_ms)
+        self.principals = built_principals(
+            self.plugins, config.broker.name_max_length, self.clock, config.telemetry.slow_ms
+        )
         quotas = QuotaManagers(
             config.quotas,
             self.clock,
@@ -221,7 +228,7 @@ class Host:
         self.broker.sink = sink_of(self.spool, self.forwarders)  # the spool needs the broker's topics
         self.turns = Turns(self.clock, config.turns)
         self.memory = Memory(config.memory, config.socket_request_max_bytes, self.clock, self.timer)
-        self.authentications = Authentications(config, self.broker, self.password_threads)
+        self.authentications = Authentications(config, self.broker, self.password_threads, self.principals)
         self.certificates = Certificates(config, self.clock, self.timer, self.file_threads.offload)
         self.broker.certificates = self.certificates
         self.certificates.update(self.broker.config.certificate_texts())
@@ -291,8 +298,8 @@ class Host:
         yield from request_rows(self.broker.steps, self.broker.large_responses_refused)
         yield from worker_rows({"payload": self.workers, "batch": self.batch_workers})
         yield MetricRow("offline-log-directory-count", "gauge", {}, len(self.logs.offline))
-        guarded = (self.quota_callback, self.authorizer)
-        asked = [each.stats for each in guarded if isinstance(each, GuardedCallback | GuardedAuthorizer)]
+        guarded = (self.quota_callback, self.authorizer, self.principals)
+        asked = [each.stats for each in guarded if isinstance(each, GUARDED)]
         stats = [*self.receivers.stats(), *self.enrichers.stats(), *asked]
         yield from plugin_rows(stats, self.plugin_threads.waiting())
         yield from push_rows(self.telemetry.accounts, self.spool.writer.refused if self.spool else {})

@@ -13,7 +13,13 @@ from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.plugin.interface_check import check_interface
 from odradek.plugin.protocols import ClientQuotaCallback, Forwarder
-from odradek.server.plugins.offers import CLIENT_TELEMETRY, COMPANION, FORWARDER, QUOTA_CALLBACK, Hook
+from odradek.server.plugins.offers import (
+    CLIENT_TELEMETRY,
+    COMPANION,
+    FORWARDER,
+    QUOTA_CALLBACK,
+    Hook,
+)
 from odradek.server.plugins.plugin_manager import HostPluginManager, InstalledPlugin
 from odradek.server.toml_file import flatten
 from odradek.settings.kinds import Flag
@@ -179,11 +185,25 @@ def quota_callback(plugins: Sequence[ActivePlugin]) -> tuple[str, ClientQuotaCal
     Raises:
         ConfigError: More than one plugin offers a callback.
     """
-    found = [(plugin.name, callback) for plugin in plugins for callback in plugin.offered(QUOTA_CALLBACK)]
+    return only_offer(plugins, QUOTA_CALLBACK, "decide client quotas")
+
+
+def only_offer(plugins: Sequence[ActivePlugin], hook: Hook[T], task: str) -> tuple[str, T] | None:
+    """The name of the plugin that answers a hook, with its answer; None if there is none.
+
+    Args:
+        plugins: All plugins.
+        hook: The hook.
+        task: What the plugin does, for the message.
+
+    Raises:
+        ConfigError: There are several.
+    """
+    found = [(plugin.name, offer) for plugin in plugins for offer in plugin.offered(hook)]
     if len(found) > 1:
         names = ", ".join(name for name, _ in found[:-1])
         raise ConfigError(
             f"plugins.{found[-1][0]}",
-            f"only one plugin may decide client quotas, and {names} already does; disable one of them",
+            f"only one plugin may {task}, and {names} already does; disable one of them",
         )
     return found[0] if found else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from odradek.plugin.authorizer import Authorizer
+from odradek.plugin.principal_builder import PrincipalBuilder
 from odradek.plugin.protocols import (
     ClientQuotaCallback,
     ClientTelemetry,
@@ -36,9 +37,18 @@ FORWARDER = Hook[Forwarder | Mapping[str, Forwarder]]("odradek_forwarder", (Forw
 QUOTA_CALLBACK = Hook[ClientQuotaCallback]("odradek_quota_callback", (ClientQuotaCallback,))
 COMPANION = Hook[Companion]("odradek_companion", (Companion,))
 AUTHORIZER = Hook[Authorizer]("odradek_authorizer", (Authorizer,))
+PRINCIPAL_BUILDER = Hook[PrincipalBuilder]("odradek_principal_builder", (PrincipalBuilder,))
 
 HOOKS: Mapping[str, Hook[object]] = {
     hook.name: hook  # type: ignore[misc]  # a Hook[Enricher] is a Hook[object]: offers are only read
-    for hook in (CLIENT_TELEMETRY, ENRICHER, FORWARDER, QUOTA_CALLBACK, COMPANION, AUTHORIZER)
+    for hook in (
+        CLIENT_TELEMETRY,
+        ENRICHER,
+        FORWARDER,
+        QUOTA_CALLBACK,
+        COMPANION,
+        AUTHORIZER,
+        PRINCIPAL_BUILDER,
+    )
 }
 """By name."""

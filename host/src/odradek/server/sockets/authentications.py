@@ -16,7 +16,8 @@ from odradek.security.oauth.bearer_server import OAUTHBEARER
 from odradek.security.oauth.bearer_token import TokenValidator
 from odradek.security.oauth.oauth_settings import JWKS_URL, UNSECURED, OAuthSettings
 from odradek.security.oauth.token_claims import ClaimRules
-from odradek.security.sasl_authentication import SaslAuthentication
+from odradek.security.principals import BuiltPrincipals
+from odradek.security.sasl_authentication import SaslAuthentication, user_principal
 from odradek.security.sasl_session import AuthenticationCounts
 from odradek.security.sasl_settings import SaslSettings
 from odradek.server.sockets.jwks_fetch import BadJwksUrl, jwks_fetcher
@@ -52,10 +53,18 @@ class Authentications:
         config: The configuration.
         broker: Has the users.
         passwords: Threads that check passwords, which takes milliseconds.
+        principals: Builds the principals of clients; None if the host does.
     """
 
-    def __init__(self, config: AuthenticationConfig, broker: Broker, passwords: FileThreads) -> None:
+    def __init__(
+        self,
+        config: AuthenticationConfig,
+        broker: Broker,
+        passwords: FileThreads,
+        principals: BuiltPrincipals | None = None,
+    ) -> None:
         self.config = config
+        self.principals = principals
         self.clock, self.timer = broker.clock, broker.timer
         self.shared = SaslAuthentication(
             settings=config.sasl,
@@ -66,6 +75,7 @@ class Authentications:
             new_nonce=lambda: secrets.token_urlsafe(NONCE_BYTES),
             secret=secrets.token_bytes(SECRET_BYTES),
             rate=AttemptRate(config.sasl.attempts_per_ip, broker.clock),
+            principal=user_principal if principals is None else principals.of_user,
         )
         self.key_threads = FileThreads(1)
         self.key_sets: dict[OAuthSettings, KeySet] = {}

@@ -15,6 +15,7 @@ from odradek.clock import Clock, Timer
 from odradek.plugin.context import ConnectionContext
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.sampled_log import SampledLog
+from odradek.security.principals import BuiltPrincipals
 from odradek.security.sasl_session import AuthenticationCounts
 from odradek.server.sockets.acceptor import Acceptor, listening_sockets
 from odradek.server.sockets.channel import Channel
@@ -73,6 +74,7 @@ class Listener:
         disconnected: Callable[[str], None],
         handshakes: Handshakes | None = None,
         proxies: ProxySettings | None = None,
+        principals: BuiltPrincipals | None = None,
     ) -> None:
         self.address = address
         self.dispatcher = dispatcher
@@ -88,6 +90,8 @@ class Listener:
         self.disconnected = disconnected
         self.handshakes = handshakes
         """TLS of new connections; None for a listener without TLS."""
+        self.principals = principals
+        """Builds the principals of clients without SASL; None if the host does."""
         self.unauthenticated: Unauthenticated | None = (
             None if handshakes is None else handshakes.unauthenticated
         )
@@ -187,27 +191,39 @@ class Listener:
             client_port=peer.port,
             node_id=self.node_id,
         )
-        if self.handshakes is not None:
-            self.name_client(channel, transport, context, self.handshakes)
+        if self.handshakes is not None or self.principals is not None:
+            self.name_client(channel, transport, context)
         return context
 
-    def name_client(
-        self,
-        channel: Channel,
-        transport: asyncio.Transport,
-        context: ConnectionContext,
-        handshakes: Handshakes,
-    ) -> None:
-        """Give a connection the principal of its client's certificate, or close it."""
+    def name_client(self, channel: Channel, transport: asyncio.Transport, context: ConnectionContext) -> None:
+        """Give a connection the principal of its client, or close it."""
         try:
-            context.principal = handshakes.tls.principal(transport) or context.principal
+            context.principal = self.principal(transport, context)
         except UnknownPrincipal as error:
             self.counts.failed += 1
-            handshakes.log_failure(str(error))
+            if self.handshakes is not None:
+                self.handshakes.log_failure(str(error))
             channel.answer = refuse_requests  # requests may arrive before the connection is closed
             self.loop.call_soon(transport.abort)
         else:
             self.counts.succeeded += 1
+
+    def principal(self, transport: asyncio.Transport, context: ConnectionContext) -> str:
+        """The principal of a client without SASL: by its certificate, or by a plugin.
+
+        Raises:
+            UnknownPrincipal: It has none.
+        """
+        certificate = None
+        if self.handshakes is not None:
+            context.principal = self.handshakes.tls.principal(transport) or context.principal
+            certificate = transport.get_extra_info("ssl_object").getpeercert(True)
+        if self.principals is None:
+            return context.principal
+        built = self.principals.of_peer(context, certificate)
+        if built is None:
+            raise UnknownPrincipal("the plugin cannot build the principal")
+        return built
 
     def closed(self, channel: Channel) -> None:
         """A connection is gone."""

@@ -21,7 +21,7 @@ def listener_kind(
     """Makes listeners of the kind that their security protocol needs.
 
     Args:
-        authentications: Makes the authentication of each SASL listener.
+        authentications: Makes the authentication of each SASL listener, and the principals.
         dispatcher: Answers the clients that have authenticated.
         tls: By name, TLS of the listeners that have it.
     """
@@ -35,7 +35,7 @@ def listener_kind(
     pace = HandshakePace()
 
     def kind(address: ListenerAddress) -> Callable[..., Listener]:
-        found: Callable[..., Listener] = Listener
+        found: Callable[..., Listener] = partial(Listener, principals=authentications.principals)
         if address.security_protocol in WITH_SASL:
             found = partial(
                 SaslListener,
