@@ -273,3 +273,20 @@ def test_the_days_to_expiry_are_those_of_the_certificate() -> None:
 
     assert tls.days_left(end_ms - 86_400_000) == 1.0
     assert tls.days_left(end_ms + 86_400_000) == -1.0
+
+
+def test_a_key_file_that_others_can_read_is_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "server.pem"
+    file.write_text(server().both)
+    file.chmod(0o600)
+    by_file = TlsSettings(keystore_location=str(file))
+
+    ListenerTls("SSL", by_file)
+    before = list(caplog.records)
+    file.chmod(0o644)
+    ListenerTls("SSL", by_file)
+
+    assert before == []
+    assert [vars(record)["file"] for record in caplog.records] == [str(file)]

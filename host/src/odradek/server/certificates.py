@@ -16,6 +16,7 @@ from odradek.deferred import Offload
 from odradek.plugin.config import ConfigError
 from odradek.security.tls_settings import NONE, TlsSettings
 from odradek.server.config import HostConfig
+from odradek.server.meters.metrics_settings import METRICS_LISTENER
 from odradek.server.sockets.listener_settings import SSL, WITH_TLS
 from odradek.server.sockets.listener_tls import ListenerTls, stamps
 from odradek.settings.listener_values import KEY, declaration_of, listener_key
@@ -51,11 +52,10 @@ class Certificates:
         self.offload = offload
         self.texts: Mapping[str, str] = {}
         """Values that were set at run time, by full key."""
-        self.listeners = {
-            address.name: ListenerTls(address.name, self.settings(address.name, {}))
-            for address in config.listeners
-            if address.security_protocol in WITH_TLS
-        }
+        names = [each.name for each in config.listeners if each.security_protocol in WITH_TLS]
+        if config.metrics_listener is not None and config.metrics_listener.scheme == "https":
+            names.append(METRICS_LISTENER)
+        self.listeners = {name: ListenerTls(name, self.settings(name, {})) for name in names}
 
     def settings(self, listener: str, texts: Mapping[str, str]) -> TlsSettings:
         """Return the settings of a listener, with values that are set at run time.
@@ -70,8 +70,9 @@ class Certificates:
             if declaration is not None:
                 values[key] = declaration.parse(text)
         found = replace(config, listener_values=values).of_listener(config.tls, listener)
-        protocol = next(each.security_protocol for each in config.listeners if each.name == listener)
-        if protocol != SSL and listener_key(listener, CLIENT_AUTH) not in config.listener_values:
+        protocols = {each.name: each.security_protocol for each in config.listeners}
+        own_key = listener_key(listener, CLIENT_AUTH)
+        if protocols.get(listener, SSL) != SSL and own_key not in config.listener_values:
             # as in Kafka: clients of SASL do not need a certificate unless this listener says so
             found = replace(found, client_auth=NONE)
         return found

@@ -27,14 +27,19 @@ from odradek.quota.quota_managers import QuotaConfigs
 from odradek.security.authorizer_settings import AuthorizerSettings
 from odradek.security.oauth.oauth_settings import OAuthSettings
 from odradek.security.sasl_settings import SaslSettings
-from odradek.security.tls_settings import TlsSettings
+from odradek.security.tls_settings import SECRET, TlsSettings
 from odradek.server.config_secrets import (
     secrets_of,
     warn_about_secrets_in,
     with_references,
     with_secrets,
 )
-from odradek.server.meters.metrics_settings import LISTENER_KIND, MetricsPushSettings
+from odradek.server.meters.metrics_settings import (
+    LISTENER_KIND,
+    METRICS_LISTENER,
+    MetricsAddress,
+    MetricsPushSettings,
+)
 from odradek.server.sockets.held_bytes import MemorySettings
 from odradek.server.sockets.listener import ListenerAddress
 from odradek.server.sockets.listener_settings import (
@@ -137,9 +142,14 @@ class HostConfig:
         "File that `odradek serve` writes the audit log to, one JSON object per line; it can be rotated "
         "at any time.", unset="the host's log",
     )
-    metrics_listener: Endpoint | None = setting(
+    metrics_listener: MetricsAddress | None = setting(
         "metrics.listener", LISTENER_KIND, None,
-        "`http://HOST:PORT` where Prometheus scrapes the host's own metrics.", unset="off", page="metrics.md",
+        "`http://HOST:PORT` or `https://HOST:PORT` where Prometheus scrapes the host's own metrics; the keys "
+        "of its certificates begin with `listener.name.metrics.`.", unset="off", page="metrics.md",
+    )
+    metrics_token: str | None = setting(
+        "metrics.listener.token", SECRET, None, "Bearer token that Prometheus must send.", unset="none",
+        sensitive=True, page="metrics.md",
     )
     # fmt: on
     broker: BrokerSettings = section(BrokerSettings)
@@ -296,7 +306,10 @@ def checked(values: Mapping[str, object], requested_plugins: frozenset[str]) -> 
     top = PluginConfig("", {key: value for key, value in values.items() if key.split(".")[0] not in TABLES})
     config = read_settings(HostConfig, top)
     given = frozenset(top.values)
-    own = read_listener_values(HostConfig, top, [listener.name for listener in config.listeners])
+    names = [listener.name for listener in config.listeners]
+    if config.metrics_listener is not None:
+        names.append(METRICS_LISTENER)
+    own = read_listener_values(HostConfig, top, names)
     limits = {key: value for key, value in own.items() if connection_setting(key) is not None}
     connections = replace(config.connections, by_listener=limits)
     connections.check()

@@ -47,6 +47,7 @@ from odradek.server.meters.metrics import (
     request_rows,
     worker_rows,
 )
+from odradek.server.meters.metrics_settings import METRICS_LISTENER
 from odradek.server.meters.quota_metrics import quota_rows
 from odradek.server.meters.state_metrics import state_rows
 from odradek.server.plugins.active_plugin import ActivePlugin, activate, quota_callback
@@ -330,7 +331,12 @@ class Host:
             # this import and the next one take 0.1 s each: only import them if they are needed
             from odradek.server.meters.metrics_endpoint import MetricsEndpoint
 
-            self.metrics_endpoint = MetricsEndpoint(self.config.metrics_listener, self.metric_rows)
+            self.metrics_endpoint = MetricsEndpoint(
+                self.config.metrics_listener,
+                self.metric_rows,
+                self.config.metrics_token,
+                self.certificates.listeners.get(METRICS_LISTENER),
+            )
         if self.config.metrics_push.endpoint is not None:
             from odradek.server.meters.metrics_push import MetricsPush
 

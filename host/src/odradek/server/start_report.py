@@ -49,7 +49,7 @@ def start_lines(host: Host, config_file: object, log_level: str) -> Iterator[Lin
         "listening",
         {
             "listeners": host.addresses,
-            "metrics": f"http://{metrics.host}:{endpoint.bound_port}" if metrics and endpoint else "off",
+            "metrics": metrics.at(endpoint.bound_port) if metrics and endpoint else "off",
         },
     )
     yield (

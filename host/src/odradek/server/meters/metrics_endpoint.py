@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from threading import Thread
+
 import prometheus_client
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
 
-from odradek.broker.broker import Endpoint
 from odradek.plugin.config import ConfigError
 from odradek.server.meters.host_meter import CARDINALITY_LIMITS, HostMeter, ReadRows
+from odradek.server.meters.metrics_server import MetricsServer, guarded
+from odradek.server.meters.metrics_settings import MetricsAddress
+from odradek.server.sockets.listener_tls import ListenerTls
 
 CLOSE_TIMEOUT_S = 5
 
@@ -15,17 +19,30 @@ CLOSE_TIMEOUT_S = 5
 class MetricsEndpoint:
     """Serves ``http://HOST:PORT/metrics`` on its own thread.
 
+    Args:
+        address: The address.
+        read_rows: The current values.
+        token: The bearer token that a client must send; None if it needs none.
+        tls: The certificates of an https address.
+
     Raises:
         ConfigError: The address is in use.
     """
 
-    def __init__(self, address: Endpoint, read_rows: ReadRows) -> None:
+    def __init__(
+        self,
+        address: MetricsAddress,
+        read_rows: ReadRows,
+        token: str | None = None,
+        tls: ListenerTls | None = None,
+    ) -> None:
         registry = prometheus_client.CollectorRegistry()
         reader = PrometheusMetricReader(registry=registry, cardinality_limits=CARDINALITY_LIMITS)
         self.meter = HostMeter(read_rows, reader)
+        app = prometheus_client.make_wsgi_app(registry)
         try:
-            self.server, self.thread = prometheus_client.start_http_server(
-                address.port, address.host, registry
+            self.server = MetricsServer(
+                address.host, address.port, app if token is None else guarded(app, token), tls
             )
         except OSError as error:
             reason = str(error.strerror).lower()
@@ -34,6 +51,8 @@ class MetricsEndpoint:
             ) from error
         except UnicodeError as error:
             raise ConfigError("metrics.listener", f"{address.host} does not name a host") from error
+        self.thread = Thread(target=self.server.serve_forever, name="metrics", daemon=True)
+        self.thread.start()
 
     @property
     def bound_port(self) -> int:

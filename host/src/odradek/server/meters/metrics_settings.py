@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
-from odradek.broker.broker import Endpoint
 from odradek.plugin.config import PluginConfig
 from odradek.settings.kinds import LONG, Special, Whole
 from odradek.settings.setting import setting
@@ -14,21 +13,41 @@ from odradek.wire.config_resource import ConfigType
 
 ENDPOINT = "metrics.otlp.endpoint"
 METRICS_PATH = "/v1/metrics"
+SCHEMES = ("http", "https")
+METRICS_LISTENER = "metrics"
+"""The name that the certificates of an https address have: ``listener.name.metrics.ssl...``."""
 
 
-def read_listener(table: PluginConfig, key: str) -> Endpoint | None:
+@dataclass(frozen=True, slots=True)
+class MetricsAddress:
+    """The address of the endpoint for Prometheus."""
+
+    host: str
+    port: int
+    """0 takes any free port."""
+    scheme: str = "http"
+
+    def at(self, port: int) -> str:
+        """The URL with the port that was bound."""
+        return f"{self.scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{port}"
+
+    def __str__(self) -> str:
+        return self.at(self.port)
+
+
+def read_listener(table: PluginConfig, key: str) -> MetricsAddress | None:
     """Return the address of the endpoint for Prometheus; None for an empty text.
 
     Raises:
-        ConfigError: The text is not of the form http://HOST:PORT.
+        ConfigError: The text is not of the form http://HOST:PORT or https://HOST:PORT.
     """
     text = table.text(key)
     if not text:
         return None
     parts = split(text)
-    if parts is None or parts.scheme != "http" or parts.port is None or parts.path not in ("", "/"):
-        raise table.error(key, f"expected http://HOST:PORT, found {text!r}")
-    return Endpoint(parts.hostname or "", parts.port)
+    if parts is None or parts.scheme not in SCHEMES or parts.port is None or parts.path not in ("", "/"):
+        raise table.error(key, f"expected http://HOST:PORT or https://HOST:PORT, found {text!r}")
+    return MetricsAddress(parts.hostname or "", parts.port, parts.scheme)
 
 
 def read_endpoint(table: PluginConfig, key: str) -> str | None:
@@ -41,7 +60,7 @@ def read_endpoint(table: PluginConfig, key: str) -> str | None:
     if not endpoint:
         return None
     parts = split(endpoint)
-    if parts is None or parts.scheme not in ("http", "https") or "@" in parts.netloc or parts.query:
+    if parts is None or parts.scheme not in SCHEMES or "@" in parts.netloc or parts.query:
         raise table.error(key, "expected http://HOST:PORT or https://HOST:PORT, with a path or without")
     return endpoint
 
@@ -71,14 +90,7 @@ def split(text: str) -> SplitResult | None:
     return parts if parts.hostname else None
 
 
-LISTENER_KIND = Special(
-    type=ConfigType.STRING,
-    shape="text",
-    read=read_listener,
-    text=lambda address: (
-        f"http://{f'[{address.host}]' if ':' in address.host else address.host}:{address.port}"
-    ),
-)
+LISTENER_KIND = Special(type=ConfigType.STRING, shape="text", read=read_listener)
 HEADERS_KIND = Special(type=ConfigType.LIST, shape="list", read=read_headers)
 
 

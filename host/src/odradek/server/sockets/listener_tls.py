@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from odradek.plugin.config import ConfigError
 from odradek.security.certificate import Certificate, read_certificate
 from odradek.security.principal_mapping import NoMatchingRule
 from odradek.security.tls_settings import KEYSTORE_LOCATION, NONE, TlsSettings
+from odradek.server.references import warn_if_others_read
 from odradek.server.sockets.tls_context import LoadedTls, load_tls
 
 log = logging.getLogger(__name__)
@@ -50,6 +52,10 @@ class ListenerTls:
         Raises:
             ConfigError: They are not usable.
         """
+        location = settings.keystore_location
+        found = location and stat_of(Path(location).expanduser())
+        if location and found:
+            warn_if_others_read(Path(location), found, KEYSTORE_LOCATION)
         try:
             return load_tls(settings)
         except ConfigError as error:
@@ -131,11 +137,16 @@ def stamps(settings: TlsSettings) -> Sequence[Stamp]:
 
 def stamp(path: Path) -> Stamp:
     """Return the state of a file."""
+    found = stat_of(path)
+    return None if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def stat_of(path: Path) -> os.stat_result | None:
+    """Return what the system knows about a file; None if there is none."""
     try:
-        found = path.stat()
+        return path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def check_same(listener: str, old: Certificate, new: Certificate, settings: TlsSettings) -> None:

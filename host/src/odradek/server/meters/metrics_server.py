@@ -1,0 +1,86 @@
+"""The HTTP server for Prometheus: plain or with TLS, open or for those who know a token."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import socket
+from collections.abc import Callable, Iterable
+from socketserver import ThreadingMixIn
+from typing import Any, Final
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from odradek.server.sockets.listener_tls import ListenerTls
+
+log = logging.getLogger(__name__)
+
+TIMEOUT_S: Final = 10
+"""Time for the handshake, and for each part of a request to arrive."""
+App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+class SilentHandler(WSGIRequestHandler):
+    """Answers one connection, and logs no requests."""
+
+    timeout = TIMEOUT_S
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  its name in the base class
+        """Log nothing."""
+
+
+class MetricsServer(ThreadingMixIn, WSGIServer):
+    """Each connection has a thread, where its handshake takes place too: a slow client holds up no other.
+
+    Args:
+        host: The host.
+        port: The port; 0 takes any free one.
+        app: Answers the requests.
+        tls: The certificates; new connections use the newest. None for plain HTTP.
+
+    Raises:
+        OSError: The address is in use, or the host does not exist.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, host: str, port: int, app: App, tls: ListenerTls | None) -> None:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        self.address_family, _, _, _, address = found[0]
+        self.tls = tls
+        super().__init__((str(address[0]), port), SilentHandler)
+        self.set_app(app)
+
+    def server_bind(self) -> None:
+        """Bind without a lookup of the host's name, which can take seconds."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+        self.setup_environ()
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Answer a connection, on its thread."""
+        if self.tls is None:
+            super().finish_request(request, client_address)
+            return
+        request.settimeout(TIMEOUT_S)
+        with self.tls.loaded.context.wrap_socket(request, server_side=True) as encrypted:
+            super().finish_request(encrypted, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client has broken off, or has no certificate."""
+        log.debug("a request for metrics failed", exc_info=True, extra={"address": client_address[0]})
+
+
+def guarded(app: App, token: str) -> App:
+    """The same for requests with a bearer token; others are refused."""
+    expected = f"Bearer {token}".encode()
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        given = str(environ.get("HTTP_AUTHORIZATION", "")).encode("latin-1", "replace")
+        if hmac.compare_digest(given, expected):
+            return app(environ, start_response)
+        start_response("401 Unauthorized", [("WWW-Authenticate", "Bearer"), ("Content-Type", "text/plain")])
+        return [b"a bearer token is required\n"]
+
+    return answer
