@@ -42,7 +42,7 @@ def test_the_first_block_with_a_forwarder_has_a_subscription(page: Path) -> None
 
 
 def test_the_collector_of_the_howto_is_the_shipped_one() -> None:
-    (shown,) = [yaml.safe_load(block) for block in blocks(HOWTO, "yaml")]
+    (shown,) = [yaml.safe_load(block) for block in blocks(HOWTO, "yaml") if "receivers:" in block]
     shipped = yaml.safe_load((ROOT / "contrib/otelcol/otlp.yaml").read_text(encoding="utf-8"))
 
     def essence(config: dict[str, Any]) -> object:
@@ -51,6 +51,16 @@ def test_the_collector_of_the_howto_is_the_shipped_one() -> None:
         return metrics["processors"], resource, config["processors"]["deltatocumulative"]
 
     assert essence(shown) == essence(shipped)
+
+
+@pytest.mark.parametrize(
+    ("language", "start", "shipped"),
+    [("toml", "# A host that forwards to the OTLP endpoint", "odradek.toml"), ("yaml", "", "otlp.yml")],
+)
+def test_the_files_for_prometheus_are_the_shipped_ones(language: str, start: str, shipped: str) -> None:
+    text = (ROOT / "contrib/prometheus" / shipped).read_text(encoding="utf-8")
+
+    assert text in [block for block in blocks(HOWTO, language) if block.startswith(start)]
 
 
 def test_the_flags_of_prometheus_are_the_same_everywhere() -> None:
