@@ -123,8 +123,6 @@ class Authorization:
         Raises:
             ApiError: The code of `REFUSALS`, with Kafka's text.
         """
-        if not self.allows(context, operation, resource_type, name):
-            raise refusal(resource_type)
 
     def require_on_cluster(self, context: RequestContext, operation: AclOperation) -> None:
         """Check that the caller may perform the operation on the cluster.
@@ -192,6 +190,12 @@ class AskedAuthorization(Authorization):
         if not decision.is_allowed and logs:
             self.denied(context, action, decision)
         return decision.is_allowed
+
+    def require(
+        self, context: RequestContext, operation: AclOperation, resource_type: ResourceType, name: str
+    ) -> None:
+        if not self.allows(context, operation, resource_type, name):
+            raise refusal(resource_type)
 
     def allows_on_any(
         self, context: RequestContext, operation: AclOperation, resource_type: ResourceType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from odradek.broker.authorization import Rights, refusal
+from odradek.broker.authorization import EVERYTHING, Rights, refusal
 from odradek.broker.broker import Broker
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.group import PartitionCheck
@@ -71,7 +71,8 @@ class CommitVerdict:
             ApiError: The client may not read the topic, the partition is unknown, the request is refused, or
                 the offset or its metadata exceeds a limit.
         """
-        self.check_right(topic, topic_id, by_id=by_id)
+        if self.rights is not EVERYTHING:
+            self.check_right(topic, topic_id, by_id=by_id)
         known = self.broker.topics.committed(topic, topic_id, partition, by_id=by_id)
         check = self.partition_check()
         if len(metadata) > self.broker.groups.config.offset_metadata_max_bytes:
