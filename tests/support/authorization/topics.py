@@ -54,6 +54,30 @@ CASES = [
     ),
     Case("metadata with operations", ["WRITE TOPIC open"], lambda ids: metadata(ids, operations=True), 12),
     Case(
+        "metadata with operations of a missing topic",
+        ["READ TOPIC gone", "DESCRIBE TOPIC open"],
+        lambda ids: metadata(ids, ["open", "gone"], operations=True),
+        12,
+    ),
+    Case(
+        "metadata with operations of an illegal name",
+        ["READ TOPIC open"],
+        lambda ids: metadata(ids, ["open", "bad name"], operations=True),
+        12,
+    ),
+    Case(
+        "metadata with operations cannot create",
+        ["DESCRIBE TOPIC gone"],
+        lambda ids: metadata(ids, ["gone"], operations=True, create=True),
+        12,
+    ),
+    Case(
+        "metadata with operations by id",
+        ["READ TOPIC open"],
+        lambda ids: metadata(ids, by_id=True, operations=True),
+        12,
+    ),
+    Case(
         "metadata with operations of the cluster",
         ["DESCRIBE TOPIC open", "DESCRIBE CLUSTER"],
         lambda ids: metadata(ids, operations=True),

@@ -141,13 +141,20 @@ def describe(
     yield from before
     for each in found:
         if isinstance(each, MetadataResponseTopic):
-            yield each
+            yield missing(each, operations)
         elif each.name in new.failed:
             yield MetadataResponseTopic(error_code=new.failed[each.name].code, name=each.name)
         else:
             yield description(each, node_id, operations(each.name))
     yield from after
     return cluster(request, context, broker)
+
+
+def missing(row: MetadataResponseTopic, operations: Callable[[str], int]) -> MetadataResponseTopic:
+    """The error of a topic; if it has a name, with the operations that the client could perform on it."""
+    if row.name is not None:
+        row.topic_authorized_operations = operations(row.name)
+    return row
 
 
 def operations_of(request: MetadataRequest, context: RequestContext, broker: Broker) -> Callable[[str], int]:
