@@ -141,28 +141,6 @@ def test_librdkafka_produces_after_it_is_allowed_to(host: ThreadedHost) -> None:
     assert success is None
 
 
-def test_librdkafka_consumes_with_the_rights_of_a_consumer(host: ThreadedHost) -> None:
-    kafka = pytest.importorskip("confluent_kafka")
-    create_topic(host, "read")
-    client = alice(host) | {"auto.offset.reset": "earliest"}
-    allow(host, "ALLOW User:alice READ TOPIC read", "ALLOW User:alice READ GROUP readers")
-    producer = kafka.Producer({"bootstrap.servers": host.bootstrap})
-    producer.produce("read", b"value")
-    producer.flush(10)
-
-    def first(group: str) -> Any:
-        consumer = kafka.Consumer(client | {"group.id": group})
-        consumer.subscribe(["read"])
-        message = consumer.poll(10)
-        consumer.close()
-        return message
-
-    refused, message = first("others"), first("readers")
-
-    assert refused.error().code() == kafka.KafkaError.GROUP_AUTHORIZATION_FAILED
-    assert message.value() == b"value"
-
-
 def test_kafka_python_is_refused_with_the_names_of_the_topics(host: ThreadedHost) -> None:
     kafka = pytest.importorskip("kafka")
     errors = pytest.importorskip("kafka.errors")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from odradek.broker import acls
 from odradek.broker.dispatch.routes import CloseConnection
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.authorizer import AclOperation, AclPermission, PatternType, ResourceType
+from odradek.security.acl import AclFilter
 from odradek.security.authorizer_settings import AuthorizerSettings
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.create_acls import AclCreation, CreateAclsRequest
@@ -84,6 +87,22 @@ def test_acls_apply_from_the_answer_on() -> None:
     assert described(client) == set(texts)
     assert client.broker.acls is not None
     assert acl(READ_ORDERS) in client.broker.acls.index
+
+
+def test_no_caller_may_do_too_much_while_acls_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acls, "STORED_AT_A_TIME", 1)
+    authorizer = standard_authorizer()
+    stored = acls.Acls(MetadataStore(":memory:"), authorizer)
+    allow, deny = acl("ALLOW User:eve READ TOPIC *"), acl("DENY User:eve READ TOPIC secret")
+
+    def may_read_after_each_step(steps: Iterator[object]) -> set[bool]:
+        decide = partial(authorizer.decide, "User:eve", "h", AclOperation.READ, ResourceType.TOPIC, "secret")
+        return {decide().is_allowed for _ in steps}
+
+    assert may_read_after_each_step(stored.create_in_steps([allow, deny])) == {False}
+    assert len(stored.index) == 2
+    assert may_read_after_each_step(stored.delete_in_steps([AclFilter()])) == {False}
+    assert len(stored.index) == 0
 
 
 def test_acls_survive_a_restart() -> None:

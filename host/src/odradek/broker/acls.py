@@ -6,7 +6,6 @@ After AclApis.scala and AclControlManager.java (Kafka 4.4), in Kafka's words.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from itertools import islice
 
 from odradek.clock import Clock
 from odradek.metadata.acl_store import AclRow, AclStore
@@ -29,6 +28,8 @@ MAX_CHANGES = 10_000
 """Limit per request (QuorumController.MAX_RECORDS_PER_USER_OP)."""
 AT_A_TIME = 200
 """Patterns and ACLs that are looked at in one step."""
+STORED_AT_A_TIME = 200
+"""ACLs that are stored in one step, which is one transaction."""
 PATTERN_TYPES = (PatternType.LITERAL, PatternType.PREFIXED)
 PERMISSIONS = (AclPermission.DENY, AclPermission.ALLOW)
 
@@ -53,13 +54,14 @@ class Acls:
         authorizer.add(map(stored_acl, self.store.acls()))
 
     def create_in_steps(self, acls: Iterable[Acl]) -> Generator[None, None, list[ApiError | None]]:
-        """Add all legal ACLs in one transaction.
+        """Add all legal ACLs, denials first: `STORED_AT_A_TIME` in one transaction.
 
         Returns:
             The refusal of each ACL, or None; an ACL that is there already is not refused.
 
         Raises:
-            ApiError: POLICY_VIOLATION: too many new ACLs. KAFKA_STORAGE_ERROR. Nothing has changed.
+            ApiError: POLICY_VIOLATION: too many new ACLs; nothing has changed. KAFKA_STORAGE_ERROR: nothing
+                of the current transaction has changed; to repeat the request adds what is missing.
         """
         outcomes: list[ApiError | None] = []
         new: dict[Acl, None] = {}
@@ -76,9 +78,11 @@ class Acls:
                 )
             yield
         self.limit.check(sum(acl not in self.index for acl in new))  # other requests ran in between
-        with self.metadata.transaction():
-            self.store.put_acls(map(acl_row, new))
-        self.authorizer.add(new)
+        for part in parts(new, first=AclPermission.DENY):
+            with self.metadata.transaction():
+                self.store.put_acls(map(acl_row, part))
+            self.authorizer.add(part)
+            yield
         return outcomes
 
     def beyond_limits(self, acl: Acl, more: int) -> ApiError | None:
@@ -95,13 +99,15 @@ class Acls:
     def delete_in_steps(
         self, filters: Sequence[AclFilter]
     ) -> Generator[None, None, list[ApiError | list[Acl]]]:
-        """Remove the ACLs that any of the filters selects, in one transaction.
+        """Remove the ACLs that any of the filters selects, permissions first: `STORED_AT_A_TIME` in one
+        transaction.
 
         Returns:
             For each filter its ACLs, or its refusal. Two filters may select the same ACL.
 
         Raises:
-            ApiError: INVALID_REQUEST: too many ACLs. KAFKA_STORAGE_ERROR. Nothing has changed.
+            ApiError: INVALID_REQUEST: too many ACLs; nothing has changed. KAFKA_STORAGE_ERROR: nothing of the
+                current transaction has changed.
         """
         outcomes: list[ApiError | list[Acl]] = []
         count = 0
@@ -120,22 +126,40 @@ class Acls:
                 count += len(found)
             outcomes.append(found)
             yield
-        gone = [acl for found in outcomes if isinstance(found, list) for acl in found]
-        with self.metadata.transaction():
-            self.store.delete_acls(map(acl_row, gone))
-        self.authorizer.remove(gone)
+        gone = dict.fromkeys(acl for found in outcomes if isinstance(found, list) for acl in found)
+        for removed in parts(gone, first=AclPermission.ALLOW):
+            with self.metadata.transaction():
+                self.store.delete_acls(map(acl_row, removed))
+            self.authorizer.remove(removed)
+            yield
         return outcomes
 
     def selected(self, wanted: AclFilter) -> Iterator[list[Acl]]:
-        """Yield the ACLs that a filter selects, in parts, of one pattern each; some parts are empty."""
-        patterns = iter(self.index.patterns_selected(wanted))
-        while part := list(islice(patterns, AT_A_TIME)):
-            for pattern in filter(wanted.selects_pattern, part):
-                acls = self.index.patterns.get(pattern)
-                entries = iter(list(acls.entries) if acls else [])
-                while some := list(islice(entries, AT_A_TIME)):
-                    yield [Acl(pattern, entry) for entry in some if wanted.selects_entry(entry)]
-            yield []
+        """Yield the ACLs that a filter selects, by pattern, in parts that may be empty."""
+        found: list[Acl] = []
+        looked_at = 0
+        for pattern in self.index.patterns_selected(wanted):
+            looked_at += 1
+            for entry in self.entries(pattern) if wanted.selects_pattern(pattern) else ():
+                looked_at += 1
+                if wanted.selects_entry(entry):
+                    found.append(Acl(pattern, entry))
+            if looked_at >= AT_A_TIME:
+                yield found
+                found, looked_at = [], 0
+        yield found
+
+    def entries(self, pattern: ResourcePattern) -> Iterable[AclEntry]:
+        """The entries of a pattern, which may have gone."""
+        acls = self.index.patterns.get(pattern)
+        return () if acls is None else acls.entries
+
+
+def parts(acls: Iterable[Acl], first: AclPermission) -> Iterator[Sequence[Acl]]:
+    """Yield ACLs in the order in which no caller may do too much in between, `STORED_AT_A_TIME` at a time."""
+    ordered = sorted(acls, key=lambda acl: acl.entry.permission is not first)
+    for start in range(0, len(ordered), STORED_AT_A_TIME):
+        yield ordered[start : start + STORED_AT_A_TIME]
 
 
 def fault(acl: Acl) -> ApiError | None:

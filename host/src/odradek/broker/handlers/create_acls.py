@@ -2,8 +2,8 @@
 
 Behavior:
     * The caller needs ALTER on the cluster.
-    * The legal ACLs are stored in one transaction and apply from the answer on, also if others are refused;
-      one that exists already is not refused.
+    * The legal ACLs are stored and apply from the answer on, also if others are refused; up to 200 in one
+      transaction, denials first. One that exists already is not refused.
     * An illegal ACL is INVALID_REQUEST. If a type, operation or permission of any ACL is ANY or MATCH, every
       ACL is UNKNOWN_SERVER_ERROR without a message, as in Kafka, and if one is 0 the connection is closed.
     * An operation that the type of resource does not have, a host that is no address and a principal of any

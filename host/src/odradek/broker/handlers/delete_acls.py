@@ -2,8 +2,9 @@
 
 Behavior:
     * The caller needs ALTER on the cluster.
-    * The ACLs that any filter selects are removed in one transaction. Each filter lists what it selected; two
-      may list the same ACL, and a filter that selects nothing is not refused.
+    * The ACLs that any filter selects are removed, up to 200 in one transaction, permissions first. Each
+      filter lists what it selected; two may list the same ACL, and a filter that selects nothing is not
+      refused.
     * A pattern type MATCH selects the patterns that fit a resource name, ANY those with that very name.
     * A code that is not known makes the filter INVALID_REQUEST, and 0 closes the connection.
     * At most 10000 ACLs in one request (INVALID_REQUEST for every filter, nothing is removed).

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 
 from odradek.broker.acl_requests import acl_filter, kept_acls
 from odradek.broker.broker import Broker
@@ -38,15 +40,10 @@ def describe_acls(
 ) -> Generator[DescribeAclsResource | Composed | None, None, DescribeAclsResponse]:
     broker.authorization.require_on_cluster(context, AclOperation.DESCRIBE)
     acls = kept_acls(broker, NO_AUTHORIZER)
-    found: list[Acl] = []
     for part in acls.selected(acl_filter(request)):
-        if found and part and part[0].pattern != found[0].pattern:
-            yield resource(found)
-            found = []
-        found += part
+        for _, same in groupby(part, key=itemgetter(0)):
+            yield resource(list(same))
         yield None
-    if found:
-        yield resource(found)
     return DescribeAclsResponse()
 
 
