@@ -72,7 +72,9 @@ class AuthorizerSettings:
         False,
         "Whether clients may do everything with a resource that no ACL is about.",
     )
-    max_acls: int = setting("acls.max", Whole(INT, 1), 50_000, "Most ACLs; each takes 1 kB of memory.", unit="ACLs")
+    max_acls: int = setting(
+        "acls.max", Whole(INT, 1), 50_000, "Most ACLs; each takes 1 kB of memory.", unit="ACLs",
+    )
     # fmt: on
 
     @property
