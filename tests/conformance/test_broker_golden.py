@@ -113,14 +113,17 @@ NODES_OWN = frozenset(
     }
 )
 """Keys that the recorded node was given."""
-OTHER_DEFAULTS = frozenset({"sasl.enabled.mechanisms"})
-"""Keys whose default here is not Kafka's: GSSAPI there."""
+OTHER_DEFAULTS = frozenset({"sasl.enabled.mechanisms", "ssl.keystore.type", "ssl.truststore.type"})
+"""Keys whose default here is not Kafka's: GSSAPI and JKS there."""
 READ_ONLY = frozenset(
     {
         "group.consumer.assignment.interval.ms",
         "log.cleaner.backoff.ms",
         "log.cleaner.dedupe.buffer.size",
         "producer.id.expiration.ms",
+        "ssl.cipher.suites",
+        "ssl.client.auth",
+        "ssl.enabled.protocols",
     }
 )
 """Keys that Kafka changes at run time and this host does not."""
