@@ -19,7 +19,7 @@ LINK = re.compile(r"\]\((?!https?://|mailto:|#)(?P<file>[^)\s#]+)[^)\s]*\)")
 @pytest.fixture(scope="module")
 def hook() -> ModuleType:
     """The module of the build hook, which is not in a package."""
-    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "host/hatch_build.py")
+    spec = importlib.util.spec_from_file_location("hatch_pages", ROOT / "host/hatch_pages.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -11,7 +11,7 @@ def shipped(name: str, source: str) -> Path:
     """Return where this installation has a folder.
 
     Args:
-        name: The folder in the package; pyproject.toml and ``host/hatch_build.py`` put it into the wheel.
+        name: The folder in the package; pyproject.toml and ``host/hatch_pages.py`` put it into the wheel.
         source: The folder in a checkout, relative to the root.
     """
     installed = PACKAGE / name
