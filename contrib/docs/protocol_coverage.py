@@ -42,6 +42,9 @@ the bytes.
 *Rights* are the operations and resource types that an [authorizer](../howto/authorize-clients.md) is asked
 for, in any version and for any part of a request; a right to the cluster may replace those to topics.
 
+The text of a refused right to the cluster is "Cluster authorization failed."; some of Kafka's texts show a
+Java object with addresses.
+
 An API that is not in this table, or a version outside its range, closes the connection, as in Kafka.
 ApiVersions above v5 is answered in v0 with the served range.
 """

@@ -5,6 +5,8 @@ Behavior:
     * Partitions -1 and replication factor -1 mean the host's defaults; there is one replica, so a factor
       above 1 is INVALID_REPLICATION_FACTOR and an assignment to another node INVALID_REPLICA_ASSIGNMENT.
     * A topic is checked in Kafka's order: the name, whether it exists, the configuration, the numbers.
+    * A client that may create a topic but not describe its configuration gets TOPIC_AUTHORIZATION_FAILED in
+      place of the details.
     * The last value of a repeated key counts; a null value is INVALID_CONFIG.
     * More than 10 000 partitions in one request are POLICY_VIOLATION for every topic.
     * ``validate_only`` gives the same answer without an id, and creates nothing.

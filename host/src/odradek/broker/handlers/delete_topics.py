@@ -4,6 +4,8 @@ Behavior:
     * Each topic is deleted or refused separately: UNKNOWN_TOPIC_OR_PARTITION for an unknown name,
       UNKNOWN_TOPIC_ID for an unknown id, INVALID_REQUEST if both or neither is given. A topic that is named
       twice, also by name and by id, is INVALID_REQUEST, stays, and is answered once.
+    * A topic that the client may not see is TOPIC_AUTHORIZATION_FAILED whether it exists or not; by id, the
+      answer has no name.
     * The partitions of a topic to delete are charged to the mutation quota (KIP-599). While the quota is
       exhausted a topic is THROTTLING_QUOTA_EXCEEDED, and stays.
     * Fetches that wait for one of its partitions are answered.

@@ -3,6 +3,7 @@
 Behavior:
     * State, producer, time-out, start (-1 before the first transaction) and partitions of each id; groups
       appear as partitions of ``__consumer_offsets``.
+    * Partitions of topics that the client may not see are left out.
     * TRANSACTIONAL_ID_NOT_FOUND for an unknown id, INVALID_REQUEST for the empty one.
 """
 

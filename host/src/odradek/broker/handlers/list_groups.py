@@ -1,6 +1,7 @@
 """ListGroups v0-v5: groups of both protocols.
 
 Behavior:
+    * Groups that the client may not see are left out.
     * An empty filter matches everything. Names of states and types are compared without regard to case.
 Versions:
     * v4: filter by state. v5: filter by type (KIP-848).

@@ -3,6 +3,8 @@
 Behavior:
     * Null topics ask for all, an empty list for none (v0: for all).
     * A topic that is named twice is answered once.
+    * A topic that the client may not see is TOPIC_AUTHORIZATION_FAILED whether it exists or not, and comes
+      last; a request for all topics leaves it out. So is a topic that the client may not create.
     * An unknown topic is created if the request and ``auto.create.topics.enable`` allow it and the name is
       legal.
     * All partitions of a created topic exist before it is visible. While another request creates it, it is

@@ -2,6 +2,7 @@
 
 Behavior:
     * A partition without a committed offset has -1 and no error; so have all partitions of an unknown group.
+    * Topics that the client may not see come last; a request for all topics leaves them out.
     * A repeated topic or group is answered once; the first mention of a group counts.
     * With RequireStable a partition that an open transaction commits is UNSTABLE_OFFSET_COMMIT.
 Versions:
