@@ -1,8 +1,8 @@
 """ListTransactions v0-v2 (KIP-664, KIP-994, KIP-1152).
 
 Behavior:
-    * All transactional ids that pass every given filter and that the client may see. Unknown states are listed
-      in the answer and match nothing.
+    * All transactional ids that pass every given filter and that the client may see. Unknown states are
+      listed in the answer and match nothing.
 Versions:
     * v1: only transactions that have been open for longer than DurationFilter ms; an id without any
       transaction passes, as in Kafka. v2: only ids that a regular expression (RE2) matches completely; an
