@@ -9,7 +9,7 @@ import pytest
 from odradek.broker.broker import BrokerSettings
 from odradek.broker.configs.config_resources import LOGGERS
 from odradek.broker.configs.topic_resource import KEYS as TOPIC_KEYS
-from odradek.broker.dynamic_config import LOG_KEYS
+from odradek.broker.dynamic_config import CERTIFICATE_KEYS, LOG_KEYS
 from odradek.broker.throttled_replicas import THROTTLED_REPLICAS
 from odradek.log.log_config import LOG_CONFIG_KEYS, LogConfig
 from odradek.quota.connection_limits import CONNECTION_KEYS
@@ -334,7 +334,7 @@ def test_a_broker_shows_its_static_configuration() -> None:
         ("num.partitions", "1", ConfigSource.DEFAULT),
     ]
     assert all(row.documentation for row in rows.values())
-    changeable = LOG_KEYS.keys() | CONNECTION_KEYS.keys()
+    changeable = LOG_KEYS.keys() | CONNECTION_KEYS.keys() | CERTIFICATE_KEYS.keys()
     assert {name for name, row in rows.items() if not row.read_only} == changeable
 
 

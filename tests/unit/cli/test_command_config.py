@@ -34,7 +34,14 @@ def test_known_keys_are_used_and_others_ignored(tmp_path: Path) -> None:
     [
         ("request.timeout.ms=soon", "request.timeout.ms"),
         ("request.timeout.ms=0", "request.timeout.ms"),
-        ("security.protocol=SASL_SSL", "security.protocol"),
+        ("security.protocol=TLS", "security.protocol"),
+        ("security.protocol=SASL_SSL", "sasl.mechanism"),
+        ("security.protocol=SSL\nssl.truststore.type=JKS", "ssl.truststore.type"),
+        ("security.protocol=SSL\nssl.keystore.key=k", "ssl.keystore.key"),
+        (
+            "security.protocol=SSL\nssl.endpoint.identification.algorithm=x",
+            "ssl.endpoint.identification.algorithm",
+        ),
         ("security.protocol=SASL_PLAINTEXT", "sasl.mechanism"),
         ("security.protocol=SASL_PLAINTEXT\nsasl.mechanism=GSSAPI", "sasl.mechanism"),
         ("security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.username=x", "sasl.jaas.config"),

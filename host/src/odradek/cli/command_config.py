@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
 from odradek.cli.sasl_config import sasl_login
 from odradek.client.sasl import SaslLogin
+from odradek.client.tls import ClientTls
 from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.security.tls_settings import TlsSettings
 from odradek.settings.properties import properties
+from odradek.settings.reading import read_settings
 
 DEFAULT_CLIENT_ID = "odradek"
 DEFAULT_TIMEOUT_MS = 30_000
 """The timeout of Kafka's own tools."""
-SASL_PLAINTEXT = "SASL_PLAINTEXT"
+SASL_PLAINTEXT, SSL, SASL_SSL = "SASL_PLAINTEXT", "SSL", "SASL_SSL"
+PROTOCOLS = ("PLAINTEXT", SASL_PLAINTEXT, SSL, SASL_SSL)
+IDENTIFICATION = "ssl.endpoint.identification.algorithm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +29,15 @@ class CommandConfig:
     client_id: str = DEFAULT_CLIENT_ID
     request_timeout_ms: int = DEFAULT_TIMEOUT_MS
     login: SaslLogin | None = None
+    tls: ClientTls | None = None
+
+    def context(self) -> ssl.SSLContext | None:
+        """Read the files of TLS; None without TLS.
+
+        Raises:
+            ConfigError: A file is not usable.
+        """
+        return None if self.tls is None else self.tls.context()
 
 
 def load_command_config(path: Path | None) -> CommandConfig:
@@ -38,9 +53,22 @@ def load_command_config(path: Path | None) -> CommandConfig:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"--command-config {path}", f"cannot be read: {error}") from error
     config = PluginConfig(str(path), properties(text))
-    protocol = config.choice("security.protocol", "PLAINTEXT", ["PLAINTEXT", SASL_PLAINTEXT])
+    protocol = config.choice("security.protocol", "PLAINTEXT", PROTOCOLS)
     return CommandConfig(
         client_id=config.text("client.id") or DEFAULT_CLIENT_ID,
         request_timeout_ms=config.integer("request.timeout.ms", DEFAULT_TIMEOUT_MS, least=1),
-        login=sasl_login(config) if protocol == SASL_PLAINTEXT else None,
+        login=sasl_login(config) if protocol in (SASL_PLAINTEXT, SASL_SSL) else None,
+        tls=client_tls(config) if protocol in (SSL, SASL_SSL) else None,
     )
+
+
+def client_tls(config: PluginConfig) -> ClientTls:
+    """Read the keys of TLS.
+
+    Raises:
+        ConfigError: A value is wrong, or two values contradict each other.
+    """
+    algorithm = config.text(IDENTIFICATION, "https")
+    if algorithm not in ("https", ""):
+        raise config.error(IDENTIFICATION, f"expected https, or nothing for no check, found {algorithm!r}")
+    return ClientTls(settings=read_settings(TlsSettings, config), check_host=algorithm == "https")

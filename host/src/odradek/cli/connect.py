@@ -39,7 +39,8 @@ def cluster_options(command: Command, required: bool = True) -> Command:
         click.option(
             "--command-config",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="Properties file of the client: client.id, request.timeout.ms, security.protocol, sasl.*",
+            help="Properties file of the client: client.id, request.timeout.ms, security.protocol, sasl.*, "
+            "ssl.*",
         ),
     )
     for option in reversed(options):
@@ -74,7 +75,9 @@ def connected(
     try:
         with (
             Progress(f"waiting for {bootstrap_server}", silent=not progress),
-            AdminClient(bootstrap_server, config.client_id, timeout_s, config.login) as admin,
+            AdminClient(
+                bootstrap_server, config.client_id, timeout_s, config.login, config.context()
+            ) as admin,
         ):
             yield admin
     except ClientError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
@@ -69,6 +70,7 @@ class AdminClient:
         timeout_s: Limit for connecting, for each request with its response, and for all retries of an
             operation.
         login: How the client authenticates; None for listeners without authentication.
+        tls: Encrypts the connections; None for listeners without TLS.
 
     Raises:
         ConfigError: ``bootstrap`` is not a list of addresses. The constructor does not connect.
@@ -80,8 +82,9 @@ class AdminClient:
         client_id: str = SOFTWARE_NAME,
         timeout_s: float = DEFAULT_TIMEOUT_S,
         login: SaslLogin | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
-        self.cluster = Cluster(bootstrap, client_id, timeout_s, login)
+        self.cluster = Cluster(bootstrap, client_id, timeout_s, login, tls)
         self.timeout_ms = int(timeout_s * 1000)
         self.retries = Retries(timeout_s)
 

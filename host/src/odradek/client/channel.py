@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import time
 
 from odradek.client.address import Address
 from odradek.client.errors import ConnectFailed, TimedOut
+from odradek.client.tls import secured, tls_reason
 
 MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 """Limit of a response. It equals Kafka's limit of a request, and no answer to this client comes near it."""
@@ -22,10 +24,10 @@ class Channel:
         TimedOut: The connection was not established in time.
     """
 
-    def __init__(self, address: Address, timeout_s: float) -> None:
+    def __init__(self, address: Address, timeout_s: float, tls: ssl.SSLContext | None = None) -> None:
         self.address = address
         try:
-            self.socket = socket.create_connection((address.host, address.port), timeout_s)
+            self.socket: socket.socket = socket.create_connection((address.host, address.port), timeout_s)
         except TimeoutError:
             raise TimedOut(f"{address}: no connection within {timeout_s:g} s") from None
         except OSError as error:
@@ -33,6 +35,8 @@ class Channel:
         except UnicodeError:
             raise ConnectFailed(f"{address}: not a valid host name") from None
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None:
+            self.socket = secured(self.socket, address, tls)
 
     def exchange(self, frame: bytes, timeout_s: float) -> bytes:
         """Send a frame and return the next frame that arrives.
@@ -57,6 +61,8 @@ class Channel:
             return self.receive(length, deadline_s)
         except TimeoutError:
             raise TimedOut(f"{self.address}: no answer within {timeout_s:g} s") from None
+        except ssl.SSLError as error:
+            raise ConnectFailed(f"{self.address}: {tls_reason(error)}") from None
         except OSError as error:
             raise ConnectFailed(f"{self.address}: {reason(error)}") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from types import TracebackType
 from typing import Self
 
@@ -22,6 +23,7 @@ class Cluster:
         client_id: The client id that the brokers use for quotas and logs.
         timeout_s: Limit for connecting, and for each request with its response.
         login: How the client authenticates; None for listeners without authentication.
+        tls: Encrypts the connections; None for listeners without TLS.
 
     Raises:
         ConfigError: ``bootstrap`` is not a list of addresses. The constructor does not connect.
@@ -33,11 +35,13 @@ class Cluster:
         client_id: str = SOFTWARE_NAME,
         timeout_s: float = DEFAULT_TIMEOUT_S,
         login: SaslLogin | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.bootstrap = addresses(bootstrap)
         self.client_id = client_id
         self.timeout_s = timeout_s
         self.login = login
+        self.tls = tls
         self.connections: dict[Address, Connection] = {}
 
     def __enter__(self) -> Self:
@@ -58,7 +62,9 @@ class Cluster:
         """An open connection to one broker."""
         known = self.connections.get(address)
         if known is None or known.broken:
-            known = Connection(address.host, address.port, self.client_id, self.timeout_s, self.login)
+            known = Connection(
+                address.host, address.port, self.client_id, self.timeout_s, self.login, self.tls
+            )
             self.connections[address] = known
         return known
 

@@ -7,6 +7,7 @@ UNSUPPORTED_VERSION and, if it knows KIP-511, the range that it supports. Withou
 from __future__ import annotations
 
 import importlib
+import ssl
 from random import uniform
 from time import monotonic
 from types import TracebackType
@@ -46,6 +47,7 @@ class Connection:
         client_id: The client id that the broker uses for quotas and logs.
         timeout_s: Limit for connecting, and for each request with its response.
         login: How the client authenticates; None for a listener without authentication.
+        tls: Encrypts the connection; None for a listener without TLS.
 
     Raises:
         ClientError: No broker answers, it does not speak Kafka's protocol, or it refuses the login.
@@ -58,6 +60,7 @@ class Connection:
         client_id: str = SOFTWARE_NAME,
         timeout_s: float = DEFAULT_TIMEOUT_S,
         login: SaslLogin | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.address = Address(host, port)
         self.client_id = client_id
@@ -67,7 +70,7 @@ class Connection:
         self.login = login
         self.renew_s: float | None = None
         """Monotonic time to authenticate again; None if the broker does not ask for it."""
-        self.channel = Channel(self.address, timeout_s)
+        self.channel = Channel(self.address, timeout_s, tls)
         try:
             self.offered = self.negotiate()
             self.authenticate()

@@ -1,0 +1,113 @@
+"""The commands and our own client over SSL and SASL_SSL, and the reasons why they are refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from odradek.client.admin import AdminClient
+from odradek.client.users import new_credential
+from odradek.security.scram import ScramMechanism
+from support.certificates import Files, client
+from support.hosts import ThreadedHost, running_host
+
+LISTENERS = "listeners=PLAINTEXT://127.0.0.1:0,SSL://localhost:0,SASL_SSL://localhost:0"
+ELSEWHERE = "listeners=PLAINTEXT://127.0.0.1:0,SSL://localhost:0"
+LOGIN = "sasl.mechanism=SCRAM-SHA-256\nsasl.username=alice\nsasl.password=alice-secret\n"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    return Files(tmp_path_factory.mktemp("tls"))
+
+
+@pytest.fixture(scope="module")
+def host(files: Files) -> Iterator[ThreadedHost]:
+    settings = (LISTENERS, *files.settings, "listener.name.ssl.ssl.client.auth=required")
+    with running_host(files.folder / "data", *settings) as started:
+        with AdminClient(started.bootstrap) as admin:
+            credential = new_credential("alice", ScramMechanism.SCRAM_SHA_256, "alice-secret", 4096, b"salt")
+            admin.alter_user_scram_credentials(upsertions=[credential])
+        yield started
+
+
+def topics(
+    host: ThreadedHost, files: Files, number: int, properties: str
+) -> subprocess.CompletedProcess[str]:
+    """Run ``odradek topics --list`` at one listener."""
+    config = files.write("client.properties", f"request.timeout.ms=5000\n{properties}")
+    address = f"localhost:{host.host.listeners[number].bound_port}"
+    return subprocess.run(
+        [sys.executable, "-m", "odradek", "topics", "--list", "--bootstrap-server", address,
+         "--command-config", config],
+        capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+
+
+def one_line(text: str) -> str:
+    """PEM as the value of a property."""
+    return text.replace("\n", "\\n")
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_a_command_uses_ssl_with_a_client_certificate(host: ThreadedHost, files: Files, inline: bool) -> None:
+    key_store = f"ssl.keystore.type=PEM\nssl.keystore.location={files.client}\n"
+    if inline:
+        key_store = (
+            f"ssl.keystore.key={one_line(client().key)}\n"
+            f"ssl.keystore.certificate.chain={one_line(client().certificate)}\n"
+        )
+
+    done = topics(host, files, 1, f"security.protocol=SSL\nssl.truststore.location={files.ca}\n{key_store}")
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_command_uses_sasl_ssl(host: ThreadedHost, files: Files) -> None:
+    done = topics(host, files, 2, f"security.protocol=SASL_SSL\nssl.truststore.location={files.ca}\n{LOGIN}")
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("number", "properties", "why"),
+    [
+        (2, "security.protocol=SASL_SSL\nssl.truststore.location={other_ca}\n" + LOGIN,
+         "the certificate is refused: unable to get local issuer certificate"),
+        (2, "security.protocol=SASL_SSL\n" + LOGIN, "the certificate is refused"),
+        (1, "security.protocol=SSL\nssl.truststore.location={ca}\n", "certificate required"),
+        (1, "security.protocol=SSL\nssl.truststore.location={ca}\nssl.keystore.location={stranger}\n",
+         "unknown ca"),
+        (0, "security.protocol=SSL\nssl.truststore.location={ca}\n", "is this a listener with TLS?"),
+        (2, "security.protocol=SASL_PLAINTEXT\n" + LOGIN, "localhost"),
+        (1, "security.protocol=SSL\nssl.truststore.location=nope.pem\n",
+         "ssl.truststore.location: cannot read nope.pem: no such file or directory"),
+    ],
+    ids=["unknown-ca", "system-cas", "no-certificate", "stranger", "tls-to-plaintext", "plaintext-to-tls",
+         "no-file"],
+)  # fmt: skip
+def test_a_command_says_why_it_cannot_connect(
+    host: ThreadedHost, files: Files, number: int, properties: str, why: str
+) -> None:
+    filled = properties.format(ca=files.ca, other_ca=files.other_ca, stranger=files.stranger)
+
+    done = topics(host, files, number, filled)
+
+    assert done.returncode != 0
+    assert why in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_name_is_checked_unless_the_check_is_switched_off(files: Files, tmp_path: Path) -> None:
+    key_store = f"ssl.keystore.location={files.elsewhere}"
+    trust = f"security.protocol=SSL\nssl.truststore.location={files.ca}\n"
+    with running_host(tmp_path / "data", ELSEWHERE, key_store) as host:
+        checked = topics(host, files, 1, trust)
+        unchecked = topics(host, files, 1, trust + "ssl.endpoint.identification.algorithm=\n")
+
+    assert "the certificate is refused: Hostname mismatch" in checked.stderr
+    assert (unchecked.returncode, unchecked.stderr) == (0, "")
