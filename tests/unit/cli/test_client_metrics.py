@@ -26,7 +26,7 @@ class FakeAdmin:
     made_with: ClassVar[list[tuple[str, str, float]]] = []
     failure: ClassVar[ClientError | None] = None
 
-    def __init__(self, bootstrap: str, client_id: str, timeout_s: float, login: object = None) -> None:
+    def __init__(self, bootstrap: str, client_id: str, timeout_s: float, *security: object) -> None:
         self.made_with.append((bootstrap, client_id, timeout_s))
 
     def __enter__(self) -> Self:
