@@ -7,7 +7,7 @@ first host starts or when a name of this module is used.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -63,6 +63,9 @@ def host(
     clock: VirtualClock | None = None,
     data_dir: Path | None = None,
     plugins: Mapping[str, object] | None = None,
+    tls: bool = False,
+    users: Mapping[str, str] | None = None,
+    acls: Sequence[str] | None = None,
     **config: object,
 ) -> HostContext:
     """Return a host on a free port, as a context manager for ``with`` or ``async with``.
@@ -73,6 +76,10 @@ def host(
             a temporary directory.
         plugins: Tables of the plugins to activate, by name: ``{"enrich": {}}``. Other installed plugins stay
             inactive.
+        tls: Encrypt the connections, with a new certificate; needs the extra ``odradek[tls]``.
+        users: Passwords by name: clients must authenticate. `RunningHost.client` returns the settings of one.
+        acls: What users may do, such as ``"alice READ,DESCRIBE topic:orders"``; all else is denied, except to
+            the super user ``admin``. None for a host that allows everything.
         config: Keys of the configuration with ``_`` for ``.``: ``telemetry_max_bytes=1000``. A table is a
             mapping with unchanged keys: ``subscriptions={"all": {"interval.ms": 100}}``.
 
@@ -81,5 +88,6 @@ def host(
         value.
     """
     from odradek.testing.host_context import HostContext
+    from odradek.testing.host_security import HostSecurity
 
-    return HostContext(config, clock, data_dir, plugins)
+    return HostContext(config, clock, data_dir, plugins, HostSecurity(tls, users or {}, acls))

@@ -15,6 +15,7 @@ from types import TracebackType
 
 from odradek.server.config import HostConfig, parse
 from odradek.server.toml_file import flatten
+from odradek.testing.host_security import HostSecurity
 from odradek.testing.host_thread import START_TIMEOUT_S
 from odradek.testing.running_host import RunningHost
 from odradek.testing.virtual_clock import VirtualClock
@@ -61,11 +62,13 @@ class HostContext:
         clock: VirtualClock | None,
         data_dir: Path | None,
         plugins: Mapping[str, object] | None,
+        security: HostSecurity | None = None,
     ) -> None:
         self.config = config
         self.clock = clock
         self.data_dir = data_dir
         self.plugins = plugins or {}
+        self.security = security or HostSecurity()
         self.opened: ExitStack | None = None
         """Cleanups to run on exit; None while the host is not running."""
 
@@ -73,10 +76,13 @@ class HostContext:
         if self.opened is not None:
             raise RuntimeError("this host is already running: create another one with odradek.testing.host()")
         with ExitStack() as opened:
-            host = RunningHost(self.host_config(opened), self.clock, self.plugins)
+            host = RunningHost(self.host_config(opened), self.clock, self.plugins, self.security)
             host.lifecycle.start()
             opened.push(partial(check_unless_failed, host))
             opened.callback(host.lifecycle.close)
+            for name, password in self.security.users.items():
+                host.user(name, password)
+            host.allow(*self.security.acls or ())
             self.opened = opened.pop_all()
         return host
 
@@ -117,7 +123,9 @@ class HostContext:
     def host_config(self, opened: ExitStack) -> HostConfig:
         """The configuration, with directories for the data."""
         given = {key.replace("_", "."): value for key, value in self.config.items()}
-        values = {**FOR_TESTS, **flatten({**given, "plugins": self.plugins})}
+        folder = temporary_folder(opened, memory_folder())
+        secure = self.security.settings(folder)
+        values = {**FOR_TESTS, **secure, **flatten({**given, "plugins": self.plugins})}
         if self.data_dir is not None:
             values["data.dir"] = str(self.data_dir)
         else:

@@ -22,6 +22,7 @@ from odradek.testing.arrivals import Arrivals
 from odradek.testing.fault import GARBAGE, Drop, Fault, FaultNotHit, error_code, meant, topic_scope
 from odradek.testing.host_groups import HostGroups
 from odradek.testing.host_lifecycle import HostLifecycle
+from odradek.testing.host_security import HostSecurity, acls_of
 from odradek.testing.host_thread import HostThread
 from odradek.testing.host_topics import HostTopics
 from odradek.testing.request_log import RequestLog
@@ -44,8 +45,13 @@ class RunningHost:
     """
 
     def __init__(
-        self, config: HostConfig, clock: VirtualClock | None = None, plugins: Collection[str] = ()
+        self,
+        config: HostConfig,
+        clock: VirtualClock | None = None,
+        plugins: Collection[str] = (),
+        security: HostSecurity | None = None,
     ) -> None:
+        self.security = security or HostSecurity()
         self.virtual_clock = clock
         self.lifecycle = HostLifecycle(config, clock, plugins, self.watch)
         self.arrivals = Arrivals()
@@ -235,6 +241,30 @@ class RunningHost:
             refusal = self.call(alter)[name]
             if refusal is not None:
                 raise refusal
+
+    def allow(self, *acls: str) -> None:
+        """Add ACLs, such as ``"alice READ topic:orders"``, to a host that was started with ``acls``.
+
+        Raises:
+            ValueError: A text is not an ACL, or the host has no ACLs.
+        """
+        added = [acl for text in acls for acl in acls_of(text)]
+        kept = self.host.broker.acls
+        if added and kept is None:
+            raise ValueError("this host allows everything: start it with odradek.testing.host(acls=[])")
+        if kept is not None:
+            self.call(lambda: list(kept.create_in_steps(added)))
+
+    def client(self, user: str | None = None) -> dict[str, str]:
+        """Return the settings of a librdkafka client of this host.
+
+        Args:
+            user: Its user; None for the first.
+
+        Raises:
+            ValueError: There is no such user.
+        """
+        return self.security.client(self.bootstrap, user)
 
     def advertise(self, host: str, port: int, listener: str | None = None) -> None:
         """Change the address that clients get, for example to the port to which a container's port is mapped.
