@@ -256,14 +256,7 @@ class RunningHost:
             self.call(lambda: list(kept.create_in_steps(added)))
 
     def client(self, user: str | None = None) -> dict[str, str]:
-        """Return the settings of a librdkafka client of this host.
-
-        Args:
-            user: Its user; None for the first.
-
-        Raises:
-            ValueError: There is no such user.
-        """
+        """Return the settings of a librdkafka client, for one of the ``users`` or the first of them."""
         return self.security.client(self.bootstrap, user)
 
     def advertise(self, host: str, port: int, listener: str | None = None) -> None:
