@@ -99,7 +99,7 @@ class FakeAdmin:
     """Changes, in order."""
     made_with: list[tuple[str, str, float]] = field(default_factory=list)
 
-    def client(self, bootstrap: str, client_id: str, timeout_s: float, login: object = None) -> Self:
+    def client(self, bootstrap: str, client_id: str, timeout_s: float, *security: object) -> Self:
         self.made_with.append((bootstrap, client_id, timeout_s))
         return self
 
