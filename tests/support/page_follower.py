@@ -35,7 +35,7 @@ COMMANDS, SHOWN = ("sh", "python"), ("", "text")
 """Languages of blocks that are run, and of those that show output."""
 INSTALLS = re.compile(r"(python3? -m )?pip install ")
 SERVES = re.compile(r"odradek serve\b(?!.*--(check|help)\b)")
-PORTS = ("9092", "9094")
+PORTS = ("9092", "9093", "9094")
 COMMAND_LIMIT_S, START_LIMIT_S, STOP_LIMIT_S = 120, 60, 20
 RETRIES_S = 20
 
