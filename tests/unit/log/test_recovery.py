@@ -11,7 +11,8 @@ import pytest
 from odradek.log.log_config import LogConfig
 from odradek.log.partition_log import PartitionLog
 from odradek.steps import result_of
-from support.batches import NOW_MS, batch_of, values_from
+from odradek.wire.limits import INT32_MAX
+from support.batches import NOW_MS, altered, batch_of, values_from
 
 SMALL = LogConfig(segment_bytes=2_000, index_interval_bytes=300)
 OpenLog = Callable[..., PartitionLog]
@@ -115,6 +116,22 @@ def test_a_closed_log_that_lost_its_tail_is_read_up_to_the_cut(open_log: OpenLog
     left = numbers(again)
     assert left == list(range(len(left)))
     assert 10 <= len(left) <= 12
+
+
+def test_a_batch_too_far_from_the_start_of_its_segment_is_cut(open_log: OpenLog) -> None:
+    log = open_log(SMALL)
+    path = log.segments[-1].path
+    log.release()
+    far = altered(batch_of(b"x"), last_offset_delta=INT32_MAX - 1)
+    further = altered(batch_of(b"y"), base_offset=INT32_MAX, last_offset_delta=1)
+    path.write_bytes(far + further)
+
+    again = open_log(SMALL)
+
+    assert again.log_end_offset == INT32_MAX
+    assert again.append(batch_of(b"next", timestamp_ms=NOW_MS), NOW_MS).base_offset == INT32_MAX
+    again.close()
+    assert open_log(SMALL).log_end_offset == INT32_MAX + 1
 
 
 def test_a_damaged_older_segment_leaves_a_gap(open_log: OpenLog) -> None:

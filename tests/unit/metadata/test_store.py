@@ -399,3 +399,14 @@ def test_a_file_that_does_not_exist_is_not_created_for_a_reader(tmp_path: Path) 
         MetadataStore(tmp_path / "metadata.db", read_only=True)
 
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("name", b"t"), ("partitions", "three"), ("partitions", 1.5), ("id", "text")]
+)
+def test_a_value_of_another_type_is_damage(store: MetadataStore, column: str, value: object) -> None:
+    store.put_topic(TopicRow("t", ID_1, 3))
+    store.connection.execute(f"update topics set {column} = ?", (value,))  # noqa: S608
+
+    with pytest.raises(StoreError, match=f"column {column} of table topics has a value of type [a-z]+, not"):
+        reopened(store)

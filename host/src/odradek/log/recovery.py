@@ -13,6 +13,7 @@ from crc32c import crc32c
 
 from odradek.log.segment import Located, Segment
 from odradek.log.segment_index import SegmentIndex
+from odradek.wire.limits import INT32_MAX
 from odradek.wire.record_batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC, parse_header
 
 log = logging.getLogger(__name__)
@@ -92,6 +93,7 @@ def intact_batches(
             or last_offset_delta < 0
             or base_offset < next_offset
             or (contiguous and base_offset != next_offset)
+            or base_offset + last_offset_delta - segment.base_offset > INT32_MAX
         ):
             return
         if len(window) - at < size_bytes:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from odradek.metadata.failure import MetadataFailure, MetadataFailures, failing_as
+from odradek.metadata.stored_types import value_of_wrong_type
 from odradek.metadata.transaction import transaction
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -102,6 +103,9 @@ class MetadataStore:
                 self.connection.execute(f"pragma user_version = {SCHEMA_VERSION}")
         elif version != SCHEMA_VERSION:
             raise StoreError(f"{self.path}: version {version}, but this host reads version {SCHEMA_VERSION}")
+        wrong = value_of_wrong_type(self.connection)
+        if wrong is not None:
+            raise StoreError(f"{self.path}: {wrong}")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
