@@ -17,7 +17,7 @@ from odradek_spark.ingest.session import archive_path, local_session, prepare_en
 
 def main(master: str, bootstrap: str, dataset: str, jars: str = "") -> None:
     if master == "connect":
-        prepare_environment()
+        prepare_environment("127.0.0.1")
         session = remote_session("local[2]")
     else:
         more = {"spark.jars": jars} if jars else None

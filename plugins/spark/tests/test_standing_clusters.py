@@ -9,6 +9,8 @@ import signal
 import socket
 import subprocess
 import sys
+import tarfile
+import venv
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -20,6 +22,7 @@ from spark_topics import TOPIC, fill, records
 
 import odradek.testing
 from odradek_spark.ingest.session import archive_path
+from odradek_spark.submit_args import submit_args
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -142,6 +145,51 @@ def test_a_standalone_cluster_ingests(master: str, tmp_path: Path) -> None:
 
     assert "ingested 20 pushes, 60 points, 0 dead letters" in printed
     assert is_exactly(tmp_path / "tables", every(20, 2))
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """A small archive: a virtual environment that finds the packages of this one."""
+    venv.create(tmp_path / "packed", symlinks=True)
+    (packages,) = (tmp_path / "packed").glob("lib/python*/site-packages")
+    (packages / "these.pth").write_text("\n".join(each for each in sys.path if each))
+    archive = tmp_path / "packed.tar.gz"
+    with tarfile.open(archive, "w:gz") as file:
+        file.add(tmp_path / "packed", ".")
+    return archive
+
+
+def test_workers_run_the_python_of_an_archive(master: str, environment: Path, tmp_path: Path) -> None:
+    submit = shlex.quote(str(SPARK_HOME / "bin" / "spark-submit"))
+    arguments = f"$({PYTHON} -m odradek_spark.submit_args --archive {environment})"
+    command = f'unset PYSPARK_PYTHON; {submit} --master "$MASTER" {arguments} {INGEST}'
+
+    printed = ingested_by(command, tmp_path, MASTER=master)
+
+    assert "ingested 20 pushes, 60 points, 0 dead letters" in printed
+    assert is_exactly(tmp_path / "tables", every(20, 2))
+    assert list((tmp_path / "work").glob("*/*/environment"))
+    assert not (tmp_path / "environment").is_symlink()
+
+
+def test_a_standalone_cluster_runs_the_driver_of_no_python_program(master: str, tmp_path: Path) -> None:
+    """Spark has no cluster mode for Python here, which the how-to says."""
+    submit = str(SPARK_HOME / "bin" / "spark-submit")
+    arguments = submit_args()
+
+    done = subprocess.run(
+        [submit, "--master", master, "--deploy-mode", "cluster", *arguments, "ingest"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=os.environ | ENVIRONMENT,
+        check=False,
+    )
+
+    assert done.returncode != 0
+    assert (
+        "Cluster deploy mode is currently not supported for python applications" in done.stdout + done.stderr
+    )
 
 
 def test_a_connect_server_ingests(remote: str, tmp_path: Path) -> None:

@@ -15,11 +15,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from odradek_spark.ingest.session import SETTINGS
+from odradek_spark.ingest.session import SETTINGS, UNPACKED
 
 PROGRAM = Path(__file__).with_name("__main__.py")
-UNPACKED = "environment"
-"""The folder in which Spark unpacks the archive on each worker."""
 
 
 def submit_args(archive: str | None = None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import re
@@ -13,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from odradek_spark.ingest.failures import explain
+from odradek_spark.ingest.masters import MasterError, driver_address
 from odradek_spark.ingest.startup_noise import without_noise
 
 if TYPE_CHECKING:
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 MIN_JAVA = 17
 JAVA_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 """Java 8 and older print their version as 1.8."""
+UNPACKED = "environment"
+"""The folder in which Spark unpacks an archive on each worker."""
 QUIET = ("SQLQueryContextLogger", "py4j", "pyspark")
 
 SETTINGS: Mapping[str, str] = {
@@ -131,14 +136,18 @@ def local_session(
         NoSpark: Java is missing or too old, or the session does not start.
     """
     check_java()
-    prepare_environment()
+    address = address_for(master)
+    prepare_environment(address)
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     if archive is not None:
         archive.parent.mkdir(parents=True, exist_ok=True)
     builder = SparkSession.builder.appName(app).master(master)
-    values = dict(SETTINGS) | {"spark.driver.bindAddress": "127.0.0.1"}
+    values = dict(SETTINGS)
+    if address is not None:
+        values |= {"spark.driver.bindAddress": address, "spark.driver.host": address}
     if master.startswith("local"):
         values["spark.driver.extraJavaOptions"] = jvm_options(archive)
     for key, value in (values | dict(settings or {})).items():
@@ -146,9 +155,21 @@ def local_session(
     try:
         with without_noise():
             session = builder.getOrCreate()
-    except (PySparkException, OSError, RuntimeError) as error:
-        raise NoSpark(f"the Spark session did not start: {error}") from error
+    except (PySparkException, Py4JJavaError, OSError, RuntimeError) as error:
+        raise NoSpark(f"the Spark session did not start: {explain(error).message}") from error
     return with_source(session)
+
+
+def address_for(master: str) -> str | None:
+    """As `driver_address`.
+
+    Raises:
+        NoSpark: The master is malformed or does not answer.
+    """
+    try:
+        return driver_address(master)
+    except MasterError as error:
+        raise NoSpark(str(error)) from error
 
 
 def is_submitted() -> bool:
@@ -163,7 +184,31 @@ def submitted_session(app: str = "odradek", settings: Mapping[str, str] | None =
     builder = SparkSession.builder.appName(app)
     for key, value in (dict(SETTINGS) | dict(settings or {})).items():
         builder = builder.config(key, value)
-    return with_source(builder.getOrCreate())
+    session = builder.getOrCreate()
+    link_environment(os.environ.get("PYSPARK_PYTHON") or session.conf.get("spark.pyspark.python", "") or "")
+    return with_source(session)
+
+
+def link_environment(python: str) -> None:
+    """Make the workers' Python of an archive valid on the driver too, which plans with it.
+
+    Spark unpacks the archive for the workers only. A link in the driver's folder leads to the driver's own
+    environment instead, until the program ends.
+
+    Args:
+        python: The workers' Python; a path in the unpacked archive is relative.
+    """
+    folder = Path(python).parts[0] if python else ""
+    if folder != UNPACKED or Path(python).exists():
+        return
+    link = Path(UNPACKED)
+    try:
+        link.symlink_to(sys.prefix, target_is_directory=True)
+    except OSError as error:
+        raise NoSpark(
+            f"{link.absolute()}: cannot be created: {error.strerror}. Start in another folder"
+        ) from error
+    atexit.register(link.unlink, missing_ok=True)
 
 
 def remote_session(url: str, app: str = "odradek", settings: Mapping[str, str] | None = None) -> SparkSession:
@@ -182,7 +227,7 @@ def remote_session(url: str, app: str = "odradek", settings: Mapping[str, str] |
     """
     if not url.startswith("sc://"):
         check_java()
-        prepare_environment()
+        prepare_environment(address_for(url))
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -217,10 +262,11 @@ def with_source(session: SparkSession) -> SparkSession:
     return session
 
 
-def prepare_environment() -> None:
-    """Set environment variables whose defaults in PySpark do not fit."""
+def prepare_environment(address: str | None) -> None:
+    """Set environment variables whose defaults in PySpark do not fit; the driver listens at the address."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if address is not None:
+        os.environ.setdefault("SPARK_LOCAL_IP", address)
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.CRITICAL)
