@@ -406,7 +406,7 @@ def test_a_file_that_does_not_exist_is_not_created_for_a_reader(tmp_path: Path) 
 )
 def test_a_value_of_another_type_is_damage(store: MetadataStore, column: str, value: object) -> None:
     store.put_topic(TopicRow("t", ID_1, 3))
-    store.connection.execute(f"update topics set {column} = ?", (value,))  # noqa: S608
+    store.connection.execute(f"update topics set {column} = ?", (value,))
 
     with pytest.raises(StoreError, match=f"column {column} of table topics has a value of type [a-z]+, not"):
         reopened(store)
