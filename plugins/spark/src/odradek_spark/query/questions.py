@@ -12,7 +12,8 @@ from datetime import datetime
 import pyarrow as pa
 
 from odradek_spark.query.reader import Reader
-from odradek_spark.query.views import NEAR_PUSHES, PREFIX, TWO_LEVELS, clients_of, counted, listed
+from odradek_spark.query.top import MERGED, ranked
+from odradek_spark.query.views import NEAR_PUSHES, PREFIX, clients_of, counted
 
 DIMENSIONS = (
     "client_id",
@@ -27,7 +28,7 @@ DIMENSIONS = (
     "broker_id",
 )
 """Columns by which `top` can group."""
-AGGREGATES = {"max": "max(number)", "mean": "avg(number)", "sum": "sum(number)", "min": "min(number)"}
+AGGREGATES = tuple(MERGED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +152,7 @@ def top(
     """Rank clients by a metric.
 
     Metrics that a client reports twice, for itself and by topic, are counted once: by topic if ``by`` is.
+    Whole hours come from the rollup by client, if that has the metric and the column.
 
     Columns: the one in ``by``, ``value``, unit, points, instances, last_ts.
 
@@ -162,17 +164,7 @@ def top(
         aggregate: One of `AGGREGATES`. The largest comes first; for ``min`` the smallest.
         limit: Limit of rows.
     """
-    during, times = window.condition("ts")
-    once = f"NOT (name IN {listed(TWO_LEVELS)} AND topic IS {'' if by == 'topic' else 'NOT'} NULL)"
-    return reader.ask(
-        f"""
-        SELECT {by}, {AGGREGATES[aggregate]} AS value, max(unit) AS unit, count(*) AS points,
-            count(DISTINCT client_instance_id) AS instances, max(ts) AS last_ts
-        FROM v_points WHERE name IN (?, ?) AND {during} AND isfinite(number) AND {once}
-        GROUP BY {by} ORDER BY value {"ASC" if aggregate == "min" else "DESC"}, {by} LIMIT {int(limit)}
-        """,
-        [*spellings(metric), *times],
-    )
+    return ranked(reader, metric, (window.since, window.until), by, aggregate, limit)
 
 
 def throttled(reader: Reader, window: Window, at_least_ms: float = 1.0) -> pa.Table:
