@@ -81,6 +81,7 @@ HOOKS = [
     "odradek_companion",
     "odradek_enricher",
     "odradek_forwarder",
+    "odradek_principal_builder",
     "odradek_quota_callback",
 ]
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from odradek.broker.authorized_operations import ALL_BITS, OPERATIONS, bits
+from odradek.broker.authorized_operations import ALL_BITS, bits
 from odradek.plugin.authorizer import (
     CLUSTER_NAME,
     AclOperation,
@@ -28,6 +28,7 @@ from odradek.plugin.authorizer import (
     ResourceType,
 )
 from odradek.plugin.context import RequestContext
+from odradek.security.acl import SUPPORTED
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
@@ -221,7 +222,7 @@ class AskedAuthorization(Authorization):
     def operations(self, context: RequestContext, resource_type: ResourceType, name: str) -> int:
         actions = [
             Action(operation, resource_type, name, log_if_allowed=False, log_if_denied=False)
-            for operation in OPERATIONS[resource_type]
+            for operation in SUPPORTED[resource_type]
         ]
         decisions = self.authorizer.authorize(context, actions)
         return bits(

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from odradek.plugin.authorizer import AclOperation, ResourceType
+from odradek.security.acl import SUPPORTED
 
 
 def bits(operations: Iterable[AclOperation]) -> int:
@@ -14,36 +15,7 @@ def bits(operations: Iterable[AclOperation]) -> int:
 
 
 NOT_ASKED_FOR = -(2**31)
-OPERATIONS: Final = {
-    ResourceType.TOPIC: (
-        AclOperation.READ,
-        AclOperation.WRITE,
-        AclOperation.CREATE,
-        AclOperation.DELETE,
-        AclOperation.ALTER,
-        AclOperation.DESCRIBE,
-        AclOperation.DESCRIBE_CONFIGS,
-        AclOperation.ALTER_CONFIGS,
-    ),
-    ResourceType.CLUSTER: (
-        AclOperation.CREATE,
-        AclOperation.ALTER,
-        AclOperation.DESCRIBE,
-        AclOperation.CLUSTER_ACTION,
-        AclOperation.DESCRIBE_CONFIGS,
-        AclOperation.ALTER_CONFIGS,
-        AclOperation.IDEMPOTENT_WRITE,
-    ),
-    ResourceType.GROUP: (
-        AclOperation.READ,
-        AclOperation.DELETE,
-        AclOperation.DESCRIBE,
-        AclOperation.DESCRIBE_CONFIGS,
-        AclOperation.ALTER_CONFIGS,
-    ),
-}
-"""The operations of each type whose resources are reported."""
-ALL_BITS: Final = {kind: bits(operations) for kind, operations in OPERATIONS.items()}
+ALL_BITS: Final = {kind: bits(operations) for kind, operations in SUPPORTED.items()}
 TOPIC_OPERATIONS = ALL_BITS[ResourceType.TOPIC]
 CLUSTER_OPERATIONS = ALL_BITS[ResourceType.CLUSTER]
 GROUP_OPERATIONS = ALL_BITS[ResourceType.GROUP]
