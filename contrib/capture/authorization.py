@@ -30,6 +30,8 @@ from support.grants import grant
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "conformance" / "authorization_golden.json"
 ALLOW, LITERAL = 3, 3
+BETWEEN_ATTEMPTS_S = 0.02
+"""A node refuses requests while it loads its coordinators."""
 SETTLED_S = 1.0
 """Kafka answers before its authorizer has applied a change."""
 
@@ -95,8 +97,13 @@ def main() -> None:
     port = free_port()
     with kafka_node(overrides=overrides(port), kafka=chosen.kafka) as node:
         with Connection("127.0.0.1", node.port) as admin:
+
+            def send(*arguments: Any, **keywords: Any) -> Any:
+                time.sleep(BETWEEN_ATTEMPTS_S)
+                return admin.send(*arguments, **keywords)
+
             for make in WORLD:
-                make(admin.send)
+                make(send)
                 time.sleep(0.3)
             admin.send(CreateAclsRequest(creations=acls()))
             topics = admin.send(MetadataRequest(topics=None)).topics
