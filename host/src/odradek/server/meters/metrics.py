@@ -75,7 +75,7 @@ INSTRUMENTS = {
         "odradek.connections.refused",
         "counter",
         "{connection}",
-        "Connections closed because of malformed requests",
+        "Connections closed because of malformed requests or PROXY headers",
     ),
     "connections-waiting": Instrument(
         "odradek.connections.waiting", "gauge", "{connection}", "Connections whose requests wait for a turn"
