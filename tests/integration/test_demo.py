@@ -19,12 +19,16 @@ def demo(*arguments: str, timeout_s: float) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_demo_shows_a_labeled_producer_and_consumer() -> None:
+@pytest.mark.parametrize(
+    ("options", "protocol"), [([], "PLAINTEXT"), (["--secure"], "SASL_SSL")], ids=["plain", "secure"]
+)
+def test_the_demo_shows_a_labeled_producer_and_consumer(options: list[str], protocol: str) -> None:
     pytest.importorskip("confluent_kafka")
 
-    result = demo("--seconds", "6", timeout_s=60)
+    result = demo("--seconds", "6", *options, timeout_s=60)
 
     assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith(f"host on {protocol}://127.0.0.1:")
     for produced, consumed in re.findall(r"(\d+) records produced, (\d+) read", result.stdout):
         assert int(consumed) <= int(produced)
     for kind in ("producer", "consumer"):
@@ -55,7 +59,7 @@ def check_the_end(printed: str, *, pushes: int) -> None:
 @pytest.mark.spark
 @pytest.mark.timeout(300)
 def test_the_demo_ingests_pushes_and_queries_the_tables() -> None:
-    result = demo("--spark", "--seconds", "14", timeout_s=240)
+    result = demo("--spark", "--secure", "--seconds", "14", timeout_s=240)
 
     assert result.returncode == 0, result.stderr
     clients, slowest, throttled = re.split(

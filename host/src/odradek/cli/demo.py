@@ -26,6 +26,7 @@ from rich.live import Live
 from rich.text import Text
 
 from odradek.cli.client_view import ClientView, data_points
+from odradek.cli.demo_security import CONSUMER, GROUP, MECHANISM, PRODUCER, TOPIC, DemoSecurity
 from odradek.cli.main import installed_command
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.server.config import HostConfig, load_config
@@ -33,7 +34,6 @@ from odradek.server.host import Host
 from odradek.server.log_format import log_to_stderr
 from odradek.server.plugins.process import run
 
-TOPIC = "demo"
 INTERVAL_MS = 1_000
 PLAIN_LINES_EVERY_S = 5
 SETTLE_S = 5
@@ -58,7 +58,13 @@ QUESTIONS = (
 @click.option(
     "--spark", "with_spark", is_flag=True, help="Afterwards load the pushes into tables and query them."
 )
-def demo(seconds: int, otlp: str | None, with_spark: bool) -> None:
+@click.option(
+    "--secure",
+    "with_security",
+    is_flag=True,
+    help="Use TLS and passwords, and allow each client no more than it needs.",
+)
+def demo(seconds: int, otlp: str | None, with_spark: bool, with_security: bool) -> None:
     """Show a real producer and consumer pushing labeled metrics.
 
     The exit status is 1 if no labeled push arrived.
@@ -70,9 +76,10 @@ def demo(seconds: int, otlp: str | None, with_spark: bool) -> None:
     view = ClientView()
     with tempfile.TemporaryDirectory(prefix="odradek-demo-") as folder, otlp_sink() as sink:
         endpoint = otlp or sink.endpoint
-        config = demo_config(Path(folder), endpoint)
-        pipeline = Pipeline(Path(folder) / "tables") if with_spark else None
-        display = Display(view, Clients(kafka), sink if otlp is None else None)
+        security = DemoSecurity(Path(folder) / "security") if with_security else None
+        config = demo_config(Path(folder) / "data", endpoint, security)
+        pipeline = Pipeline(Path(folder) / "tables", security) if with_spark else None
+        display = Display(view, Clients(kafka, security), sink if otlp is None else None)
         run(lambda stop: show(config, display, seconds, stop, pipeline))
     summary = f"{view.labeled_pushes} labeled pushes of {len(view.rows)} client instances"
     if otlp is None:
@@ -106,12 +113,12 @@ def check_pipeline() -> None:
         spark.main(["java"], "odradek spark", standalone_mode=False)
 
 
-def demo_config(folder: Path, otlp_endpoint: str) -> HostConfig:
+def demo_config(folder: Path, otlp_endpoint: str, security: DemoSecurity | None) -> HostConfig:
     """The configuration: free ports, a temporary directory, one subscription for all clients."""
     return load_config(
         None,
         [
-            "listeners=PLAINTEXT://127.0.0.1:0",
+            *(["listeners=PLAINTEXT://127.0.0.1:0"] if security is None else security.settings()),
             f"data.dir={folder}",
             "subscriptions.demo.metrics=*",
             f"subscriptions.demo.interval.ms={INTERVAL_MS}",
@@ -134,7 +141,11 @@ async def show(
         host.receivers.register("demo", display.view)
         await host.start()
         bootstrap = f"127.0.0.1:{host.listeners[0].bound_port}"
-        click.echo(f"host on {bootstrap}, OTLP to {config.plugins['otlp']['endpoint']}")
+        protocol = host.listeners[0].address.security_protocol
+        click.echo(f"host on {protocol}://{bootstrap}, OTLP to {config.plugins['otlp']['endpoint']}")
+        if clients.security is not None:
+            clients.security.prepare(host.broker)
+            click.echo(f"{PRODUCER} and {CONSUMER} log in with {MECHANISM.mechanism_name}; ACLs limit them")
         if pipeline is not None:
             producer = ClientQuotaEntity(client_id="demo-producer")
             host.broker.quotas.apply(producer, {"producer_byte_rate": THROTTLED_BYTES_PER_S})
@@ -209,8 +220,9 @@ class Display:
 class Pipeline:
     """Runs ``odradek spark`` in child processes: loads the pushes into tables and queries them."""
 
-    def __init__(self, dataset: Path) -> None:
+    def __init__(self, dataset: Path, security: DemoSecurity | None) -> None:
         self.dataset = str(dataset)
+        self.security = security
 
     async def show(self, bootstrap: str) -> None:
         """Ingest everything and print the answers to the queries.
@@ -219,7 +231,8 @@ class Pipeline:
             click.ClickException: The pipeline failed; it has printed the reason.
         """
         click.echo("loading the pushes with Spark, which takes some seconds to start")
-        await self.run("ingest", "--once", "--master", "local[2]", "--bootstrap-server", bootstrap)
+        login = () if self.security is None else ("--command-config", str(self.security.command_config()))
+        await self.run("ingest", "--once", "--master", "local[2]", "--bootstrap-server", bootstrap, *login)
         for title, question in QUESTIONS:
             click.echo(f"\n{title}")
             await self.run("query", *question)
@@ -236,8 +249,9 @@ class Pipeline:
 class Clients:
     """An unmodified librdkafka producer and consumer, each in its own thread."""
 
-    def __init__(self, kafka: Any) -> None:
+    def __init__(self, kafka: Any, security: DemoSecurity | None) -> None:
         self.kafka = kafka
+        self.security = security
         self.bootstrap = ""
         self.produced = 0
         self.consumed = 0
@@ -262,7 +276,9 @@ class Clients:
         return f"{self.produced} records produced, {consumed} read"
 
     def settings(self, role: str) -> dict[str, object]:
-        return {"bootstrap.servers": self.bootstrap, "client.id": f"demo-{role}", "log_level": 2}
+        user = f"demo-{role}"
+        login = {} if self.security is None else self.security.client_settings(user)
+        return {"bootstrap.servers": self.bootstrap, "client.id": user, "log_level": 2} | login
 
     def produce(self) -> None:
         producer = self.kafka.Producer(
@@ -279,7 +295,7 @@ class Clients:
     def consume(self) -> None:
         consumer = self.kafka.Consumer(
             self.settings("consumer")
-            | {"group.id": "demo", "auto.commit.interval.ms": 1_000, "auto.offset.reset": "earliest"}
+            | {"group.id": GROUP, "auto.commit.interval.ms": 1_000, "auto.offset.reset": "earliest"}
         )
         consumer.subscribe([TOPIC])
         while not self.ended.is_set() or self.unread():
