@@ -86,17 +86,10 @@ class DemoSecurity:
 
     def command_config(self) -> Path:
         """Write the pipeline's properties file; return its path."""
-        login = "org.apache.kafka.common.security.scram.ScramLoginModule required"
         path = self.folder / "pipeline.properties"
         path.touch(mode=0o600)
-        path.write_text(
-            "security.protocol=SASL_SSL\n"
-            "ssl.truststore.type=PEM\n"
-            f"ssl.truststore.location={self.authority}\n"
-            f"sasl.mechanism={MECHANISM.mechanism_name}\n"
-            f'sasl.jaas.config={login} username="{PIPELINE}" password="{self.passwords[PIPELINE]}";\n',
-            encoding="utf-8",
-        )
+        lines = (f"{key}={value}\n" for key, value in self.client_settings(PIPELINE).items())
+        path.write_text("".join(lines), encoding="utf-8")
         return path
 
 
