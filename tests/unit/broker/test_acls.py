@@ -20,6 +20,7 @@ from odradek.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsMatchi
 from odradek.wire.messages.describe_acls import DescribeAclsRequest
 from support.acls import ADMIN, acl, creation, standard_authorizer
 from support.broker import BrokerClient, make_broker
+from support.failing_connection import FailingConnection
 
 READ_ORDERS = "ALLOW User:alice READ TOPIC orders"
 CREATED = (0, "")
@@ -103,6 +104,20 @@ def test_no_caller_may_do_too_much_while_acls_change(monkeypatch: pytest.MonkeyP
     assert len(stored.index) == 2
     assert may_read_after_each_step(stored.delete_in_steps([AclFilter()])) == {False}
     assert len(stored.index) == 0
+
+
+def test_acls_that_cannot_be_stored_do_not_apply() -> None:
+    client = admin()
+    created(client, creation(READ_ORDERS))
+    full: Any = FailingConnection(client.broker.metadata.connection, "commit", rolls_back=True)
+    client.broker.metadata.connection = full
+
+    results = created(client, creation("ALLOW User:eve READ TOPIC orders"))
+    removal = client.send(DeleteAclsRequest(filters=[DeleteAclsFilter(**ANYTHING)]))
+
+    assert [code for code, _ in results] == [ErrorCode.KAFKA_STORAGE_ERROR]
+    assert [each.error_code for each in removal.filter_results] == [ErrorCode.KAFKA_STORAGE_ERROR]
+    assert described(client) == {READ_ORDERS}
 
 
 def test_acls_survive_a_restart() -> None:
