@@ -228,8 +228,12 @@ def test_our_own_client_reports_a_wrong_password(host: ThreadedHost, mechanism: 
 
 
 def test_sasl_is_required_on_its_listener_and_refused_on_others(host: ThreadedHost) -> None:
-    with AdminClient(guarded(host)) as admin, pytest.raises(ClientError, match="closed the connection"):
+    with AdminClient(guarded(host)) as admin, pytest.raises(ClientError) as failure:
         admin.describe_cluster()
+    assert str(failure.value) == (
+        f"{guarded(host)}: the broker closed the connection; if its listener requires a login, set "
+        "security.protocol, sasl.mechanism and sasl.jaas.config"
+    )
     with (
         AdminClient(host.bootstrap, login=SaslLogin("PLAIN", USER, PASSWORD)) as admin,
         pytest.raises(RequestFailed, match="ILLEGAL_SASL_STATE"),

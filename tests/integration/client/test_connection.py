@@ -171,6 +171,23 @@ def test_a_closed_connection_is_reported() -> None:
         connection.send(DescribeClusterRequest())
 
 
+def test_a_listener_that_has_answered_does_not_require_a_login() -> None:
+    answers = iter([DescribeClusterResponse()])
+
+    def once(request: object) -> object:
+        try:
+            return next(answers)
+        except StopIteration:
+            raise HangUp from None
+
+    with ScriptedBroker({DescribeClusterRequest: once}) as broker, connect(broker) as connection:
+        connection.send(DescribeClusterRequest())
+        with pytest.raises(ConnectFailed) as failure:
+            connection.send(DescribeClusterRequest())
+
+    assert "login" not in str(failure.value)
+
+
 def test_an_answer_to_another_request_ends_the_connection() -> None:
     def other(request: object) -> bytes:
         return response_header(77, flexible=True) + bytes(40)

@@ -8,7 +8,7 @@ import struct
 import time
 
 from odradek.client.address import Address
-from odradek.client.errors import ConnectFailed, TimedOut
+from odradek.client.errors import ConnectFailed, Disconnected, TimedOut
 from odradek.client.tls import secured, tls_reason
 
 MAX_RESPONSE_BYTES = 100 * 1024 * 1024
@@ -63,6 +63,8 @@ class Channel:
             raise TimedOut(f"{self.address}: no answer within {timeout_s:g} s") from None
         except ssl.SSLError as error:
             raise ConnectFailed(f"{self.address}: {tls_reason(error)}") from None
+        except ConnectionError as error:
+            raise Disconnected(f"{self.address}: {reason(error)}") from None
         except OSError as error:
             raise ConnectFailed(f"{self.address}: {reason(error)}") from None
 
@@ -76,7 +78,7 @@ class Channel:
             self.socket.settimeout(left_s)
             piece = self.socket.recv(min(count - len(pieces), 1 << 16))
             if not piece:
-                raise ConnectFailed(f"{self.address}: the broker closed the connection")
+                raise Disconnected(f"{self.address}: the broker closed the connection")
             pieces += piece
         return bytes(pieces)
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 import odradek
 from odradek.client.address import Address
 from odradek.client.channel import Channel
-from odradek.client.errors import ClientError, ConnectFailed, UnsupportedVersion, check
+from odradek.client.errors import ClientError, ConnectFailed, Disconnected, UnsupportedVersion, check
 from odradek.client.sasl import SaslLogin, log_in
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
@@ -32,6 +32,7 @@ from odradek.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsRe
 from odradek.wire.types import Versions, between
 
 SOFTWARE_NAME = "odradek"
+LOGIN_HINT = "if its listener requires a login, set security.protocol, sasl.mechanism and sasl.jaas.config"
 DEFAULT_TIMEOUT_S = 30.0
 """The timeout of Kafka's command-line tools."""
 RENEWED_AFTER = (0.85, 0.95)
@@ -68,6 +69,8 @@ class Connection:
         self.correlation_id = 0
         self.broken = False
         self.login = login
+        self.is_trusted = login is not None
+        """Whether the broker has answered more than ApiVersions, which it answers before a login."""
         self.renew_s: float | None = None
         """Monotonic time to authenticate again; None if the broker does not ask for it."""
         self.channel = Channel(self.address, timeout_s, tls)
@@ -142,10 +145,14 @@ class Connection:
         response_type = answer_type(type(request))
         version = self.version(request, least_version, most_version)
         try:
-            return self.decoded(response_type, version, self.exchange(request, version))
-        except BaseException:
+            response = self.decoded(response_type, version, self.exchange(request, version))
+        except BaseException as error:
             self.close()  # a late response would be taken for the response to the next request
+            if isinstance(error, Disconnected) and not self.is_trusted:
+                raise Disconnected(f"{error}; {LOGIN_HINT}") from None
             raise
+        self.is_trusted = True
+        return response
 
     def version(self, request: Any, least_version: int = 0, most_version: int | None = None) -> int:
         """The highest common version.

@@ -13,6 +13,10 @@ class ConnectFailed(ClientError):
     """No broker could be reached, or the broker closed the connection or sent an unreadable response."""
 
 
+class Disconnected(ConnectFailed):
+    """The broker closed the connection."""
+
+
 class TimedOut(ClientError):
     """The broker did not answer in time."""
 
