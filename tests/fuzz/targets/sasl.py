@@ -7,13 +7,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from odradek.deferred import offload_inline
+from odradek.security.oauth.bearer_message import CONTINUE, client_first
+from odradek.security.oauth.bearer_server import OAuthBearerSaslServer
+from odradek.security.oauth.key_set import KeySet, RefreshTimes
+from odradek.security.oauth.signed_token import SignedTokenValidator
+from odradek.security.oauth.token_claims import ClaimRules
 from odradek.security.plain_server import PlainSaslServer
-from odradek.security.sasl_server import SaslFailure
+from odradek.security.sasl_server import SaslFailure, SaslServer
 from odradek.security.scram import ScramMechanism
 from odradek.security.scram_client import ScramSaslClient
 from odradek.security.scram_credential import ScramCredential, salted_credential
 from odradek.security.scram_messages import BadMessage, ServerFirst
 from odradek.security.scram_server import ScramSaslServer
+from odradek.testing.clock import MockClock
+from support.tokens import claims_of, jwks, signed
 
 USER, PASSWORD, SALT = "bob", "builder", b"0123456789abcdef"
 ITERATIONS = 4_096
@@ -21,9 +29,11 @@ MOST_ITERATIONS = 5_000
 """More would only take time."""
 SECRET = b"secret"
 END = b"\xff"
-PLAIN_SIDE, CLIENT_SIDE = 2, 3
+PLAIN_SIDE, CLIENT_SIDE, BEARER_SIDE = 2, 3, 4
 """The first two sides are servers of each mechanism of SCRAM."""
-SIDES = 4
+SIDES = 5
+CLOCK = MockClock()
+GOOD_TOKEN = signed(claims_of(USER, CLOCK.now_ms() / 1000))
 
 
 class OneUser:
@@ -41,7 +51,15 @@ class OneUser:
         return self.credentials[mechanism] if user == USER else None
 
 
+def validator() -> SignedTokenValidator:
+    """Accepts the tokens of one key."""
+    keys = KeySet("file:keys", jwks, RefreshTimes(), CLOCK, CLOCK.timer, offload_inline)
+    keys.refresh()
+    return SignedTokenValidator(keys, ClaimRules(clock=CLOCK))
+
+
 USERS = OneUser()
+TOKENS = validator()
 MECHANISMS = tuple(ScramMechanism)
 
 
@@ -59,21 +77,23 @@ def seeds() -> Iterator[bytes]:
                 yield bytes((CLIENT_SIDE,)) + END.join((answer, server.evaluate(final)))
     yield bytes((PLAIN_SIDE,)) + f"\0{USER}\0{PASSWORD}".encode()
     yield bytes((PLAIN_SIDE,)) + f"{USER}\0{USER}\0wrong".encode()
+    yield bytes((BEARER_SIDE,)) + client_first(GOOD_TOKEN)
+    refused = signed(claims_of(USER, 0))
+    yield bytes((BEARER_SIDE,)) + END.join((client_first(refused), CONTINUE))
+    yield bytes((BEARER_SIDE,)) + END.join((client_first(refused), client_first(GOOD_TOKEN)))
 
 
 def check(data: bytes) -> None:
-    """Give the tokens to one side; only the user may be authenticated, and PLAIN only by the password."""
+    """Give the tokens to one side; only the user may be authenticated, PLAIN only by the password, and
+    OAUTHBEARER only by the good token.
+    """
     if not data:
         return
     side, tokens = data[0] % SIDES, data[1:].split(END)
     if side == CLIENT_SIDE:
         check_client(tokens)
         return
-    server = (
-        PlainSaslServer(USERS, SECRET)
-        if side == PLAIN_SIDE
-        else ScramSaslServer(MECHANISMS[side], USERS, SECRET, "server")
-    )
+    server = server_of(side)
     for token in tokens:
         try:
             server.evaluate(token)
@@ -82,7 +102,18 @@ def check(data: bytes) -> None:
         if server.user is not None:
             assert server.user == USER
             assert side != PLAIN_SIDE or token.split(b"\0")[2] == PASSWORD.encode()
+            # the last characters of a signature may differ in bits that base64 does not use
+            assert side != BEARER_SIDE or GOOD_TOKEN[:-4].encode() in token
             break
+
+
+def server_of(side: int) -> SaslServer:
+    """A new attempt."""
+    if side == PLAIN_SIDE:
+        return PlainSaslServer(USERS, SECRET)
+    if side == BEARER_SIDE:
+        return OAuthBearerSaslServer(TOKENS)
+    return ScramSaslServer(MECHANISMS[side], USERS, SECRET, "server")
 
 
 def check_client(tokens: list[bytes]) -> None:
