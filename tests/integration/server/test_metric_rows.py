@@ -6,6 +6,7 @@ from pathlib import Path
 
 from odradek.server.meters.metrics import INSTRUMENTS
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
+from support.certificates import Files
 from support.hosts import running_host
 from support.tokens import jwks
 
@@ -32,7 +33,8 @@ def test_a_host_without_clients_exports_all_metrics_but_those_of_clients(tmp_pat
     keys = tmp_path / "keys.json"
     keys.write_bytes(jwks())
     settings = (
-        "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
+        "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0",
+        *Files(tmp_path).settings,
         "subscriptions.all.metrics=*",
         "plugins.otlp.endpoint=http://127.0.0.1:1",
         "plugins.enrich.static.site=test",

@@ -295,6 +295,7 @@ class Host:
         yield from key_rows(self.authentications.key_sets.values(), now_ms)
         yield from memory_rows(self.memory)
         yield from certificate_rows(self.certificates.listeners, self.clock.now_ms())
+        yield MetricRow("authorization-denied", "counter", {}, self.broker.audit.denials)
         yield MetricRow("unexpected-errors", "counter", {}, self.dispatcher.unexpected_errors)
         yield from request_rows(self.broker.steps, self.broker.large_responses_refused)
         yield from worker_rows({"payload": self.workers, "batch": self.batch_workers})
@@ -331,11 +332,9 @@ class Host:
             # this import and the next one take 0.1 s each: only import them if they are needed
             from odradek.server.meters.metrics_endpoint import MetricsEndpoint
 
+            tls = self.certificates.listeners.get(METRICS_LISTENER)
             self.metrics_endpoint = MetricsEndpoint(
-                self.config.metrics_listener,
-                self.metric_rows,
-                self.config.metrics_token,
-                self.certificates.listeners.get(METRICS_LISTENER),
+                self.config.metrics_listener, self.metric_rows, self.config.metrics_token, tls
             )
         if self.config.metrics_push.endpoint is not None:
             from odradek.server.meters.metrics_push import MetricsPush

@@ -95,6 +95,9 @@ INSTRUMENTS = {
         "{directory}",
         "Log directories that are offline because their disk failed",
     ),
+    "authorization-denied": Instrument(
+        "odradek.authorization.denied", "counter", "{check}", "Rights that clients lacked"
+    ),
     "unexpected-errors": Instrument(
         "odradek.unexpected.errors", "counter", "{error}", "Errors that are bugs of the host"
     ),
