@@ -14,11 +14,8 @@ from typing import Final
 
 DEFAULT: Final = "DEFAULT"
 RULE: Final = r"(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?).*?|(.*?)"
-SPLITTER: Final = re.compile(rf"\s*({RULE})\s*(,\s*|$)")
-PARSER: Final = re.compile(RULE)
-REFERENCE: Final = re.compile(
-    r"\\(?P<literal>.)|\$(?P<digits>\d+)|(?P<bad>[\\$])|(?P<text>[^\\$]+)", re.DOTALL
-)
+SPLITTER: Final = rf"\s*({RULE})\s*(,\s*|$)"
+REFERENCE: Final = r"\\(?P<literal>.)|\$(?P<digits>\d+)|(?P<bad>[\\$])|(?P<text>[^\\$]+)"
 CASES: Final[dict[str, Callable[[str], str]]] = {"": str, "L": str.lower, "U": str.upper}
 
 
@@ -74,19 +71,23 @@ class PrincipalMapping:
         raise NoMatchingRule(f"No rules apply to {subject}, rules [{self}]")
 
 
+UNMAPPED: Final = PrincipalMapping((Rule(DEFAULT),))
+"""The subject is the name."""
+
+
 def parse_rules(text: str) -> PrincipalMapping:
     """Parse rules that are separated by commas.
 
     Raises:
         ValueError: A rule is invalid.
     """
-    found = (parse_rule(match[1]) for match in SPLITTER.finditer(text.strip()))
+    found = (parse_rule(match[1]) for match in re.finditer(SPLITTER, text.strip()))
     return PrincipalMapping(tuple(rule for rule in found if rule is not None))
 
 
 def parse_rule(text: str) -> Rule | None:
     """Parse one rule; None for an empty one."""
-    match = PARSER.match(text)
+    match = re.match(RULE, text)
     if match is None or match.end() != len(text):
         left = text if match is None else text[match.end() :]
         raise ValueError(f"Invalid rule: `{text}`, unmatched substring: `{left}`")
@@ -112,7 +113,7 @@ def parse_replacement(text: str, groups: int) -> tuple[str | int, ...]:
         ValueError: A group does not exist, or a ``$`` or a backslash stands alone.
     """
     parts: list[str | int] = []
-    for match in REFERENCE.finditer(text):
+    for match in re.finditer(REFERENCE, text, re.DOTALL):
         if match["bad"]:
             raise ValueError(f"expected a group or a character after {match['bad']} in the replacement")
         if match["digits"] is None:

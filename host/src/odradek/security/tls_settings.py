@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from odradek.plugin.config import ConfigError, PluginConfig
-from odradek.security.principal_mapping import PrincipalMapping, parse_rules
+from odradek.security.principal_mapping import UNMAPPED, PrincipalMapping, parse_rules
 from odradek.settings.kinds import LONG, TEXT, Choice, Flag, Items, Special, Whole
 from odradek.settings.setting import Scope, setting
 from odradek.wire.config_resource import ConfigType
@@ -111,7 +111,7 @@ class TlsSettings:
         unset="those of OpenSSL",
     )
     principal_mapping: PrincipalMapping = setting(
-        PRINCIPAL_MAPPING, RULES, parse_rules("DEFAULT"),
+        PRINCIPAL_MAPPING, RULES, UNMAPPED,
         "Rules that make a user name from the subject of a client's certificate, as "
         "`RULE:PATTERN/REPLACEMENT/[L|U]` or `DEFAULT`, with commas.", by_listener=True,
     )

@@ -7,13 +7,16 @@ import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from odradek.plugin.config import ConfigError
-from odradek.security.certificate import Certificate, read_certificate
 from odradek.security.principal_mapping import NoMatchingRule
 from odradek.security.tls_settings import KEYSTORE_LOCATION, NONE, TlsSettings
 from odradek.server.references import warn_if_others_read
-from odradek.server.sockets.tls_context import LoadedTls, load_tls
+
+if TYPE_CHECKING:
+    from odradek.security.certificate import Certificate
+    from odradek.server.sockets.tls_context import LoadedTls
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +59,9 @@ class ListenerTls:
         found = location and stat_of(Path(location).expanduser())
         if location and found:
             warn_if_others_read(Path(location), found, KEYSTORE_LOCATION)
+        # not at the top: a host without TLS starts without it
+        from odradek.server.sockets.tls_context import load_tls
+
         try:
             return load_tls(settings)
         except ConfigError as error:
@@ -114,6 +120,8 @@ class ListenerTls:
         """
         if self.loaded.settings.client_auth == NONE:
             return None
+        from odradek.security.certificate import read_certificate
+
         der = transport.get_extra_info("ssl_object").getpeercert(True)
         if der is None:
             return None
