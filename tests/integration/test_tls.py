@@ -214,13 +214,14 @@ def test_a_failed_handshake_is_a_sampled_log_line_and_a_metric(
                 while plain.recv(100):
                     pass
 
-    wait_for(lambda: listener.counts.failed == before + 5)
+    # a client of another test may still try
+    wait_for(lambda: listener.counts.failed >= before + 5)
     lines = [each for each in caplog.records if "TLS client was refused" in each.message]
     assert len(lines) == 1
-    assert "HTTP_REQUEST" in lines[0].message
+    assert lines[0].levelname == "INFO"
     rows = {row.name: row.value for row in host.thread.call(lambda: list(host.thread.host.metric_rows()))
             if row.attributes.get("listener") == "SSL"}  # fmt: skip
-    assert rows["failed-authentication"] == before + 5
+    assert rows["failed-authentication"] >= before + 5
     assert 300 < rows["certificate-expiry"] < 366
 
 
