@@ -14,7 +14,7 @@ import pytest
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.descriptors import Descriptors
 from odradek.quota.quota_config import QuotaConfig
-from odradek.server.sockets.acceptor import Acceptor, listening_socket, listening_sockets
+from odradek.server.sockets.acceptor import ACCEPTED_AT_ONCE, Acceptor, listening_socket, listening_sockets
 from odradek.server.sockets.peer import Peer
 from odradek.testing.clock import MockClock
 
@@ -64,8 +64,9 @@ class LocalAcceptor:
             client = socket.create_connection(self.listening.getsockname(), timeout=5)
             self.closing.callback(client.close)
             clients.append(client)
-        if self.accepts:
-            self.acceptor.accept(self.listening)
+        for _ in range(0, count, ACCEPTED_AT_ONCE):
+            if self.accepts:
+                self.acceptor.accept(self.listening)
         return clients
 
     def throttled(self) -> int:
