@@ -18,7 +18,7 @@ from odradek.testing import RunningHost
 from odradek_spark.ingest.status import last_batch
 from odradek_spark.submit_args import submit_args
 from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.schemas import CLIENTS, ROLLUP_1H, Table
+from odradek_spark.tables.schemas import CLIENTS, ROLLUP_5M, Table
 
 TIME_LIMIT_S = 150
 PROGRAM = (sys.executable, "-m", "odradek", "spark")
@@ -96,7 +96,7 @@ def test_the_commands_from_run_to_verify_work(host: RunningHost, tmp_path: Path)
         until(lambda: last_batch(dataset.root) is not None, TIME_LIMIT_S)
         fill(host.bootstrap, records(5, first=20, partitions=2))
         until(lambda: (batch := last_batch(dataset.root)) is not None and batch.pushes == 5)
-        until(lambda: has_rows(dataset, ROLLUP_1H) and has_rows(dataset, CLIENTS), TIME_LIMIT_S)
+        until(lambda: has_rows(dataset, ROLLUP_5M) and has_rows(dataset, CLIENTS), TIME_LIMIT_S)
         running.communicate(timeout=60)
 
     assert running.returncode == 0

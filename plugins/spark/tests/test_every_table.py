@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from spark_payloads import metrics_data
 from table_readers import READERS, Filter, filters, lines, one_of_each_kind, selected
 from telemetry_rows import LATENCY, SENT, Told, counted, gauge, ingest_batches
 
+from odradek_spark.jobs.erase import run_erase
 from odradek_spark.jobs.rules import Op, Rule
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.load import load_dataset
@@ -45,7 +47,10 @@ def dataset(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Da
     told = [gauge(counted(Told(float(at), client=2), at, at - 30.0), 250.0) for at in range(30, 600, 30)]
     kinds = [Told(3600.0, raw=metrics_data(random.Random(seed)).SerializeToString()) for seed in range(40)]
     big = counted(Told(7000.0), 2**53 + 1, 6970.0, "cumulative")
-    ingest_batches(made, [told, kinds, [Told(7000.0, raw=b"\xff\xff\x00"), big]])
+    gone = gauge(Told(10.0, client=3, client_id="gone"), 1.0)
+    end = ingest_batches(made, [[gone]])
+    run_erase(made.root, "client_id", "gone", datetime(2026, 9, 22, 12, tzinfo=UTC))
+    ingest_batches(made, [told, kinds, [Told(7000.0, raw=b"\xff\xff\x00"), big]], end)
     for table in ROLLUPS:
         run_rollup(spark, made.root, table)
     run_inventory(spark, made.root)

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -212,6 +212,25 @@ def offset_range(text: str) -> OffsetRange:
     if match is None or int(match[2]) >= int(match[3]):
         raise click.UsageError(f"option --range: expected PARTITION:START-END, found {text!r}")
     return OffsetRange(int(match[1]), int(match[2]), int(match[3]))
+
+
+@click.command()
+@dataset_option
+@click.option("--client-id", metavar="ID", help="Erase this client id.")
+@click.option("--principal", metavar="PRINCIPAL", help="Erase this principal: User:alice.")
+def erase(dataset: str, client_id: str | None, principal: str | None) -> None:
+    """Erase a client or a principal from all tables, their files and their history. Needs no Java.
+
+    All dead letters are erased too, because they do not name their client. The topic is not changed.
+    """
+    from odradek_spark.jobs.erase import CLIENT_ID, PRINCIPAL, run_erase
+
+    chosen = [(name, value) for name, value in ((CLIENT_ID, client_id), (PRINCIPAL, principal)) if value]
+    if len(chosen) != 1:
+        raise click.UsageError("expected one of --client-id and --principal")
+    with explained():
+        done = run_erase(dataset, *chosen[0], datetime.now(UTC))
+    click.echo(done.text())
 
 
 @click.command()

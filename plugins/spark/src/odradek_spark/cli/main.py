@@ -6,7 +6,7 @@ import click
 
 from odradek_spark.cli.ingest import ingest, run
 from odradek_spark.cli.java import java
-from odradek_spark.cli.jobs import compact, detect, expire, inventory, replay, rollup, vacuum, verify
+from odradek_spark.cli.jobs import compact, detect, erase, expire, inventory, replay, rollup, vacuum, verify
 from odradek_spark.cli.query import query
 
 
@@ -15,7 +15,10 @@ def spark() -> None:
     """Client metrics as tables: ingest, maintain and query them."""
 
 
-COMMANDS = (run, ingest, rollup, detect, inventory, compact, expire, vacuum, replay, verify, query, java)
+COMMANDS = (
+    *(run, ingest, rollup, detect, inventory, compact, expire, vacuum),
+    *(erase, replay, verify, query, java),
+)
 
 for command in COMMANDS:
     spark.add_command(command)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.erased import erased_ranges
 from odradek_spark.tables.schemas import BY_NAME, DEAD_LETTER, PUSHES
 
 PARTITION, OFFSET, INDEX = "src_partition", "src_offset", "src_idx"
@@ -18,7 +19,7 @@ INDEX_BITS = 32
 
 
 class Absent:
-    """Drops rows that a table has already; a record that is a push is not added as a dead letter.
+    """Drops rows that a table has already, or that were erased; a push is not added as a dead letter.
 
     Args:
         dataset: The dataset, in its present version.
@@ -30,6 +31,11 @@ class Absent:
     def __init__(self, dataset: Dataset, found: OffsetRange, kept_from: Mapping[str, str]) -> None:
         self.dataset, self.found, self.kept_from = dataset, found, kept_from
         self.known: dict[str, NDArray[np.int64]] = {}
+        self.erased = [
+            (start, end)
+            for partition, start, end in erased_ranges(dataset)
+            if partition == found.partition and start < found.end and end > found.start
+        ]
 
     def __call__(self, table: str, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows, of those that were decoded again, that a table lacks."""
@@ -37,7 +43,12 @@ class Absent:
             self.known[table] = self.keys_of(table)
         is_new = pa.array(~np.isin(packed(rows, self.found.start), self.known[table]))
         is_kept = pc.greater_equal(rows["date"].cast(pa.string()), self.kept_from.get(table, ""))
-        return rows.filter(pc.and_(is_new, is_kept))
+        wanted = pc.and_(is_new, is_kept)
+        for start, end in self.erased:
+            offset = rows[OFFSET]
+            outside = pc.or_(pc.less(offset, start), pc.greater_equal(offset, end))
+            wanted = pc.and_(wanted, outside)
+        return rows.filter(wanted)
 
     def keys_of(self, table: str) -> NDArray[np.int64]:
         """The keys of the range that a table has; files that cannot have any are skipped."""

@@ -22,6 +22,7 @@ from odradek_spark.ingest.commit import SOURCE_RANGES
 from odradek_spark.jobs.accepted import SOURCE_KEY
 from odradek_spark.jobs.expire import EXPIRED_BEFORE
 from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.erased import erased_ranges
 from odradek_spark.tables.load import load_dataset, read_files
 from odradek_spark.tables.log import Version, first_version, paths_of_offsets, versions
 from odradek_spark.tables.schemas import DEAD_LETTER, HISTOGRAMS, INGESTED, POINTS, PUSHES, Table
@@ -159,7 +160,7 @@ def losses(pushes: DataFrame, dead_letter: DataFrame, batches: DataFrame) -> Dat
 
     Args:
         pushes: The table ``pushes``.
-        dead_letter: The table ``dead_letter``.
+        dead_letter: The table ``dead_letter``, and the records that were erased.
         batches: ``version`` bigint, ``partition`` int, ``start``, ``end`` bigint: a row for each range of a
             batch; ``records`` bigint: of the whole batch.
 
@@ -268,7 +269,8 @@ def run_verify(
         points, histograms = (as_far_as(pushes, each) for each in (points, histograms))
     found = contradictions(points, histograms, pushes, dead)
     if batches:
-        found = found.unionByName(losses(pushes, dead, batch_rows(spark, batches)))
+        records = dead.select(*SOURCE_KEY).unionByName(erased_records(spark, dataset))
+        found = found.unionByName(losses(pushes, records, batch_rows(spark, batches)))
     faults = [Fault(**row.asDict()) for row in found.collect()]
     faults.sort(key=lambda each: (each.table, each.src_partition, each.src_offset, each.what))
     return Report(pushes.count(), points.count() + histograms.count(), dead.count(), len(batches), faults)
@@ -325,6 +327,12 @@ def as_far_as(pushes: DataFrame, rows: DataFrame) -> DataFrame:
     """The rows up to the end of ``pushes``, which excludes a batch that is being committed."""
     ends = pushes.groupBy("src_partition").agg(F.max("src_offset").alias("last_offset"))
     return rows.join(F.broadcast(ends), "src_partition").where("src_offset <= last_offset")
+
+
+def erased_records(spark: SparkSession, dataset: Dataset) -> DataFrame:
+    """The records that were erased on request: ``src_partition`` int, ``src_offset`` bigint."""
+    rows = spark.createDataFrame(erased_ranges(dataset), "src_partition int, start bigint, end bigint")
+    return rows.select("src_partition", F.explode(F.sequence("start", F.col("end") - 1)).alias("src_offset"))
 
 
 def batch_rows(spark: SparkSession, batches: Sequence[Batch]) -> DataFrame:

@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 from pyarrow import fs
 
 from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_spark.tables.erased import with_successors
 from odradek_spark.tables.files import file_system
 from odradek_spark.tables.log import AddedFile, LogGone, Version, live, versions
 from odradek_spark.tables.schemas import PUSHES, Table
@@ -61,8 +62,9 @@ def news(dataset: Dataset, followed: Table, job: Table, app_id: str) -> News | N
     if after is None:
         return everything(dataset, current, dataset.uri(followed))
     try:
-        found = whole_batches(dataset, versions(dataset.uri(followed), after, current.version()))
-        files = [file for each in found for file in each.added]
+        later = list(versions(dataset.uri(followed), after, current.version()))
+        found = whole_batches(dataset, later)
+        files = with_successors([file for each in found for file in each.added], later)
         check_there(dataset, followed, current, files)
     except (LogGone, FileNotFoundError) as error:
         raise DatasetError(
@@ -80,14 +82,16 @@ def last_received(dataset: Dataset) -> datetime | None:
 
 def everything(dataset: Dataset, current: DeltaTable, uri: str) -> News | None:
     """All rows of a table, for a job's first run: old rows may be in other files by now."""
-    number = last_whole(dataset, uri, current.version())
-    if number != current.version():
+    latest = current.version()
+    number = last_whole(dataset, uri, latest)
+    if number != latest:
         current.load_as_version(number)
-    files = tuple(
+    files = [
         AddedFile(each.path, each.rows, each.partition, each.recv_min, each.recv_max)
         for each in live(current)
-    )
-    return News(None, number, files) if files else None
+    ]
+    left = with_successors(files, versions(uri, number, latest))
+    return News(None, number, tuple(left)) if files else None
 
 
 def last_whole(dataset: Dataset, uri: str, until: int) -> int:

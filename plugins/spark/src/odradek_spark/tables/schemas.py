@@ -258,8 +258,24 @@ ANOMALIES: Final = Table(
     time="started_ts",
 )
 
+ERASURES: Final = Table(
+    "erasures",
+    pa.schema(
+        [
+            pa.field("erased_ts", TIMESTAMP),
+            pa.field("erased", TEXT),
+            pa.field("value_sha256", TEXT),
+            pa.field("rows", TEXT),
+            pa.field("records", TEXT),
+            DAY[0],
+        ]
+    ),
+    ("date",),
+    time="erased_ts",
+)
+
 INGESTED: Final = (POINTS, HISTOGRAMS, DEAD_LETTER, PUSHES)
 """The tables of ingest, in the order in which a batch commits: ``pushes`` last, it completes the batch."""
-DERIVED: Final = (ROLLUP_5M, ROLLUP_1H, FLEET_1H, CLIENTS, ANOMALIES)
+DERIVED: Final = (ROLLUP_5M, ROLLUP_1H, FLEET_1H, CLIENTS, ANOMALIES, ERASURES)
 """The tables that jobs compute from those."""
 BY_NAME: Final = {table.name: table for table in (*INGESTED, *DERIVED)}

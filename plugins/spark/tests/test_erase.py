@@ -1,0 +1,154 @@
+"""Erasure of a client or a principal: rows, files and history; the other rows stay, and the proof holds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from telemetry_rows import Told, gauge, ingest, ingest_batches
+
+from odradek_spark.cli.main import spark as command
+from odradek_spark.jobs.erase import run_erase
+from odradek_spark.query.reader import Reader
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.erased import erased_ranges
+from odradek_spark.tables.following import news
+from odradek_spark.tables.schemas import BY_NAME, ERASURES, POINTS, PUSHES, ROLLUP_1H
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NOW = datetime(2026, 9, 22, 12, tzinfo=UTC)
+
+
+def pushed(at_s: float, client: int, client_id: str) -> Told:
+    return gauge(Told(at_s, client=client, client_id=client_id), float(client))
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    made = Dataset(str(tmp_path / "d"))
+    first = [pushed(30, 1, "gone"), pushed(31, 2, "stays"), pushed(60, 1, "gone")]
+    ingest_batches(
+        made, [first, [pushed(90, 1, "gone"), Told(91, raw=b"\xff\xff")], [pushed(95, 2, "stays")]]
+    )
+    return made
+
+
+def client_ids_on_disk(dataset: Dataset) -> set[str]:
+    """The client ids in all files below the tables."""
+    found: set[str] = set()
+    for path in Path(dataset.root).rglob("*.parquet"):
+        if "_delta_log" not in path.parts:
+            rows = pq.read_table(path, partitioning=None)
+            found.update(rows["client_id"].to_pylist() if "client_id" in rows.column_names else ())
+    return found
+
+
+def test_a_client_is_gone_from_tables_and_files(dataset: Dataset) -> None:
+    done = run_erase(dataset.root, "client_id", "gone", NOW)
+
+    assert done.rows == {"points": 3, "histograms": 0, "dead_letter": 1, "pushes": 3}
+    assert done.text() == "erase: 3 rows of points, 1 rows of dead_letter, 3 rows of pushes; 5 files deleted"
+    assert client_ids_on_disk(dataset) == {"stays"}
+    with closing(Reader(dataset.root)) as reader:
+        left = reader.ask("SELECT client_id, count(*) AS n FROM points GROUP BY ALL").to_pylist()
+        dead = reader.ask("SELECT count(*) AS n FROM dead_letter").to_pylist()
+    assert (left, dead) == ([{"client_id": "stays", "n": 2}], [{"n": 0}])
+
+
+def test_an_audit_row_says_what_was_erased(dataset: Dataset) -> None:
+    run_erase(dataset.root, "client_id", "gone", NOW)
+
+    (row,) = dataset.existing(ERASURES).to_pyarrow_table().to_pylist()
+    assert (row["erased_ts"], row["erased"], row["date"]) == (NOW, "client_id", "2026-09-22")
+    assert row["value_sha256"] == hashlib.sha256(b"gone").hexdigest()
+    assert json.loads(row["rows"])["points"] == 3
+    assert erased_ranges(dataset) == [(0, 0, 1), (0, 2, 5)]
+
+
+def test_a_second_erasure_finds_nothing(dataset: Dataset) -> None:
+    run_erase(dataset.root, "client_id", "gone", NOW)
+
+    again = run_erase(dataset.root, "client_id", "gone", NOW)
+
+    assert again.text() == "erase: no rows; 0 files deleted"
+    assert dataset.existing(ERASURES).to_pyarrow_table().num_rows == 1
+
+
+def test_a_job_that_is_late_reads_the_successors(dataset: Dataset) -> None:
+    dataset.create([ROLLUP_1H])
+    app = "rollup:rollup_1h"
+    dataset.commit_next(ROLLUP_1H, [], app, None, 0)
+
+    run_erase(dataset.root, "client_id", "gone", NOW)
+
+    found = news(dataset, POINTS, ROLLUP_1H, app)
+    assert found is not None
+    assert (found.rows, len(found.files)) == (2, 2)
+    names = [pq.read_table(f"{dataset.uri(POINTS)}/{each.path}", partitioning=None) for each in found.files]
+    assert {name for each in names for name in each["client_id"].to_pylist()} == {"stays"}
+
+
+def test_files_that_were_compacted_are_erased_too(dataset: Dataset) -> None:
+    from odradek_spark.jobs.compact import merge_files
+    from odradek_spark.tables.log import live
+
+    old = live(dataset.existing(POINTS))
+    dataset.exchange(
+        POINTS, old, merge_files(dataset.root, POINTS, [each.path for each in old]), data_change=False
+    )
+
+    run_erase(dataset.root, "client_id", "gone", NOW)
+
+    assert client_ids_on_disk(dataset) == {"stays"}
+    assert dataset.existing(POINTS).to_pyarrow_table().num_rows == 2
+
+
+def test_a_principal_is_erased(dataset: Dataset) -> None:
+    (principal,) = set(dataset.existing(PUSHES).to_pyarrow_table()["principal"].to_pylist())
+
+    run_erase(dataset.root, "principal", "User:nobody", NOW)
+    kept = dataset.existing(POINTS).to_pyarrow_table().num_rows
+    run_erase(dataset.root, "principal", principal, NOW)
+
+    assert (kept, dataset.existing(POINTS).to_pyarrow_table().num_rows) == (5, 0)
+    assert client_ids_on_disk(dataset) == set()
+
+
+@pytest.mark.parametrize("options", [(), ("--client-id", "a", "--principal", "b")])
+def test_the_command_needs_one_of_both(dataset: Dataset, options: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(command, ["erase", "--dataset", dataset.root, *options])
+
+    assert result.exit_code == 2
+    assert "expected one of --client-id and --principal" in result.stderr
+
+
+def test_the_command_erases(dataset: Dataset) -> None:
+    result = CliRunner().invoke(command, ["erase", "--dataset", dataset.root, "--client-id", "gone"])
+
+    assert (result.exit_code, result.stdout.startswith("erase: 3 rows of points")) == (0, True)
+    assert set(BY_NAME) > {ERASURES.name}
+
+
+@pytest.mark.spark
+def test_the_proof_and_the_jobs_hold_after_an_erasure(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.inventory import run_inventory
+    from odradek_spark.jobs.verify import run_verify
+
+    run_inventory(spark, dataset.root)
+    end = ingest(dataset, [pushed(120, 1, "gone"), pushed(121, 2, "stays")], 6)
+    run_erase(dataset.root, "client_id", "gone", NOW)
+    run_inventory(spark, dataset.root)
+
+    report = run_verify(spark, dataset.root)
+
+    assert (end, report.faults, report.pushes, report.batches) == (8, [], 3, 4)
+    assert client_ids_on_disk(dataset) == {"stays"}
