@@ -47,6 +47,7 @@ from odradek.wire.messages.alter_client_quotas import (
     RequestEntryData,
 )
 from odradek_kafka import odradek_forwarder
+from support.certificates import Files
 from support.hosts import EVERYTHING, running_host, serving
 from support.wire_client import WireClient
 
@@ -185,6 +186,35 @@ def test_a_push_arrives_as_the_record_of_a_telemetry_topic(tmp_path: Path) -> No
     assert {message.key() for message in messages} == {b"AQEBAQEBAQEBAQEBAQEBAQ"}
     assert found[0].context.connection.client_software_name == "librdkafka"
     assert found[0].context.client_id == "client-1"
+
+
+@pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL"])
+def test_a_target_may_need_tls(tmp_path: Path, protocol: str) -> None:
+    files = Files(tmp_path)
+    listeners = f"listeners=PLAINTEXT://127.0.0.1:0,{protocol}://localhost:0"
+    own = f"listener.name.{protocol.lower()}.ssl.client.auth=required"
+    with running_host(tmp_path / "target", listeners, *files.settings, own) as target:
+        with AccountsClient(target.bootstrap) as accounts:
+            credential = new_credential("alice", ScramMechanism.SCRAM_SHA_256, "alice-secret", 4096, b"salt")
+            accounts.alter_user_scram_credentials(upsertions=[credential])
+        options = {
+            "security.protocol": protocol,
+            "ssl.ca.location": files.ca,
+            "ssl.certificate.location": files.client,
+            "ssl.key.location": files.client,
+        }
+        if protocol == "SASL_SSL":
+            options |= {
+                "sasl.mechanism": "SCRAM-SHA-256", "sasl.username": "alice", "sasl.password": "alice-secret"
+            }  # fmt: skip
+        table: dict[str, object] = {f"client.{key}": value for key, value in options.items()}
+        outcomes = deliver(
+            f"localhost:{target.host.listeners[1].bound_port}", [record_of(1), record_of(2)], **table
+        )
+        messages = read(target.bootstrap, TOPIC, 2)
+
+    assert outcomes == [None]
+    assert len(messages) == 2
 
 
 def test_json_is_exported_as_json(tmp_path: Path) -> None:
