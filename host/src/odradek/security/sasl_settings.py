@@ -47,12 +47,13 @@ class SaslSettings:
     )
     most_unauthenticated: int = setting(
         "connections.unauthenticated.max", Whole(INT, 1), 5_000,
-        "Limit of open connections to listeners with SASL or TLS that have not authenticated, but at most half "
-        "of the connections that the process's limit of open files allows; one more closes the oldest.",
+        "Limit of open connections to listeners with SASL or TLS that have not authenticated, but at most "
+        "half of the connections that the process's limit of open files allows; one more closes the oldest.",
         unit="connections",
     )
     max_unauthenticated_ms: int = setting(
         "connections.unauthenticated.max.ms", Whole(INT, 100), 60_000,
-        "A connection that has not authenticated after this time is closed; a TLS handshake counts.", unit="ms",
+        "A connection that has not authenticated after this time is closed; a TLS handshake counts.",
+        unit="ms",
     )
     # fmt: on
