@@ -75,7 +75,7 @@ class Channel(RequestReader):
         if self.closing:
             return
         now_ns = self.monotonic_ns()
-        self.last_active_ms = now_ns // 1_000_000
+        self.last_active_ms = self.monotonic_ms()
         if self.buffer is None and self.pending is None and not self.writing_paused:
             size = len(data)
             if size >= 4:

@@ -91,7 +91,7 @@ class RequestReader(asyncio.Protocol):
     def piece_received(self, piece_bytes: int) -> None:
         """Part of a large frame has arrived. On a busy loop the next one waits, as a request does."""
         now_ns = self.monotonic_ns()
-        self.last_active_ms = now_ns // 1_000_000
+        self.last_active_ms = self.monotonic_ms()
         self.used_ns += piece_bytes // BYTES_PER_NS
         if now_ns > self.turns.free_until_ns and self.turns.must_wait(self, now_ns):
             self.stop_reading(TURN)
