@@ -6,7 +6,7 @@ import pytest
 
 from odradek.broker.broker import Broker
 from odradek.broker.configs.config_resources import LOGGERS
-from odradek.broker.dynamic_config import LOG_KEYS
+from odradek.broker.dynamic_config import CERTIFICATE_KEYS, LOG_KEYS
 from odradek.log.log_config import LogConfig
 from odradek.metadata.store import MetadataStore
 from odradek.quota.connection_limits import CONNECTION_KEYS
@@ -239,7 +239,7 @@ def test_each_key_of_a_topic_has_a_default_that_can_be_set(broker: Broker) -> No
     rows = described(broker, BROKER, NODE)
 
     assert {name for name, row in rows.items() if not row.read_only} == (
-        LOG_KEYS.keys() | CONNECTION_KEYS.keys()
+        LOG_KEYS.keys() | CERTIFICATE_KEYS.keys() | CONNECTION_KEYS.keys()
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
@@ -26,7 +25,6 @@ from odradek.clock import Clock, SystemClock, Timer
 from odradek.deferred import offload_inline
 from odradek.group.offset_expiration import OffsetExpiration
 from odradek.log.producer_ids import ProducerIds
-from odradek.plugin.config import ConfigError
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.descriptors import divided
 from odradek.quota.guarded_callback import GuardedCallback
@@ -353,13 +351,7 @@ class Host:
     async def listen(self, listener: Listener) -> None:
         """Open one listener and set its advertised address."""
         address = listener.address
-        try:
-            await listener.start()
-        except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else str(error)
-            raise ConfigError("listeners", f"cannot listen on {address}: {reason.lower()}") from error
-        except UnicodeError as error:
-            raise ConfigError("listeners", f"{address} does not name a host") from error
+        await listener.start()
         here = Endpoint(address.host or "localhost", listener.bound_port)
         self.broker.endpoints[address.name] = self.config.advertised.get(address.name, here)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from itertools import count
 from odradek.broker.dispatch.dispatcher import Answer, Dispatcher
 from odradek.broker.dispatch.routes import CloseConnection
 from odradek.clock import Clock, Timer
+from odradek.plugin.config import ConfigError
 from odradek.plugin.context import ConnectionContext
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.sampled_log import SampledLog
@@ -119,10 +121,16 @@ class Listener:
         """Listen.
 
         Raises:
-            OSError: The address is in use or not this machine's.
+            ConfigError: The address is in use, not this machine's, or does not name a host.
         """
         self.loop = asyncio.get_running_loop()
-        sockets = await listening_sockets(self.address.host, self.address.port)
+        try:
+            sockets = await listening_sockets(self.address.host, self.address.port)
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise ConfigError("listeners", f"cannot listen on {self.address}: {reason.lower()}") from error
+        except UnicodeError as error:
+            raise ConfigError("listeners", f"{self.address} does not name a host") from error
         self.acceptor = Acceptor(
             self.address.name,
             sockets,
