@@ -410,3 +410,17 @@ def test_a_value_of_another_type_is_damage(store: MetadataStore, column: str, va
 
     with pytest.raises(StoreError, match=f"column {column} of table topics has a value of type [a-z]+, not"):
         reopened(store)
+
+
+def test_damage_of_the_schema_is_told_in_one_line(store: MetadataStore) -> None:
+    store.put_topic(TopicRow("t", ID_1, 3))
+    store.connection.executescript(
+        "pragma writable_schema = on;"
+        "update sqlite_master set sql = replace(sql, 'name text', 'name t' || char(10) || 'xt')"
+        " where name = 'topics'"
+    )
+
+    with pytest.raises(StoreError) as raised:
+        reopened(store)
+
+    assert "\n" not in str(raised.value)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
+from odradek.metadata.failure import in_one_line
+
 
 def value_of_wrong_type(connection: sqlite3.Connection) -> str | None:
     """Find a value whose type is not the declared one of its column; return its place, or None."""
@@ -17,5 +19,7 @@ def value_of_wrong_type(connection: sqlite3.Connection) -> str | None:
                 (declared.lower(),),
             ).fetchone()
             if wrong is not None:
-                return f"column {column} of table {table} has a value of type {wrong[0]}, not {declared}"
+                return in_one_line(
+                    f"column {column} of table {table} has a value of type {wrong[0]}, not {declared}"
+                )
     return None
