@@ -18,7 +18,7 @@ from odradek.client.sasl import SaslLogin
 from odradek.client.users import new_credential
 from odradek.plugin.config import ConfigError
 from odradek.security.scram import ScramMechanism
-from support.client_sockets import closed_pairs
+from support.client_sockets import closed_sockets
 from support.hosts import ThreadedHost, running_host
 from support.issuer import JWKS_KEY, Issuer, issuing
 from support.tokens import claims_of, jwks, public_jwk, signed
@@ -148,7 +148,7 @@ def test_a_client_is_refused(host: ThreadedHost, client: Callable[..., int], kin
     before = counts.succeeded
 
     refusal = r"(?i)invalid_token|auth|bootstrap|connect"
-    with closed_pairs(), pytest.raises(Exception, match=refusal):
+    with closed_sockets(), pytest.raises(Exception, match=refusal):
         client(guarded(host), TOKENS[kind])
 
     assert counts.succeeded == before

@@ -29,7 +29,7 @@ from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, 
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest
 from support.batches import batch_of
-from support.client_sockets import closed_pairs
+from support.client_sockets import closed_sockets
 from support.hosts import EVERYTHING, ServeProcess, ThreadedHost, running_host, serving
 from support.wire_client import WireClient
 
@@ -204,7 +204,7 @@ def test_kafka_python_reports_a_wrong_password(host: ThreadedHost) -> None:
     kafka = pytest.importorskip("kafka")
     failed = host.host.listeners[1].authentication.counts.failed  # type: ignore[attr-defined]
 
-    with closed_pairs(), pytest.raises(kafka.errors.KafkaError):
+    with closed_sockets(), pytest.raises(kafka.errors.KafkaError):
         kafka.KafkaProducer(
             bootstrap_servers=guarded(host),
             security_protocol="SASL_PLAINTEXT",

@@ -20,6 +20,7 @@ from odradek.client.users import new_credential
 from odradek.security.scram import ScramMechanism
 from odradek.server.sockets.listener import Listener
 from support.certificates import Files
+from support.client_sockets import closed_sockets
 from support.hosts import EVERYTHING, ThreadedHost, running_host, serving
 
 LISTENERS = (
@@ -195,6 +196,62 @@ def test_a_name_that_the_certificate_lacks_is_refused_by_the_client(host: TlsHos
     why = "certificate verify failed"
 
     assert why in " ".join(refusal(host, "SSL_ELSEWHERE", why, **{"security.protocol": "SSL"}))
+
+
+UNKNOWN_CA = "unable to get local issuer certificate"
+WRONG_NAME = "Hostname mismatch, certificate is not valid for 'localhost'"
+REFUSED = pytest.mark.parametrize(
+    ("name", "more", "why"),
+    [
+        ("SSL", {"ssl_cafile": "other_ca"}, UNKNOWN_CA),
+        ("SSL_ELSEWHERE", {"security_protocol": "SSL"}, WRONG_NAME),
+        ("SASL_SSL", {"sasl_plain_password": "wrong"}, "Authentication failed"),
+    ],
+    ids=["unknown-ca", "another-name", "wrong-password"],
+)
+
+
+def changed_client(host: TlsHost, name: str, more: dict[str, str]) -> dict[str, Any]:
+    """Settings of a kafka-python client, of which some are wrong."""
+    found = python_client(host, name) | more
+    if "ssl_cafile" in more:
+        found["ssl_cafile"] = getattr(host.files, more["ssl_cafile"])
+    return found
+
+
+@REFUSED
+def test_kafka_python_is_refused_and_logs_the_reason(
+    host: TlsHost, caplog: pytest.LogCaptureFixture, name: str, more: dict[str, str], why: str
+) -> None:
+    kafka = pytest.importorskip("kafka")
+
+    with pytest.raises(kafka.errors.KafkaError), closed_sockets():
+        kafka.KafkaProducer(
+            **changed_client(host, name, more), bootstrap_timeout_ms=300, reconnect_backoff_ms=1_000
+        )
+
+    assert any(why in each.getMessage() for each in caplog.records if each.name.startswith("kafka."))
+
+
+@REFUSED
+def test_aiokafka_is_refused_and_logs_the_reason(
+    host: TlsHost, caplog: pytest.LogCaptureFixture, name: str, more: dict[str, str], why: str
+) -> None:
+    aiokafka = pytest.importorskip("aiokafka")
+    client = changed_client(host, name, more)
+    context = ssl.create_default_context(cafile=client.pop("ssl_cafile"))
+
+    async def start() -> None:
+        producer = aiokafka.AIOKafkaProducer(**client, ssl_context=context)
+        try:
+            await producer.start()
+        finally:
+            await producer.stop()
+
+    with pytest.raises(aiokafka.errors.KafkaConnectionError):
+        asyncio.run(start())
+
+    assert any(why in each.getMessage() for each in caplog.records if each.name.startswith("aiokafka"))
 
 
 def test_a_failed_handshake_is_a_sampled_log_line_and_a_metric(
