@@ -57,6 +57,26 @@ def test_the_pipeline_reads_the_host_that_runs_it() -> None:
     assert "--command-config" not in pairs
 
 
+def test_alarms_have_the_same_settings_as_on_the_command_line() -> None:
+    companion = configured(
+        dataset="/data",
+        default_rules=False,
+        webhook_url="https://localhost/rings",
+        alertmanager_url="http://localhost:9093",
+    )
+
+    assert companion is not None
+    command = companion.command("localhost:9092")
+    assert "--no-default-rules" in command
+    assert command[command.index("--webhook-url") + 1] == "https://localhost/rings"
+    assert command[command.index("--alertmanager-url") + 1] == "http://localhost:9093"
+
+
+def test_a_destination_needs_a_url() -> None:
+    with pytest.raises(ConfigError, match=r"webhook\.url"):
+        configured(dataset="/data", webhook_url="localhost:1")
+
+
 def test_it_can_read_another_cluster() -> None:
     companion = configured(dataset="/data", bootstrap_servers="kafka:9092")
 

@@ -119,12 +119,15 @@ def test_a_long_job_delays_neither_ingest_nor_the_end(
 def test_without_rules_detection_does_not_run(tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text('[[rule]]\nid = "r"\nmetric = "m"\nop = ">"\nthreshold = 1\n')
+    always = ["rollup", "inventory", "compact", "expire", "vacuum"]
 
-    without = [each.name for each in Maintenance(str(tmp_path), None, 10.0).due]
-    with_rules = [each.name for each in Maintenance(str(tmp_path), rules, 10.0).due]
+    def names(rules_file: Path | None, **options: Any) -> list[str]:
+        return [each.name for each in Maintenance(str(tmp_path), rules_file, 10.0, **options).due]
 
-    assert without == ["rollup", "inventory", "compact", "expire", "vacuum"]
-    assert with_rules == [*without, "detect"]
+    assert names(None) == [*always, "detect"]
+    assert names(None, default_rules=False) == always
+    assert names(rules, default_rules=False) == [*always, "detect"]
+    assert names(None, webhook_url="http://localhost") == [*always, "detect", "deliver"]
 
 
 def test_retention_is_set_by_table() -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from odradek_spark.jobs.rules import Aggregate, Op, Rule, RuleError, parse_rules
+from odradek.plugin.troubles import SILENCE, TROUBLES, Trouble
+from odradek.testing.pushes import recorded, recorded_clients
+from odradek_spark.jobs.rules import Aggregate, Op, Rule, RuleError, combined, default_rules, parse_rules
 
 PLAIN = 'id = "slow"\nmetric = "m"\nop = ">"\nthreshold = 500\n'
 
@@ -51,8 +54,47 @@ def test_a_rule_lasts_180_seconds_by_default() -> None:
             "op: expected one of >, >=, <, <=, found '='",
         ),
         (f"[[rule]]\n{PLAIN}[[rule]]\n{PLAIN}", "two rules have the id 'slow'"),
+        (f"[[rule]]\n{PLAIN}clear = 501", "clear: expected no more than the threshold, found 501"),
+        (f"[[rule]]\n{PLAIN}over_s = -1", "over_s: expected no less than 0, found -1"),
+        (f"[[rule]]\n{PLAIN}per = 3", "per: expected a text, found 3"),
     ],
 )
 def test_invalid_rules_are_named(text: str, complaint: str) -> None:
     with pytest.raises(RuleError, match=complaint):
         parse_rules(text)
+
+
+def test_own_rules_replace_default_rules_with_the_same_id() -> None:
+    own = Rule(id="retries", metric="m", op=Op.ABOVE, threshold=1.0)
+
+    found = combined(default_rules(), [own])
+
+    assert [each for each in found if each.id == "retries"] == [own]
+    assert len(found) == len(default_rules())
+
+
+def kinds(software: str) -> dict[str, str]:
+    """The kind of each metric that recorded clients of a software sent."""
+    start = "java" if software == "apache-kafka-java" else software
+    return {
+        metric.name: str(metric.WhichOneof("data"))
+        for client in recorded_clients()
+        if client.startswith(start)
+        for push in recorded(client)
+        for entry in MetricsData.FromString(push.data).resource_metrics
+        for scope in entry.scope_metrics
+        for metric in scope.metrics
+    }
+
+
+@pytest.mark.parametrize("trouble", TROUBLES, ids=lambda each: each.id)
+def test_the_metrics_of_a_trouble_are_sent_by_its_software(trouble: Trouble) -> None:
+    for software, metric in trouble.metrics.items():
+        sent = kinds(software)
+        wanted = "sum" if trouble.over_s else "gauge"
+        assert metric == SILENCE or sent[metric] == wanted
+        assert not trouble.per or sent[trouble.per] == wanted
+
+
+def test_the_ids_of_troubles_differ() -> None:
+    assert len({each.id for each in TROUBLES}) == len(TROUBLES)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from odradek.plugin import PluginConfig
+from odradek_spark.jobs.addresses import is_address
 from odradek_spark.jobs.expire import KEPT_DAYS
 from odradek_spark.source.options import DEFAULT_PAYLOAD_BYTES, DEFAULT_TRIGGER_BYTES
 from odradek_spark.tables.levels import BY_CLIENT, CLIENT_METRICS, Levels
@@ -32,6 +33,9 @@ class Pipeline:
     """None for the host itself."""
     command_config: Path | None
     rules_file: Path | None
+    default_rules: bool
+    webhook_url: str | None
+    alertmanager_url: str | None
     trigger_interval_ms: int
     maintenance_interval_ms: int
     max_bytes_per_trigger: int
@@ -52,6 +56,8 @@ class Pipeline:
             "--checkpoint": self.checkpoint,
             "--command-config": self.command_config,
             "--rules-file": self.rules_file,
+            "--webhook-url": self.webhook_url,
+            "--alertmanager-url": self.alertmanager_url,
             "--trigger-interval-s": self.trigger_interval_ms / MS_PER_S,
             "--maintenance-interval-s": self.maintenance_interval_ms / MS_PER_S,
             "--max-bytes-per-trigger": self.max_bytes_per_trigger,
@@ -64,6 +70,8 @@ class Pipeline:
         if self.levels.client_metrics != CLIENT_METRICS:
             for prefix in self.levels.client_metrics:
                 given += ["--client-metrics", prefix]
+        if not self.default_rules:
+            given.append("--no-default-rules")
         for label in self.levels.fleet_labels:
             given += ["--fleet-labels", label]
         return [sys.executable, "-m", "odradek_spark", "run", "--until-stdin-ends", *given]
@@ -117,6 +125,18 @@ def read_levels(config: PluginConfig) -> Levels:
     return Levels(tuple(metrics), tuple(labels))
 
 
+def read_address(config: PluginConfig, key: str) -> str | None:
+    """Read an http or https URL.
+
+    Raises:
+        ConfigError: The value is something else.
+    """
+    url = config.text(key)
+    if url is not None and not is_address(url):
+        raise config.error(key, "expected an http or https URL")
+    return url
+
+
 def read_pipeline(config: PluginConfig) -> Pipeline | None:
     """Read the table of the configuration; None without a dataset.
 
@@ -132,6 +152,9 @@ def read_pipeline(config: PluginConfig) -> Pipeline | None:
         bootstrap_servers=config.text("bootstrap.servers"),
         command_config=config.file("command.config"),
         rules_file=config.file("rules.file"),
+        default_rules=config.boolean("default.rules", True),
+        webhook_url=read_address(config, "webhook.url"),
+        alertmanager_url=read_address(config, "alertmanager.url"),
         trigger_interval_ms=config.integer("trigger.interval.ms", 60_000, least=100),
         maintenance_interval_ms=config.integer("maintenance.interval.ms", 300_000, least=1000),
         max_bytes_per_trigger=config.integer("max.bytes.per.trigger", DEFAULT_TRIGGER_BYTES, least=1),

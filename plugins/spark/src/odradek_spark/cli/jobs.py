@@ -14,14 +14,17 @@ import click
 
 from odradek_spark.cli import reports
 from odradek_spark.cli.options import (
+    alarm_options,
     client_config_option,
     dataset_option,
+    destinations,
     kept_days,
     levels,
     levels_options,
     max_payload_option,
     properties,
     retention_option,
+    rules,
 )
 from odradek_spark.cli.session import explained, session, session_options
 from odradek_spark.cli.times import Moment
@@ -93,21 +96,33 @@ def inventory(dataset: str, master: str, remote: str | None, conf: tuple[str, ..
 
 @click.command()
 @dataset_option
-@click.option(
-    "--rules-file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    required=True,
-    help="TOML file with the rules for anomalies.",
-)
+@alarm_options
 @session_options
-def detect(dataset: str, rules_file: Path, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
-    """Open and close anomalies.
+def detect(
+    dataset: str,
+    rules_file: Path | None,
+    default_rules: bool,
+    webhook_url: str | None,
+    alertmanager_url: str | None,
+    master: str,
+    remote: str | None,
+    conf: tuple[str, ...],
+) -> None:
+    """Open and close anomalies, and send them to destinations.
 
     An anomaly is a value beyond a threshold for some time; the rules set both.
     """
     with explained():
-        rules = reports.read_rules(rules_file)
-    reported(dataset, master, remote, conf, lambda spark: reports.detected(spark, dataset, rules))
+        wanted = rules(rules_file, default_rules=default_rules)
+    if not wanted:
+        raise click.UsageError("option --no-default-rules: expected rules in --rules-file")
+    told = destinations(webhook_url, alertmanager_url)
+
+    def work(spark: SparkSession) -> str | None:
+        lines = [reports.detected(spark, dataset, wanted), reports.delivered(dataset, told)]
+        return "\n".join(each for each in lines if each) or None
+
+    reported(dataset, master, remote, conf, work)
 
 
 @click.command()

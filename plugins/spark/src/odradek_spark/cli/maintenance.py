@@ -14,7 +14,15 @@ import click
 from deltalake.exceptions import DeltaError
 
 from odradek_spark.cli import reports
-from odradek_spark.cli.options import kept_days, levels, levels_options, retention_option
+from odradek_spark.cli.options import (
+    alarm_options,
+    destinations,
+    kept_days,
+    levels,
+    levels_options,
+    retention_option,
+    rules,
+)
 from odradek_spark.ingest.failures import explain
 from odradek_spark.ingest.session import in_pool
 from odradek_spark.jobs.expire import VACUUM_HOURS
@@ -34,11 +42,7 @@ HOUR_S = 3600.0
 def maintenance_options(command: Command) -> Command:
     """Add the options of the jobs and their intervals."""
     options = (
-        click.option(
-            "--rules-file",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="TOML file with the rules for anomalies; without it, none are detected.",
-        ),
+        alarm_options,
         click.option(
             "--maintenance-interval-s",
             metavar="SECONDS",
@@ -76,6 +80,9 @@ class Maintenance:
         retention_days: Sequence[str] = (),
         client_metrics: Sequence[str] = (),
         fleet_labels: Sequence[str] = (),
+        default_rules: bool = True,
+        webhook_url: str | None = None,
+        alertmanager_url: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.clock = clock
@@ -89,10 +96,13 @@ class Maintenance:
             ("expire", HOUR_S, lambda _: reports.expired(dataset, days)),
             ("vacuum", HOUR_S, lambda _: reports.vacuumed(dataset, VACUUM_HOURS)),
         ]
-        if rules_file is not None:
-            rules = reports.read_rules(rules_file)
-            often_s = min(MINUTE_S, every_s)
-            jobs.append(("detect", often_s, lambda spark: reports.detected(spark, dataset, rules)))
+        often_s = min(MINUTE_S, every_s)
+        wanted = rules(rules_file, default_rules=default_rules)
+        if wanted:
+            jobs.append(("detect", often_s, lambda spark: reports.detected(spark, dataset, wanted)))
+        told = destinations(webhook_url, alertmanager_url)
+        if told:
+            jobs.append(("deliver", often_s, lambda _: reports.delivered(dataset, told)))
         self.due = [Due(name, after_s, job, clock() + after_s) for name, after_s, job in jobs]
 
     @contextmanager

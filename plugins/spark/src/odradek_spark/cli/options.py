@@ -8,7 +8,11 @@ from typing import Any, TypeVar
 
 import click
 
+from odradek_spark.jobs.addresses import is_address
+from odradek_spark.jobs.destinations import Alertmanager, Destination, Webhook
 from odradek_spark.jobs.expire import KEPT_DAYS
+from odradek_spark.jobs.rules import Rule, RuleError, combined, parse_rules
+from odradek_spark.jobs.rules import default_rules as shipped
 from odradek_spark.source.options import DEFAULT_PAYLOAD_BYTES
 from odradek_spark.tables.levels import BY_CLIENT, CLIENT_METRICS, Levels
 
@@ -49,6 +53,74 @@ retention_option = click.option(
     help="Days that a table keeps. May be repeated. Default: "
     + ", ".join(f"{table}={days}" for table, days in KEPT_DAYS.items()),
 )
+
+
+def address(_: click.Context, parameter: click.Parameter, url: str | None) -> str | None:
+    """An http or https URL."""
+    if url is not None and not is_address(url):
+        raise click.UsageError(f"option {parameter.opts[0]}: expected an http or https URL")
+    return url
+
+
+def alarm_options(command: Command) -> Command:
+    """Add the options of rules and destinations."""
+    for option in (
+        click.option(
+            "--alertmanager-url",
+            metavar="URL",
+            callback=address,
+            help="Send each anomaly to this Alertmanager, by its API v2: http://HOST:9093.",
+        ),
+        click.option(
+            "--webhook-url",
+            metavar="URL",
+            callback=address,
+            help="Post each opening and closing of an anomaly to this URL, as JSON.",
+        ),
+        click.option(
+            "--default-rules/--no-default-rules",
+            default=True,
+            show_default=True,
+            help="Detect the troubles that the documentation lists.",
+        ),
+        click.option(
+            "--rules-file",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="TOML file with more rules for anomalies. A rule with the id of a default rule replaces it.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def rules(rules_file: Path | None, *, default_rules: bool) -> list[Rule]:
+    """The rules: the default ones and those of a file.
+
+    Raises:
+        RuleError: A rule of the file is invalid.
+        OSError: The file cannot be read.
+    """
+    own = read_rules(rules_file) if rules_file is not None else []
+    return combined(shipped() if default_rules else [], own)
+
+
+def read_rules(path: Path) -> list[Rule]:
+    """Read the rules of a file.
+
+    Raises:
+        RuleError: A rule is invalid.
+        OSError: The file cannot be read.
+    """
+    try:
+        return parse_rules(path.read_text())
+    except RuleError as error:
+        raise RuleError(f"{path}: {error}") from error
+
+
+def destinations(webhook_url: str | None, alertmanager_url: str | None) -> list[Destination]:
+    """The destinations of alarms."""
+    found: list[Destination] = [] if webhook_url is None else [Webhook(webhook_url)]
+    return found if alertmanager_url is None else [*found, Alertmanager(alertmanager_url)]
 
 
 def levels_options(command: Command) -> Command:

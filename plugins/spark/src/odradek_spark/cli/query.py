@@ -189,6 +189,7 @@ def versions(
 @query.command()
 @asking
 @click.option("--open", "only_open", is_flag=True, help="Only anomalies that have not ended.")
+@click.option("--exit-code", is_flag=True, help="Exit with status 1 if an anomaly is listed.")
 @PLOT
 def anomalies(
     dataset: str,
@@ -196,6 +197,7 @@ def anomalies(
     until: datetime | None,
     form: str,
     only_open: bool,
+    exit_code: bool,
     plot: Path | None,
 ) -> None:
     """List the anomalies that `odradek spark detect` found."""
@@ -204,6 +206,8 @@ def anomalies(
         show(rows, form, "no anomalies")
         names = ["rule", "client_id", "started_ts"]
         plotted(bars(rows, names, "held_s", "how long values were beyond the threshold", "seconds"), plot)
+    if exit_code and rows.num_rows:
+        raise click.exceptions.Exit(1)
 
 
 @query.command()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from odradek_spark.jobs.rules import Rule, RuleError, parse_rules
+from odradek_spark.jobs.destinations import Destination
+from odradek_spark.jobs.rules import Rule
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.levels import Levels
 
@@ -36,10 +36,18 @@ def detected(spark: SparkSession, root: str, rules: Sequence[Rule]) -> str | Non
     """Look for anomalies in new points."""
     from odradek_spark.jobs.episodes import run_detect
 
-    done = run_detect(spark, root, rules)
+    done = run_detect(spark, root, rules, datetime.now(UTC))
     if done is None:
         return None
     return f"detect: {len(done.opened)} opened, {len(done.closed)} closed, {done.going_on} go on"
+
+
+def delivered(root: str, destinations: Sequence[Destination]) -> str | None:
+    """Tell destinations of the anomalies that opened and closed."""
+    from odradek_spark.jobs.deliver import run_deliver
+
+    done = run_deliver(root, destinations, datetime.now(UTC))
+    return None if done is None else done.line()
 
 
 def compacted(spark: SparkSession, root: str) -> str | None:
@@ -72,16 +80,3 @@ def vacuumed(root: str, hours: int) -> str | None:
 
     lines = [f"{files} files of {table}" for table, files in run_vacuum(root, hours).items() if files]
     return "vacuum: " + ", ".join(lines) if lines else None
-
-
-def read_rules(path: Path) -> list[Rule]:
-    """Read the rules of a file.
-
-    Raises:
-        RuleError: A rule is invalid.
-        OSError: The file cannot be read.
-    """
-    try:
-        return parse_rules(path.read_text())
-    except RuleError as error:
-        raise RuleError(f"{path}: {error}") from error

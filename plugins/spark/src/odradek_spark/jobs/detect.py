@@ -10,27 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from odradek_spark.jobs.rules import Aggregate, Op, Rule
+from odradek_spark.jobs.rules import Op, Rule
+from odradek_spark.jobs.samples import CLIENT, SERIES, samples
 from odradek_spark.tables.schemas import ANOMALIES
 
 SILENCE_INTERVALS = 2.5
 """After this many push intervals without a sample, the state is unknown."""
 OPEN, CLOSED = "open", "closed"
 RECOVERED, SILENT = "recovered", "silent"
-SERIES = ["rule", "client_instance_id", "name", "attrs"]
 EPISODE = [*SERIES, "started_ts"]
 """The key of an episode."""
-DELTA = 1
-GAUGE = 1
-MS_PER_S = 1000
+NOT_DELIVERED = ""
+"""No destination has been told of an episode; null: the episode is older than destinations."""
 SAMPLE = [
     *SERIES,
-    "client_id",
+    *CLIENT,
     "start_ts",
     "ts",
     "recv_ts",
@@ -38,10 +36,15 @@ SAMPLE = [
     "worst",
     "samples",
     "push_interval_ms",
+    "throttle_ms",
     "op",
     "threshold",
+    "clear",
+    "hold_ms",
     "beyond",
+    "worse",
     "fired_ts",
+    "delivered",
 ]
 AT_LAST = [
     "value",
@@ -49,9 +52,11 @@ AT_LAST = [
     "next_beyond",
     "next_gap",
     "push_interval_ms",
-    "client_id",
+    "throttle_ms",
+    *CLIENT,
     "op",
     "threshold",
+    "clear",
 ]
 
 
@@ -78,65 +83,13 @@ def detect(points: DataFrame, rules: Sequence[Rule], known: DataFrame, now: date
         * ``state`` string ``open`` or ``closed``; ``closed_ts`` timestamp, null while open; ``reason``:
           ``recovered`` (a sample was within the threshold) or ``silent`` (no samples for 2.5 push intervals).
         * ``samples`` bigint: their number; ``worst``, ``last`` double: of the values.
-        * ``push_interval_ms`` int: of the instance; ``date`` string: of ``started_ts``.
+        * ``push_interval_ms`` int: of the instance; ``throttle_ms`` bigint: how long it was throttled at
+          last, by which its next push may be late; ``date`` string: of ``started_ts``.
+        * ``delivered`` string: see `odradek_spark.jobs.deliver`.
     """
     found = unseen(samples(points, rules), known)
     rows = found.select(*SAMPLE).unionByName(carried(known).select(*SAMPLE))
-    return told(islands(rows, rules), now).select(*ANOMALIES.schema.names)
-
-
-def samples(points: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """The samples that the rules compare.
-
-    Returns:
-        ``rule``, ``client_instance_id``, ``name``, ``attrs``, ``client_id``, ``value`` double; ``ts``;
-        ``start_ts``: start of the covered interval, null for the previous sample; ``recv_ts``;
-        ``push_interval_ms``; ``op``, ``threshold``: of the rule; ``beyond`` boolean: beyond the threshold.
-    """
-    frames = [compared(points, rule) for rule in rules]
-    return reduce(DataFrame.unionByName, frames)
-
-
-def compared(points: DataFrame, rule: Rule) -> DataFrame:
-    """The finite values of a rule's metric, one for each series and time."""
-    value = F.coalesce("value", F.col("value_int").cast("double"))
-    rows = points.where(F.col("name") == rule.metric).withColumn("value", value)
-    rows = rows.where(F.col("value").isNotNull() & ~F.isnan("value"))
-    for key, label in rule.attrs.items():
-        rows = rows.where(F.get_json_object("attrs", f"$['{key}']") == label)
-    covers_interval = (F.col("temporality") == DELTA) | (F.col("kind") == GAUGE)
-    moved = F.col("ts") - F.col("client_ts")  # if `ts` was corrected for a wrong clock, shift the start too
-    start = F.when(covers_interval & (F.col("start_ts") <= F.col("client_ts")), F.col("start_ts") + moved)
-    attrs = F.col("attrs") if rule.agg is Aggregate.EACH else F.lit(None).cast("string")
-    joined = F.max if rule.agg is Aggregate.EACH else getattr(F, rule.agg.value)
-    return (
-        rows.withColumn("attrs", attrs)
-        .withColumn("rule", F.lit(rule.id))
-        .withColumn("start_ts", start)
-        .groupBy(*SERIES, "ts")
-        .agg(
-            joined("value").alias("value"),
-            F.max("client_id").alias("client_id"),
-            F.min("start_ts").alias("start_ts"),
-            F.max("recv_ts").alias("recv_ts"),
-            F.max("push_interval_ms").alias("push_interval_ms"),
-        )
-        .withColumn("op", F.lit(rule.op.value))
-        .withColumn("threshold", F.lit(rule.threshold))
-        .withColumn("beyond", beyond(F.col("value"), rule))
-    )
-
-
-def beyond(value: Column, rule: Rule) -> Column:
-    match rule.op:
-        case Op.ABOVE:
-            return value > rule.threshold
-        case Op.AT_LEAST:
-            return value >= rule.threshold
-        case Op.BELOW:
-            return value < rule.threshold
-        case Op.AT_MOST:
-            return value <= rule.threshold
+    return told(islands(rows), now).select(*ANOMALIES.schema.names)
 
 
 def unseen(found: DataFrame, known: DataFrame) -> DataFrame:
@@ -150,6 +103,7 @@ def unseen(found: DataFrame, known: DataFrame) -> DataFrame:
         .withColumn("worst", F.col("value"))
         .withColumn("samples", F.lit(1).cast("bigint"))
         .withColumn("fired_ts", F.lit(None).cast("timestamp"))
+        .withColumn("delivered", F.lit(NOT_DELIVERED))
     )
 
 
@@ -157,7 +111,7 @@ def carried(known: DataFrame) -> DataFrame:
     """Open episodes, each as a sample that begins its island."""
     return known.where(F.col("state") == OPEN).select(
         *SERIES,
-        "client_id",
+        *CLIENT,
         F.col("started_ts").alias("start_ts"),
         F.col("last_ts").alias("ts"),
         F.col("last_recv_ts").alias("recv_ts"),
@@ -165,15 +119,23 @@ def carried(known: DataFrame) -> DataFrame:
         "worst",
         "samples",
         "push_interval_ms",
+        F.coalesce("throttle_ms", F.lit(0)).cast("bigint").alias("throttle_ms"),
         "op",
         "threshold",
+        F.coalesce("clear", "threshold").alias("clear"),
+        F.lit(0.0).alias("hold_ms"),
         F.lit(True).alias("beyond"),
+        F.lit(True).alias("worse"),
         "fired_ts",
+        "delivered",
     )
 
 
-def islands(rows: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """Group the samples beyond the threshold into islands.
+def islands(rows: DataFrame) -> DataFrame:
+    """Group samples into the islands that are long enough.
+
+    Samples beyond the threshold (``worse``) must last for the rule's time. From then on the island goes on
+    while samples are beyond the clearing threshold (``beyond``).
 
     Returns:
         The columns of these samples; ``island`` bigint; ``from_ts`` timestamp: the beginning of the island;
@@ -183,7 +145,9 @@ def islands(rows: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     in_order = Window.partitionBy(*SERIES).orderBy("ts")
     before = F.lag("ts").over(in_order)
     silence_ms = F.unix_millis(F.coalesce("start_ts", "ts")) - F.unix_millis(before)
-    gap = F.coalesce(silence_ms > SILENCE_INTERVALS * F.col("push_interval_ms"), F.lit(False))
+    # A client that was told to wait pushes later: by the time that its last push or this one reports.
+    waits_ms = F.greatest("throttle_ms", F.lag("throttle_ms").over(in_order))
+    gap = F.coalesce(silence_ms > allowed_ms(waits_ms), F.lit(False))
     breaks = F.col("gap") | ~F.coalesce(F.lag("beyond").over(in_order), F.lit(False))
     since = F.when(F.col("start_ts").isNotNull(), F.greatest("start_ts", before))
     numbered = (
@@ -195,9 +159,16 @@ def islands(rows: DataFrame, rules: Sequence[Rule]) -> DataFrame:
         .where("beyond")
     )
     whole = Window.partitionBy(*SERIES, "island")
-    lasted_ms = F.unix_millis("ts") - F.unix_millis("from_ts")
-    return numbered.withColumn("from_ts", F.min("begin").over(whole)).withColumn(
-        "long", lasted_ms > hold_ms(rules)
+    of_part = Window.partitionBy(*SERIES, "island", "part")
+    lasted_ms = F.unix_millis("ts") - F.unix_millis("part_ts")
+    long = F.col("worse") & ((lasted_ms > F.col("hold_ms")) | (F.col("hold_ms") == 0))
+    return (
+        numbered.withColumn("part", F.sum((~F.col("worse")).cast("int")).over(whole.orderBy("ts")))
+        .withColumn("part_ts", F.min(F.when(F.col("worse"), F.col("begin"))).over(of_part))
+        .withColumn("long", long)
+        .withColumn("first", F.min(F.when(F.col("long"), F.col("part"))).over(whole))
+        .withColumn("from_ts", F.min(F.when(F.expr("part = first"), F.col("part_ts"))).over(whole))
+        .where("part > first or (part = first and worse)")
     )
 
 
@@ -210,6 +181,7 @@ def told(rows: DataFrame, now: datetime) -> DataFrame:
         .agg(
             F.coalesce(F.min("fired_ts"), F.min(F.when(F.col("long"), F.col("ts")))).alias("fired_ts"),
             F.max("ts").alias("last_ts"),
+            F.max("delivered").alias("delivered"),
             F.sum("samples").alias("samples"),
             F.max("worst").alias("highest"),
             F.min("worst").alias("lowest"),
@@ -220,7 +192,7 @@ def told(rows: DataFrame, now: datetime) -> DataFrame:
     )
     unheard_ms = F.unix_millis(F.lit(now)) - F.unix_millis("recv_ts")
     silent = F.col("next_gap") | (
-        F.col("next_beyond").isNull() & (unheard_ms > SILENCE_INTERVALS * F.col("push_interval_ms"))
+        F.col("next_beyond").isNull() & (unheard_ms > allowed_ms(F.col("throttle_ms")))
     )
     reason = F.when(silent, F.lit(SILENT)).when(~F.col("next_beyond"), F.lit(RECOVERED))
     return (
@@ -234,7 +206,6 @@ def told(rows: DataFrame, now: datetime) -> DataFrame:
     )
 
 
-def hold_ms(rules: Sequence[Rule]) -> Column:
-    """The time of each row's rule in milliseconds; null if the rule was removed."""
-    pairs = [F.lit(each) for rule in rules for each in (rule.id, rule.for_s * MS_PER_S)]
-    return F.create_map(*pairs)[F.col("rule")]
+def allowed_ms(throttle_ms: Column) -> Column:
+    """The longest silence after which the state is still known, in milliseconds."""
+    return SILENCE_INTERVALS * F.col("push_interval_ms") + throttle_ms

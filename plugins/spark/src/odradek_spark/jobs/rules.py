@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
+
+from odradek.plugin.troubles import TROUBLES
 
 E = TypeVar("E", bound=StrEnum)
 DEFAULT_FOR_S = 180.0
@@ -55,10 +57,47 @@ class Rule:
     attrs: Mapping[str, str] = field(default_factory=dict)
     """Only series with these labels."""
     agg: Aggregate = Aggregate.EACH
+    clear: float | None = None
+    """An anomaly goes on while values are beyond this threshold. None: the same threshold."""
+    over_s: float = 0.0
+    """Compare the increase of a sum over this many seconds; 0 compares the values."""
+    per: str = ""
+    """The full name of a metric of the same push to divide by; with ``over_s``, its increase."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The metrics that the rule reads."""
+        return (self.metric, self.per) if self.per else (self.metric,)
 
 
-KEYS = ("id", "metric", "op", "threshold", "for_s", "attrs", "agg")
+KEYS = ("id", "metric", "op", "threshold", "for_s", "attrs", "agg", "clear", "over_s", "per")
 REQUIRED = KEYS[:4]
+
+
+def default_rules() -> list[Rule]:
+    """The rules of the table of troubles; a trouble with several metrics gives a rule for each."""
+    return [
+        Rule(
+            id=each.id,
+            metric=metric,
+            op=Op(each.op),
+            threshold=each.threshold,
+            for_s=each.for_s,
+            agg=Aggregate(each.agg),
+            clear=each.clear,
+            over_s=each.over_s,
+            per=each.per,
+        )
+        for each in TROUBLES
+        for metric in dict.fromkeys(each.metrics.values())
+    ]
+
+
+def combined(defaults: Iterable[Rule], own: Iterable[Rule]) -> list[Rule]:
+    """The default rules and the user's own, which replace default rules with the same id."""
+    given = list(own)
+    replaced = {each.id for each in given}
+    return [*(each for each in defaults if each.id not in replaced), *given]
 
 
 def parse_rules(text: str) -> list[Rule]:
@@ -98,7 +137,7 @@ def parse_rule(entry: Mapping[str, Any], number: int) -> Rule:
     attrs = entry.get("attrs", {})
     if not isinstance(attrs, dict) or not all(isinstance(value, str) for value in attrs.values()):
         raise RuleError(f"{name}: attrs: expected a table of texts, found {attrs!r}")
-    return Rule(
+    rule = Rule(
         id=text(entry, "id", name),
         metric=text(entry, "metric", name),
         op=choice(Op, entry["op"], f"{name}: op"),
@@ -106,7 +145,15 @@ def parse_rule(entry: Mapping[str, Any], number: int) -> Rule:
         for_s=number_of(entry, "for_s", name) if "for_s" in entry else DEFAULT_FOR_S,
         attrs=attrs,
         agg=choice(Aggregate, entry.get("agg", "each"), f"{name}: agg"),
+        clear=number_of(entry, "clear", name) if "clear" in entry else None,
+        over_s=number_of(entry, "over_s", name) if "over_s" in entry else 0.0,
+        per=text(entry, "per", name) if "per" in entry else "",
     )
+    better = rule.clear is None or (rule.clear <= rule.threshold) == rule.op.upward
+    if not better and rule.clear != rule.threshold:
+        side = "no more" if rule.op.upward else "no less"
+        raise RuleError(f"{name}: clear: expected {side} than the threshold, found {rule.clear:g}")
+    return rule
 
 
 def text(entry: Mapping[str, Any], key: str, name: str) -> str:
@@ -120,7 +167,7 @@ def number_of(entry: Mapping[str, Any], key: str, name: str) -> float:
     value = entry[key]
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
         raise RuleError(f"{name}: {key}: expected a number, found {value!r}")
-    if key == "for_s" and value < 0:
+    if key in ("for_s", "over_s") and value < 0:
         raise RuleError(f"{name}: {key}: expected no less than 0, found {value!r}")
     return float(value)
 

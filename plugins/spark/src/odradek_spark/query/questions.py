@@ -205,14 +205,15 @@ def versions(reader: Reader, window: Window) -> pa.Table:
 def anomalies(reader: Reader, window: Window, *, only_open: bool = False) -> pa.Table:
     """List the anomalies that the rules found.
 
-    Columns: rule, client_id, client_instance_id, name, attrs, op, threshold, worst, started_ts, last_ts,
-    held_s, state, reason.
+    Columns: rule, client_id, client_instance_id, principal, client_address, client_rack, group_id, name,
+    attrs, op, threshold, worst, started_ts, last_ts, held_s, state, reason.
     """
     during, values = window.condition("last_ts")
     still = "AND state = 'open'" if only_open else ""
     return reader.ask(
         f"""
-        SELECT rule, client_id, client_instance_id, name, attrs, op, threshold, worst,
+        SELECT rule, client_id, client_instance_id, principal, client_address, client_rack, group_id,
+            name, attrs, op, threshold, worst,
             started_ts, last_ts, date_diff('millisecond', started_ts, last_ts) / 1000 AS held_s,
             state, reason
         FROM anomalies WHERE {during} {still} ORDER BY started_ts, rule, client_id

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 from odradek_spark.tables.files import file_system
 from odradek_spark.tables.schemas import Table
 
-SQL_TYPES = {pa.string(): "VARCHAR", pa.int32(): "INTEGER"}
+SQL_TYPES = {pa.string(): "VARCHAR", pa.int32(): "INTEGER", pa.int64(): "BIGINT", pa.float64(): "DOUBLE"}
 
 
 def connection() -> duckdb.DuckDBPyConnection:
@@ -71,10 +71,15 @@ def parquet(table: Table, files: Sequence[str]) -> str:
         f"{quoted(name)}: {SQL_TYPES[table.schema.field(name).type]}" for name in table.partitions
     )
     columns = ", ".join(f'"{name}"' for name in table.schema.names)
-    return (
-        f"SELECT {columns} FROM read_parquet([{paths}], hive_partitioning = true, hive_types = {{{kinds}}},"
-        " union_by_name = true)"
+    read = (
+        f"read_parquet([{paths}], hive_partitioning = true, hive_types = {{{kinds}}}, union_by_name = true)"
     )
+    if table.added:  # perhaps no file has these columns
+        empty = ", ".join(
+            f'NULL::{SQL_TYPES[table.schema.field(each).type]} AS "{each}"' for each in table.added
+        )
+        read = f"(SELECT {empty} WHERE false UNION ALL BY NAME SELECT * FROM {read})"
+    return f"SELECT {columns} FROM {read}"
 
 
 def quoted(text: str) -> str:

@@ -72,6 +72,8 @@ class Table:
     """The column that ``since`` and ``until`` compare with."""
     bucket_s: int = 0
     """The length of a bucket in seconds, if the rows are buckets of time."""
+    added: tuple[str, ...] = ()
+    """Columns that tables of older versions lack. The next commit adds them; they are null in older files."""
 
     @property
     def file_schema(self) -> pa.Schema:
@@ -251,11 +253,31 @@ ANOMALIES: Final = Table(
             pa.field("worst", pa.float64()),
             pa.field("last", pa.float64()),
             pa.field("push_interval_ms", pa.int32()),
+            pa.field("software_name", TEXT),
+            pa.field("software_version", TEXT),
+            pa.field("principal", TEXT),
+            pa.field("client_address", TEXT),
+            pa.field("client_rack", TEXT),
+            pa.field("group_id", TEXT),
+            pa.field("clear", pa.float64()),
+            pa.field("throttle_ms", pa.int64()),
+            pa.field("delivered", TEXT),
             DAY[0],
         ]
     ),
     ("date",),
     time="started_ts",
+    added=(
+        "software_name",
+        "software_version",
+        "principal",
+        "client_address",
+        "client_rack",
+        "group_id",
+        "clear",
+        "throttle_ms",
+        "delivered",
+    ),
 )
 
 ERASURES: Final = Table(

@@ -1,4 +1,4 @@
-"""The columns whose statistics a table's files have, as a property of the table.
+"""Upgrades of existing tables, and the columns whose statistics a table's files have, as a property.
 
 Without the property, ``deltalake`` expects statistics of the first columns. It takes a column without them
 for null, so readers with a filter on that column skip every row.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from deltalake import DeltaTable
+import pyarrow as pa
+from deltalake import DeltaTable, Schema
 
 from odradek_spark.tables.schemas import Table
 
@@ -34,14 +35,20 @@ def statistics_properties(columns: Iterable[str]) -> Mapping[str, str]:
 
 
 def upgrade(current: DeltaTable, table: Table) -> bool:
-    """Add the property to a table of an older version, in a commit of its own.
+    """Add the property and new columns to a table of an older version, each in a commit of its own.
 
     Returns:
-        Whether it was missing, so that the table has a newer version now.
+        Whether something was missing, so that the table has a newer version now.
 
     Raises:
         CommitFailedError: Another writer committed first.
     """
+    if table.added:
+        known = {each.name for each in current.schema().fields}
+        missing = pa.schema([table.schema.field(name) for name in table.added if name not in known])
+        if missing.names:
+            current.alter.add_columns(Schema.from_arrow(missing).fields)
+            return True
     if {COLUMNS, FIRST} & set(current.metadata().configuration):
         return False
     current.alter.set_table_properties(dict(statistics_properties(ranged(table))))

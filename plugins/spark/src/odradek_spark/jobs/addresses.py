@@ -1,0 +1,14 @@
+"""Addresses of destinations; a module of its own, because hosts read their settings with it."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+
+def is_address(url: str) -> bool:
+    """Whether a text is an http or https URL with a host."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
