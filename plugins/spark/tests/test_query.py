@@ -120,6 +120,15 @@ def test_an_anomaly_has_its_duration(reader: Reader) -> None:
     assert (row["rule"], row["client_id"], row["held_s"]) == ("slow", "client-1", 200.0)
 
 
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [(["--open", "--exit-code"], 1), (["--open"], 0), (["--exit-code", "--until", "2001-01-01T00:00:00"], 0)],
+    ids=" ".join,
+)
+def test_the_exit_status_tells_of_anomalies(root: str, options: list[str], status: int) -> None:
+    assert ask(root, "anomalies", *options).exit_code == status
+
+
 def test_a_dataset_given_as_a_uri_answers_the_same(root: str, reader: Reader) -> None:
     asked = f"""SELECT client_id, date, hour, count(*) AS n, max(number) AS worst FROM v_points
         WHERE client_id = 'client-2' AND date = '{START:%Y-%m-%d}' GROUP BY ALL"""
