@@ -123,7 +123,6 @@ def test_an_anomaly_has_its_duration(reader: Reader) -> None:
 @pytest.mark.parametrize(
     ("options", "status"),
     [(["--open", "--exit-code"], 1), (["--open"], 0), (["--exit-code", "--until", "2001-01-01T00:00:00"], 0)],
-    ids=" ".join,
 )
 def test_the_exit_status_tells_of_anomalies(root: str, options: list[str], status: int) -> None:
     assert ask(root, "anomalies", *options).exit_code == status
