@@ -34,9 +34,10 @@ def records(count: int, first: int = 0, partitions: int = 1) -> list[TopicRecord
     ]
 
 
-def fill(bootstrap: str, found: Iterable[TopicRecord], topic: str = TOPIC) -> None:
-    """Write records into an existing topic."""
-    producer = Producer({"bootstrap.servers": bootstrap, "enable.metrics.push": False, "linger.ms": 5})
+def fill(bootstrap: str, found: Iterable[TopicRecord], topic: str = TOPIC, **client: str) -> None:
+    """Write records into an existing topic; ``client`` is more options of librdkafka."""
+    ours = {"bootstrap.servers": bootstrap, "enable.metrics.push": False, "linger.ms": 5}
+    producer = Producer(ours | client)
     for each in found:
         producer.produce(topic, each.value, each.key, partition=each.partition, headers=[*each.headers])
     assert producer.flush(20) == 0

@@ -116,7 +116,8 @@ class Companion(Protocol):
         itself is started again.
 
         Args:
-            bootstrap_servers: The host's first listener.
+            bootstrap_servers: The host's first listener. If that requires TLS or a login, the plugin's own
+                settings must say how to connect.
         """
 
     def status(self, bootstrap_servers: str) -> Mapping[str, object]:

@@ -33,6 +33,11 @@ HARMLESS = (KafkaError._ALL_BROKERS_DOWN, KafkaError.GROUP_AUTHORIZATION_FAILED)
 that the reader does not use.
 """
 
+SECURITY_HINT = (
+    "if its listener requires TLS or a login, set security.protocol: in the file of --command-config, in the "
+    "file of command.config in [plugins.spark], or as the option kafka.security.protocol of the source"
+)
+
 
 class TopicError(Exception):
     """The topic cannot be read; the message says why."""
@@ -197,8 +202,11 @@ class TopicReader:
 
     def unreachable(self, what: str, why: str) -> Unreachable:
         """The error if no broker answered in time."""
-        trouble = f"; {self.trouble}" if self.trouble else ""
-        return Unreachable(f"{what}: {self.options.client['bootstrap.servers']}: {why}{trouble}")
+        client = self.options.client
+        hint = "" if "security.protocol" in client else SECURITY_HINT
+        return Unreachable(
+            "; ".join(filter(None, (f"{what}: {client['bootstrap.servers']}: {why}", self.trouble, hint)))
+        )
 
     def show_progress(self, offsets: Offsets) -> None:
         """Commit offsets for the group, so that Kafka's tools show the lag. Nothing reads them back."""
