@@ -52,16 +52,23 @@ class TlsHost:
         return self.thread.call(lambda: {each.context.principal for each in self.listener(name).channels})
 
 
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsHost]:
-    folder = tmp_path_factory.mktemp("tls")
+@contextlib.contextmanager
+def tls_host(folder: Path) -> Iterator[TlsHost]:
+    """Run a host with all kinds of listeners and one user."""
     files = Files(folder)
     elsewhere = f"listener.name.ssl_elsewhere.ssl.keystore.location={files.elsewhere}"
-    with running_host(folder / "data", LISTENERS, *files.settings, *MUTUAL, elsewhere) as thread:
+    more = (elsewhere, "group.initial.rebalance.delay.ms=0")
+    with running_host(folder / "data", LISTENERS, *files.settings, *MUTUAL, *more) as thread:
         with AdminClient(thread.bootstrap) as admin:
             credential = new_credential(USER, ScramMechanism.SCRAM_SHA_256, PASSWORD, 4096, b"salt")
             admin.alter_user_scram_credentials(upsertions=[credential])
         yield TlsHost(thread, files)
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsHost]:
+    with tls_host(tmp_path_factory.mktemp("tls")) as started:
+        yield started
 
 
 def librdkafka(host: TlsHost, name: str, **more: str) -> dict[str, Any]:
