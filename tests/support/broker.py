@@ -6,6 +6,7 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -130,7 +131,7 @@ def make_broker(
     )
     stores = stores or MemoryStores(
         metadata=metadata or MetadataStore(":memory:"),
-        logs=LogManager(
+        logs=CollectedLogs(
             directory or temporary_folder(),
             *more_log_dirs,
             now_ms=clock.now_ms(),
@@ -164,6 +165,15 @@ def make_broker(
     broker.endpoints[LISTENER] = Endpoint("127.0.0.1", 9092)
     broker.transactions.start()
     return broker
+
+
+class CollectedLogs(LogManager):
+    """Closes the files of a broker that no test uses any more."""
+
+    def __del__(self) -> None:
+        with suppress(AttributeError):  # its construction has failed
+            for each in self:
+                each.release()
 
 
 def temporary_folder() -> Path:

@@ -19,6 +19,9 @@ SHARED_MEMORY = Path("/dev/shm")
 ROOM_BYTES = 4 << 30
 """More than all tests together write. A container has 64 MiB there by default."""
 
+DESCRIPTORS = Path("/proc/self/fd")
+MANY_DESCRIPTORS = 1_000
+
 
 def roomy(folder: Path) -> bool:
     """Whether there is room for the files of all tests, and programs among them can be executed."""
@@ -52,6 +55,13 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
         gc.collect()
         gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Collect the hosts of past tests when they hold many files open: nothing else closes these."""
+    if DESCRIPTORS.is_dir() and sum(1 for _ in DESCRIPTORS.iterdir()) > MANY_DESCRIPTORS:
+        gc.collect()
 
 
 def pytest_unconfigure() -> None:
