@@ -424,3 +424,16 @@ def test_damage_of_the_schema_is_told_in_one_line(store: MetadataStore) -> None:
         reopened(store)
 
     assert "\n" not in str(raised.value)
+
+
+def test_a_value_of_another_type_is_found_beside_an_intact_index(store: MetadataStore, file: Path) -> None:
+    store.put_topic(TopicRow("t", ID_1, 3))
+    store.close()
+    content = bytearray(file.read_bytes())
+    # the types of the row's columns: text of 1 byte, blob of 16 bytes, integer of 1 byte
+    at = content.index(b"\x0f\x2c\x01t" + ID_1)
+    content[at + 1] |= 1
+    file.write_bytes(content)
+
+    with pytest.raises(StoreError, match="column id of table topics has a value of type text, not BLOB"):
+        MetadataStore(file)
