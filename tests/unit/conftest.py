@@ -10,7 +10,8 @@ import socket
 import subprocess
 import threading
 import time
-from typing import Never
+from collections.abc import Callable
+from typing import Any, Never
 
 import pytest
 
@@ -39,8 +40,19 @@ async def next_turn_only(delay: float) -> None:
     await next_turn(0)
 
 
+def refused(real: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse a call of the test, but not of a thread that an earlier test of this process has left."""
+
+    def call(*arguments: object, **options: object) -> Any:
+        if threading.current_thread() is threading.main_thread():
+            refuse()
+        return real(*arguments, **options)
+
+    return call
+
+
 @pytest.fixture(autouse=True)
 def nothing_real(monkeypatch: pytest.MonkeyPatch) -> None:
     for owner, name in REFUSED:
-        monkeypatch.setattr(owner, name, refuse)
+        monkeypatch.setattr(owner, name, refused(getattr(owner, name)))
     monkeypatch.setattr(asyncio, "sleep", next_turn_only)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -120,3 +121,11 @@ def test_a_wrong_row_rolls_back_its_whole_request(path: Path) -> None:
 
     assert list(store.offsets()) == []
     store.close()
+
+
+def test_a_column_that_the_file_does_not_declare_is_an_error() -> None:
+    store = SqliteOffsetStore(":memory:")
+    store.connection.execute("alter table groups rename column type to kind")
+
+    with pytest.raises(sqlite3.OperationalError, match="no such column"):
+        list(store.groups())

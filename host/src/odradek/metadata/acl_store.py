@@ -27,7 +27,8 @@ class AclStore:
 
     def acls(self) -> list[AclRow]:
         """All ACLs, ordered by resource and caller."""
-        return self.metadata.read("select * from acls")
+        columns = "resource_type, name, pattern_type, principal, host, operation, permission"
+        return self.metadata.read(f"select {columns} from acls")  # noqa: S608
 
     def put_acls(self, rows: Iterable[AclRow]) -> None:
         """Add ACLs; nothing happens to those that are there."""

@@ -38,7 +38,8 @@ class ClientQuotaStore:
 
     def quotas(self) -> Iterator[ClientQuotaRow]:
         """All quotas."""
-        for entity, key, value in self.metadata.read("select * from client_quotas order by entity, key"):
+        rows = self.metadata.read("select entity, key, value from client_quotas order by entity, key")
+        for entity, key, value in rows:
             yield ClientQuotaRow(json.loads(entity), key, value)
 
     def put_quota(self, row: ClientQuotaRow) -> None:

@@ -36,7 +36,8 @@ class CredentialStore:
 
     def credentials(self) -> list[CredentialRow]:
         """All credentials, ordered by user."""
-        rows = self.metadata.read("select * from credentials order by user, mechanism")
+        columns = "user, mechanism, salt, stored_key, server_key, iterations"
+        rows = self.metadata.read(f"select {columns} from credentials order by user, mechanism")  # noqa: S608
         return [CredentialRow(*row) for row in rows]
 
     def put_credential(self, row: CredentialRow) -> None:
