@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import importlib
+import logging
 import os
 import subprocess
 import sys
@@ -34,6 +35,7 @@ def fuzz(target: str, arguments: argparse.Namespace) -> None:
     """Fuzz one target in this process; does not return."""
     import atheris
 
+    logging.disable()  # a line for each damaged input
     with atheris.instrument_imports(include=["odradek"], enable_loader_override=False):
         module = importlib.import_module(f"fuzz.targets.{target}")
         codegen = importlib.import_module("odradek.wire.codegen")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ def test_no_known_input_is_a_finding(target: str) -> None:
     assert inputs
     for data in inputs:
         module.check(data)
+    assert logging.getLogger("odradek").isEnabledFor(logging.WARNING), "later tests read the log"
 
 
 def test_every_folder_of_the_corpus_has_a_target() -> None:

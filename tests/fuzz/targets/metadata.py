@@ -4,7 +4,6 @@ position among the bytes that are not zero, one for the change.
 
 from __future__ import annotations
 
-import logging
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -43,7 +42,6 @@ def make_intact() -> list[int]:
 
 
 USED = make_intact()
-logging.getLogger("odradek").setLevel(logging.CRITICAL)
 
 
 def seeds() -> Iterator[bytes]:
