@@ -1,0 +1,133 @@
+"""Node ids and addresses: what clients are told, and what the brokers said.
+
+Node ids pass through a gateway unchanged. Only hosts and ports are replaced. The address that is advertised
+for a node depends on the node id and the configuration alone, so every replica of a gateway, and the same one
+after a restart, advertises the same address.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+class Addresses(Protocol):
+    """The addresses that a rewriter needs."""
+
+    def advertised(self, node_id: int) -> tuple[str, int] | None:
+        """Return the host and port that clients dial for a node; None for a node id outside every range.
+
+        A response leaves such a node out: its own address must not reach a client.
+        """
+
+    def learned(self, node_id: int, host: str, port: int) -> None:
+        """Take note of the address that a broker's response named for a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRanges:
+    """Sorted, disjoint ranges of node ids, packed in order: each id has its place, from 0 on."""
+
+    ranges: tuple[tuple[int, int], ...]
+    """First and last id of each range."""
+    starts: tuple[int, ...]
+    places: tuple[int, ...]
+
+    @classmethod
+    def of(cls, ranges: Sequence[tuple[int, int]]) -> NodeRanges:
+        """Pack ranges.
+
+        Raises:
+            ValueError: A range is empty or negative, or two ranges overlap.
+        """
+        ordered = sorted(ranges)
+        places: list[int] = []
+        place = 0
+        previous = -1
+        for first, last in ordered:
+            if first < 0 or last < first:
+                raise ValueError(f"the range {first}-{last} holds no node id")
+            if first <= previous:
+                raise ValueError(f"two ranges hold node id {first}")
+            places.append(place)
+            place += last - first + 1
+            previous = last
+        return cls(tuple(ordered), tuple(first for first, _ in ordered), tuple(places))
+
+    def __len__(self) -> int:
+        return sum(last - first + 1 for first, last in self.ranges)
+
+    def __iter__(self) -> Iterator[int]:
+        for first, last in self.ranges:
+            yield from range(first, last + 1)
+
+    def place(self, node_id: int) -> int | None:
+        """Return the place of a node id, from 0 on; None outside every range."""
+        index = bisect_right(self.starts, node_id) - 1
+        if index < 0 or node_id > self.ranges[index][1]:
+            return None
+        return self.places[index] + node_id - self.starts[index]
+
+
+@dataclass(slots=True)
+class NodeTable:
+    """The upstream address of each node, as the cluster named it last."""
+
+    addresses: dict[int, tuple[str, int]] = field(default_factory=dict)
+    on_new: Callable[[int], None] | None = None
+    """Called with the id of a node that was not known, or that has moved to another address."""
+
+    def learned(self, node_id: int, host: str, port: int) -> None:
+        """Take note of the address of a node; a host that is empty says nothing."""
+        if not host or port <= 0 or node_id < 0:
+            return
+        address = (host, port)
+        if self.addresses.get(node_id) == address:
+            return
+        self.addresses[node_id] = address
+        if self.on_new is not None:
+            self.on_new(node_id)
+
+    def address(self, node_id: int) -> tuple[str, int] | None:
+        """Return the upstream host and port of a node; None if no response has named it yet."""
+        return self.addresses.get(node_id)
+
+
+@dataclass(slots=True)
+class PortPerNode:
+    """`Addresses` with one host name, and one port for each node id."""
+
+    host: str
+    port_start: int
+    nodes: NodeRanges
+    table: NodeTable
+    unmapped: dict[int, int] = field(default_factory=dict)
+    """How often a response named a node id outside every range, by id."""
+    on_unmapped: Callable[[int], None] | None = None
+    """Called at the first time an unmapped node id is seen."""
+    unmapped_limit: int = 1000
+
+    def advertised(self, node_id: int) -> tuple[str, int] | None:
+        """Return the host and port that clients dial for a node; None for a node id outside every range."""
+        place = self.nodes.place(node_id)
+        if place is not None:
+            return self.host, self.port_start + place
+        self.note_unmapped(node_id)
+        return None
+
+    def learned(self, node_id: int, host: str, port: int) -> None:
+        """Take note of the address that a broker's response named for a node."""
+        if self.nodes.place(node_id) is not None:
+            self.table.learned(node_id, host, port)
+
+    def note_unmapped(self, node_id: int) -> None:
+        """Count a node id that has no port."""
+        seen = self.unmapped.get(node_id)
+        if seen is not None:
+            self.unmapped[node_id] = seen + 1
+        elif len(self.unmapped) < self.unmapped_limit:
+            self.unmapped[node_id] = 1
+            if self.on_unmapped is not None:
+                self.on_unmapped(node_id)

@@ -1,0 +1,1 @@
+"""Metrics of clients that do not push, from what passes between them and the brokers."""

@@ -1,0 +1,1 @@
+"""Responses that name addresses or API versions, rewritten as they pass."""

@@ -1,0 +1,59 @@
+"""Node ids and the addresses that are advertised for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from odradek.gateway.addresses import NodeRanges, NodeTable, PortPerNode
+
+
+def addresses(port_start: int = 9193) -> PortPerNode:
+    return PortPerNode("kafka.example.com", port_start, NodeRanges.of([(101, 103), (0, 2)]), NodeTable())
+
+
+@pytest.mark.parametrize(
+    ("node_id", "port"), [(0, 9193), (1, 9194), (2, 9195), (101, 9196), (102, 9197), (103, 9198)]
+)
+def test_a_port_is_a_function_of_the_node_id(node_id: int, port: int) -> None:
+    assert addresses().advertised(node_id) == ("kafka.example.com", port)
+
+
+@pytest.mark.parametrize("node_id", [-1, 3, 100, 104, 2**31 - 1])
+def test_a_node_outside_every_range_has_no_address_and_is_counted(node_id: int) -> None:
+    unmapped = addresses()
+    first: list[int] = []
+    unmapped.on_unmapped = first.append
+
+    assert unmapped.advertised(node_id) is None
+    assert unmapped.advertised(node_id) is None
+
+    assert unmapped.unmapped == {node_id: 2}
+    assert first == [node_id]
+
+
+def test_the_table_knows_the_last_address_of_a_node() -> None:
+    known = addresses()
+    news: list[int] = []
+    known.table.on_new = news.append
+
+    known.learned(1, "broker-1", 9092)
+    known.learned(1, "broker-1", 9092)
+    known.learned(1, "broker-1b", 9092)
+    known.learned(7, "broker-7", 9092)
+    known.learned(2, "", -1)
+
+    assert known.table.addresses == {1: ("broker-1b", 9092)}
+    assert news == [1, 1]
+
+
+@pytest.mark.parametrize("ranges", [[(2, 1)], [(-1, 3)], [(0, 5), (5, 6)], [(0, 9), (3, 4)]])
+def test_ranges_that_make_no_sense_are_refused(ranges: list[tuple[int, int]]) -> None:
+    with pytest.raises(ValueError, match="node id"):
+        NodeRanges.of(ranges)
+
+
+def test_ranges_are_counted_and_listed_in_order() -> None:
+    nodes = NodeRanges.of([(101, 103), (0, 2)])
+
+    assert len(nodes) == 6
+    assert list(nodes) == [0, 1, 2, 101, 102, 103]
