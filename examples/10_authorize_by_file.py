@@ -144,7 +144,7 @@ def main(file: Path) -> None:
 
 
 def request_of(principal: str) -> RequestContext:
-    """What the host knows about a request of this principal."""
+    """The context of a request by this principal, as the host makes it."""
     connection = ConnectionContext("1", "SASL_PLAINTEXT", "SASL_PLAINTEXT", "127.0.0.1", 50_000, 1, principal)
     return RequestContext(connection, 0, 13, 1, "my-app", 0)
 

@@ -1,122 +1,33 @@
-"""A channel with a scripted dispatcher and a recording transport."""
+"""A channel answers requests in order, and ends as it should."""
 
 from __future__ import annotations
 
-import asyncio
-import errno
 import gc
 import logging
-import mmap
 import struct
-import sys
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
 from odradek.broker.dispatch.dispatcher import Answer
-from odradek.broker.dispatch.routes import CloseConnection
 from odradek.deferred import Deferred
-from odradek.plugin.context import ConnectionContext
-from odradek.sampled_log import SampledLog
 from odradek.server.sockets.channel import WRITTEN_TOGETHER, Channel
-from odradek.server.sockets.held_bytes import Memory
-from odradek.server.sockets.large_frame import (
-    FREED_AT_ONCE_BYTES,
-    FREED_EVERY_MS,
-    HugeFrame,
-    LargeFrame,
-)
 from odradek.server.sockets.request_reader import READ_AHEAD_BYTES
-from odradek.server.sockets.turns import ROUND_NS, Turns, TurnSettings
+from odradek.server.sockets.turns import ROUND_NS
 from odradek.testing.clock import MockClock
 from odradek.wire.errors import WireError
-from support.memory import memory_of
-
-LIMIT = 1_000_000
-HUGE = 2_000_000 // 256 * 256
-"""Size from which frames have pages of their own, in tests that say so."""
-
-
-class RecordingTransport(asyncio.Transport):
-    def __init__(self) -> None:
-        super().__init__()
-        self.written = b""
-        self.writes = 0
-        self.protocol: asyncio.BaseProtocol | None = None
-        self.closed = self.reading_paused = False
-        self.unsent = 0
-
-    def get_write_buffer_size(self) -> int:
-        return self.unsent
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.written += data
-        self.writes += 1
-
-    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        self.protocol = protocol
-
-    def close(self) -> None:
-        self.closed = True
-
-    def pause_reading(self) -> None:
-        self.reading_paused = True
-
-    def resume_reading(self) -> None:
-        self.reading_paused = False
-
-
-@dataclass
-class EchoDispatcher:
-    """Answers ``<x>`` to ``x``; requests that start with ``later`` are deferred; ``bad`` and ``no`` raise."""
-
-    seen: list[bytes] = field(default_factory=list)
-    deferred: list[Deferred[Any]] = field(default_factory=list)
-
-    def answer(self, frame: bytes | memoryview, offset: int, _connection: object) -> Answer:
-        request = bytes(frame[offset:])
-        self.seen.append(request)
-        if request == b"bad":
-            raise WireError("bad bytes")
-        if request == b"no":
-            raise CloseConnection("no answer possible")
-        if request.startswith(b"later"):
-            self.deferred.append(Deferred())
-            return self.deferred[-1]
-        return None if request == b"quiet" else b"<" + request + b">"
-
-
-@dataclass
-class ScriptedListener:
-    dispatcher: EchoDispatcher = field(default_factory=EchoDispatcher)
-    clock: MockClock = field(default_factory=MockClock)
-    max_request_bytes: int = LIMIT
-    refused: int = 0
-    refused_log: SampledLog = field(default_factory=lambda: SampledLog(logging.getLogger("odradek.test")))
-    draining: bool = False
-    lost: int = 0
-    soon: list[Callable[[], Any]] = field(default_factory=list)
-    shared_buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(100_000)))
-    memory: Memory = field(init=False)
-    turns: Turns = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.memory = memory_of(self.clock)
-        self.turns = Turns(self.clock, TurnSettings(), self.soon.append)
-
-    def run_turns(self) -> None:
-        while self.soon:
-            self.soon.pop(0)()
-
-    def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
-        return ConnectionContext("test", "PLAINTEXT", "PLAINTEXT", "127.0.0.1", 1, 1)
-
-    def closed(self, _channel: Channel) -> None:
-        self.lost += 1
+from support.channels import (
+    LIMIT,
+    EchoDispatcher,
+    RecordingTransport,
+    ScriptedListener,
+    framed,
+    receive,
+    transport,
+    written,
+)
 
 
 @pytest.fixture
@@ -129,33 +40,6 @@ def channel(listener: ScriptedListener) -> Channel:
     channel = Channel(listener)
     channel.connection_made(RecordingTransport())
     return channel
-
-
-def written(channel: Channel) -> bytes:
-    return cast(RecordingTransport, channel.transport).written
-
-
-def transport(channel: Channel) -> RecordingTransport:
-    return cast(RecordingTransport, channel.transport)
-
-
-def framed(*requests: bytes) -> bytes:
-    return b"".join(struct.pack(">i", len(request)) + request for request in requests)
-
-
-def receive(channel: Channel, data: bytes) -> None:
-    """Deliver bytes as a transport does, into the protocol's buffer if it has one; then run the loop."""
-    while data:
-        protocol = transport(channel).protocol
-        if not isinstance(protocol, LargeFrame):
-            channel.data_received(data)
-            break
-        room = protocol.get_buffer(-1)
-        taken = min(len(room), len(data))
-        room[:taken] = data[:taken]
-        protocol.buffer_updated(taken)
-        data = data[taken:]
-    cast(ScriptedListener, channel.owner).run_turns()
 
 
 def test_a_chunk_that_is_one_frame_is_answered(channel: Channel) -> None:
@@ -382,162 +266,6 @@ def test_earlier_answers_are_written_before_the_connection_closes(channel: Chann
 
     assert written(channel) == b"<a><b>"
     assert transport(channel).closed
-
-
-@pytest.mark.parametrize("size", [100, 5_000, 70_000, 300_000])
-def test_a_large_frame_is_answered_however_it_is_split(channel: Channel, size: int) -> None:
-    large = b"x" * (LIMIT // 2)
-    stream = framed(b"a", large, b"b", large, large, b"c")
-
-    for start in range(0, len(stream), size):
-        receive(channel, stream[start : start + size])
-
-    whole = b"<" + large + b">"
-    assert written(channel) == b"<a>" + whole + b"<b>" + whole + whole + b"<c>"
-    assert channel.buffer is None
-
-
-@pytest.mark.parametrize("come", [5, 5_000, 200_000])
-def test_the_length_of_a_large_frame_allocates_no_memory(channel: Channel, come: int) -> None:
-    stream = framed(b"x" * LIMIT)
-
-    for start in range(0, come, 1_000):
-        receive(channel, stream[start : min(start + 1_000, come)])
-
-    protocol = transport(channel).protocol
-    assert isinstance(protocol, LargeFrame)
-    assert len(protocol.frame) == come
-    assert sys.getsizeof(protocol.frame) < come * 1.2 + 100
-
-
-@pytest.fixture
-def small_huge_frames(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("odradek.server.sockets.large_frame.HUGE_FRAME_BYTES", HUGE)
-
-
-def resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
-
-
-def test_the_length_of_a_huge_frame_takes_no_memory(listener: ScriptedListener) -> None:
-    listener.max_request_bytes = 100_000_000
-    before = resident_bytes()
-    channels = [Channel(listener) for _ in range(10)]
-
-    for channel in channels:
-        channel.connection_made(RecordingTransport())
-        receive(channel, struct.pack(">i", 90_000_000) + bytes(100_000))
-
-    assert all(isinstance(transport(channel).protocol, HugeFrame) for channel in channels)
-    assert listener.memory.requests.total_bytes == 10 * 100_004
-    assert resident_bytes() - before < 50_000_000
-
-
-@pytest.mark.usefixtures("small_huge_frames")
-@pytest.mark.parametrize("muted", [False, True])
-def test_a_huge_frame_is_answered(channel: Channel, listener: ScriptedListener, muted: bool) -> None:
-    request = bytes(range(256)) * (HUGE // 256)
-    channel.max_request_bytes = len(request)
-    stream = framed(request)
-    receive(channel, stream[:500_000])
-    if muted:
-        channel.pause_writing()
-    receive(channel, stream[500_000:])
-    if muted:
-        receive(channel, framed(b"b"))
-        channel.resume_writing()
-        listener.run_turns()
-
-    assert written(channel) == b"<" + request + b">" + b"<b>" * muted
-
-
-@pytest.mark.usefixtures("small_huge_frames")
-def test_the_pages_of_lost_frames_are_freed_a_few_at_a_time(
-    listener: ScriptedListener, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    freed: list[tuple[int, int]] = []
-
-    class Pages(mmap.mmap):
-        def madvise(self, option: int, start: int = 0, length: int = 0) -> None:
-            assert option == mmap.MADV_DONTNEED
-            freed.append((start, length))
-
-    monkeypatch.setattr("odradek.server.sockets.large_frame.mmap.mmap", Pages)
-    sent, listener.max_request_bytes = 2 * FREED_AT_ONCE_BYTES + 5_000, 100_000_000
-    for _ in range(2):
-        channel = Channel(listener)
-        channel.connection_made(RecordingTransport())
-        receive(channel, struct.pack(">i", 90_000_000) + bytes(sent - 4))
-        receiver = transport(channel).protocol
-        assert isinstance(receiver, HugeFrame)
-        receiver.connection_lost(None)
-    assert freed == []
-
-    for turns in range(1, 7):
-        listener.clock.advance(FREED_EVERY_MS)
-        assert len(freed) == turns
-    listener.clock.advance(1_000)
-
-    assert max(length for _, length in freed) <= FREED_AT_ONCE_BYTES + mmap.PAGESIZE
-    assert len(freed) == 6
-    assert sum(length for _, length in freed[:3]) == sent
-
-
-@pytest.mark.usefixtures("small_huge_frames")
-def test_a_huge_frame_without_pages_is_a_large_one(channel: Channel, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOMEM, "no memory")
-
-    monkeypatch.setattr("odradek.server.sockets.large_frame.mmap.mmap", refuse)
-    request = b"x" * HUGE
-    channel.max_request_bytes = len(request)
-
-    receive(channel, framed(request))
-
-    assert written(channel) == b"<" + request + b">"
-
-
-def test_large_frames_that_share_a_buffer_do_not_mix(listener: ScriptedListener) -> None:
-    channels = [Channel(listener) for _ in range(2)]
-    streams = [framed(letter * 300_000) for letter in (b"a", b"b")]
-    for channel in channels:
-        channel.connection_made(RecordingTransport())
-
-    for start in range(0, len(streams[0]), 70_000):
-        for channel, stream in zip(channels, streams, strict=True):
-            receive(channel, stream[start : start + 70_000])
-
-    assert [written(channel) for channel in channels] == [b"<" + stream[4:] + b">" for stream in streams]
-
-
-def test_a_large_frame_completed_while_writing_is_paused_waits(
-    channel: Channel, listener: ScriptedListener
-) -> None:
-    request = b"x" * 100_000
-    stream = framed(request)
-    receive(channel, stream[:50_000])
-    channel.pause_writing()
-    receive(channel, stream[50_000:])
-    before = written(channel)
-
-    channel.resume_writing()
-    listener.run_turns()
-
-    assert before == b""
-    assert written(channel) == b"<" + request + b">"
-
-
-def test_a_connection_lost_during_a_large_frame_is_closed(
-    channel: Channel, listener: ScriptedListener
-) -> None:
-    channel.data_received(framed(b"x" * LIMIT)[:5_000])
-    protocol = transport(channel).protocol
-    assert isinstance(protocol, LargeFrame)
-
-    protocol.connection_lost(None)
-
-    assert listener.lost == 1
-    assert channel.closing
 
 
 @dataclass

@@ -12,8 +12,8 @@ from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.held_bytes import CHECK_MS, COUNTED_BYTES, HeldBytes, Memory, MemorySettings
 from odradek.server.sockets.large_frame import SCARCE_BUFFER_BYTES, LargeFrame
 from odradek.testing.clock import MockClock
+from support.channels import RecordingTransport, ScriptedListener, framed
 from support.memory import memory_of
-from unit.server.test_channel import RecordingTransport, ScriptedListener, framed
 
 LIMIT = 1_000_000
 MAX_REQUEST = 400_000

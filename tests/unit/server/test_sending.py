@@ -15,7 +15,7 @@ from odradek.server.sockets.sending import PIECE_BYTES, PIECES_PER_TURN
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.parts import Parts
-from unit.server.test_channel import EchoDispatcher, RecordingTransport, ScriptedListener, framed
+from support.channels import EchoDispatcher, RecordingTransport, ScriptedListener, framed
 
 LARGE = PIECE_BYTES * 3
 

@@ -1,4 +1,4 @@
-"""What a caller may do: every handler asks here, and only here.
+"""The permissions of a caller: every handler asks here, and only here.
 
 A handler asks before it looks at a resource, so that a refused caller cannot tell whether it exists. ::
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.types import EncodedElements
 
 SHOWN: Final = 20
 """Things to change, and problems, that one line of the audit log names."""
@@ -49,6 +50,14 @@ class Results:
         """Add the results of another part of the request."""
         self.codes.update(other.codes)
         self.problems.extend(other.problems[: SHOWN - len(self.problems)])
+
+
+class EncodedResults(EncodedElements):
+    """Encoded elements of an administrative response, with their results for the audit log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.results = Results()
 
 
 def errors(part: Any) -> Iterator[str]:

@@ -10,7 +10,7 @@ from odradek.plugin.context import ConnectionContext
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthenticationContext:
-    """What is known about a client that has just authenticated."""
+    """Facts about a client that has just authenticated."""
 
     connection: ConnectionContext
     """Its listener, security protocol and address. ``principal`` is still the one from before."""

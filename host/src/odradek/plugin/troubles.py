@@ -81,7 +81,6 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
         id="retries",
         question="Are sends retried?",
         metrics={JAVA: PRODUCER + "record.retry.total"},
-        op=">",
         threshold=0.01,
         clear=0.005,
         unit="share of the records sent",

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, ClassVar, Protocol
 
 from odradek.wire.parts import RecordSlice
 
@@ -110,11 +110,9 @@ class EncodedElements(list[bytes]):
     """Elements of an array at the top of a response, each already encoded by its `codec.element_writer`.
 
     A large response is encoded like this while it is made, which takes less memory than its objects, and the
-    loop for a shorter time than encoding all of them at the end.
+    loop for a shorter time than encoding all of them at the end. A subclass may keep facts about the
+    elements, which cannot be read any more.
     """
-
-    results: Any = None
-    """What their maker noted about them, because they cannot be read any more."""
 
 
 class Message(Protocol):

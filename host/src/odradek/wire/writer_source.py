@@ -210,7 +210,10 @@ class WriterSource:
             return
         item = self.source.name("m")
         if self.may_be_encoded(element):
-            with self.source.block(f"if {name}.__class__ is EncodedElements:"):
+            # the first condition is the faster one, and false for nearly all arrays
+            with self.source.block(
+                f"if {name}.__class__ is not list and isinstance({name}, EncodedElements):"
+            ):
                 self.source.line(f"{self.pieces}.extend({name})")
                 self.source.line(f"{name} = ()")
         self.depth += 1

@@ -44,7 +44,6 @@ class Pipeline:
     retention_days: Mapping[str, int]
     """Days to keep, by table."""
     levels: Levels
-    """What the rollups keep."""
 
     def command(self, bootstrap_servers: str) -> list[str]:
         """The program and its arguments."""

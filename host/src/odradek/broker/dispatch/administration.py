@@ -15,7 +15,7 @@ from typing import Any, Final
 from odradek.broker.audit import Act
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.error_log import api_name
-from odradek.broker.results import SHOWN, shortened
+from odradek.broker.results import SHOWN, EncodedResults, shortened
 from odradek.deferred import Deferred
 from odradek.plugin.authorizer import AclOperation, AclPermission, PatternType
 from odradek.plugin.authorizer import ResourceType as AclResource
@@ -39,7 +39,6 @@ from odradek.wire.messages.elect_leaders import ElectLeadersRequest
 from odradek.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from odradek.wire.messages.offset_delete import OffsetDeleteRequest
 from odradek.wire.messages.update_features import UpdateFeaturesRequest
-from odradek.wire.types import EncodedElements
 from odradek.wire.uuid_text import uuid_text
 
 Handler = Callable[[Any, RequestContext, Broker], Any]
@@ -165,7 +164,7 @@ def note_response(act: Act, response: Any) -> None:
     values = [getattr(response, each) for each in response.__dataclass_fields__]
     arrays = [value for value in values if isinstance(value, list)]
     for array in arrays:
-        if isinstance(array, EncodedElements):
+        if isinstance(array, EncodedResults):
             act.results.add(array.results)
         else:
             for each in array:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.administration import ADMINISTRATIVE
 from odradek.broker.dispatch.throttling import Mutated
-from odradek.broker.results import Results
+from odradek.broker.results import EncodedResults
 from odradek.deferred import Deferred
 from odradek.steps import Pause, Step
 from odradek.wire.api_error import ApiError
@@ -130,8 +130,6 @@ class Collected:
         self.of = response, version, array
         self.broker = broker
         self.left_bytes = broker.settings.response_max_bytes if limited else INT64_MAX
-        self.results = Results() if response.API_KEY in ADMINISTRATIVE else None
-        """What the audit log must know of elements that are encoded; None if it needs nothing."""
         self.elements: list[Any] = []
         self.write: Callable[[Any], bytes] | None = None
         """Encodes an element; None while elements are objects."""
@@ -146,8 +144,8 @@ class Collected:
             return
         self.write = element_writer(*self.of)  # type: ignore[arg-type]  # mypy doubts that classes are hashable
         if self.write is not None:
-            objects, self.elements = self.elements, EncodedElements()
-            self.elements.results = self.results
+            administrative = self.of[0].API_KEY in ADMINISTRATIVE
+            objects, self.elements = self.elements, EncodedResults() if administrative else EncodedElements()
             for each in objects:
                 self.add(each)
                 yield
@@ -161,8 +159,8 @@ class Collected:
         if self.write is None:
             self.elements.append(element)
             return
-        if self.results is not None:
-            self.results.note(element)
+        if isinstance(self.elements, EncodedResults):
+            self.elements.results.note(element)
         piece = self.elements[-1] if element is self.last else self.write(element)
         self.last = element
         self.elements.append(piece)

@@ -24,7 +24,7 @@ Claims = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRules:
-    """What the claims of a token have to be."""
+    """The rules that the claims of a token must satisfy."""
 
     clock: Clock
     scope_claim: str = "scope"

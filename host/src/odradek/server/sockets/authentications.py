@@ -1,4 +1,4 @@
-"""What the connections of each SASL listener share: settings, users, tokens and their keys."""
+"""Settings, users, tokens and their keys: shared by the connections of each SASL listener."""
 
 from __future__ import annotations
 

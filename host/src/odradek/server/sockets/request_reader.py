@@ -21,11 +21,11 @@ READ_AHEAD_BYTES: Final = 65_536
 LARGE_FRAME_BYTES: Final = 65_536
 NEVER_NS: Final = 1 << 63
 BACKLOG: Final = 1
+"""A reason to stop reading: enough requests wait for their turn, for an answer or for the client to read."""
 TURN: Final = 8
 """Another one: the rest of a large frame waits because the loop is busy."""
 BYTES_PER_NS: Final = 4
 """How fast the parts of a large frame are received, the kernel's part included."""
-"""A reason to stop reading: enough requests wait for their turn, for an answer or for the client to read."""
 
 
 class RequestReader(asyncio.Protocol):

@@ -7,9 +7,9 @@ served for half a millisecond, then the event loop reads the sockets again.
 A pass of the loop serves every socket that has something to read, so hundreds of clients that each send one
 costly request at a time would make it tens of milliseconds long. Once a pass has answered requests for a
 while, only light connections are still answered at once; a request of any other joins the ring, and the rest
-of a large frame is received later, that of a few connections in each round. A connection
-is light while it uses less than a small share of the loop's time. A new one is not: it has to exist for some
-time before it has a share to use, because else a client would only have to connect again.
+of a large frame is received later, that of a few connections in each round. A connection is light while it
+uses less than a small share of the loop's time. A new one is not: it must exist for some time before it has a
+share to use, or a client would only have to connect again.
 
 The first turn of a connection that joins comes before the ring's. It stays in the ring until it is found
 with nothing to answer, so a client that pipelines is not first again whenever it runs out of requests. After
