@@ -2,38 +2,79 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from typing import Final, Literal, Protocol
 
 from odradek.gateway.pair_identity import PairIdentity
 
-HEAD_BYTES = 512
-"""At most this much of a frame is shown to an observer, counted after the frame's length."""
+Reader = Callable[[bytes | memoryview], None]
+"""Takes the bytes of one request frame from its API key on, in pieces of any size. Does not raise."""
+
+CloseCause = Literal["client", "broker", "gateway"]
+"""The side that ended a connection."""
+
+HEAD_BYTES: Final = 64
+"""So much of a response is shown to an observer, from the correlation id on; all of a shorter one."""
+LONG_HEADS: Final = {0: 65_536, 14: 65_536, 68: 65_536}
+"""The same for Produce, SyncGroup and ConsumerGroupHeartbeat, by API key."""
+
+
+class PairObserver(Protocol):
+    """Sees the frames of one pair."""
+
+    def request(
+        self, api_key: int, version: int, size: int, head: bytes, at: int, in_flight: int
+    ) -> Reader | None:
+        """Take note of a request. Called once for each, when its header has arrived.
+
+        Args:
+            api_key: The API, including those that the gateway answers.
+            version: Version of the request.
+            size: The frame's int32 length.
+            head: Bytes that contain the beginning of the frame: the received chunk itself.
+            at: Position in ``head`` of the API key. More than this frame may follow.
+            in_flight: Requests of the pair without a response, with this one if it gets a response.
+
+        Returns:
+            None, or a reader to which the pair passes the whole frame from its API key on.
+        """
+
+    def response(
+        self,
+        api_key: int,
+        version: int,
+        size: int,
+        latency_ns: int,
+        head: bytes,
+        at: int,
+        error_code: int | None = None,
+        throttle_ms: int | None = None,
+    ) -> None:
+        """Take note of a response. Called once for each, when its last byte was passed to the client.
+
+        Args:
+            api_key: The API of the request.
+            version: Version of the request.
+            size: The frame's int32 length, as the broker sent it.
+            latency_ns: Time from the first byte of the request to now.
+            head: Bytes that contain the first `HEAD_BYTES` of the frame, or more for `LONG_HEADS`, as the
+                broker sent them. A pair that gets them in pieces keeps a copy while it passes them on.
+            at: Position in ``head`` of the correlation id.
+            error_code: The top-level error that a rewriter has read; None if there was no rewriter.
+            throttle_ms: As ``error_code``.
+        """
+
+    def closed(self, by: CloseCause, outstanding: Iterable[int]) -> None:
+        """Take note of the end of the pair.
+
+        Args:
+            by: The side that ended it.
+            outstanding: The API keys of the requests without a response.
+        """
 
 
 class Observer(Protocol):
-    """Sees the frames of every pair. A pair without observation calls nothing."""
+    """Sees all pairs. A gateway that does not observe has none, and its pairs call nothing."""
 
-    def opened(self, pair: PairIdentity) -> None:
-        """A client has connected and sent its first byte."""
-
-    def request(self, pair: PairIdentity, api_key: int, version: int, size: int, head: bytes) -> None:
-        """A request has passed; `size` is its int32 length, `head` its first bytes after the length."""
-
-    def response(
-        self, pair: PairIdentity, api_key: int, version: int, size: int, latency_ns: int, head: bytes,
-        error_code: int | None, throttle_ms: int | None,
-    ) -> None:  # fmt: skip
-        """A response has passed; `head` starts at its correlation id."""
-
-    def whole_request(self, pair: PairIdentity, api_key: int, version: int, frame: bytes) -> None:
-        """A request of an API in `WHOLE_REQUESTS` has passed; the frame is without its length."""
-
-    def whole_response(self, pair: PairIdentity, api_key: int, version: int, frame: bytes) -> None:
-        """A response of an API in `WHOLE_RESPONSES` has passed; the frame is without its length."""
-
-    def closed(self, pair: PairIdentity, by_client: bool, outstanding: int) -> None:
-        """The pair has closed, with this many requests unanswered."""
-
-
-WHOLE_REQUESTS = frozenset[int]()
-WHOLE_RESPONSES = frozenset[int]()
+    def opened(self, identity: PairIdentity) -> PairObserver:
+        """The observer of a new connection. It reads ``identity`` again from time to time."""
