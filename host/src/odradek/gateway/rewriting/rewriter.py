@@ -16,20 +16,25 @@ class HoldLimits:
 
     response_bytes: int = 1 << 20
     """The setting `gateway.hold.bytes`."""
+    exact_fetch_bytes: int = 1 << 16
+    """The largest Fetch or ShareFetch response that is held until its end. Its size may then change."""
 
 
 class Rewriter(Protocol):
     """Rewrites one response."""
 
     error_code: int | None
-    """The top-level error code, once it was read; None for a response without one."""
+    """The first error code that was read, of the response or of a partition; 0 without an error, None if no
+    error code was read."""
     throttle_ms: int | None
+    """The throttle time, None if it was not read."""
 
     def feed(self, chunk: memoryview) -> list[bytes | memoryview]:
         """Take the next bytes of the response and return what can be sent now.
 
         The bytes start at the correlation id. The first bytes that come out are the new int32 length. After
-        the last byte of the response has been fed, everything has been returned.
+        the last byte of the response has been fed, everything has been returned. Returned views point into
+        ``chunk``; what is returned by a later call does not.
 
         Raises:
             MalformedResponse: The response does not parse.

@@ -1,0 +1,94 @@
+"""Positions of the fields of a response, read without decoding the values."""
+
+from __future__ import annotations
+
+import struct
+
+from odradek.wire.errors import WireError
+from odradek.wire.varint import MAX_HEADER_TAGS, read_varint, tag_disorder, too_many_tags, varint
+
+BROKEN = (IndexError, struct.error, UnicodeDecodeError, WireError)
+"""What reading past the end, a wrong size or a wrong text raises."""
+INT32 = struct.Struct(">i")
+INT16 = struct.Struct(">h")
+int32_at = INT32.unpack_from
+int16_at = INT16.unpack_from
+LENGTH_BYTES = INT32.size
+
+Tags = list[tuple[int, bytes]]
+"""A tagged section: number and content of each tag."""
+
+
+def text_at(data: bytes, at: int, flexible: bool) -> tuple[int, int]:
+    """Return where the content of a string starts and ends; the same position twice for null.
+
+    Raises:
+        IndexError: The data ends first.
+    """
+    if flexible:
+        size, at = read_varint(data, at)
+        size -= 1
+    else:
+        (size,) = int16_at(data, at)
+        at += 2
+    if size < 0:
+        if size < -1:
+            raise WireError(f"length {size} before {at}")
+        return at, at
+    end = at + size
+    if end > len(data):
+        raise IndexError
+    return at, end
+
+
+def text(value: str, flexible: bool) -> bytes:
+    """Return a string as bytes, its length first."""
+    content = value.encode()
+    return (varint(len(content) + 1) if flexible else INT16.pack(len(content))) + content
+
+
+def count_at(data: bytes, at: int, flexible: bool) -> tuple[int, int]:
+    """Return the number of elements of an array, -1 for null, and the position of the first."""
+    if flexible:
+        count, at = read_varint(data, at)
+        return count - 1, at
+    (count,) = int32_at(data, at)
+    if count < -1:
+        raise WireError(f"{count} elements before {at + 4}")
+    return count, at + 4
+
+
+def tags_at(data: bytes, at: int) -> tuple[Tags, int]:
+    """Return the tags of a section and the position after it.
+
+    Raises:
+        IndexError: The data ends first.
+        WireError: The tags do not ascend, or there are more than `MAX_HEADER_TAGS`.
+    """
+    count, at = read_varint(data, at)
+    if count > MAX_HEADER_TAGS:
+        raise too_many_tags(count, MAX_HEADER_TAGS)
+    tags: Tags = []
+    last = -1
+    for _ in range(count):
+        number, at = read_varint(data, at)
+        size, at = read_varint(data, at)
+        if number <= last:
+            raise tag_disorder(number, last)
+        last = number
+        end = at + size
+        if end > len(data):
+            raise IndexError
+        tags.append((number, data[at:end]))
+        at = end
+    return tags, at
+
+
+def require_end(data: bytes, at: int) -> None:
+    """Check that a message ends where its data does.
+
+    Raises:
+        WireError: There are bytes after the message, which could hold anything.
+    """
+    if at != len(data):
+        raise WireError(f"the message ends at {at}, its frame at {len(data)}")
