@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+
 from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext, TelemetryRecord
 
 
@@ -33,3 +35,9 @@ def telemetry_record(
 ) -> TelemetryRecord:
     """A push that is not terminating, at an interval of a second."""
     return TelemetryRecord(request, 1_000, ClientTelemetryPayload(instance_id, terminating=False, data=data))
+
+
+def resource_labels(data: bytes) -> dict[str, str]:
+    """The attributes of the only Resource of a push."""
+    (metrics,) = MetricsData.FromString(data).resource_metrics
+    return {each.key: each.value.string_value for each in metrics.resource.attributes}

@@ -16,3 +16,6 @@ class LocalAnswers(Protocol):
 
         `done` takes the response frame without its length, at once or later. An empty frame closes the pair.
         """
+
+    def closed(self, peer: PairIdentity) -> None:
+        """The pair has ended. Answers that are not ready are dropped: their `done` is not called."""

@@ -29,3 +29,7 @@ class PairIdentity:
     principal: str = ANONYMOUS
     """`User:NAME`, set once the broker has accepted the credentials. A claim: the broker may map the name."""
     principal_source: PrincipalSource = "none"
+    security_protocol: str = "PLAINTEXT"
+    """Of the listener that the client is connected to."""
+    awaiting_sasl: bool = False
+    """The broker wants authentication and has not accepted any: requests for telemetry close the pair."""

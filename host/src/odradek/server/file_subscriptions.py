@@ -1,9 +1,12 @@
-"""The subscriptions of the configuration file, beside those that were set over the network."""
+"""The subscriptions of the configuration file, beside those that were set over the network.
+
+A gateway adds those of its cluster to those of the file.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -51,6 +54,8 @@ class FileSubscriptions:
     def __init__(self, metadata: MetadataStore, telemetry: ClientMetricsManager) -> None:
         self.metadata = metadata
         self.telemetry = telemetry
+        self.combined: Callable[[Wanted], Wanted] = lambda of_file: of_file
+        """Adds the subscriptions of another source to those of a file."""
 
     def stored(self) -> dict[str, Mapping[str, str]]:
         """All stored subscriptions."""
@@ -68,7 +73,7 @@ class FileSubscriptions:
             ConfigError: A subscription of the file is invalid.
             ApiError: The metadata file cannot be read or written.
         """
-        dropped = self.dropped(wanted)
+        dropped = self.dropped(self.combined(wanted))
         for name, properties in self.stored().items():
             if name not in dropped:
                 self.telemetry.update_subscription(name, properties)
@@ -81,7 +86,7 @@ class FileSubscriptions:
         Raises:
             ConfigError: One is invalid, or they are too many.
         """
-        check_subscriptions(wanted, self.telemetry.subscriptions, self.stored())
+        check_subscriptions(self.combined(wanted), self.telemetry.subscriptions, self.stored())
 
     def apply(self, wanted: Wanted) -> list[str]:
         """Store and use the subscriptions of a file that `check` has accepted; return the changed names.
@@ -89,6 +94,7 @@ class FileSubscriptions:
         Raises:
             ApiError: The metadata file cannot be written; nothing has changed.
         """
+        wanted = self.combined(wanted)
         stored = self.stored()
         changes = {name: properties for name, properties in wanted.items() if stored.get(name) != properties}
         changes |= {name: {} for name in self.dropped(wanted) if name in stored}

@@ -64,6 +64,8 @@ class Subscriptions:
     version: int = 0
     """Incremented by each change (subscriptionUpdateVersion)."""
     match: InstanceMatch | None = None
+    suspended: bool = False
+    """No subscription applies to any client."""
     plans: dict[tuple[str, ...], SubscriptionPlan] = field(default_factory=dict)
     """By the names of the subscriptions that apply."""
     removals_log: SampledLog = field(default_factory=lambda: SampledLog(log))
@@ -140,6 +142,12 @@ class Subscriptions:
         self.match = None
         self.plans.clear()
 
+    def suspend(self, suspended: bool) -> None:
+        """Let no subscription apply to any client, or end that. The subscriptions themselves stay."""
+        if suspended is not self.suspended:
+            self.suspended = suspended
+            self.version += 1
+
     def plan(self, metadata: ClientMetricsInstanceMetadata) -> SubscriptionPlan:
         """The settings of a client with these attributes."""
         if self.match is None:
@@ -147,7 +155,7 @@ class Subscriptions:
             self.match = InstanceMatch(
                 {name: self.by_name[name].match_pattern for name in sorted(self.by_name)}
             )
-        names = tuple(self.match.matching(metadata))
+        names = () if self.suspended else tuple(self.match.matching(metadata))
         plan = self.plans.get(names)
         if plan is None:
             if len(self.plans) >= MAX_PLANS:

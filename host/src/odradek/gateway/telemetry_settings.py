@@ -1,0 +1,47 @@
+"""The settings of a gateway's telemetry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from odradek.settings.kinds import INT, TEXT, Choice, Whole
+from odradek.settings.setting import setting
+
+
+class SubscriptionSource(StrEnum):
+    """The subscriptions that apply to the clients of a gateway."""
+
+    CLUSTER = "cluster"
+    FILE = "file"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayTelemetrySettings:
+    """The settings of a gateway's telemetry."""
+
+    # fmt: off
+    name: str | None = setting(
+        "gateway.name", TEXT, None,
+        "Name of this gateway in the label `gateway` of every push.", unset="the name of the machine",
+        page="../explanation/gateway.md",
+    )
+    subscriptions: SubscriptionSource = setting(
+        "gateway.subscriptions", Choice({each.value: each for each in SubscriptionSource}),
+        SubscriptionSource.BOTH,
+        "Where subscriptions come from: the CLIENT_METRICS resources of the upstream cluster, the tables "
+        "`[subscriptions.NAME]` of the file, or both, where the file replaces a resource of the same name; "
+        "with `cluster`, the file is used while the cluster refuses to list its resources.",
+        page="../explanation/gateway.md",
+    )
+    poll_interval_ms: int = setting(
+        "gateway.subscriptions.interval.ms", Whole(INT, 100, 3_600_000), 10_000,
+        "How often the gateway asks the upstream cluster for its brokers and its subscriptions.", unit="ms",
+    )
+    # fmt: on
+
+    @property
+    def reads_cluster(self) -> bool:
+        """Whether the gateway asks the cluster for subscriptions."""
+        return self.subscriptions is not SubscriptionSource.FILE

@@ -1,0 +1,1 @@
+"""The sockets, threads and files of a gateway."""
