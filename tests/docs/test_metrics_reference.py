@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.routes import load_handlers
 from odradek.delivery.delivery_ledger import ForwarderStats
+from odradek.gateway.cluster_subscriptions import ClusterSubscriptions
+from odradek.gateway.pair_identity import PairIdentity
+from odradek.gateway.telemetry_answers import TelemetryAnswers
+from odradek.gateway.telemetry_settings import SubscriptionSource
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
@@ -15,6 +21,7 @@ from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
 from odradek.telemetry.push_accounts import PushAccounts
 from odradek.testing.clock import MockClock
 from odradek.wire.error_code import ErrorCode
+from support.broker import make_broker
 from support.reference_page import page, rows
 
 ROWS = rows(page("reference/metrics.md"))
@@ -51,6 +58,17 @@ def connection_metrics() -> Iterator[MetricRow]:
     yield from connection_rows(quotas, clock.monotonic_ms())
 
 
+def gateway_telemetry_metrics() -> Iterator[MetricRow]:
+    """The metric rows of a gateway's telemetry, after a poll and a request before authentication."""
+    broker, clock = make_broker(), MockClock()
+    answers = TelemetryAnswers(Dispatcher(broker, load_handlers()), broker.telemetry)
+    answers.answer(b"\0\x47", PairIdentity("10.0.0.1", 1, "CLIENTS", awaiting_sasl=True), lambda _: None)
+    known = ClusterSubscriptions(SubscriptionSource.BOTH, broker.telemetry.subscriptions, clock)
+    known.listed({}, {})
+    yield from answers.metric_rows()
+    yield from known.metric_rows()
+
+
 def test_every_instrument_has_its_kind_and_unit() -> None:
     wanted = {instrument.name: [instrument.kind, instrument.unit] for instrument in INSTRUMENTS.values()}
 
@@ -68,7 +86,13 @@ def test_labels_are_those_of_the_rows() -> None:
     quotas = [*quota_metrics(), *connection_metrics()]
     accounts = PushAccounts(rejected={ErrorCode.INVALID_REQUEST: 1})
     pushes = push_rows(accounts, {"KAFKA_STORAGE_ERROR": 1})
-    found = [*stats.rows(1, now_ms=0), *forwarder_rows("otlp", forwarder), *pushes, *quotas]
+    found = [
+        *stats.rows(1, now_ms=0),
+        *forwarder_rows("otlp", forwarder),
+        *pushes,
+        *quotas,
+        *gateway_telemetry_metrics(),
+    ]
 
     assert len(found) > 25
     assert {INSTRUMENTS[row.name].name: set(row.attributes) for row in found} == {

@@ -14,6 +14,7 @@ from odradek.plugin.plugin_stats import PluginStats
 from odradek.server.meters.authentication_metrics import AUTHENTICATION_INSTRUMENTS, authentication_rows
 from odradek.server.meters.certificate_metrics import CERTIFICATE_INSTRUMENTS
 from odradek.server.meters.connection_metrics import CONNECTION_INSTRUMENTS
+from odradek.server.meters.gateway_telemetry_metrics import GATEWAY_TELEMETRY_INSTRUMENTS
 from odradek.server.meters.instrument import Instrument
 from odradek.server.meters.memory_metrics import MEMORY_INSTRUMENTS
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
@@ -170,6 +171,7 @@ INSTRUMENTS = {
     **QUOTA_INSTRUMENTS,
     **CONNECTION_INSTRUMENTS,
     **STATE_INSTRUMENTS,
+    **GATEWAY_TELEMETRY_INSTRUMENTS,
 }
 """By row name."""
 

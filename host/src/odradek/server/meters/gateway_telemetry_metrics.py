@@ -1,0 +1,39 @@
+"""The metrics of a gateway's telemetry; `GatewayTelemetry.metric_rows` has their values."""
+
+from __future__ import annotations
+
+from odradek.server.meters.instrument import Instrument
+
+GATEWAY_TELEMETRY_INSTRUMENTS = {
+    "gateway-telemetry-answers": Instrument(
+        "odradek.gateway.telemetry.answers",
+        "counter",
+        "{answer}",
+        "Telemetry requests of clients that the gateway answered",
+    ),
+    "gateway-subscriptions": Instrument(
+        "odradek.gateway.subscriptions", "gauge", "{subscription}", "Subscriptions in force"
+    ),
+    "gateway-subscriptions-of-cluster": Instrument(
+        "odradek.gateway.subscriptions.of.cluster",
+        "gauge",
+        "{subscription}",
+        "Subscriptions of the upstream cluster, as last known",
+    ),
+    "gateway-subscriptions-left-out": Instrument(
+        "odradek.gateway.subscriptions.left.out",
+        "gauge",
+        "{subscription}",
+        "Subscriptions of the upstream cluster that are not valid here",
+    ),
+    "gateway-subscriptions-age": Instrument(
+        "odradek.gateway.subscriptions.age",
+        "gauge",
+        "s",
+        "Time since the upstream cluster listed its subscriptions",
+    ),
+    "gateway-subscription-polls": Instrument(
+        "odradek.gateway.subscription.polls", "counter", "{poll}", "Polls of the upstream cluster"
+    ),
+}
+"""By row name."""
