@@ -24,6 +24,7 @@ TARGETS = (
     "metadata",
     "segment",
     "proxy_header",
+    "rewriting",
 )
 CORPUS = Path(__file__).parent / "corpus"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "odradek-fuzz"

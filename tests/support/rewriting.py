@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -99,8 +98,7 @@ def rewritten(
 
 
 def expected(message: Any, version: int, addresses: Advertised) -> Any:
-    """The message with advertised addresses, by its fields."""
-    message = copy.deepcopy(message)
+    """The message, changed to have advertised addresses."""
     if isinstance(message, FindCoordinatorResponse):
         for found in message.coordinators if version >= 4 else [message]:
             readdress_coordinator(found, addresses, has_text=version >= 1)

@@ -241,3 +241,17 @@ def test_what_a_rewriter_has_read_can_be_accounted(error_code: int) -> None:
     rewriter.feed(memoryview(frame))
 
     assert (rewriter.error_code, rewriter.throttle_ms) == (error_code, 250)
+
+
+def test_unknown_tags_of_nodes_pass() -> None:
+    """Tag 3 of a broker, with content."""
+    broker = (1).to_bytes(4) + b"\x02b" + (9092).to_bytes(4) + b"\0" + b"\x01\x03\x02hi"
+    rest = b"\x02c" + bytes(4) + b"\x01" + bytes(2) + b"\0"
+    frame = bytes(4) + b"\0" + bytes(4) + b"\x02" + broker + rest
+    rewriter = rewriter_for(3, 13, len(frame), Advertised("gate"), HoldLimits())
+    assert rewriter is not None
+
+    out = b"".join(rewriter.feed(memoryview(frame)))
+
+    rewritten_broker = broker[:4] + b"\x05gate" + (9001).to_bytes(4) + b"\0" + b"\x01\x03\x02hi"
+    assert out[4:] == frame[:9] + b"\x02" + rewritten_broker + rest

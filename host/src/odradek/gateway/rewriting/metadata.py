@@ -64,11 +64,11 @@ class MetadataRewriter:
             data = self.held + bytes(chunk[start : start + WINDOW_BYTES])
             at = self.brokers(data)
             self.parsed += at
-            if self.left == 0:
-                return [*self.prefix(), chunk[start + at - before :]]
-            self.held = data[at:]
+            self.held = b"" if self.left == 0 else data[at:]
             if self.parsed + len(self.held) > self.hold_bytes:
                 raise WireError(f"the brokers do not end within {self.hold_bytes} bytes")
+            if self.left == 0:
+                return [*self.prefix(), chunk[start + at - before :]]
         if self.fed >= self.size:
             raise WireError("it ends before its brokers do")
         return []
@@ -104,6 +104,5 @@ class MetadataRewriter:
         """Return the new length, and what now stands in front of the cluster id."""
         nodes = self.array.packed(self.nodes)
         size = self.size - self.parsed + len(self.head) + len(nodes)
-        self.held = b""
         self.nodes.clear()
         return [INT32.pack(size), self.head, nodes]
