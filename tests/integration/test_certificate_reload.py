@@ -7,8 +7,7 @@ import signal
 import socket
 import ssl
 import struct
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from odradek.security.private_ca import LOOPBACK, Issued
 from odradek.wire.config_resource import ConfigOperation, ResourceType
 from support.certificates import Files, authority, server
 from support.hosts import ServeProcess, ThreadedHost, running_host
+from support.waiting import wait_until
 
 LISTENERS = "listeners=PLAINTEXT://127.0.0.1:0,SSL://localhost:0"
 API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
@@ -58,11 +58,8 @@ def certificate_at(port: int) -> str:
     return found
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+def serves(port: int, issued: Issued) -> bool:
+    return certificate_at(port).split() == issued.certificate.split()
 
 
 @pytest.fixture
@@ -93,7 +90,7 @@ def test_a_changed_file_is_used_for_new_connections_and_closes_no_old_one(
     new = renewed()
 
     files.write("server.pem", new.both)
-    wait_for(lambda: certificate_at(port(host)).split() == new.certificate.split())
+    wait_until(lambda: serves(port(host), new), "the new certificate is not served")
 
     assert old.certificate.split() == server().certificate.split()
     assert old.is_answered()
@@ -105,13 +102,13 @@ def test_a_bad_file_changes_nothing_until_it_is_repaired(
     host: ThreadedHost, files: Files, caplog: pytest.LogCaptureFixture
 ) -> None:
     files.write("server.pem", "nothing")
-    wait_for(lambda: metric(host, "certificate-reload-failures") == 1)
+    wait_until(lambda: metric(host, "certificate-reload-failures") == 1, "no failure is counted")
 
     assert certificate_at(port(host)).split() == server().certificate.split()
     assert metric(host, "certificate-stale") == 1
     assert [each.levelname for each in caplog.records if "not reloaded" in each.message] == ["ERROR"]
     files.write("server.pem", server().both)
-    wait_for(lambda: metric(host, "certificate-stale") == 0)
+    wait_until(lambda: metric(host, "certificate-stale") == 0, "the certificate is still stale")
     assert metric(host, "certificate-reload-failures") == 1
 
 
@@ -181,7 +178,7 @@ def test_sighup_loads_the_files_again(files: Files) -> None:
         other = files.write("other.pem", new.both)
         toml.write_text("\n".join([*lines, f'ssl.keystore.location = "{other}"']))
         os.kill(serve.process.pid, signal.SIGHUP)
-        wait_for(lambda: certificate_at(number).split() == new.certificate.split())
+        wait_until(lambda: serves(number, new), "the new certificate is not served")
         assert old.is_answered()
         old.socket.close()
         assert not any("need a restart" in line for line in serve.errors)

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from support.hosts import EVERYTHING, ThreadedHost, running_host
+from support.waiting import wait_until
 
 TELEMETRY = "__client_telemetry"
 TIMEOUT_S = 30.0
@@ -47,10 +47,13 @@ def kafka_python(host: ThreadedHost, topic: str | None) -> set[str]:
     kafka = pytest.importorskip("kafka")
     consumer = kafka.KafkaConsumer(bootstrap_servers=host.bootstrap, group_id=f"kafka-python {topic}")
     consumer.subscribe(**({"pattern": ".*"} if topic is None else {"topics": [topic]}))
-    deadline = time.monotonic() + TIMEOUT_S
-    while not consumer.assignment() and time.monotonic() < deadline:
+
+    def joined() -> bool:
         # kafka-python 3.0.12 loses its assignment for good when a poll ends in the middle of a join.
         consumer.poll(JOIN_MS)
+        return bool(consumer.assignment())
+
+    wait_until(joined, "no partition is assigned")
     found = {partition.topic for partition in consumer.assignment()}
     consumer.close()
     return found
@@ -84,9 +87,12 @@ def confluent(host: ThreadedHost, topic: str | None) -> set[str]:
     }
     consumer = confluent_kafka.Consumer(config)
     consumer.subscribe(["^.*" if topic is None else topic])
-    deadline = time.monotonic() + TIMEOUT_S
-    while not consumer.assignment() and time.monotonic() < deadline:
+
+    def joined() -> bool:
         consumer.poll(0.1)
+        return bool(consumer.assignment())
+
+    wait_until(joined, "no partition is assigned")
     found = {partition.topic for partition in consumer.assignment()}
     consumer.close()
     return found

@@ -9,82 +9,44 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Message, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
-from opentelemetry.proto.metrics.v1.metrics_pb2 import (
-    Gauge,
-    Metric,
-    MetricsData,
-    NumberDataPoint,
-    ResourceMetrics,
-    ScopeMetrics,
-)
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from odradek.client.admin import AdminClient as AccountsClient
-from odradek.client.users import new_credential
 from odradek.plugin import (
-    ClientTelemetryPayload,
-    ConnectionContext,
     Forwarder,
-    PluginConfig,
     Reject,
-    RequestContext,
     Retry,
     TelemetryRecord,
     decode_record,
 )
-from odradek.security.scram import ScramMechanism
 from odradek.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     EntityData,
     OpData,
     RequestEntryData,
 )
-from odradek_kafka import odradek_forwarder
-from support.certificates import Files
 from support.hosts import EVERYTHING, running_host, serving
+from support.kafka_export import (
+    PATIENCE_S,
+    TOPIC,
+    attempt,
+    deliver,
+    forwarder_of,
+    metrics_of,
+    read,
+    record_of,
+)
 from support.wire_client import WireClient
 
 GOODBYES = 3
 """Clients, one of which sends a terminating push: librdkafka may close its connection first."""
-PATIENCE_S = 20.0
-TOPIC = "client_telemetry"
-CONNECTION = ConnectionContext(
-    connection_id="127.0.0.1:9092-127.0.0.1:40000-0",
-    listener_name="PLAINTEXT",
-    security_protocol="PLAINTEXT",
-    client_address="127.0.0.1",
-    client_port=40000,
-    node_id=1,
-    client_software_name="librdkafka",
-    client_software_version="2.16.0",
-)
-
-
-def record_of(number: int, *, instance: int = 1, data: bytes | None = None, **rest: Any) -> TelemetryRecord:
-    request = RequestContext(
-        connection=CONNECTION,
-        api_key=72,
-        api_version=0,
-        correlation_id=number,
-        client_id=f"client-{instance}",
-        received_ms=1_760_000_000_000 + number,
-    )
-    found = metrics_of(f"org.apache.kafka.producer.metric.{number}", number) if data is None else data
-    payload = ClientTelemetryPayload(bytes([instance]) * 16, rest.get("terminating", False), found)
-    return TelemetryRecord(request, 1_000, payload)
-
-
-def metrics_of(name: str, value: int) -> bytes:
-    metric = Metric(name=name, gauge=Gauge(data_points=[NumberDataPoint(as_int=value)]))
-    scope = ScopeMetrics(metrics=[metric])
-    return MetricsData(resource_metrics=[ResourceMetrics(scope_metrics=[scope])]).SerializeToString()
 
 
 def names_in(data: bytes) -> list[str]:
@@ -94,64 +56,6 @@ def names_in(data: bytes) -> list[str]:
         for scope in entry.scope_metrics
         for metric in scope.metrics
     ]
-
-
-def forwarder_of(bootstrap: str, **table: object) -> Forwarder:
-    values = {"bootstrap.servers": bootstrap, "client.reconnect.backoff.max.ms": 200, **table}
-    forwarder = odradek_forwarder(PluginConfig("plugins.kafka", values))
-    assert isinstance(forwarder, Forwarder)
-    return forwarder
-
-
-def deliver(bootstrap: str, *batches: Sequence[TelemetryRecord], **table: object) -> list[Exception | None]:
-    """Deliver batch after batch; return the exception of each call."""
-
-    async def run() -> list[Exception | None]:
-        forwarder = forwarder_of(bootstrap, **table)
-        await forwarder.start()
-        try:
-            return [await attempt(forwarder, batch) for batch in batches]
-        finally:
-            await forwarder.close()
-
-    return asyncio.run(run())
-
-
-async def attempt(forwarder: Forwarder, batch: Sequence[TelemetryRecord]) -> Exception | None:
-    try:
-        await forwarder.deliver(batch)
-    except (Retry, Reject) as error:
-        return error
-    return None
-
-
-@contextmanager
-def consumer_of(bootstrap: str) -> Iterator[Consumer]:
-    options = {"bootstrap.servers": bootstrap, "group.id": "readers", "enable.metrics.push": False}
-    consumer = Consumer(options)
-    try:
-        yield consumer
-    finally:
-        consumer.close()
-
-
-def read(
-    bootstrap: str, topic: str, count: int, wanted: Callable[[Message], bool] = lambda message: True
-) -> list[Message]:
-    """The first ``count`` messages of a topic."""
-    found: list[Message] = []
-    end_s = time.monotonic() + PATIENCE_S
-    with consumer_of(bootstrap) as consumer:
-        while topic not in (topics := consumer.list_topics(timeout=PATIENCE_S).topics):
-            assert time.monotonic() < end_s, f"no topic {topic}"
-            time.sleep(0.05)
-        consumer.assign([TopicPartition(topic, number, 0) for number in topics[topic].partitions])
-        while len(found) < count:
-            assert time.monotonic() < end_s, f"{len(found)} of {count} in {topic}"
-            message = consumer.poll(0.1)
-            if message is not None and message.error() is None and wanted(message):
-                found.append(message)
-    return found
 
 
 def topics_of(bootstrap: str) -> dict[str, Any]:
@@ -186,35 +90,6 @@ def test_a_push_arrives_as_the_record_of_a_telemetry_topic(tmp_path: Path) -> No
     assert {message.key() for message in messages} == {b"AQEBAQEBAQEBAQEBAQEBAQ"}
     assert found[0].context.connection.client_software_name == "librdkafka"
     assert found[0].context.client_id == "client-1"
-
-
-@pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL"])
-def test_a_target_may_need_tls(tmp_path: Path, protocol: str) -> None:
-    files = Files(tmp_path)
-    listeners = f"listeners=PLAINTEXT://127.0.0.1:0,{protocol}://localhost:0"
-    own = f"listener.name.{protocol.lower()}.ssl.client.auth=required"
-    with running_host(tmp_path / "target", listeners, *files.settings, own) as target:
-        with AccountsClient(target.bootstrap) as accounts:
-            credential = new_credential("alice", ScramMechanism.SCRAM_SHA_256, "alice-secret", 4096, b"salt")
-            accounts.alter_user_scram_credentials(upsertions=[credential])
-        options = {
-            "security.protocol": protocol,
-            "ssl.ca.location": files.ca,
-            "ssl.certificate.location": files.client,
-            "ssl.key.location": files.client,
-        }
-        if protocol == "SASL_SSL":
-            options |= {
-                "sasl.mechanism": "SCRAM-SHA-256", "sasl.username": "alice", "sasl.password": "alice-secret"
-            }  # fmt: skip
-        table: dict[str, object] = {f"client.{key}": value for key, value in options.items()}
-        outcomes = deliver(
-            f"localhost:{target.host.listeners[1].bound_port}", [record_of(1), record_of(2)], **table
-        )
-        messages = read(target.bootstrap, TOPIC, 2)
-
-    assert outcomes == [None]
-    assert len(messages) == 2
 
 
 def test_json_is_exported_as_json(tmp_path: Path) -> None:
@@ -449,31 +324,6 @@ def test_a_throttling_target_is_waited_for(tmp_path: Path) -> None:
     assert errors == [None] * len(batches)
     assert [message.value() for message in messages] == [batch[0].payload.data for batch in batches]
     assert took_s > 0.5
-
-
-@pytest.mark.parametrize("password", ["secret", "wrong"])
-def test_credentials_are_accepted_or_the_reason_is_reported(tmp_path: Path, password: str) -> None:
-    listeners = "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
-    credential = new_credential("ann", ScramMechanism.SCRAM_SHA_512, "secret", 4096, b"salt of ann")
-    table: dict[str, object] = {
-        "deliver.timeout.ms": 3_000,
-        "client.security.protocol": "SASL_PLAINTEXT",
-        "client.sasl.mechanism": "SCRAM-SHA-512",
-        "client.sasl.username": "ann",
-        "client.sasl.password": password,
-    }
-
-    with running_host(tmp_path, listeners, "sasl.enabled.mechanisms=SCRAM-SHA-512") as host:
-        with AccountsClient(host.bootstrap) as accounts:
-            accounts.alter_user_scram_credentials(upsertions=[credential])
-        (error,) = deliver(f"127.0.0.1:{host.host.listeners[1].bound_port}", [record_of(1)], **table)
-
-    if password == "secret":
-        assert error is None
-    else:
-        assert isinstance(error, Retry)
-        assert "SASL authentication error" in str(error)
-        assert "wrong" not in str(error)
 
 
 @pytest.mark.java

@@ -6,7 +6,6 @@ import resource
 import socket
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 
 from odradek.plugin.config import ConfigError
 from support.hosts import LOOPBACK, ServeProcess, running_host
+from support.waiting import wait_until
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 confluent_admin = pytest.importorskip("confluent_kafka.admin")
@@ -22,18 +22,6 @@ kafka = pytest.importorskip("kafka")
 TIMEOUT_S = 20
 MOST_WAITING = 20_000
 """A fifth of the records that librdkafka buffers while the host is down; it refuses more."""
-
-
-def until(wanted: Callable[[], bool], what: str) -> None:
-    """Wait for a condition.
-
-    Raises:
-        AssertionError: It did not become true in time.
-    """
-    end_s = time.monotonic() + TIMEOUT_S
-    while not wanted():
-        assert time.monotonic() < end_s, what
-        time.sleep(0.02)
 
 
 def create(bootstrap: str, topic: str, **config: str) -> None:
@@ -103,7 +91,7 @@ def test_a_compacted_topic_keeps_the_last_value_of_each_key(tmp_path: Path) -> N
         def compacted() -> bool:
             return len(records_of(host.bootstrap, "a")) <= 4
 
-        until(compacted, "nothing was compacted")
+        wait_until(compacted, "nothing was compacted")
         found = records_of(host.bootstrap, "a")
         assert [(offset, value) for offset, _, value in found][-3:] == [(28, b"28"), (29, b"29"), (30, b"30")]
 
@@ -172,20 +160,20 @@ def test_a_partition_moves_while_it_is_written_and_the_host_is_killed(tmp_path: 
     try:
         create(host.bootstrap, "a")
         writer = Writer(host.bootstrap, "a")
-        until(lambda: len(writer.acknowledged) > 2_000, "nothing is written")
+        wait_until(lambda: len(writer.acknowledged) > 2_000, "nothing is written")
         for directory, pause_s in ((two, 0.0), (one, 0.01), (two, 0.03), (one, 0.2)):
             move(host.bootstrap, directory)
             time.sleep(pause_s)
             host.kill()
             host = ServeProcess(*arguments)
-            until((directory / "a-0").exists, "it has not arrived")
+            wait_until((directory / "a-0").exists, "it has not arrived")
         acknowledged = writer.stop()
 
         found = [int((value or b"")[:8]) for _, _, value in records_of(host.bootstrap, "a")]
 
         assert found == list(range(len(found)))
         assert acknowledged == found
-        until(lambda: len([*one.glob("*a-0*"), *two.glob("*a-0*")]) == 1, "something is left behind")
+        wait_until(lambda: len([*one.glob("*a-0*"), *two.glob("*a-0*")]) == 1, "something is left behind")
     finally:
         if host.process.poll() is None:
             host.terminate()

@@ -7,7 +7,6 @@ from __future__ import annotations
 import dataclasses
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -28,6 +27,7 @@ from odradek.plugin import (
 from odradek.server.plugins.forwarder_runner import ForwarderRunner
 from odradek_otlp import odradek_forwarder
 from support.telemetry_records import telemetry_record
+from support.waiting import wait_until
 
 PATIENCE_S = 15.0
 PUSHES = 200
@@ -123,11 +123,14 @@ def running(table: Mapping[str, object], settings: ForwarderSettings = SETTINGS)
 
 
 def until(runner: ForwarderRunner, condition: Callable[[ForwarderStats], bool]) -> None:
-    end_s = time.monotonic() + PATIENCE_S
-    while not condition(stats := runner.stats()):
+    """Wait for a condition; the accounting must be balanced at every check."""
+
+    def holds() -> bool:
+        stats = runner.stats()
         assert stats.balanced
-        assert time.monotonic() < end_s, stats
-        time.sleep(0.01)
+        return condition(stats)
+
+    wait_until(holds, runner.stats)
 
 
 def settled(stats: ForwarderStats) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +15,7 @@ from odradek.plugin import AuthenticationContext, PluginConfig, hookimpl
 from odradek.security.scram import ScramMechanism
 from odradek.server.plugins.plugin_manager import load_plugins
 from support.hosts import EVERYTHING, running_host
+from support.waiting import wait_until
 
 TOPIC = "__client_telemetry"
 LISTENERS = "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
@@ -59,14 +60,14 @@ def test_a_push_has_the_principal_of_the_builder(tmp_path: Path) -> None:
             {"bootstrap.servers": host.bootstrap, "group.id": "g", "enable.metrics.push": False}
         )
         reader.assign([kafka.TopicPartition(TOPIC, 0, 0)])
-        deadline_s = time.monotonic() + 20
-        found = None
-        while found is None and time.monotonic() < deadline_s:
+
+        def pushed() -> Any:
             producer.poll(0)
-            found = reader.poll(0.1)
+            return reader.poll(0.1)
+
+        found = wait_until(pushed, "no push is in the topic")
         reader.close()
 
-    assert found is not None
     assert dict(found.headers())["principal"] == b"User:ALICE"
 
 

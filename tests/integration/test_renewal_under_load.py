@@ -5,17 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from integration.test_certificate_reload import certificate_at, wait_for
+from integration.test_certificate_reload import serves
 from odradek.client.admin import AdminClient
 from odradek.client.resources import NewTopic
 from odradek.security.private_ca import LOOPBACK
 from support.certificates import Files, authority
 from support.hosts import running_host
+from support.waiting import wait_until
 
 RENEWALS = 5
 TOPIC = "load"
@@ -36,6 +38,9 @@ class Load:
     read: list[int] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     stopped: threading.Event = field(default_factory=threading.Event)
+
+    def has_read(self, count: int) -> bool:
+        return len(self.read) >= count
 
     def note(self, error: object) -> None:
         self.errors.append(str(error))
@@ -103,14 +108,14 @@ def test_clients_do_not_notice_that_the_certificate_is_renewed(tmp_path: Path) -
         )
         threads = running(load.produce, load.consume)
         try:
-            wait_for(lambda: len(load.read) >= 50)
+            wait_until(partial(load.has_read, 50), "fewer than 50 records were read")
             before, failed = host.call(lambda: set(listener.channels)), listener.counts.failed
             for _ in range(RENEWALS):
                 renewed = authority().issue("localhost", LOOPBACK)
                 at = len(load.read)
                 files.write("server.pem", renewed.both)
-                wait_for(lambda new=renewed: certificate_at(port).split() == new.certificate.split())  # type: ignore[misc]
-                wait_for(lambda first=at: len(load.read) >= first + 20)  # type: ignore[misc]
+                wait_until(partial(serves, port, renewed), "the new certificate is not served")
+                wait_until(partial(load.has_read, at + 20), "the load stopped")
             after = host.call(lambda: set(listener.channels))
         finally:
             load.stopped.set()

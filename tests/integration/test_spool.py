@@ -34,8 +34,8 @@ from support.spooling import (
     payload,
     push_all,
     until,
-    until_last,
 )
+from support.waiting import wait_until
 from support.wire_client import WireClient
 
 TOPIC = "__client_telemetry"
@@ -501,7 +501,7 @@ def test_a_deleted_telemetry_topic_is_created_again(tmp_path: Path) -> None:
         with admin_of(host) as admin:
             admin.delete_topics([TOPIC])
         codes = push_all(host, range(3, 6))
-        until_last(lambda: len(far.taken) == 6)
+        wait_until(lambda: len(far.taken) == 6, lambda: far.taken)
         stats = host.host.forwarders[0].stats()
 
     assert codes == [0] * 3

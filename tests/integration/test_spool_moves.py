@@ -8,7 +8,8 @@ from odradek.cli.main import run
 from odradek.client.admin import AdminClient
 from odradek.client.group_offsets import CommittedOffset
 from support.hosts import ThreadedHost
-from support.spooling import PATIENCE_S, FarSide, down, hosting, names, push_all, until, until_last
+from support.spooling import PATIENCE_S, FarSide, down, hosting, names, push_all, until
+from support.waiting import wait_until
 
 TOPIC = "__client_telemetry"
 GROUP = "odradek.forwarder.fake.far"
@@ -17,7 +18,7 @@ GROUP = "odradek.forwarder.fake.far"
 def tried_again(far: FarSide) -> None:
     """The batch in flight was refused a few more times."""
     calls = far.calls
-    until_last(lambda: far.calls > calls + 3)
+    wait_until(lambda: far.calls > calls + 3, lambda: far.calls)
 
 
 def delete_topic(host: ThreadedHost) -> None:
@@ -33,7 +34,7 @@ def test_records_delivered_before_the_topic_was_deleted_are_not_counted_as_delet
         until(host, lambda: len(far.taken) == 3)
         delete_topic(host)
         push_all(host, range(3, 5))
-        until_last(lambda: len(far.taken) == 5)
+        wait_until(lambda: len(far.taken) == 5, lambda: far.taken)
         spool, stats = host.host.spool, host.host.forwarders[0].stats()
         written = spool.written if spool is not None else 0
 

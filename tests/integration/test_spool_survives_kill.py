@@ -31,6 +31,7 @@ from support.otlp_collector import (
 )
 from support.pushers import Pushers, pushing
 from support.spooling import name_of
+from support.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 PATIENCE_S = 60.0
@@ -78,11 +79,12 @@ class Life:
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Wait for a condition; the accounting must be balanced at every check."""
-        end_s = time.monotonic() + PATIENCE_S
-        while not condition():
-            accounts = self.accounts()
-            assert time.monotonic() < end_s, accounts
-            time.sleep(LOOK_S)
+
+        def holds() -> bool:
+            self.accounts()
+            return condition()
+
+        wait_until(holds, self.accounts, PATIENCE_S)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import logging
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from odradek.server.sockets.listener import Listener
 from support.certificates import Files
 from support.client_sockets import closed_sockets
 from support.hosts import EVERYTHING, ThreadedHost, running_host, serving
+from support.waiting import wait_until
 
 LISTENERS = (
     "listeners=PLAINTEXT://127.0.0.1:0,SSL://localhost:0,SSL_MUTUAL://localhost:0,SSL_ELSEWHERE://localhost:0,"
@@ -165,9 +166,12 @@ def refusal(host: TlsHost, name: str, why: str, **more: str) -> list[str]:
         librdkafka(host, name, **more)
         | {"error_cb": lambda error: errors.append(str(error)), "log_level": 0, "reconnect.backoff.ms": 50}
     )
-    deadline = time.monotonic() + 10
-    while not any(why in error for error in errors) and time.monotonic() < deadline:
+
+    def reported() -> bool:
         client.poll(0.1)
+        return any(why in error for error in errors)
+
+    wait_until(reported, lambda: errors)
     return errors
 
 
@@ -196,7 +200,7 @@ def test_librdkafka_is_refused_with_the_reason(
 
     assert why in " ".join(errors)
     if "ssl.ca.location" not in more:  # the client leaves without a word
-        wait_for(lambda: host.listener(name).counts.failed > before)
+        wait_until(lambda: host.listener(name).counts.failed > before, "no failure is counted")
 
 
 def test_a_name_that_the_certificate_lacks_is_refused_by_the_client(host: TlsHost) -> None:
@@ -279,7 +283,7 @@ def test_a_failed_handshake_is_a_sampled_log_line_and_a_metric(
                     pass
 
     # a client of another test may still try
-    wait_for(lambda: listener.counts.failed >= before + 5)
+    wait_until(lambda: listener.counts.failed >= before + 5, "fewer than five failures")
     refused = [each for each in caplog.records if "TLS client was refused" in each.message]
     lines = [each for each in refused if vars(each)["listener"] == "SSL"]
     assert len(lines) == 1
@@ -311,13 +315,6 @@ def silent(host: TlsHost, name: str, count: int) -> list[socket.socket]:
     return [socket.create_connection(("localhost", host.listener(name).bound_port), 5) for _ in range(count)]
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_connections_that_do_not_speak_are_bounded_in_number_and_time(tmp_path: Path) -> None:
     limits = ("connections.unauthenticated.max=3", "connections.unauthenticated.max.ms=1500")
     files = Files(tmp_path)
@@ -327,10 +324,10 @@ def test_connections_that_do_not_speak_are_bounded_in_number_and_time(tmp_path: 
         unauthenticated = listener.unauthenticated
         assert unauthenticated is not None
         strangers = silent(host, "SSL", 5)
-        wait_for(lambda: listener.counts.failed == 2)
+        wait_until(lambda: listener.counts.failed == 2, lambda: listener.counts)
         assert len(unauthenticated) == 3
         assert [each.recv(1) for each in strangers[:2]] == [b"", b""]
-        wait_for(lambda: len(unauthenticated) == 0)
+        wait_until(lambda: len(unauthenticated) == 0, "silent connections stay")
         assert unauthenticated.closed == 5
         for each in strangers:
             each.close()
@@ -342,7 +339,7 @@ def test_a_stop_does_not_wait_for_handshakes(tmp_path: Path) -> None:
     with running_host(tmp_path / "data", LISTENERS, *files.settings) as thread:
         host = TlsHost(thread, files)
         strangers = silent(host, "SSL", 3)
-        wait_for(lambda: len(host.listener("SSL").connecting) == 3)
+        wait_until(lambda: len(host.listener("SSL").connecting) == 3, "not three handshakes")
         begun = time.monotonic()
 
     assert time.monotonic() - begun < 3

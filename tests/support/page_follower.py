@@ -19,12 +19,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from support.reference_page import ROOT, page
+from support.waiting import wait_until
 
 PART = re.compile(
     r"^<!-- (?P<mark>file|not run|page not run|run by|needs|first): (?P<note>.*?) -->$"
@@ -176,7 +177,7 @@ class PageFollower:
                 text=True,
                 start_new_session=True,
             )
-        wait_until(self.listens, START_LIMIT_S, lambda: f"{command}\n{self.log_text()}")
+        wait_until(self.listens, lambda: f"{command}\n{self.log_text()}", START_LIMIT_S)
 
     def configures_listeners(self, command: str) -> bool:
         named = re.search(r"--config (\S+)", command)
@@ -222,10 +223,3 @@ def free_ports(number: int) -> list[str]:
     for each in sockets:
         each.close()
     return ports
-
-
-def wait_until(holds: Callable[[], bool], limit_s: float, why: Callable[[], str]) -> None:
-    end_s = time.monotonic() + limit_s
-    while not holds():
-        assert time.monotonic() < end_s, why()
-        time.sleep(0.1)

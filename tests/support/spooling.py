@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from odradek.plugin import Forwarder, PluginConfig, Retry, TelemetryRecord, hook
 from odradek.server.plugins.plugin_manager import HostPluginManager
 from support.accounts import assert_accounts_balance
 from support.hosts import EVERYTHING, ThreadedHost, running_host
+from support.waiting import wait_until
 from support.wire_client import WireClient
 
 PATIENCE_S = 15.0
@@ -98,19 +98,12 @@ def push_all(host: ThreadedHost, numbers: range) -> list[int]:
 
 def until(host: ThreadedHost, condition: Callable[[], bool]) -> None:
     """Wait for a condition; the accounting must be balanced at every check."""
-    end_s = time.monotonic() + PATIENCE_S
-    while not condition():
+
+    def holds() -> bool:
         host.call(lambda: assert_accounts_balance(host.host))
-        assert time.monotonic() < end_s, [runner.stats() for runner in host.host.forwarders]
-        time.sleep(0.01)
+        return condition()
 
-
-def until_last(condition: Callable[[], bool]) -> None:
-    """Wait without checking the accounting: two threads are about to agree on a new topic."""
-    end_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end_s
-        time.sleep(0.01)
+    wait_until(holds, lambda: [runner.stats() for runner in host.host.forwarders])
 
 
 def names(numbers: range) -> list[str]:

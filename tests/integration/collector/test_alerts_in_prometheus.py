@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from support.hosts import EVERYTHING, running_host
 from support.prometheus_server import PrometheusServer, prometheus_server
 from support.reference_page import ROOT
+from support.waiting import wait_until
 from support.wire_client import WireClient
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_500)]
@@ -32,14 +32,6 @@ HOST = (
     "telemetry.subscriptions.max=1",
 )
 PATIENCE_S = 30.0
-
-
-def until(condition: Callable[[], Any]) -> Any:
-    end_s = time.monotonic() + PATIENCE_S
-    while not (found := condition()):
-        assert time.monotonic() < end_s
-        time.sleep(0.1)
-    return found
 
 
 def rules(prometheus: PrometheusServer) -> dict[str, dict[str, Any]]:
@@ -66,13 +58,13 @@ def test_every_rule_is_evaluated_and_trouble_is_found(
             client.introduce()
             client.push(b"\x0a\x00")
 
-        until(lambda: found(prometheus, "OdradekForwarderStalled"))
-        until(lambda: all(rule["health"] == "ok" for rule in rules(prometheus).values()))
+        wait_until(lambda: found(prometheus, "OdradekForwarderStalled"), "no alert", PATIENCE_S)
+        wait_until(lambda: all(rule["health"] == "ok" for rule in rules(prometheus).values()), "a rule fails")
         stalled = found(prometheus, "OdradekForwarderStalled")
         full = found(prometheus, "OdradekStateNearLimit")
         trouble = {alert for alert in rules(prometheus) if found(prometheus, alert)}
         host.stop()
-        down = until(lambda: found(prometheus, "OdradekDown"))
+        down = wait_until(lambda: found(prometheus, "OdradekDown"), "no alert", PATIENCE_S)
 
     assert [labels["plugin"] for labels in stalled] == ["otlp"]
     assert [labels["setting"] for labels in full] == ["telemetry.subscriptions.max"]

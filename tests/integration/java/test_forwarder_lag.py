@@ -5,8 +5,7 @@ runs.
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from odradek.plugin import Forwarder, PluginConfig, Retry, TelemetryRecord, hook
 from odradek.server.plugins.plugin_manager import HostPluginManager
 from support.accounts import assert_accounts_balance
 from support.hosts import EVERYTHING, running_host
+from support.waiting import wait_until
 from support.wire_client import WireClient
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
@@ -66,18 +66,11 @@ def test_the_lag_is_shown_and_the_offsets_can_be_reset(jvm: Jvm, tmp_path: Path)
             assert [client.push(b"") for _ in range(7)] == [0] * 7
         behind = lag(jvm, host.bootstrap)
         far.open.set()
-        wait_for(lambda: far.taken == 7)
+        wait_until(lambda: far.taken == 7, lambda: far.taken)
         caught_up = lag(jvm, host.bootstrap)
         reset = ("--reset-offsets", "--group", GROUP, "--all-topics", "--to-offset", "2", "--execute")
         jvm.run(COMMAND, "--bootstrap-server", host.bootstrap, *reset)
-        wait_for(lambda: far.taken == 12)
+        wait_until(lambda: far.taken == 12, lambda: far.taken)
         host.call(lambda: assert_accounts_balance(host.host))
 
     assert (behind, caught_up) == ("7", "0")
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end_s
-        time.sleep(0.02)

@@ -21,6 +21,7 @@ from odradek.plugin import (
 )
 from odradek.server.plugins.forwarder_runner import ForwarderRunner
 from support.telemetry_records import telemetry_record
+from support.waiting import wait_until
 
 PATIENCE_S = 5.0
 QUICK = ForwarderSettings(
@@ -108,14 +109,15 @@ def running() -> Iterator[Runners]:
 
 def eventually(runner: ForwarderRunner, condition: Callable[[ForwarderStats], bool]) -> ForwarderStats:
     """The accounting once the condition holds; every intermediate state must be balanced."""
-    end_s = time.monotonic() + PATIENCE_S
-    while True:
+
+    def found() -> ForwarderStats | None:
         stats = runner.stats()
         assert stats.balanced, stats
-        if condition(stats):
-            return stats
-        assert time.monotonic() < end_s, stats
-        time.sleep(0.002)
+        return stats if condition(stats) else None
+
+    stats = wait_until(found, runner.stats)
+    assert stats is not None
+    return stats
 
 
 def settled(stats: ForwarderStats) -> bool:

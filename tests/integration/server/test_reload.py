@@ -9,8 +9,7 @@ import pty
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from odradek.server.reload import reload
 from odradek.testing.host_thread import HostThread
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 from support.hosts import LOOPBACK, ServeProcess, running_host, serving
+from support.waiting import wait_until
 from support.wire_client import WireClient
 
 PATIENCE_S = 15
@@ -61,23 +61,13 @@ endpoint = "http://127.0.0.1:1"
 """
 
 
-def until(condition: Callable[[], Any]) -> Any:
-    """The condition's value once it is true."""
-    end_s = time.monotonic() + PATIENCE_S
-    while not (found := condition()):
-        assert time.monotonic() < end_s
-        time.sleep(0.01)
-    return found
-
-
 def line(serve: ServeProcess, message: str) -> dict[str, Any]:
     """The newest line of a JSON log with this message, once it is there."""
 
     def found() -> list[dict[str, Any]]:
         return [row for row in map(json.loads, list(serve.errors)) if row["message"] == message]
 
-    rows: list[dict[str, Any]] = until(found)
-    return rows[-1]
+    return wait_until(found, lambda: f"no line {message!r} in {serve.errors}")[-1]
 
 
 def push(client: WireClient, instance_id: bytes) -> int:
@@ -101,14 +91,14 @@ def test_a_hangup_reloads_subscriptions_and_tables_and_names_the_rest(tmp_path: 
         with WireClient((host, int(port))) as client:
             client.introduce()
             instance_id = client.subscriptions().client_instance_id
-            until(lambda: push(client, instance_id) == 0)
+            wait_until(lambda: push(client, instance_id) == 0, "no push is accepted")
             before = serve.next_push(lambda row: True)
 
             file.write_text(SECOND)
             serve.process.send_signal(signal.SIGHUP)
             reloaded = line(serve, "configuration reloaded")
             rest = line(serve, "changed keys need a restart")
-            until(lambda: push(client, instance_id) == 0)
+            wait_until(lambda: push(client, instance_id) == 0, "no push is accepted")
             after = serve.next_push(lambda row: True)
 
             file.write_text("[subscriptions.all]\ninterval.ms = 1\n")
@@ -144,7 +134,7 @@ def test_a_host_stops_with_the_terminal_that_it_was_started_in(tmp_path: Path) -
         with log.open("w") as stderr:
             os.dup2(stderr.fileno(), 2)
         os.execv(command[0], [*command, "--set", f"data.dir={tmp_path / 'data'}"])
-    until(lambda: b"odradek ready" in os.read(terminal, 1000))
+    wait_until(lambda: b"odradek ready" in os.read(terminal, 1000), "the host does not start")
 
     os.close(terminal)
 

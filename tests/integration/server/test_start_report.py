@@ -7,19 +7,18 @@ import os
 import shlex
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.hosts import EVERYTHING, LOOPBACK, ServeProcess, serving
+from support.waiting import wait_until
 from support.wire_client import WireClient
 
 ODRADEK = (sys.executable, "-m", "odradek")
 SERVE = (*ODRADEK, "serve")
 NO_SUBSCRIPTION = "no subscription: clients are told to push nothing"
-PATIENCE_S = 15
 BROKEN = "import no_such_module\n"
 
 
@@ -33,14 +32,6 @@ def broken_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: census\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text("[odradek]\ncensus = census\n")
     monkeypatch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-
-
-def until_said(serve: ServeProcess, message: str) -> None:
-    """Wait for a line of a JSON log."""
-    end_s = time.monotonic() + PATIENCE_S
-    while message not in rows(serve):
-        assert time.monotonic() < end_s, serve.errors
-        time.sleep(0.05)
 
 
 def rows(serve: ServeProcess) -> dict[str, dict[str, Any]]:
@@ -111,7 +102,7 @@ def test_a_host_whose_destination_waits_for_a_subscription_warns(tmp_path: Path)
 
 def test_the_command_that_the_warning_names_creates_a_subscription(tmp_path: Path) -> None:
     with serving(tmp_path, "--log-format", "json") as serve:
-        until_said(serve, NO_SUBSCRIPTION)
+        wait_until(lambda: NO_SUBSCRIPTION in rows(serve), lambda: serve.errors)
         _, *arguments = shlex.split(rows(serve)[NO_SUBSCRIPTION]["create"])
         done = subprocess.run([*ODRADEK, *arguments], capture_output=True, text=True, timeout=30, check=False)
 

@@ -1,0 +1,30 @@
+"""Wait in a test until a condition holds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+Found = TypeVar("Found")
+
+PATIENCE_S = 20.0
+
+
+def wait_until(
+    condition: Callable[[], Found], why: str | Callable[[], object], patience_s: float = PATIENCE_S
+) -> Found:
+    """The condition's value once it is true.
+
+    ``why`` tells what was awaited, or returns what is known when the time is over.
+
+    Raises:
+        AssertionError: The condition did not become true in time.
+    """
+    end_s = time.monotonic() + patience_s
+    while not (found := condition()):
+        if time.monotonic() > end_s:
+            reason = why if isinstance(why, str) else why()
+            raise AssertionError(f"not true after {patience_s:g} s: {reason}")
+        time.sleep(0.01)
+    return found
