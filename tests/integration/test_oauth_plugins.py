@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from integration.test_kafka_export import deliver, record_of
 from odradek.client.admin import AdminClient
 from odradek.client.resources import NewTopic
 from odradek.plugin import Retry
@@ -15,6 +14,7 @@ from odradek_spark.source.options import SourceOptions
 from odradek_spark.source.topic import TopicError, TopicReader
 from support.hosts import ThreadedHost, running_host
 from support.issuer import JWKS_KEY, Issuer, issuing
+from support.kafka_export import deliver, record_of
 
 LISTENERS = "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
 
