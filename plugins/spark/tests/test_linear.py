@@ -14,8 +14,9 @@ from odradek_spark.query import questions
 from odradek_spark.query.questions import Who, Window
 from odradek_spark.query.reader import Reader
 from odradek_spark.query.top import sources
+from odradek_spark.tables.coverage import coverage
 from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.levels import Levels, coverage
+from odradek_spark.tables.levels import Levels
 from odradek_spark.tables.load import load_dataset
 from odradek_spark.tables.schemas import POINTS, PUSHES, ROLLUP_1H
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from odradek.plugin import PluginConfig
 from odradek_spark.jobs.addresses import is_address
-from odradek_spark.jobs.expire import KEPT_DAYS
 from odradek_spark.source.options import DEFAULT_PAYLOAD_BYTES, DEFAULT_TRIGGER_BYTES
 from odradek_spark.tables.levels import BY_CLIENT, CLIENT_METRICS, Levels
+from odradek_spark.tables.retention import KEPT_DAYS
 
 TELEMETRY_TOPIC = "__client_telemetry"
 LAG_TIMEOUT_S = 3.0

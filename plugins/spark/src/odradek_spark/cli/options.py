@@ -10,11 +10,11 @@ import click
 
 from odradek_spark.jobs.addresses import is_address
 from odradek_spark.jobs.destinations import Alertmanager, Destination, Webhook
-from odradek_spark.jobs.expire import KEPT_DAYS
 from odradek_spark.jobs.rules import Rule, RuleError, combined, parse_rules
 from odradek_spark.jobs.rules import default_rules as shipped
 from odradek_spark.source.options import DEFAULT_PAYLOAD_BYTES
 from odradek_spark.tables.levels import BY_CLIENT, CLIENT_METRICS, Levels
+from odradek_spark.tables.retention import KEPT_DAYS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

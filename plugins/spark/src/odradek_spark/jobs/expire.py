@@ -5,25 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
 
 from odradek_spark.tables.dataset import JOB, Dataset
 from odradek_spark.tables.files import SETTLED, file_day
 from odradek_spark.tables.log import LiveFile, live
+from odradek_spark.tables.retention import KEPT_DAYS
 from odradek_spark.tables.schemas import BY_NAME, Table
 
-KEPT_DAYS: Final[Mapping[str, int]] = {
-    "points": 7,
-    "histograms": 7,
-    "dead_letter": 7,
-    "pushes": 7,
-    "rollup_5m": 30,
-    "rollup_1h": 35,
-    "fleet_1h": 400,
-    "clients": 90,
-    "anomalies": 400,
-}
-"""Default retention in days, by table."""
 VACUUM_HOURS = 24
 """Default age of files to delete: younger ones may still be read, or be written and not committed yet."""
 EXPIRED_BEFORE = "expiredBefore"

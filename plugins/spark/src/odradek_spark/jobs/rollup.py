@@ -25,10 +25,11 @@ from odradek_spark.jobs.rollup_parts import (
 )
 from odradek_spark.jobs.sketch import LG_K
 from odradek_spark.jobs.writing import write_in_tasks
+from odradek_spark.tables.coverage import cover
 from odradek_spark.tables.dataset import JOB, Dataset
 from odradek_spark.tables.files import Manifest
 from odradek_spark.tables.following import News, last_received, news
-from odradek_spark.tables.levels import EVERYTHING, Levels, cover
+from odradek_spark.tables.levels import EVERYTHING, Levels
 from odradek_spark.tables.log import live
 from odradek_spark.tables.schemas import FLEET_1H, POINTS, PUSHES, ROLLUP_1H, ROLLUP_5M, Table
 

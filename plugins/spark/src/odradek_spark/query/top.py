@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from odradek_spark.query.reader import TWO_INTERVALS, Reader, between
 from odradek_spark.query.views import PREFIX, TWO_LEVELS, counted, listed
+from odradek_spark.tables.coverage import coverage, covered_from, first_whole_hour
 from odradek_spark.tables.dataset import DatasetError
 from odradek_spark.tables.duckdb_files import add_table
 from odradek_spark.tables.following import news
-from odradek_spark.tables.levels import coverage, covered_from, first_whole_hour
 from odradek_spark.tables.log import CLOCK_SKEW_MAX
 from odradek_spark.tables.schemas import POINTS, PUSHES, ROLLUP_1H
 
