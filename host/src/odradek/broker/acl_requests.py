@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from odradek.broker.acls import Acls
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import CloseConnection
 from odradek.plugin.authorizer import AclOperation, AclPermission, PatternType, ResourceType
@@ -12,6 +11,9 @@ from odradek.security.acl import Acl, AclEntry, AclFilter, ResourcePattern, code
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.create_acls import AclCreation
+
+if TYPE_CHECKING:
+    from odradek.broker.acls import Acls
 
 UNKNOWN = 0
 """The code of an unknown value in each enumeration; Kafka takes it for a fault of the client's software."""

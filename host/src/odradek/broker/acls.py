@@ -6,6 +6,7 @@ After AclApis.scala and AclControlManager.java (Kafka 4.4), in Kafka's words.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from odradek.clock import Clock
 from odradek.metadata.acl_store import AclRow, AclStore
@@ -18,11 +19,13 @@ from odradek.plugin.authorizer import (
     ResourceType,
 )
 from odradek.security.acl import SUPPORTED, Acl, AclEntry, AclFilter, ResourcePattern
-from odradek.security.standard_authorizer import StandardAuthorizer
 from odradek.settings.state_limit import ANY_NAME, NameLimit, Refusals, StateLimit
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT32_MAX
+
+if TYPE_CHECKING:
+    from odradek.security.standard_authorizer import StandardAuthorizer
 
 MAX_CHANGES = 10_000
 """Limit per request (QuorumController.MAX_RECORDS_PER_USER_OP)."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from odradek.broker.acls import Acls
 from odradek.broker.audit import Audit
 from odradek.broker.authorization import Authorization
 from odradek.broker.certificate_store import CertificateStore, NoCertificates
@@ -28,7 +27,6 @@ from odradek.metadata.store import MetadataStore
 from odradek.plugin.context import ConnectionContext
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaManagers
-from odradek.security.sasl_authenticator import SaslAuthenticator
 from odradek.settings.kinds import INT, Flag, Whole
 from odradek.settings.setting import setting
 from odradek.settings.start_values import StartValue
@@ -39,6 +37,10 @@ from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.transaction.transaction_coordinator import TransactionCoordinator
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.limits import INT16_MAX
+
+if TYPE_CHECKING:
+    from odradek.broker.acls import Acls
+    from odradek.security.sasl_authenticator import SaslAuthenticator
 
 FEATURES = "features"
 """The host's own value that has the levels of features, as JSON."""

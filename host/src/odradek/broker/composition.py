@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from odradek.broker.acls import Acls
 from odradek.broker.audit import Audit, AuditSettings
 from odradek.broker.authorization import AskedAuthorization, Authorization
 from odradek.broker.broker import FEATURES, Broker, BrokerSettings
@@ -39,7 +38,6 @@ from odradek.plugin.authorizer import Authorizer
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.security.authorizer_settings import AuthorizerSettings
-from odradek.security.standard_authorizer import StandardAuthorizer
 from odradek.settings.start_values import StartValue
 from odradek.settings.state_limit import NameLimit, Refusals
 from odradek.step_runner import StepRunner
@@ -49,6 +47,9 @@ from odradek.transaction.transaction_coordinator import TransactionCoordinator
 from odradek.transaction.transaction_log import TransactionStore
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.uuid_text import uuid_text
+
+if TYPE_CHECKING:
+    from odradek.broker.acls import Acls
 
 
 class Configuration(Protocol):
@@ -176,11 +177,7 @@ def compose_broker(
         client_quotas=ClientQuotas(
             metadata, quotas, connection_quotas.hosts, names, config.broker.max_client_quotas, clock
         ),
-        acls=(
-            Acls(metadata, authorizer, names, config.authorizer.max_acls, clock)
-            if isinstance(authorizer, StandardAuthorizer)
-            else None
-        ),
+        acls=stored_acls(metadata, authorizer, names, config.authorizer.max_acls, clock),
         credentials=Credentials(metadata, names, config.broker.max_users, clock),
         features=stored_features(metadata),
         config=DynamicConfig(config.start_values, config.log_defaults, connection_quotas.configured),
@@ -192,6 +189,20 @@ def compose_broker(
     for name in metadata.resource_names(ResourceType.GROUP):
         groups.configure(name, metadata.resource(ResourceType.GROUP, name))
     return broker
+
+
+def stored_acls(
+    metadata: MetadataStore, authorizer: Authorizer | None, names: NameLimit, max_acls: int, clock: Clock
+) -> Acls | None:
+    """The ACLs of the metadata file, which its own authorizer asks; None without that authorizer."""
+    if authorizer is None:
+        return None
+    from odradek.broker.acls import Acls  # not at the top: a host without an authorizer starts without them
+    from odradek.security.standard_authorizer import StandardAuthorizer
+
+    if not isinstance(authorizer, StandardAuthorizer):
+        return None
+    return Acls(metadata, authorizer, names, max_acls, clock)
 
 
 def cluster_id(metadata: MetadataStore, random_uuid: Callable[[], bytes]) -> str:

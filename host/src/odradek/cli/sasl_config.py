@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from odradek.client.sasl import MECHANISMS, SaslLogin, token_in
 from odradek.plugin.config import PluginConfig
-from odradek.security.oauth.bearer_server import OAUTHBEARER
+from odradek.security.oauth.oauth_settings import OAUTHBEARER
 
 JAAS = "sasl.jaas.config"
 TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105  a key

@@ -10,9 +10,9 @@ from typing import Any
 
 from odradek.client.errors import ConnectFailed, check
 from odradek.security.oauth.bearer_message import CONTINUE, client_first
-from odradek.security.oauth.bearer_server import OAUTHBEARER
-from odradek.security.plain_server import PLAIN
+from odradek.security.oauth.oauth_settings import OAUTHBEARER
 from odradek.security.sasl_server import SaslFailure
+from odradek.security.sasl_settings import PLAIN
 from odradek.security.scram import ScramMechanism, mechanism_named
 from odradek.security.scram_client import ScramSaslClient
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from odradek.plugin.authorizer import Decision
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.settings.kinds import INT, TEXT, Special, Whole
 from odradek.settings.setting import setting
@@ -14,6 +15,8 @@ CLASS_KEY: Final = "authorizer.class.name"
 SUPER_USERS_KEY: Final = "super.users"
 STANDARD: Final = "StandardAuthorizer"
 STANDARD_NAMES: Final = (STANDARD, "org.apache.kafka.metadata.authorizer.StandardAuthorizer")
+SUPER_USER: Final = Decision(True, "SuperUser")
+"""About everything that a super user asks for."""
 
 
 def principals(text: str) -> tuple[str, ...]:

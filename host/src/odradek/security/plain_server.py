@@ -11,7 +11,6 @@ from odradek.security.sasl_server import SaslFailure
 from odradek.security.scram import ScramMechanism
 from odradek.security.scram_credential import CredentialLookup, decoy, is_password
 
-PLAIN = "PLAIN"
 OTHER_AUTHORIZATION_ID = (
     "Authentication failed: Client requested an authorization id that is different from username"
 )

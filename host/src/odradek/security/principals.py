@@ -14,6 +14,10 @@ PRINCIPAL = re.compile(r"[^:]+:.+", re.DOTALL)
 """A type and a name."""
 
 
+class UnknownPrincipal(Exception):
+    """The principal of a client cannot be determined."""
+
+
 class BuiltPrincipals:
     """Asks the builder of a plugin. A client whose principal cannot be built is refused.
 

@@ -11,8 +11,8 @@ from odradek.deferred import Offload
 from odradek.plugin.context import ConnectionContext
 from odradek.sampled_log import SampledLog
 from odradek.security.attempt_rate import AttemptRate
-from odradek.security.oauth.bearer_server import OAUTHBEARER, OAuthBearerSaslServer
 from odradek.security.oauth.bearer_token import TokenValidator
+from odradek.security.oauth.oauth_settings import OAUTHBEARER
 from odradek.security.plain_server import PlainSaslServer
 from odradek.security.sasl_server import SaslServer
 from odradek.security.sasl_session import AuthenticationCounts
@@ -56,6 +56,8 @@ class SaslAuthentication:
     def server(self, mechanism: str) -> SaslServer:
         """A fresh attempt with one of `MECHANISMS`."""
         if mechanism == OAUTHBEARER:
+            from odradek.security.oauth.bearer_server import OAuthBearerSaslServer
+
             assert self.tokens is not None
             return OAuthBearerSaslServer(self.tokens)
         scram = mechanism_named(mechanism)

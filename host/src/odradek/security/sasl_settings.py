@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from odradek.security.oauth.bearer_server import OAUTHBEARER
-from odradek.security.plain_server import PLAIN
+from odradek.security.oauth.oauth_settings import OAUTHBEARER
 from odradek.security.scram import ScramMechanism
 from odradek.settings.kinds import INT, LONG, Items, Whole
 from odradek.settings.setting import setting
 
+PLAIN = "PLAIN"
 SCRAM_MECHANISMS = tuple(each.mechanism_name for each in ScramMechanism)
 MECHANISMS = (*SCRAM_MECHANISMS, PLAIN, OAUTHBEARER)
 """The mechanisms that can be enabled."""

@@ -28,6 +28,7 @@ from odradek.plugin.authorizer import (
 from odradek.plugin.context import RequestContext
 from odradek.security.acl import Acl, AclEntry, ResourcePattern
 from odradek.security.acl_index import DENY_SHIFT, AclIndex, PatternAcls
+from odradek.security.authorizer_settings import SUPER_USER
 
 DECISIONS_KEPT = 10_000
 """Decisions that are remembered until an ACL changes; 5 to 10 MB."""
@@ -49,7 +50,6 @@ Super users, ``*`` and ``allow.everyone.if.no.acl.found`` answer it.
 """
 Question = tuple[str, str, AclOperation, ResourceType, str | None]
 """Principal, host, operation, resource type, and name or None for any."""
-SUPER_USER: Final = Decision(True, "SuperUser")
 DEFAULT_ALLOW: Final = Decision(True, "DefaultAllow")
 DEFAULT_DENY: Final = Decision(False, "DefaultDeny")
 

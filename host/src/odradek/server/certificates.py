@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from odradek.clock import Clock, Timer
 from odradek.deferred import Offload
@@ -18,10 +18,12 @@ from odradek.security.tls_settings import NONE, TlsSettings
 from odradek.server.config import HostConfig
 from odradek.server.meters.metrics_settings import METRICS_LISTENER
 from odradek.server.sockets.listener_settings import SSL, WITH_TLS
-from odradek.server.sockets.listener_tls import ListenerTls, stamps
 from odradek.settings.listener_values import KEY, declaration_of, listener_key
 from odradek.settings.reading import by_key
 from odradek.settings.setting import Scope
+
+if TYPE_CHECKING:
+    from odradek.server.sockets.listener_tls import ListenerTls
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +57,11 @@ class Certificates:
         names = [each.name for each in config.listeners if each.security_protocol in WITH_TLS]
         if config.metrics_listener is not None and config.metrics_listener.scheme == "https":
             names.append(METRICS_LISTENER)
-        self.listeners = {name: ListenerTls(name, self.settings(name, {})) for name in names}
+        self.listeners: dict[str, ListenerTls] = {}
+        if names:
+            from odradek.server.sockets.listener_tls import ListenerTls
+
+            self.listeners = {name: ListenerTls(name, self.settings(name, {})) for name in names}
 
     def settings(self, listener: str, texts: Mapping[str, str]) -> TlsSettings:
         """Return the settings of a listener, with values that are set at run time.
@@ -92,7 +98,7 @@ class Certificates:
         found = []
         for tls in self.listeners.values():
             settings = tls.loaded.settings
-            files = stamps(settings)
+            files = tls.stamps_of(settings)
             if files != tls.stamps:
                 found.append((tls, tls.attempt(settings), files))
         return found
@@ -134,7 +140,7 @@ class Certificates:
         except ConfigError as error:
             tls.take(error, tls.stamps)
             return
-        files = stamps(settings)
+        files = tls.stamps_of(settings)
         if settings != tls.loaded.settings or files != tls.stamps or tls.is_stale:
             tls.take(tls.attempt(settings), files)
 

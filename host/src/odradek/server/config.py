@@ -51,7 +51,7 @@ from odradek.server.sockets.listener_settings import (
     advertised,
     secured,
 )
-from odradek.server.sockets.proxy_headers import ProxySettings
+from odradek.server.sockets.proxy_settings import ProxySettings
 from odradek.server.sockets.turns import TurnSettings
 from odradek.server.toml_file import flatten, read_toml
 from odradek.server.upkeep.log_upkeep import UpkeepSettings

@@ -16,7 +16,6 @@ from odradek.security.oauth.bearer_message import (
 from odradek.security.oauth.bearer_token import TokenRefused, TokenValidator
 from odradek.security.sasl_server import SaslFailure
 
-OAUTHBEARER = "OAUTHBEARER"
 MOST_REFUSED: Final = 4
 """Refused tokens of one attempt; Kafka has no limit."""
 

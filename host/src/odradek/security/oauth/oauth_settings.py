@@ -9,6 +9,7 @@ from typing import Any, Final
 from odradek.settings.kinds import INT, LONG, TEXT, Flag, Items, Whole
 from odradek.settings.setting import setting
 
+OAUTHBEARER = "OAUTHBEARER"
 JWKS_URL = "sasl.oauthbearer.jwks.endpoint.url"
 UNSECURED = "sasl.oauthbearer.unsecured.tokens"
 EACH: Final[Mapping[str, Any]] = {"by_listener": True, "by_mechanism": True}

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from odradek.server.meters.instrument import Instrument
 from odradek.server.sockets.listener import Listener
-from odradek.server.sockets.sasl_listener import SaslListener
 from odradek.telemetry.client_metrics_stats import MetricRow
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def authentication_rows(listeners: Sequence[Listener]) -> Iterator[MetricRow]:
         if listener.unauthenticated is not None:
             yield MetricRow("successful-authentication", "counter", labels, counts.succeeded)
             yield MetricRow("failed-authentication", "counter", labels, counts.failed)
-        if isinstance(listener, SaslListener):
+        if listener.authentication is not None:
             yield MetricRow("successful-reauthentication", "counter", labels, counts.succeeded_again)
             yield MetricRow("failed-reauthentication", "counter", labels, counts.failed_again)
             yield MetricRow("reauthentication-latency", "counter", labels, counts.again_ms)
@@ -89,9 +88,9 @@ def authentication_rows(listeners: Sequence[Listener]) -> Iterator[MetricRow]:
     if waiting is not None:
         yield MetricRow("connections-unauthenticated", "gauge", {}, len(waiting))
         yield MetricRow("connections-unauthenticated-closed", "counter", {}, waiting.closed)
-    guarded = next((each for each in listeners if isinstance(each, SaslListener)), None)
-    if guarded is not None:
-        yield MetricRow("authentication-delayed", "counter", {}, guarded.authentication.rate.delayed)
+    sasl = next((each.authentication for each in listeners if each.authentication is not None), None)
+    if sasl is not None:
+        yield MetricRow("authentication-delayed", "counter", {}, sasl.rate.delayed)
 
 
 def key_rows(key_sets: Iterable[KeySet], now_ms: int) -> Iterator[MetricRow]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from odradek.server.meters.instrument import Instrument
-from odradek.server.sockets.listener_tls import ListenerTls
 from odradek.telemetry.client_metrics_stats import MetricRow
+
+if TYPE_CHECKING:
+    from odradek.server.sockets.listener_tls import ListenerTls
 
 CERTIFICATE_INSTRUMENTS = {
     "certificate-expiry": Instrument(

@@ -9,8 +9,7 @@ from odradek.plugin.authorizer import AclOperation, Action, Authorizer, Decision
 from odradek.plugin.config import ConfigError
 from odradek.plugin.context import RequestContext
 from odradek.plugin.guard import Guard
-from odradek.security.authorizer_settings import CLASS_KEY, STANDARD, AuthorizerSettings
-from odradek.security.standard_authorizer import SUPER_USER, StandardAuthorizer
+from odradek.security.authorizer_settings import CLASS_KEY, STANDARD, SUPER_USER, AuthorizerSettings
 from odradek.server.plugins.active_plugin import ActivePlugin
 from odradek.server.plugins.offers import AUTHORIZER
 
@@ -35,6 +34,8 @@ def chosen_authorizer(
             "enabled = false",
         )
     if settings.is_standard:
+        from odradek.security.standard_authorizer import StandardAuthorizer
+
         return StandardAuthorizer(settings.super_users, settings.allow_everyone)
     if name in offers:
         return GuardedAuthorizer(name, offers[name], settings.super_users, clock, slow_ms)

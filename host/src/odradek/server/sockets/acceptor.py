@@ -12,6 +12,7 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from odradek.clock import Timer
 from odradek.metrics.sensor import NEVER_MS
@@ -24,8 +25,11 @@ from odradek.quota.connection_quotas import (
 from odradek.quota.throttled_channels import ThrottledChannels
 from odradek.sampled_log import SampledLog
 from odradek.server.sockets.peer import Peer
-from odradek.server.sockets.proxy_headers import ProxyHeaders, ProxySettings
+from odradek.server.sockets.proxy_settings import ProxySettings
 from odradek.wire.host_address import java_host_address
+
+if TYPE_CHECKING:
+    from odradek.server.sockets.proxy_headers import ProxyHeaders
 
 log = logging.getLogger(__name__)
 
@@ -120,6 +124,8 @@ class Acceptor:
         self.accepted: Callable[[socket.socket, Peer], None] = self.arrived
         """Takes each accepted connection."""
         if proxies is not None and proxies.is_required:
+            from odradek.server.sockets.proxy_headers import ProxyHeaders
+
             most = quotas.descriptors.throttled
             self.proxies = ProxyHeaders(proxies, most, quotas.clock, timer, self.arrived, refused)
             self.accepted = self.proxies.accepted

@@ -7,24 +7,23 @@ import logging
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from odradek.broker.broker import Broker
 from odradek.plugin.config import ConfigError
 from odradek.security.attempt_rate import AttemptRate
-from odradek.security.oauth.bearer_server import OAUTHBEARER
-from odradek.security.oauth.bearer_token import TokenValidator
-from odradek.security.oauth.oauth_settings import JWKS_URL, UNSECURED, OAuthSettings
-from odradek.security.oauth.token_claims import ClaimRules
+from odradek.security.oauth.oauth_settings import JWKS_URL, OAUTHBEARER, UNSECURED, OAuthSettings
 from odradek.security.principals import BuiltPrincipals
-from odradek.security.sasl_authentication import SaslAuthentication, user_principal
 from odradek.security.sasl_session import AuthenticationCounts
 from odradek.security.sasl_settings import SaslSettings
-from odradek.server.sockets.jwks_fetch import BadJwksUrl, jwks_fetcher
 from odradek.server.upkeep.file_threads import FileThreads
 
 if TYPE_CHECKING:
+    from odradek.security.oauth.bearer_token import TokenValidator
     from odradek.security.oauth.key_set import KeySet
+    from odradek.security.oauth.token_claims import ClaimRules
+    from odradek.security.sasl_authentication import SaslAuthentication
 
 log = logging.getLogger(__name__)
 
@@ -65,21 +64,29 @@ class Authentications:
     ) -> None:
         self.config = config
         self.principals = principals
+        self.broker = broker
+        self.passwords = passwords
         self.clock, self.timer = broker.clock, broker.timer
-        self.shared = SaslAuthentication(
-            settings=config.sasl,
-            credentials=broker.credentials,
-            clock=broker.clock,
-            timer=broker.timer,
-            offload=passwords.offload,
-            new_nonce=lambda: secrets.token_urlsafe(NONCE_BYTES),
-            secret=secrets.token_bytes(SECRET_BYTES),
-            rate=AttemptRate(config.sasl.attempts_per_ip, broker.clock),
-            principal=user_principal if principals is None else principals.of_user,
-        )
         self.key_threads = FileThreads(1)
         self.key_sets: dict[OAuthSettings, KeySet] = {}
         """By the settings of their listeners."""
+
+    @cached_property
+    def shared(self) -> SaslAuthentication:
+        """What all listeners share."""
+        from odradek.security.sasl_authentication import SaslAuthentication, user_principal
+
+        return SaslAuthentication(
+            settings=self.config.sasl,
+            credentials=self.broker.credentials,
+            clock=self.clock,
+            timer=self.timer,
+            offload=self.passwords.offload,
+            new_nonce=lambda: secrets.token_urlsafe(NONCE_BYTES),
+            secret=secrets.token_bytes(SECRET_BYTES),
+            rate=AttemptRate(self.config.sasl.attempts_per_ip, self.clock),
+            principal=user_principal if self.principals is None else self.principals.of_user,
+        )
 
     def of(self, listener: str) -> SaslAuthentication:
         """The authentication of one listener.
@@ -102,6 +109,8 @@ class Authentications:
 
     def validator(self, listener: str) -> TokenValidator:
         """Decides which tokens a listener accepts."""
+        from odradek.security.oauth.token_claims import ClaimRules
+
         settings = self.config.of_listener(self.config.oauth, listener, OAUTHBEARER)
         rules = ClaimRules(
             clock=self.clock,
@@ -130,6 +139,7 @@ class Authentications:
     def key_set(self, settings: OAuthSettings, url: str) -> KeySet:
         """The keys of one JWKS; listeners with the same settings share them."""
         from odradek.security.oauth.key_set import KeySet, RefreshTimes
+        from odradek.server.sockets.jwks_fetch import BadJwksUrl, jwks_fetcher
 
         if settings not in self.key_sets:
             try:

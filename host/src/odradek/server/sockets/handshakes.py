@@ -115,13 +115,13 @@ class Handshakes:
             self.unauthenticated.remove(handshake)
             self.open.discard(handshake)
 
-    def log_failure(self, why: str) -> None:
+    def log_failure(self, why: OSError | str) -> None:
         """Log a client that could not be authenticated; many of them are a few lines."""
         self.failed_log.write(
             logging.INFO,
             self.clock.monotonic_ms(),
             "a TLS client was refused: %s",
-            why,
+            why if isinstance(why, str) else failure_reason(why),
             listener=self.tls.listener,
         )
 

@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
+from typing import TYPE_CHECKING
 
 from odradek.broker.dispatch.dispatcher import Answer, Dispatcher
 from odradek.broker.dispatch.routes import CloseConnection
@@ -17,18 +18,20 @@ from odradek.plugin.config import ConfigError
 from odradek.plugin.context import ConnectionContext
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.sampled_log import SampledLog
-from odradek.security.principals import BuiltPrincipals
+from odradek.security.principals import BuiltPrincipals, UnknownPrincipal
 from odradek.security.sasl_session import AuthenticationCounts
 from odradek.server.sockets.acceptor import Acceptor, listening_sockets
 from odradek.server.sockets.channel import Channel
-from odradek.server.sockets.handshakes import Handshakes, failure_reason
 from odradek.server.sockets.held_bytes import Memory
 from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
-from odradek.server.sockets.listener_tls import UnknownPrincipal
 from odradek.server.sockets.peer import Peer
-from odradek.server.sockets.proxy_headers import ProxySettings
+from odradek.server.sockets.proxy_settings import ProxySettings
 from odradek.server.sockets.turns import Turns
 from odradek.server.sockets.unauthenticated import Unauthenticated
+
+if TYPE_CHECKING:
+    from odradek.security.sasl_authentication import SaslAuthentication
+    from odradek.server.sockets.handshakes import Handshakes
 
 log = logging.getLogger(__name__)
 
@@ -108,6 +111,8 @@ class Listener:
         """Connections closed because of bytes that made no sense."""
         self.refused_log = SampledLog(log)
         self.counts = AuthenticationCounts()
+        self.authentication: SaslAuthentication | None = None
+        """None for a listener without SASL."""
         self.draining = False
         """The host stops: channels close as soon as no answer is outstanding."""
         self.shared_buffer = memoryview(bytearray(SHARED_BUFFER_BYTES))
@@ -177,7 +182,7 @@ class Listener:
                 log.info("a connection was lost", extra={"listener": self.address.name, "why": str(error)})
             else:
                 self.counts.failed += 1
-                self.handshakes.log_failure(failure_reason(error))
+                self.handshakes.log_failure(error)
             connection.close()
             self.leave(channel)
         finally:

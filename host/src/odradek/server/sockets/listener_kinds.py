@@ -1,18 +1,24 @@
-"""Listeners of the kind that their security protocol needs."""
+"""Listeners of the kind that their security protocol needs.
+
+Modules of TLS and SASL are imported where a listener needs them, so that hosts without them start faster.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.server.sockets.authentications import Authentications
-from odradek.server.sockets.handshakes import HandshakePace, Handshakes
 from odradek.server.sockets.listener import Listener, ListenerAddress
 from odradek.server.sockets.listener_settings import WITH_SASL
-from odradek.server.sockets.listener_tls import ListenerTls
-from odradek.server.sockets.sasl_listener import SaslListener
 from odradek.server.sockets.unauthenticated import Unauthenticated
+
+if TYPE_CHECKING:
+    from odradek.clock import Clock
+    from odradek.server.sockets.handshakes import Handshakes
+    from odradek.server.sockets.listener_tls import ListenerTls
 
 
 def listener_kind(
@@ -32,20 +38,31 @@ def listener_kind(
         broker.clock,
         broker.timer,
     )
-    pace = HandshakePace()
+    secured = handshakes_of(tls, unauthenticated, broker.clock) if tls else {}
 
     def kind(address: ListenerAddress) -> Callable[..., Listener]:
         found: Callable[..., Listener] = partial(Listener, principals=authentications.principals)
         if address.security_protocol in WITH_SASL:
+            from odradek.server.sockets.sasl_listener import SaslListener
+
             found = partial(
                 SaslListener,
                 authentication=authentications.of(address.name),
                 authenticators=broker.authenticators,
                 unauthenticated=unauthenticated,
             )
-        if address.name in tls:
-            handshakes = Handshakes(tls[address.name], unauthenticated, pace, broker.clock)
-            found = partial(found, handshakes=handshakes)
+        if address.name in secured:
+            found = partial(found, handshakes=secured[address.name])
         return found
 
     return kind
+
+
+def handshakes_of(
+    tls: Mapping[str, ListenerTls], unauthenticated: Unauthenticated, clock: Clock
+) -> Mapping[str, Handshakes]:
+    """The handshakes of each listener with TLS; all of them share the loop."""
+    from odradek.server.sockets.handshakes import HandshakePace, Handshakes
+
+    pace = HandshakePace()
+    return {name: Handshakes(each, unauthenticated, pace, clock) for name, each in tls.items()}

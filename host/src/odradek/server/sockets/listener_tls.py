@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from odradek.plugin.config import ConfigError
 from odradek.security.principal_mapping import NoMatchingRule
+from odradek.security.principals import UnknownPrincipal
 from odradek.security.tls_settings import KEYSTORE_LOCATION, NONE, TlsSettings
 from odradek.server.references import warn_if_others_read
 
@@ -23,10 +24,6 @@ log = logging.getLogger(__name__)
 DAY_MS = 86_400_000
 Stamp = tuple[int, int, int] | None
 """Change time, size and number of a file; None if there is none."""
-
-
-class UnknownPrincipal(Exception):
-    """The certificate of a client gives no principal."""
 
 
 class ListenerTls:
@@ -66,6 +63,10 @@ class ListenerTls:
             return load_tls(settings)
         except ConfigError as error:
             raise ConfigError(error.path, f"listener {self.listener}: {error.problem}") from None
+
+    def stamps_of(self, settings: TlsSettings) -> Sequence[Stamp]:
+        """Return the present state of each file of other settings, or of the same."""
+        return stamps(settings)
 
     def replacement(self, settings: TlsSettings) -> LoadedTls:
         """Load other settings, or files that have changed, without using them yet.

@@ -22,6 +22,7 @@ class SaslListener(Listener):
     Otherwise the connection costs the same as on any listener: no request asks how old the session is.
     """
 
+    authentication: SaslAuthentication
     unauthenticated: Unauthenticated
 
     def __init__(

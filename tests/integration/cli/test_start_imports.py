@@ -1,0 +1,72 @@
+"""Modules that a host without security, exports and datasets does not import: each makes starts slower."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from support.hosts import ServeProcess
+from support.wire_client import WireClient
+
+NOT_IMPORTED = (
+    # third-party libraries
+    "aiohttp",
+    "confluent_kafka",
+    "cryptography",
+    "deltalake",
+    "grpc",
+    "jwt",
+    "numpy",
+    "opentelemetry.sdk",
+    "prometheus_client",
+    "pyarrow",
+    "pyspark",
+    # TLS and load balancers
+    "odradek.security.certificate",
+    "odradek.security.key_store",
+    "odradek.server.sockets.handshakes",
+    "odradek.server.sockets.listener_tls",
+    "odradek.server.sockets.proxy_headers",
+    "odradek.server.sockets.tls_alert",
+    "odradek.server.sockets.tls_context",
+    "odradek.wire.proxy_header",
+    # SASL and tokens
+    "odradek.broker.dispatch.authentication_gate",
+    "odradek.security.oauth.bearer_message",
+    "odradek.security.oauth.bearer_server",
+    "odradek.security.oauth.key_set",
+    "odradek.security.oauth.signed_token",
+    "odradek.security.oauth.token_claims",
+    "odradek.security.oauth.unsecured_token",
+    "odradek.security.plain_server",
+    "odradek.security.sasl_authentication",
+    "odradek.security.sasl_authenticator",
+    "odradek.security.scram_server",
+    "odradek.server.sockets.jwks_fetch",
+    "odradek.server.sockets.sasl_listener",
+    # ACLs
+    "odradek.broker.acls",
+    "odradek.metadata.acl_store",
+    "odradek.security.acl_index",
+    "odradek.security.prefix_index",
+    "odradek.security.standard_authorizer",
+)
+
+SETTINGS = ("--set", "listeners=PLAINTEXT://127.0.0.1:0", "--set")
+
+
+def test_a_start_without_security_imports_nothing_of_it(tmp_path: Path) -> None:
+    serve = ServeProcess(*SETTINGS, f"data.dir={tmp_path}", env={"PYTHONPROFILEIMPORTTIME": "1"})
+    with WireClient(("127.0.0.1", int(serve.bootstrap.rpartition(":")[2]))) as client:
+        client.introduce()
+        serve.terminate()
+
+    imported = {line.rpartition("|")[2].strip() for line in serve.errors if line.startswith("import time:")}
+    assert "odradek.server.host" in imported
+    assert imported.isdisjoint(NOT_IMPORTED), imported.intersection(NOT_IMPORTED)
+
+
+def test_each_of_them_exists() -> None:
+    missing = [name for name in NOT_IMPORTED if name.startswith("odradek.") and find_spec(name) is None]
+
+    assert missing == []
