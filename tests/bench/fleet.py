@@ -37,7 +37,7 @@ from odradek_spark.decoder.decode import Decoder
 from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.ingest.commit import commit_batch
 from odradek_spark.ingest.session import archive_path, local_session
-from odradek_spark.jobs.expire import KEPT_DAYS, run_expire
+from odradek_spark.jobs.expire import run_expire
 from odradek_spark.jobs.rules import Op, Rule
 from odradek_spark.jobs.verify import run_verify
 from odradek_spark.query import questions
@@ -49,6 +49,7 @@ from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.files import Manifest
 from odradek_spark.tables.levels import Levels
 from odradek_spark.tables.log import live
+from odradek_spark.tables.retention import KEPT_DAYS
 from odradek_spark.tables.schemas import BY_NAME, PUSHES
 
 from .harness import head, processes, rss_bytes

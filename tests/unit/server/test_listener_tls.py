@@ -11,9 +11,10 @@ import pytest
 
 from odradek.plugin.config import ConfigError
 from odradek.security.principal_mapping import parse_rules
+from odradek.security.principals import UnknownPrincipal
 from odradek.security.private_ca import LOOPBACK, Issued
 from odradek.security.tls_settings import TlsSettings
-from odradek.server.sockets.listener_tls import ListenerTls, UnknownPrincipal, stamps
+from odradek.server.sockets.listener_tls import ListenerTls, stamps
 from odradek.server.sockets.tls_context import load_tls
 from support.certificates import authority, client, other_authority, server
 
