@@ -18,7 +18,8 @@ from odradek_spark.ingest.run import run_ingest
 from odradek_spark.ingest.session import archive_path, local_session
 from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.query import questions
-from odradek_spark.query.chart import draw, series_panels
+from odradek_spark.query.figures import draw
+from odradek_spark.query.pages import client_pages
 from odradek_spark.query.questions import Who, Window
 from odradek_spark.query.reader import Reader
 from odradek_spark.query.views import register_views
@@ -60,7 +61,7 @@ print(f"billing reports {names['metrics'][0]} metrics")
 
 # %% Draw a plot.
 picture = folder / "orders.png"
-latency = questions.series(reader, Who(client_id="orders", metric="producer.request.latency.avg"), Window())
-draw(series_panels(latency), picture)
-print(f"drawn {picture.name}: {picture.stat().st_size > 10_000}")
+points = questions.series(reader, Who(client_id="orders"), Window()).to_pylist()
+drawn = draw(client_pages(points, "orders", "a page for each concern"), picture)
+print(f"drawn {drawn.files[0].name}: {picture.stat().st_size > 10_000}")
 spark.stop()

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
 from PIL import Image
-from spark_dataset import THROTTLE, Push, ingested
+from spark_dataset import LATENCY, THROTTLE, Push, ingested
 from spark_payloads import RECEIVED_MS
 
 from odradek_spark.cli.main import spark
 from odradek_spark.query import questions
-from odradek_spark.query.chart import unit_of
 from odradek_spark.query.questions import Who, Window
 from odradek_spark.query.reader import Reader
+from odradek_spark.query.units import unit_of
 from odradek_spark.tables.dataset import Dataset, DatasetError
 from odradek_spark.tables.files import write_files
 from odradek_spark.tables.schemas import ANOMALIES, BY_NAME
@@ -45,6 +45,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> str:
     episode = dict.fromkeys(ANOMALIES.schema.names) | {
         "rule": "slow",
         "client_id": "client-1",
+        "client_instance_id": "first",
+        "name": LATENCY,
+        "op": ">",
+        "threshold": 5.0,
+        "worst": 30.0,
         "started_ts": START,
         "last_ts": START + timedelta(seconds=200),
         "state": "open",
@@ -178,10 +183,10 @@ def test_queries_need_no_spark() -> None:
 def test_a_terminal_gets_columns(root: str) -> None:
     result = ask(root, "top", "--metric", "producer.request.latency.max")
 
-    assert [line.split()[:2] for line in result.output.splitlines()] == [
-        ["client_id", "value"],
-        ["client-2", "99"],
-        ["client-1", "30"],
+    assert [line.split()[:3] for line in result.output.splitlines()] == [
+        ["client_id", "max", "points"],
+        ["client-2", "99", "ms"],
+        ["client-1", "30", "ms"],
     ]
 
 
@@ -203,6 +208,7 @@ def test_a_pipe_gets_json_or_csv(root: str) -> None:
         ("client", "--client-id", "client-1"),
         ("client", "--client-id", "nobody"),
         ("top", "--metric", "producer.request.latency.max"),
+        ("clients",),
         ("throttled",),
         ("versions",),
         ("anomalies",),
@@ -228,7 +234,7 @@ def test_an_answer_can_be_plotted(question: tuple[str, ...], root: str, tmp_path
         ("org.apache.kafka.consumer.io.wait.time.ns.total", "", "ns"),
         ("org.apache.kafka.consumer.poll.idle.ratio.avg", "", "ratio"),
         ("mine", "furlong", "furlong"),
-        ("mine", "", "value"),
+        ("mine", "", ""),
     ],
 )
 def test_an_axis_has_the_unit_of_the_metric(name: str, unit: str | None, expected: str) -> None:

@@ -18,9 +18,10 @@ from PIL import Image
 from telemetry_rows import LATENCY, MIDNIGHT_S, Told, gauge, ingest
 
 from odradek_spark.cli.main import spark
-from odradek_spark.cli.printing import lines, show
+from odradek_spark.cli.printing import columns_of, lines, show
 from odradek_spark.query import questions
-from odradek_spark.query.chart import MAX_BARS, Bars, Line, Panel, bar_figure, draw, line_figure
+from odradek_spark.query.chart import Bars, Line, Page, Panel
+from odradek_spark.query.figures import MAX_BARS, draw, figure_of
 from odradek_spark.query.questions import Window
 from odradek_spark.query.reader import Reader
 from odradek_spark.tables.dataset import Dataset
@@ -95,21 +96,19 @@ def test_a_name_that_looks_like_mathematics_is_plotted_verbatim(tmp_path: Path) 
     assert drawn == [0, 0]
 
 
-def test_every_line_is_in_the_legend() -> None:
-    figure, _ = line_figure(
-        [Panel("m", "ms", [Line(label, [MIDNIGHT], [1.0]) for label in ("_hidden", "seen")])]
-    )
+def test_every_line_has_its_label() -> None:
+    lines = [Line(label, [MIDNIGHT], [1.0]) for label in ("_hidden", "seen")]
 
-    legend = figure.axes[0].get_legend()
-    assert legend is not None
-    assert [text.get_text().strip() for text in legend.get_texts()] == ["_hidden", "seen"]
+    figure, _ = figure_of(Page("m", "m", [Panel("m", "ms", lines)]))
+
+    assert {text.get_text().strip() for text in figure.axes[0].texts} == {"_hidden", "seen"}
 
 
 def test_every_bar_is_plotted_even_if_its_label_is_truncated(tmp_path: Path) -> None:
     long = "z" * 70
     chart = Bars("t", "s", [(long + "1", 1.0), (long + "2", 2.0), ("same", 3.0), ("same", 4.0)])
 
-    figure, left_out = bar_figure(chart)
+    figure, left_out = figure_of(Page("bars", "t", [chart]))
 
     boxes = [bar.get_path().get_extents(bar.get_patch_transform()) for bar in figure.axes[0].patches]
     assert [box.width for box in boxes] == [1.0, 2.0, 3.0, 4.0]
@@ -120,9 +119,11 @@ def test_every_bar_is_plotted_even_if_its_label_is_truncated(tmp_path: Path) -> 
 def test_omitted_bars_are_reported(tmp_path: Path) -> None:
     picture = tmp_path / "bars.png"
 
-    left_out = draw(Bars("t", "s", [(f"{number}", 1.0) for number in range(3_000)]), picture)
+    chart = Bars("t", "s", [(f"{number}", 1.0) for number in range(3_000)])
 
-    assert left_out == [f"t: {3_000 - MAX_BARS} more bars are not drawn"]
+    done = draw([Page("bars", "t", [chart])], picture)
+
+    assert done.left_out == [f"t: {3_000 - MAX_BARS} more bars are not drawn"]
     with Image.open(picture) as image:
         assert image.height < 5_000
 
@@ -181,7 +182,7 @@ def test_a_repeated_push_is_recognized_across_midnight(tmp_path: Path) -> None:
 
 
 def test_an_empty_answer_is_a_heading() -> None:
-    assert list(lines(pa.table({"a": pa.array([], pa.int64())}))) == ["a"]
+    assert list(lines(columns_of(pa.table({"a": pa.array([], pa.int64())})))) == ["a"]
 
 
 def shown(rows: pa.Table, columns: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import math
+import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -18,17 +20,40 @@ from odradek_spark.query.views import PREFIX
 
 FORMATS = ("table", "json", "csv")
 NUMBERS = (int, float, Decimal)
-MAX_COLUMNS = 1 << 16
-"""Width of a line that must not be wrapped."""
+GAP = 2
+"""Spaces between columns."""
 
 
-def show(rows: pa.Table, form: str, nothing: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column for people: its heading, and a text for each row."""
+
+    heading: str
+    texts: Sequence[str]
+    right: bool = False
+    """Aligned right, as numbers are."""
+    optional: bool = False
+    """Left out if the terminal is too narrow."""
+
+    @property
+    def width(self) -> int:
+        """The number of characters of the longest text."""
+        return max(map(len, (self.heading, *self.texts)))
+
+    def cells(self) -> Iterator[str]:
+        """The heading and the texts, all of one width."""
+        for each in (self.heading, *self.texts):
+            yield each.rjust(self.width) if self.right else each.ljust(self.width)
+
+
+def show(rows: pa.Table, form: str, nothing: str, people: Callable[[], None] | None = None) -> None:
     """Print rows on stdout.
 
     Args:
         rows: The rows.
         form: One of `FORMATS`: a table for people, one JSON object per line, or CSV with a heading.
         nothing: Message instead of an empty table.
+        people: Prints the rows for people; by default as they are.
     """
     if form == "json":
         for row in rows.to_pylist():
@@ -39,11 +64,57 @@ def show(rows: pa.Table, form: str, nothing: str) -> None:
         writer.writerows([csv_value(value) for value in row.values()] for row in rows.to_pylist())
     elif not rows.num_rows:
         click.echo(nothing)
-    elif sys.stdout.isatty():
-        show_rich(rows)
+    elif people is not None:
+        people()
     else:
-        for line in lines(rows):
+        show_columns(columns_of(rows))
+
+
+def show_columns(columns: Sequence[Column], indent: str = "") -> None:
+    """Print a table: a line for each row, or on a narrow terminal a block for each.
+
+    On a terminal, empty columns are left out, and optional ones if a line would be too long; the last line
+    says which.
+    """
+    if not sys.stdout.isatty():
+        for line in lines(columns, indent):
             click.echo(line)
+        return
+    width = shutil.get_terminal_size().columns - len(indent)
+    told = [each for each in columns if is_told(each.texts)]
+    fitting = fitted(told, width)
+    if not fits(fitting, width):
+        for number, block in enumerate(blocks(told)):
+            click.echo(("\n" if number else "") + block)
+        return
+    heading, *rows = lines(fitting, indent)
+    click.echo("\n".join([click.style(heading, bold=True), *rows]))
+    dropped = [each.heading for each in told if each not in fitting]
+    if dropped:
+        hidden = f"not shown, the terminal is too narrow: {', '.join(dropped)}"
+        click.echo(click.wrap_text(hidden, width - 1, indent, indent))
+
+
+def fitted(columns: Sequence[Column], width: int) -> Sequence[Column]:
+    """The columns that fit, at least those that are not optional."""
+    kept = [each for each in columns if not each.optional]
+    for each in columns:
+        if each.optional and fits([*kept, each], width):
+            kept.append(each)
+    return [each for each in columns if each in kept]
+
+
+def fits(columns: Sequence[Column], width: int) -> bool:
+    """Whether a row is at most so long."""
+    return sum(each.width + GAP for each in columns) - GAP <= width
+
+
+def columns_of(rows: pa.Table) -> list[Column]:
+    """Rows as they are."""
+    return [
+        Column(name, [cell(name, value) for value in values], right=is_number(values))
+        for name, values in rows.to_pydict().items()
+    ]
 
 
 def json_value(value: Any) -> Any:
@@ -94,48 +165,20 @@ def is_number(values: Sequence[Any]) -> bool:
     return all(isinstance(value, NUMBERS) or value is None for value in values)
 
 
-def lines(rows: pa.Table) -> Iterator[str]:
-    """A heading and the rows, in columns as wide as their widest cell; numbers are right-aligned."""
-    columns = rows.to_pydict()
-    texts = {name: [name, *(cell(name, value) for value in values)] for name, values in columns.items()}
-    widths = {name: max(map(len, column)) for name, column in texts.items()}
-    right = {name for name, values in columns.items() if is_number(values)}
-    for index in range(rows.num_rows + 1):
-        yield "  ".join(
-            column[index].rjust(widths[name]) if name in right else column[index].ljust(widths[name])
-            for name, column in texts.items()
-        ).rstrip()
+def lines(columns: Sequence[Column], indent: str = "") -> Iterator[str]:
+    """A heading and the rows, in columns as wide as their widest cell."""
+    for row in zip(*(each.cells() for each in columns), strict=True):
+        yield indent + (" " * GAP).join(row).rstrip()
 
 
-def show_rich(rows: pa.Table) -> None:
-    """Print the rows on a terminal: a line for each, or a block for each if a line would be too long.
-
-    Empty columns are left out.
-    """
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    told = rows.select([name for name in rows.column_names if is_told(rows[name].to_pylist())])
-    columns = told.to_pydict()
-    texts = [[Text(cell(name, value)) for name, value in row.items()] for row in told.to_pylist()]
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
-    for name, values in columns.items():
-        table.add_column(name, justify="right" if is_number(values) else "left")
-    for row in texts:
-        table.add_row(*row)
-    console = Console()
-    unbound = console.options.update(max_width=MAX_COLUMNS)
-    if console.measure(table, options=unbound).maximum <= console.width:
-        console.print(table)
-        return
-    for number, row in enumerate(texts):
-        block = Table.grid(padding=(0, 2, 0, 0))
-        for name, text in zip(columns, row, strict=True):
-            block.add_row(Text(name, style="bold"), text)
-        console.print(*([""] if number else []), block, sep="\n")
+def blocks(columns: Sequence[Column]) -> Iterator[str]:
+    """A block for each row, with a line for each column."""
+    width = max(len(each.heading) for each in columns)
+    for row in zip(*(each.texts for each in columns), strict=True):
+        named = zip(columns, row, strict=True)
+        yield "\n".join(f"{each.heading.ljust(width)}{' ' * GAP}{text}".rstrip() for each, text in named)
 
 
-def is_told(values: Sequence[Any]) -> bool:
+def is_told(texts: Sequence[str]) -> bool:
     """Whether any row has a value in a column."""
-    return any(value not in (None, "") for value in values)
+    return any(text not in ("", "-") for text in texts)

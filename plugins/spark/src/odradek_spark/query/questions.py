@@ -6,6 +6,7 @@ omit ``org.apache.kafka.``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -29,6 +30,10 @@ DIMENSIONS = (
 )
 """Columns by which `top` can group."""
 AGGREGATES = tuple(MERGED)
+IDENTITY = ("client_id", "client_instance_id", "principal", "client_address")
+"""Columns of the tables ``points``, ``pushes`` and ``anomalies`` that select clients."""
+FLEET_BUCKETS = 120
+THROTTLE_TIMES = "name LIKE '%.throttle.time.%'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +63,19 @@ class Who:
 
     def condition(self) -> tuple[str, list[object]]:
         """The SQL condition on points, and its values."""
-        equal = ("client_id", "client_instance_id", "principal", "client_address", "topic")
-        given = [(f"{name} = ?", getattr(self, name)) for name in equal if getattr(self, name) is not None]
-        texts, values = [text for text, _ in given], [value for _, value in given]
+        text, values = self.equal(*IDENTITY, "topic")
         if self.metric is not None:
-            texts.append("name IN (?, ?)")
-            values.extend(spellings(self.metric))
-        return " AND ".join(["true", *texts]), values
+            return f"{text} AND name IN (?, ?)", [*values, *spellings(self.metric)]
+        return text, values
+
+    def identity(self) -> tuple[str, list[object]]:
+        """The SQL condition on pushes or anomalies, and its values: without topic and metric."""
+        return self.equal(*IDENTITY)
+
+    def equal(self, *names: str) -> tuple[str, list[object]]:
+        """The SQL condition for the given ones of some values."""
+        given = [(f"{name} = ?", getattr(self, name)) for name in names if getattr(self, name) is not None]
+        return " AND ".join(["true", *(text for text, _ in given)]), [value for _, value in given]
 
 
 def spellings(metric: str) -> list[str]:
@@ -72,21 +83,70 @@ def spellings(metric: str) -> list[str]:
     return [metric, PREFIX + metric]
 
 
-def clients(reader: Reader, window: Window) -> pa.Table:
-    """List the clients that pushed within the time range.
+def clients(reader: Reader, window: Window, who: Who | None = None) -> pa.Table:
+    """List the clients that pushed within the time range, or those of them that ``who`` selects.
 
     Columns: client_id, client_instance_id, software, principal, client_address, first_seen, last_seen,
-    pushes, points, terminated.
+    pushes, points, terminated, push_interval_ms.
     """
     during, values = window.condition("recv_ts")
+    chosen, wanted = ("true", []) if who is None else who.identity()
     return reader.ask(
         f"""
         SELECT client_id, client_instance_id, software_name || ' ' || software_version AS software,
-            principal, client_address, first_seen, last_seen, pushes, points, terminated
-        FROM ({clients_of(during)}) ORDER BY client_id, first_seen
+            principal, client_address, first_seen, last_seen, pushes, points, terminated, push_interval_ms
+        FROM ({clients_of(f"{during} AND {chosen}")}) ORDER BY client_id, first_seen
+        """,
+        [*values, *wanted],
+    )
+
+
+def fleet(reader: Reader, window: Window) -> pa.Table:
+    """Count the client instances that pushed over time, by library.
+
+    Columns: software, bucket, instances. A bucket is as long as the longest push interval, and so long that
+    there are at most `FLEET_BUCKETS`.
+    """
+    during, values = window.condition("recv_ts")
+    (asked,) = reader.ask(
+        f"""
+        SELECT max(push_interval_ms) / 1000 AS interval_s, epoch(max(recv_ts)) - epoch(min(recv_ts)) AS all_s
+        FROM pushes WHERE {during}
+        """,
+        values,
+    ).to_pylist()
+    # a client pushes once in 0.5 to 1.5 intervals
+    bucket_s = max(1.5 * (asked["interval_s"] or 0), (asked["all_s"] or 0) / FLEET_BUCKETS, 1)
+    return reader.ask(
+        f"""
+        SELECT software_name || ' ' || software_version AS software,
+            to_timestamp(floor(epoch(recv_ts) / {bucket_s:f}) * {bucket_s:f}) AS bucket,
+            count(DISTINCT client_instance_id) AS instances
+        FROM pushes WHERE {during} GROUP BY ALL ORDER BY bucket, software
         """,
         values,
     )
+
+
+def push_counts(reader: Reader, instances: Sequence[str], window: Window) -> pa.Table:
+    """Count the pushes of client instances: client_id, client_instance_id, minute, pushes."""
+    during, values = window.condition("recv_ts")
+    return reader.ask(
+        f"""
+        SELECT client_id, client_instance_id, date_trunc('minute', recv_ts) AS minute, count(*) AS pushes
+        FROM pushes WHERE list_contains(?, client_instance_id) AND {during}
+        GROUP BY ALL ORDER BY minute
+        """,
+        [list(instances), *values],
+    )
+
+
+def last_push(reader: Reader, window: Window) -> datetime | None:
+    """The time of the last push of any client; None if there is none."""
+    during, values = window.condition("recv_ts")
+    rows = reader.ask(f"SELECT max(recv_ts) AS latest FROM pushes WHERE {during}", values)
+    found: datetime | None = rows["latest"][0].as_py()
+    return found
 
 
 def client(reader: Reader, who: Who, window: Window) -> pa.Table:
@@ -111,12 +171,34 @@ def client(reader: Reader, who: Who, window: Window) -> pa.Table:
 
 
 def series(reader: Reader, who: Who, window: Window) -> pa.Table:
-    """The points that `client` summarizes: client_id, client_instance_id, name, attrs, unit, ts, number."""
-    chosen, values = points_of(who, window)
+    """The points that `client` summarizes, in the order of metrics and time.
+
+    Columns: client_id, client_instance_id, name, attrs, unit, ts, number, temporality, start_ts.
+    """
+    return points_in_order(reader, points_of(who, window))
+
+
+def series_of(reader: Reader, instances: Sequence[str], metrics: Sequence[str], window: Window) -> pa.Table:
+    """The points of some metrics of client instances, with the columns of `series`."""
+    during, times = window.condition("ts")
+    condition = f"list_contains(?, client_instance_id) AND list_contains(?, name) AND {during}"
+    return points_in_order(reader, chosen_points(condition, [list(instances), list(metrics), *times]))
+
+
+def throttles(reader: Reader, window: Window, at_least_ms: float = 1.0) -> pa.Table:
+    """The throttle times of clients that were throttled as long once, with the columns of `series`."""
+    during, times = window.condition("ts")
+    found = f"SELECT DISTINCT client_instance_id, name FROM v_points WHERE {THROTTLE_TIMES} AND {during}"
+    rows = reader.ask(f"{found} AND isfinite(number) AND number >= ?", [*times, at_least_ms]).to_pydict()
+    return series_of(reader, rows["client_instance_id"], sorted(set(rows["name"])), window)
+
+
+def points_in_order(reader: Reader, chosen: tuple[str, list[object]]) -> pa.Table:
+    clause, values = chosen
     return reader.ask(
         f"""
-        {chosen}
-        SELECT client_id, client_instance_id, name, attrs, unit, ts, number
+        {clause}
+        SELECT client_id, client_instance_id, name, attrs, unit, ts, number, temporality, start_ts
         FROM counting WHERE isfinite(number) ORDER BY name, ts
         """,
         values,
@@ -124,20 +206,25 @@ def series(reader: Reader, who: Who, window: Window) -> pa.Table:
 
 
 def points_of(who: Who, window: Window) -> tuple[str, list[object]]:
-    """The clause that names the points of some clients ``counting``, and its values.
+    """The clause that names the points of some clients ``counting``, and its values."""
+    chosen, values = who.condition()
+    during, times = window.condition("ts")
+    return chosen_points(f"{chosen} AND {during}", [*values, *times])
+
+
+def chosen_points(condition: str, values: list[object]) -> tuple[str, list[object]]:
+    """The clause that names the points of a condition ``counting``, and its values.
 
     Only the pushes of these clients are compared with each other.
     """
-    chosen, values = who.condition()
-    during, times = window.condition("ts")
     theirs = "client_instance_id IN (SELECT DISTINCT client_instance_id FROM chosen)"
     return (
         f"""
-        WITH chosen AS MATERIALIZED (SELECT * FROM points WHERE {chosen} AND {during}),
+        WITH chosen AS MATERIALIZED (SELECT * FROM points WHERE {condition}),
         theirs AS MATERIALIZED (SELECT * FROM {NEAR_PUSHES} WHERE {theirs}),
         counting AS ({counted("chosen", "theirs")})
         """,
-        [*values, *times],
+        values,
     )
 
 
@@ -177,7 +264,7 @@ def throttled(reader: Reader, window: Window, at_least_ms: float = 1.0) -> pa.Ta
         f"""
         SELECT date_trunc('minute', ts) AS minute, client_id, client_instance_id, name,
             max(number) AS throttle_ms
-        FROM v_points WHERE name LIKE '%.throttle.time.%' AND {during} AND isfinite(number)
+        FROM v_points WHERE {THROTTLE_TIMES} AND {during} AND isfinite(number)
         GROUP BY ALL HAVING max(number) >= ? ORDER BY minute, client_id, client_instance_id, name
         """,
         [*times, at_least_ms],
@@ -202,21 +289,22 @@ def versions(reader: Reader, window: Window) -> pa.Table:
     )
 
 
-def anomalies(reader: Reader, window: Window, *, only_open: bool = False) -> pa.Table:
+def anomalies(reader: Reader, window: Window, *, only_open: bool = False, who: Who | None = None) -> pa.Table:
     """List the anomalies that the rules found.
 
     Columns: rule, client_id, client_instance_id, principal, client_address, client_rack, group_id, name,
-    attrs, op, threshold, worst, started_ts, last_ts, held_s, state, reason.
+    attrs, op, threshold, worst, started_ts, last_ts, held_s, state, reason, closed_ts.
     """
     during, values = window.condition("last_ts")
+    chosen, wanted = ("true", []) if who is None else who.identity()
     still = "AND state = 'open'" if only_open else ""
     return reader.ask(
         f"""
         SELECT rule, client_id, client_instance_id, principal, client_address, client_rack, group_id,
             name, attrs, op, threshold, worst,
             started_ts, last_ts, date_diff('millisecond', started_ts, last_ts) / 1000 AS held_s,
-            state, reason
-        FROM anomalies WHERE {during} {still} ORDER BY started_ts, rule, client_id
+            state, reason, closed_ts
+        FROM anomalies WHERE {during} AND {chosen} {still} ORDER BY started_ts, rule, client_id
         """,
-        values,
+        [*values, *wanted],
     )

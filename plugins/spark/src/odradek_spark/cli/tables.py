@@ -1,0 +1,250 @@
+"""Answers as tables for people: what matters first, numbers with units, times by the local clock.
+
+JSON and CSV have the answers unchanged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from odradek.plugin.troubles import BY_ID, SILENCE
+from odradek_spark.cli.printing import Column, visible
+from odradek_spark.query.behind import OPEN, lasted, unit_behind
+from odradek_spark.query.concerns import CONCERNS, Concern, is_limit, place, stated, troubles_of
+from odradek_spark.query.localtime import clock, span, zone
+from odradek_spark.query.series import Row, label_text
+from odradek_spark.query.units import duration, number, said, unit_of
+from odradek_spark.query.views import PREFIX
+
+MAX_LABEL = 24
+WHOLE_MINUTES_S = 600
+"""Longer durations are told in minutes."""
+
+
+def column(heading: str, values: Iterable[object], *, optional: bool = False) -> Column:
+    """A column of texts, numbers and times; numbers are right-aligned."""
+    found = list(values)
+    times = [value for value in found if isinstance(value, datetime)]
+    if times:
+        heading = f"{heading} ({zone(times[-1]).partition(' ')[0]})"
+    right = any(isinstance(value, int | float) and not isinstance(value, bool) for value in found)
+    return Column(heading, [text(value) for value in found], right, optional)
+
+
+def text(value: object) -> str:
+    """A value for people."""
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case datetime():
+            return clock(value)
+        case int() | float():
+            return number(value)
+    return visible(str(value))
+
+
+def measured(heading: str, values: Iterable[tuple[float | None, str]]) -> Column:
+    """A column of values with units."""
+    return Column(heading, [said(value, unit) for value, unit in values], right=True)
+
+
+def clients_table(rows: Sequence[Row]) -> list[Column]:
+    """Rows of `odradek_spark.query.questions.clients`."""
+    return [
+        column("client_id", (row["client_id"] for row in rows)),
+        column("client_instance_id", (row["client_instance_id"] for row in rows)),
+        column("last push", (row["last_seen"] for row in rows)),
+        column("software", (row["software"] for row in rows), optional=True),
+        column("pushes", (row["pushes"] for row in rows), optional=True),
+        column("terminated", (row["terminated"] for row in rows), optional=True),
+        column("first push", (row["first_seen"] for row in rows), optional=True),
+        column("points", (row["points"] for row in rows), optional=True),
+        column("principal", (row["principal"] for row in rows), optional=True),
+        column("client_address", (row["client_address"] for row in rows), optional=True),
+    ]
+
+
+def top_table(rows: pa.Table, metric: str, by: str, aggregate: str) -> list[Column]:
+    """Rows of `odradek_spark.query.questions.top`."""
+    found = rows.to_pylist()
+    return [
+        column(by, (row[by] for row in found)),
+        measured(aggregate, ((row["value"], unit_of(metric, row["unit"])) for row in found)),
+        column("points", (row["points"] for row in found)),
+        column("instances", (row["instances"] for row in found)),
+        column("last point", (row["last_ts"] for row in found)),
+    ]
+
+
+def throttled_table(rows: Sequence[Row]) -> list[Column]:
+    """Rows of `odradek_spark.query.questions.throttled`: a row for each minute and client."""
+    minutes: dict[tuple[Any, ...], dict[str, float]] = {}
+    for row in rows:
+        stem, _, stat = str(row["name"]).removeprefix(PREFIX).rpartition(".")
+        key = (row["minute"], row["client_id"], stem.partition(".throttle.")[0].rpartition(".")[2])
+        of_minute = minutes.setdefault((*key, row["client_instance_id"]), {})
+        of_minute[stat] = row["throttle_ms"]
+    keys = list(minutes)
+    return [
+        column("minute", (each[0] for each in keys)),
+        column("client_id", (each[1] for each in keys)),
+        column("requests", (each[2] for each in keys)),
+        measured("avg", ((minutes[each].get("avg"), "ms") for each in keys)),
+        measured("max", ((minutes[each].get("max"), "ms") for each in keys)),
+        column("client_instance_id", (each[3] for each in keys), optional=True),
+    ]
+
+
+def versions_table(rows: Sequence[Row]) -> list[Column]:
+    """Rows of `odradek_spark.query.questions.versions`."""
+    return [
+        column("software", (row["software_name"] for row in rows)),
+        column("version", (row["software_version"] for row in rows)),
+        column("instances", (row["instances"] for row in rows)),
+        column("client ids", (row["client_ids"] for row in rows)),
+        column("pushes", (row["pushes"] for row in rows)),
+        column("last push", (row["last_seen"] for row in rows), optional=True),
+        column("first push", (row["first_seen"] for row in rows), optional=True),
+    ]
+
+
+def anomalies_table(rows: Sequence[Row], latest: datetime) -> list[Column]:
+    """Rows of `odradek_spark.query.questions.anomalies`; ``latest`` is the time of the last push."""
+    return [
+        column("rule", (row["rule"] for row in rows)),
+        column("client_id", (row["client_id"] for row in rows)),
+        column("began", (row["started_ts"] for row in rows)),
+        Column("lasted", [lasting(row, latest) for row in rows], right=True),
+        Column("worst", [worst(row) for row in rows], right=True, optional=True),
+        column("labels", (labels(row["attrs"]) for row in rows), optional=True),
+        column("end", (row["reason"] for row in rows), optional=True),
+        column("client_instance_id", (row["client_instance_id"] for row in rows), optional=True),
+        column("principal", (row["principal"] for row in rows), optional=True),
+        column("client_address", (row["client_address"] for row in rows), optional=True),
+        column("client_rack", (row["client_rack"] for row in rows), optional=True),
+        column("group_id", (row["group_id"] for row in rows), optional=True),
+    ]
+
+
+def lasting(row: Row, latest: datetime) -> str:
+    """The duration of an anomaly; in minutes if it is long."""
+    seconds = lasted(row, latest)
+    shown = duration(seconds if seconds < WHOLE_MINUTES_S else seconds // 60 * 60)
+    return f"{shown}, open" if row["state"] == OPEN else shown
+
+
+def worst(row: Row) -> str:
+    """The worst value of an anomaly; the unit's explanation stands in the rule's condition."""
+    unit = unit_behind(row)
+    return said(row["worst"], unit.partition(" in ")[0].partition(" of ")[0].removeprefix("push "))
+
+
+def advice(rows: Sequence[Row]) -> list[str]:
+    """A paragraph for each rule of the table of troubles: its condition, and what to do."""
+    found = []
+    for rule in dict.fromkeys(row["rule"] for row in rows):
+        known = BY_ID.get(rule)
+        if known is not None:
+            name = next(iter(known.metrics.values())).removeprefix(PREFIX)
+            asked = "no push" if name == SILENCE else name
+            found.append(f"{rule} ({asked}: {stated(known)}): {known.advice}")
+    return found
+
+
+def labels(attrs: str | None) -> str:
+    """The labels of a series, in words."""
+    told: Mapping[str, object] = json.loads(attrs) if attrs else {}
+    return visible(" ".join(label_text(name, value) for name, value in sorted(told.items())))
+
+
+def client_summary(
+    clients: Sequence[Row], rows: Sequence[Row], episodes: Sequence[Row], latest: datetime
+) -> list[str]:
+    """Lines about clients: who they are, what they pushed, and their troubles."""
+    lines = []
+    for each in clients:
+        who = f"{visible(each['client_id'] or '-')}  {each['client_instance_id']}"
+        ended = ", then terminated" if each["terminated"] else ""
+        seen = f"{span(each['first_seen'], each['last_seen'])} ({zone(each['last_seen'])})"
+        lines += [
+            who,
+            f"  {visible(each['software'] or '-')}, {visible(each['principal'] or '-')} "
+            f"at {visible(each['client_address'] or '-')}",
+            f"  {each['pushes']:,} pushes, {each['points']:,} points, {seen}{ended}",
+        ]
+    for each in episodes:
+        began = f"{clock(each['started_ts'])}, {lasting(each, latest)}"
+        lines.append(f"  {each['rule']}: from {began}, up to {worst(each)}")
+    lines += beyond(rows, {each["rule"] for each in episodes})
+    return lines
+
+
+def beyond(rows: Sequence[Row], told: set[str]) -> list[str]:
+    """A line for each trouble whose threshold was exceeded, if only for a moment, and no anomaly tells of."""
+    found = []
+    for trouble in troubles_of(row["name"] for row in rows):
+        if not is_limit(trouble) or trouble.id in told:
+            continue
+        extreme, key = (max, "max") if trouble.op.startswith(">") else (min, "min")
+        values = [
+            row[key] for row in rows if row["name"] in trouble.metrics.values() and row[key] is not None
+        ]
+        value = extreme(values, default=trouble.threshold)
+        if value > trouble.threshold if trouble.op.startswith(">") else value < trouble.threshold:
+            found.append(f"  {trouble.id}: reached {said(value, trouble.unit)} (alarm: {stated(trouble)})")
+    return found
+
+
+def series_tables(rows: Sequence[Row], *, everything: bool) -> list[tuple[str, list[Column]]]:
+    """Rows of `odradek_spark.query.questions.client` by concern: titles and tables.
+
+    Args:
+        rows: The rows.
+        everything: Also return the metrics of no concern, as the last table.
+    """
+    ordered = sorted(rows, key=lambda row: place(row["name"]))
+    groups = [(concern.title, names_of(concern)) for concern in CONCERNS]
+    if everything:
+        known = {name for _, names in groups for name in names}
+        groups.append(("Other metrics", {row["name"] for row in rows} - known))
+    found = [(title, [row for row in ordered if row["name"] in names]) for title, names in groups]
+    return [(title, series_table(group)) for title, group in found if group]
+
+
+def names_of(concern: Concern) -> set[str]:
+    """The full names of a concern's metrics."""
+    return {PREFIX + name for chart in concern.charts for name in chart.names}
+
+
+def series_table(rows: Sequence[Row]) -> list[Column]:
+    """Rows of `odradek_spark.query.questions.client`: a line for each series."""
+    instances = {row["client_instance_id"] for row in rows}
+    own = [row["client_instance_id"][:6] if len(instances) > 1 else "" for row in rows]
+    told = [" ".join(filter(None, [mine, labels(row["attrs"])])) for mine, row in zip(own, rows, strict=True)]
+    units = [unit_of(row["name"], row["unit"]) for row in rows]
+    table = [Column("metric", [visible(row["name"].removeprefix(PREFIX)) for row in rows])]
+    if any(told):
+        table.append(Column("labels", [each[:MAX_LABEL] for each in told]))
+    return table + [
+        Column(
+            stat,
+            [each_of(row, stat, unit) for row, unit in zip(rows, units, strict=True)],
+            right=True,
+            optional=stat != "max",
+        )
+        for stat in ("max", "last", "mean")
+    ]
+
+
+def each_of(row: Row, stat: str, unit: str) -> str:
+    """A value of a series; of a sum of deltas, the total stands in place of the last increase."""
+    if row["total"] is None:
+        return said(row[stat], unit)
+    return f"{said(row['total'], unit)} in all" if stat == "last" else "-"
