@@ -23,6 +23,7 @@ MIDNIGHT_S = 1_790_035_200
 """2026-09-22T00:00:00Z."""
 TOPIC = "__client_telemetry"
 LATENCY = "org.apache.kafka.producer.request.latency.avg"
+THROTTLE = "org.apache.kafka.producer.produce.throttle.time.max"
 SENT = "org.apache.kafka.producer.record.send.total"
 
 

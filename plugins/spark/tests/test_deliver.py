@@ -83,7 +83,7 @@ def test_an_opening_and_a_closing_are_delivered_once(dataset: Dataset) -> None:
     files = live(dataset.existing(ANOMALIES))
     (row,) = rows_of(dataset, files)
     row |= {"state": "closed", "closed_ts": NOW}
-    rewritten(dataset, [row], [row], files, {})
+    rewritten(dataset, [row], files, {})
     for _ in range(2):
         deliver(dataset, sent)
 

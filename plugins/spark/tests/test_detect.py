@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from telemetry_rows import LATENCY, MIDNIGHT_S, SENT, Told, counted, gauge, ingest
+from telemetry_rows import LATENCY, MIDNIGHT_S, SENT, THROTTLE, Told, counted, gauge, ingest
 
+from odradek.plugin.troubles import SILENCE
 from odradek_spark.jobs.rules import Aggregate, Op, Rule
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.load import load_dataset
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 SLOW = Rule(id="slow", metric=LATENCY, op=Op.ABOVE, threshold=100.0)
+SILENT = Rule(id="silent", metric=SILENCE, op=Op.ABOVE, threshold=3.0)
+MANY = [replace(SLOW, id=f"slow-{number}", threshold=float(number)) for number in range(20)]
 BUSY = Rule(id="busy", metric=SENT, op=Op.AT_LEAST, threshold=5.0)
 
 
@@ -203,6 +206,32 @@ def test_values_that_are_not_numbers_are_no_samples(spark: SparkSession, dataset
     ingest(dataset, slow(*range(0, 240, 30), value=float("nan")), 0)
 
     assert detected(spark, dataset).opened == []
+
+
+@pytest.mark.parametrize("wait_ms", [float("inf"), -float("inf"), 1e300])
+def test_an_impossible_throttle_time_hides_no_anomaly(
+    spark: SparkSession, dataset: Dataset, wait_ms: float
+) -> None:
+    ingest(dataset, [gauge(each, wait_ms, THROTTLE) for each in slow(*range(0, 240, 30))], 0)
+
+    assert [each["rule"] for each in detected(spark, dataset, SLOW, SILENT).opened] == ["slow"]
+
+
+def test_more_rules_make_no_larger_plan(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.accepted import accepted
+    from odradek_spark.jobs.samples import samples
+
+    ingest(dataset, slow(0, 30), 0)
+    points = accepted(
+        load_dataset(spark, dataset.root, "points"), load_dataset(spark, dataset.root, "pushes")
+    )
+
+    plans = [
+        samples(points, rules)._jdf.queryExecution().executedPlan() for rules in ([SLOW], [SLOW, BUSY, *MANY])
+    ]
+
+    one, many = (str(each.toString()).count("Exchange") for each in plans)
+    assert one == many > 0
 
 
 def test_a_sample_does_not_cover_time_before_the_previous_one(spark: SparkSession, dataset: Dataset) -> None:

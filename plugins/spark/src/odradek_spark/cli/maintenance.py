@@ -37,8 +37,6 @@ STOP_S = 10.0
 """Seconds that an interrupted job has to stop. After them the session ends, which stops the job."""
 MINUTE_S = 60.0
 HOUR_S = 3600.0
-DETECT_S = 3 * MINUTE_S
-"""The default rules hold for as long, and a run of them takes half a minute on two busy cores."""
 
 
 def maintenance_options(command: Command) -> Command:
@@ -101,8 +99,7 @@ class Maintenance:
         often_s = min(MINUTE_S, every_s)
         wanted = rules(rules_file, default_rules=default_rules)
         if wanted:
-            detect_s = min(DETECT_S, every_s)
-            jobs.append(("detect", detect_s, lambda spark: reports.detected(spark, dataset, wanted)))
+            jobs.append(("detect", often_s, lambda spark: reports.detected(spark, dataset, wanted)))
         told = destinations(webhook_url, alertmanager_url)
         if told:
             jobs.append(("deliver", often_s, lambda _: reports.delivered(dataset, told)))

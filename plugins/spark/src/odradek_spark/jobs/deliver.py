@@ -7,25 +7,23 @@ between the two repeats that request, with the same ids; nothing is lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+
+import pyarrow.compute as pc
 
 from odradek_spark.jobs.destinations import BATCH, ENDED, OPENED, Destination, Event, NotDelivered, post
-from odradek_spark.jobs.rewriting import rewritten, rows_of
+from odradek_spark.jobs.rewriting import IS_OPEN, OPEN, Row, key, rewritten, rows_of
 from odradek_spark.tables.dataset import JOB, Dataset
 from odradek_spark.tables.log import live
 from odradek_spark.tables.schemas import ANOMALIES
 
 APP_ID = "deliver"
-OPEN = "open"
-KEY = ("rule", "client_instance_id", "name", "attrs", "started_ts")
 LATEST = timedelta(days=1)
 """An episode that ended longer ago than this is not delivered any more."""
 ATTEMPTS = 5
 """Attempts to commit if other runs commit meanwhile."""
-Row = dict[str, Any]
 Post = Callable[[Destination, Sequence[Event], datetime], None]
 
 
@@ -50,7 +48,7 @@ def states(text: str | None) -> dict[str, str]:
     return dict(each.split("=", 1) for each in (text or "").split())
 
 
-def due(row: Row, destination: Destination, now: datetime) -> Iterator[Event]:
+def due(row: Row, destination: Destination) -> Iterator[Event]:
     """The events of an episode that a destination needs, in their order."""
     if row["delivered"] is None:  # found by a version without destinations
         return
@@ -59,7 +57,7 @@ def due(row: Row, destination: Destination, now: datetime) -> Iterator[Event]:
         if last is None or destination.repeats:
             yield Event(row, OPENED)
         return
-    if last == ENDED or (row["closed_ts"] or row["last_ts"]) < now - LATEST:
+    if last == ENDED:
         return
     if last is None:
         yield Event(row, OPENED)
@@ -81,10 +79,11 @@ def run_deliver(
     table = dataset.open(ANOMALIES)
     if table is None:
         return None
-    rows = rows_of(dataset, live(table))
+    ended_ts = pc.coalesce(pc.field("closed_ts"), pc.field("last_ts"))
+    rows = rows_of(dataset, live(table), IS_OPEN | (ended_ts >= now - LATEST))
     done = Delivered()
     for destination in destinations:
-        events = [event for row in rows for event in due(row, destination, now)]
+        events = [event for row in rows for event in due(row, destination)]
         for begin in range(0, len(events), BATCH):
             batch = events[begin : begin + BATCH]
             try:
@@ -107,15 +106,10 @@ def mark(dataset: Dataset, destination: Destination, events: Sequence[Event]) ->
     told = {key(each.row): each.event for each in events}  # the closing comes after the opening
     for _ in range(ATTEMPTS):
         files = live(dataset.existing(ANOMALIES))
-        rows = rows_of(dataset, files)
-        changed = [each for each in rows if key(each) in told]
+        changed = [each for each in rows_of(dataset, files) if key(each) in told]
         for each in changed:
             accepted = states(each["delivered"]) | {destination.name: told[key(each)]}
             each["delivered"] = " ".join(f"{name}={event}" for name, event in sorted(accepted.items()))
         info = {JOB: APP_ID, "destination": destination.name, "events": len(events)}
-        if not changed or rewritten(dataset, rows, changed, files, info):
+        if not changed or rewritten(dataset, changed, files, info):
             return
-
-
-def key(row: Mapping[str, Any]) -> tuple[object, ...]:
-    return tuple(row[name] for name in KEY)

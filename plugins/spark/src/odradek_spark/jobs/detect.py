@@ -14,16 +14,15 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from odradek_spark.jobs.rewriting import OPEN
 from odradek_spark.jobs.rules import Op, Rule
 from odradek_spark.jobs.samples import CLIENT, SERIES, samples
 from odradek_spark.tables.schemas import ANOMALIES
 
 SILENCE_INTERVALS = 2.5
 """After this many push intervals without a sample, the state is unknown."""
-OPEN, CLOSED = "open", "closed"
+CLOSED = "closed"
 RECOVERED, SILENT = "recovered", "silent"
-EPISODE = [*SERIES, "started_ts"]
-"""The key of an episode."""
 NOT_DELIVERED = ""
 """No destination has been told of an episode; null: the episode is older than destinations."""
 SAMPLE = [

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
 from odradek.plugin.troubles import SILENCE
 from odradek_spark.jobs.accepted import accepted
-from odradek_spark.jobs.detect import CLOSED, EPISODE, OPEN, SILENCE_INTERVALS, detect
-from odradek_spark.jobs.rewriting import rewritten, rows_of
+from odradek_spark.jobs.detect import CLOSED, SILENCE_INTERVALS, detect
+from odradek_spark.jobs.rewriting import IS_OPEN, OPEN, Row, key, rewritten, rows_of, written
 from odradek_spark.jobs.rules import Rule
 from odradek_spark.jobs.samples import THROTTLES
 from odradek_spark.jobs.silence import silence_rules, silences
-from odradek_spark.jobs.writing import write_frame
 from odradek_spark.query.views import RETRY_INTERVALS
 from odradek_spark.tables.dataset import JOB, Dataset
 from odradek_spark.tables.following import last_received, news
-from odradek_spark.tables.load import load_dataset, read_files
-from odradek_spark.tables.log import CLOCK_SKEW_MAX, live
+from odradek_spark.tables.load import load_dataset
+from odradek_spark.tables.log import CLOCK_SKEW_MAX, LiveFile, live
 from odradek_spark.tables.schemas import ANOMALIES, PUSHES
 
 if TYPE_CHECKING:
@@ -49,21 +49,6 @@ class Detected:
     """The number of episodes that are still open."""
 
 
-def upsert(known: DataFrame, changed: DataFrame) -> DataFrame:
-    """Update the table ``anomalies``.
-
-    Args:
-        known: The existing rows.
-        changed: New rows, and rows that replace those with the same rule, instance, metric, labels and
-            beginning.
-
-    Returns:
-        The table ``anomalies``.
-    """
-    same = [known[key].eqNullSafe(changed[key]) for key in EPISODE]
-    return known.join(changed, same, "left_anti").unionByName(changed)
-
-
 def run_detect(
     spark: SparkSession, root: str, rules: Sequence[Rule], at: datetime | None = None
 ) -> Detected | None:
@@ -87,66 +72,55 @@ def run_detect(
     found = news(dataset, PUSHES, ANOMALIES, APP_ID)
     if found is None:
         return None if at is None else close_unheard(dataset, at)
-    before = live(dataset.existing(ANOMALIES))
-    known = read_files(spark, root, ANOMALIES, [f"{dataset.uri(ANOMALIES)}/{each.path}" for each in before])
-    if found.since is None:
-        changed, old = known.limit(0), known.limit(0)
-    else:
-        old, changed = recent_and_changed(spark, root, rules, known, found.since)
-    changed = changed.cache()
-    try:
-        rows = changed.toArrow().to_pylist()
-        days = {each["date"] for each in rows}
-        replaced = [each for each in before if each.partition["date"] in days]
-        manifests = []
-        if rows:
-            touched = known.where(F.col("date").isin(*days))
-            manifests = write_frame(upsert(touched, changed).coalesce(1), root, ANOMALIES)
-        known_rows = old.toArrow().to_pylist()
-    finally:
-        changed.unpersist()
-    info = {JOB: APP_ID, "pushesVersion": found.version, "episodes": len(rows)}
+    files = live(dataset.existing(ANOMALIES))
+    old: list[Row] = []
+    changed: list[Row] = []
+    if found.since is not None:
+        old, changed = recent_and_changed(spark, dataset, rules, files, found.since)
+    manifests, replaced = written(dataset, changed, files)
+    info = {JOB: APP_ID, "pushesVersion": found.version, "episodes": len(changed)}
     if not dataset.commit_next(ANOMALIES, manifests, APP_ID, found.after, found.version, info, replaced):
         return None
-    return outcome(known_rows, rows)
+    return outcome(old, changed)
 
 
 def recent_and_changed(
-    spark: SparkSession, root: str, rules: Sequence[Rule], known: DataFrame, since: datetime
-) -> tuple[DataFrame, DataFrame]:
+    spark: SparkSession, dataset: Dataset, rules: Sequence[Rule], files: Sequence[LiveFile], since: datetime
+) -> tuple[list[Row], list[Row]]:
     """The known episodes that may still change, and the new and changed ones."""
-    pushes = load_dataset(spark, root, "pushes", since=since)
+    pushes = load_dataset(spark, dataset.root, "pushes", since=since)
     latest = pushes.agg(F.max("recv_ts").alias("now"), F.max("push_interval_ms").alias("interval_ms"))
     ((now, interval_ms),) = (tuple(row.values()) for row in latest.toArrow().to_pylist())
     if now is None:  # the points expired before they were processed
-        return known.limit(0), known.limit(0)
+        return [], []
     begin = since - look_back(rules, interval_ms)
     repeatable = begin - RETRY_INTERVALS * timedelta(milliseconds=interval_ms)
-    recent_pushes = load_dataset(spark, root, "pushes", since=repeatable)
+    recent_pushes = load_dataset(spark, dataset.root, "pushes", since=repeatable)
     points = accepted(
-        load_dataset(spark, root, "points", since=begin - CLOCK_SKEW_MAX).where(
+        load_dataset(spark, dataset.root, "points", since=begin - CLOCK_SKEW_MAX).where(
             (F.col("recv_ts") >= F.lit(begin)) & F.col("name").isin(*metrics(rules))
         ),
         recent_pushes,
     )
-    recent = known.where((F.col("state") == OPEN) | (F.col("last_recv_ts") >= F.lit(begin)))
+    recent = rows_of(dataset, files, IS_OPEN | (pc.field("last_recv_ts") >= begin))
     of_silence = silence_rules(rules)
     of_values = [each for each in rules if each not in of_silence]
-    changed = known.limit(0)
+    found: list[Row] = []
     if of_values:
-        others = recent.where(F.col("name") != SILENCE)
-        changed = changed.unionByName(detect(points, of_values, others, now))
+        others = [each for each in recent if each["name"] != SILENCE]
+        known = spark.createDataFrame(pa.Table.from_pylist(others, ANOMALIES.schema))
+        found += detect(points, of_values, known, now).toArrow().to_pylist()
     if of_silence:
-        changed = changed.unionByName(silences(recent_pushes, points, of_silence, recent, now))
-    return recent, changed.subtract(recent)
+        found += silences(recent_pushes, points, of_silence, recent, now)
+    before = {key(each): each for each in recent}
+    return recent, [each for each in found if before.get(key(each)) != each]
 
 
 def close_unheard(dataset: Dataset, at: datetime) -> Detected | None:
     """Close the open episodes if no client has pushed for long; nothing says whether they go on."""
     latest = last_received(dataset)
     files = live(dataset.existing(ANOMALIES))
-    rows = rows_of(dataset, files)
-    still = [each for each in rows if each["state"] == OPEN]
+    still = rows_of(dataset, files, IS_OPEN)
     if latest is None or not still:
         return None
     longest_ms = max(
@@ -156,7 +130,7 @@ def close_unheard(dataset: Dataset, at: datetime) -> Detected | None:
         return None
     for each in still:
         each |= {"state": CLOSED, "reason": NO_PUSHES, "closed_ts": each["last_ts"]}
-    if not rewritten(dataset, rows, still, files, {JOB: APP_ID, "episodes": len(still)}):
+    if not rewritten(dataset, still, files, {JOB: APP_ID, "episodes": len(still)}):
         return None
     return Detected(opened=[], closed=still, going_on=0)
 
@@ -181,7 +155,3 @@ def outcome(old: Sequence[Mapping[str, Any]], changed: Sequence[dict[str, Any]])
         closed=[each for each in changed if each["state"] != OPEN],
         going_on=sum(state == OPEN for state in now.values()),
     )
-
-
-def key(row: Mapping[str, Any]) -> tuple[object, ...]:
-    return tuple(row[name] for name in EPISODE)

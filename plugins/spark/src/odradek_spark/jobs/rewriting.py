@@ -1,51 +1,70 @@
-"""Rewrites rows of the table of anomalies without Spark: an open episode is a row, not a fleet."""
+"""Reads and rewrites rows of the table of anomalies without Spark: an open episode is a row, not a fleet."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import write_files
+from odradek_spark.tables.files import Manifest, write_files
 from odradek_spark.tables.load import file_rows
 from odradek_spark.tables.log import LiveFile
 from odradek_spark.tables.schemas import ANOMALIES
 
+OPEN: Final = "open"
+EPISODE: Final = ("rule", "client_instance_id", "name", "attrs", "started_ts")
+"""The key of an episode."""
+IS_OPEN: Final = pc.field("state") == OPEN
+Row = dict[str, Any]
 
-def rows_of(dataset: Dataset, files: Sequence[LiveFile]) -> list[dict[str, Any]]:
-    """The rows of files of the table; columns that older files lack are None."""
+
+def key(row: Mapping[str, Any]) -> tuple[object, ...]:
+    """The key of an episode's row."""
+    return tuple(row[name] for name in EPISODE)
+
+
+def rows_of(dataset: Dataset, files: Sequence[LiveFile], wanted: pc.Expression | None = None) -> list[Row]:
+    """The rows of files of the table, of those that match a condition.
+
+    Columns that older files lack are None.
+    """
     uri = dataset.uri(ANOMALIES)
-    return [
-        row
-        for each in files
-        for rows in file_rows(ANOMALIES, f"{uri}/{each.path}")
-        for row in rows.to_pylist()
-    ]
+    batches = [rows for each in files for rows in file_rows(ANOMALIES, f"{uri}/{each.path}")]
+    found = pa.Table.from_batches(batches, ANOMALIES.schema)
+    rows: list[Row] = (found if wanted is None else found.filter(wanted)).to_pylist()
+    return rows
 
 
-def rewritten(
-    dataset: Dataset,
-    rows: Sequence[dict[str, Any]],
-    changed: Sequence[dict[str, Any]],
-    files: Sequence[LiveFile],
-    info: Mapping[str, Any],
-) -> bool:
-    """Commit changed rows: write the days of these rows again.
+def written(
+    dataset: Dataset, changed: Sequence[Row], files: Sequence[LiveFile]
+) -> tuple[list[Manifest], list[LiveFile]]:
+    """Write the days of new and changed rows again.
 
     Args:
         dataset: The dataset.
-        rows: All rows of the files, with the changes.
-        changed: Those that changed; at least one.
-        files: The files.
-        info: Entries for the history of the table.
+        changed: The rows; they replace rows with the same key.
+        files: The files of the table.
+
+    Returns:
+        The new files, which are not committed yet, and the files that they replace.
+    """
+    days = {each["date"] for each in changed}
+    replaced = [each for each in files if each.partition["date"] in days]
+    rows = {key(each): each for each in (*rows_of(dataset, replaced), *changed)}
+    table = pa.Table.from_pylist(list(rows.values()), schema=ANOMALIES.schema)
+    return (write_files(dataset.root, ANOMALIES, table) if rows else []), replaced
+
+
+def rewritten(
+    dataset: Dataset, changed: Sequence[Row], files: Sequence[LiveFile], info: Mapping[str, Any]
+) -> bool:
+    """Commit changed rows, at least one, as `written` writes them.
 
     Returns:
         False if another run changed the files meanwhile.
     """
-    days = {each["date"] for each in changed}
-    table = pa.Table.from_pylist([each for each in rows if each["date"] in days], schema=ANOMALIES.schema)
-    manifests = write_files(dataset.root, ANOMALIES, table)
-    replaced = [each for each in files if each.partition["date"] in days]
+    manifests, replaced = written(dataset, changed, files)
     return dataset.exchange(ANOMALIES, replaced, manifests, info, data_change=True)

@@ -1,17 +1,23 @@
-"""The samples that rules compare: values of a metric, its increase over a window, or a ratio of two."""
+"""The samples that rules compare: values of a metric, its increase over a window, or a ratio of two.
+
+All rules are computed at once, in one frame: each point is joined with the rules that read its metric, and a
+rule's parameters are columns. So the cost of a run depends on the number of points, not of rules.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from odradek_spark.jobs.accepted import SOURCE_KEY
 from odradek_spark.jobs.rules import Aggregate, Op, Rule
 
-SERIES = ["rule", "client_instance_id", "name", "attrs"]
+INSTANCE = "client_instance_id"
+SERIES = ["rule", INSTANCE, "name", "attrs"]
 CLIENT = [
     "client_id",
     "software_name",
@@ -30,6 +36,31 @@ THROTTLES = (
     "org.apache.kafka.consumer.fetch.manager.fetch.throttle.time.max",
 )
 """How long a client was throttled, in milliseconds. While it waits, it does not push either."""
+LONGEST_WAIT_MS = 3_600_000.0
+"""A client that is throttled for longer than an hour has sent a wrong value."""
+LABEL = pa.struct({"path": pa.string(), "label": pa.string()})
+RULE = pa.struct(
+    {
+        "rule": pa.string(),
+        "metric": pa.string(),
+        "per": pa.string(),
+        "labels": pa.list_(LABEL),
+        "agg": pa.string(),
+        "over_ms": pa.int64(),
+        "op": pa.string(),
+        "threshold": pa.float64(),
+        "clear": pa.float64(),
+        "hold_ms": pa.float64(),
+    }
+)
+"""The parameters of a rule; ``labels`` are those that a series must have."""
+AGGREGATES: Mapping[Aggregate, Callable[[Column], Column]] = {
+    Aggregate.EACH: F.max,  # two points of a series with the same time
+    Aggregate.MAX: F.max,
+    Aggregate.MIN: F.min,
+    Aggregate.SUM: F.sum,
+    Aggregate.AVG: F.avg,
+}
 
 
 def samples(points: DataFrame, rules: Sequence[Rule]) -> DataFrame:
@@ -42,45 +73,110 @@ def samples(points: DataFrame, rules: Sequence[Rule]) -> DataFrame:
         the rule; ``hold_ms`` double: its time; ``worse`` boolean: beyond the threshold; ``beyond`` boolean:
         beyond the clearing threshold.
     """
-    readable = finite(points)
-    frames = [compared(readable, rule) for rule in rules]
-    return reduce(DataFrame.unionByName, frames)
+    grouped = by_series(increases(matched(finite(points), rules)))
+    ratio = F.when(F.col("divisor") != 0, F.col("value") / F.col("divisor"))
+    return (
+        grouped.select("*", "of.op", "of.threshold", "of.clear", "of.hold_ms")
+        .withColumns({name: over_window(name, rules) for name in ("value", "divisor")})
+        .withColumn("value", F.when(F.col("of.per").isNull(), F.col("value")).otherwise(ratio))
+        .where("value is not null and not isnan(value)")  # infinite values can leave no number
+        .withColumns({"worse": beyond("threshold"), "beyond": beyond("clear")})
+        .drop("of", "divisor")
+    )
 
 
 def finite(points: DataFrame) -> DataFrame:
-    """The points with a finite ``value``, with ``throttle_ms`` of their push."""
+    """The points with a finite ``value``, with ``throttle_ms`` of their push; grouped by instance."""
     value = F.coalesce("value", F.col("value_int").cast("double"))
     rows = points.withColumn("value", value).where(F.col("value").isNotNull() & ~F.isnan("value"))
-    waits = F.when(F.col("name").isin(*THROTTLES), F.col("value"))
-    of_push = F.max(waits).over(Window.partitionBy(*SOURCE_KEY))
-    return rows.withColumn("throttle_ms", F.coalesce(of_push, F.lit(0.0)).cast("bigint"))
+    # A push is of one instance. With it as the first key, Spark moves rows once for all windows and groups.
+    of_push = F.max(waited_ms(F.col("value"))).over(Window.partitionBy(INSTANCE, *SOURCE_KEY))
+    throttle_ms = F.coalesce(of_push, F.lit(0.0)).cast("bigint")
+    return rows.repartition(INSTANCE).withColumn("throttle_ms", throttle_ms)
 
 
-def compared(points: DataFrame, rule: Rule) -> DataFrame:
-    """The values of a rule, one for each series and time."""
-    rows = points.where(F.col("name").isin(*rule.names))
-    for key, label in rule.attrs.items():
-        rows = rows.where(F.get_json_object("attrs", f"$['{key}']") == label)
-    if rule.per:  # Java gives each metric of a push a time of its own
-        rows = rows.withColumn("ts", F.max("ts").over(Window.partitionBy(*SOURCE_KEY)))
-    if rule.over_s:
-        rows = increases(rows)
+def waited_ms(value: Column) -> Column:
+    """The time for which a client was throttled, within sensible bounds; null for other metrics."""
+    bounded = F.greatest(F.lit(0.0), F.least(value, F.lit(LONGEST_WAIT_MS)))
+    return F.when(F.col("name").isin(*THROTTLES) & value.isNotNull(), bounded)
+
+
+def matched(points: DataFrame, rules: Sequence[Rule]) -> DataFrame:
+    """A row for each point and rule that reads it, with the rule in ``of``.
+
+    Of a ratio, ``ts`` is the latest time in the push: Java gives each metric of a push a time of its own.
+    """
+    read = points.sparkSession.createDataFrame(rule_rows(rules))
+    has_labels = F.expr("forall(of.labels, each -> get_json_object(attrs, each.path) = each.label)")
+    of_push = F.max("ts").over(Window.partitionBy(INSTANCE, *SOURCE_KEY, "rule"))
+    return (
+        points.join(F.broadcast(read), F.col("name") == F.col("read"))
+        .where(has_labels)
+        .withColumn("rule", F.col("of.rule"))
+        .withColumn("ts", F.when(F.col("of.per").isNull(), F.col("ts")).otherwise(of_push))
+    )
+
+
+def rule_rows(rules: Iterable[Rule]) -> pa.Table:
+    """The rules as rows: ``read``, a metric, and ``of``, the parameters of a rule that reads it."""
+    rows = [{"read": name, "of": parameters(each)} for each in rules for name in dict.fromkeys(each.names)]
+    return pa.Table.from_pylist(rows, pa.schema({"read": pa.string(), "of": RULE}))
+
+
+def parameters(rule: Rule) -> dict[str, object]:
+    """The parameters of a rule as a value of `RULE`."""
+    return {
+        "rule": rule.id,
+        "metric": rule.metric,
+        "per": rule.per or None,
+        "labels": [{"path": f"$['{key}']", "label": label} for key, label in rule.attrs.items()],
+        "agg": rule.agg.value,
+        "over_ms": over_ms(rule),
+        "op": rule.op.value,
+        "threshold": rule.threshold,
+        "clear": rule.threshold if rule.clear is None else rule.clear,
+        "hold_ms": rule.for_s * MS_PER_S,
+    }
+
+
+def over_ms(rule: Rule) -> int:
+    """The length of a rule's window in milliseconds; 0 compares the values."""
+    return round(rule.over_s * MS_PER_S)
+
+
+def increases(rows: DataFrame) -> DataFrame:
+    """For rules with a window: sums only, each value replaced by its increase since the previous one."""
+    in_order = Window.partitionBy(*SERIES).orderBy("ts", *SOURCE_KEY)
+    before = F.lag("value").over(in_order)
+    added = F.when(F.col("value") < before, F.col("value")).otherwise(F.col("value") - before)
+    step = F.when(F.col("temporality") == DELTA, F.col("value")).otherwise(F.coalesce(added, F.lit(0.0)))
+    has_window = F.col("of.over_ms") > 0
+    is_sum = F.col("temporality").isin(DELTA, CUMULATIVE)
+    return rows.where(~has_window | is_sum).withColumn(
+        "value", F.when(has_window, step).otherwise(F.col("value"))
+    )
+
+
+def by_series(rows: DataFrame) -> DataFrame:
+    """One row for each series of a rule and time; ``divisor`` is the metric to divide by."""
     covers_interval = (F.col("temporality") == DELTA) | (F.col("kind") == GAUGE)
     moved = F.col("ts") - F.col("client_ts")  # if `ts` was corrected for a wrong clock, shift the start too
     start = F.when(covers_interval & (F.col("start_ts") <= F.col("client_ts")), F.col("start_ts") + moved)
-    attrs = F.col("attrs") if rule.agg is Aggregate.EACH else F.lit(None).cast("string")
-    joined = F.max if rule.agg is Aggregate.EACH else getattr(F, rule.agg.value)
-    grouped = (
-        rows.withColumn("attrs", attrs)
-        .withColumn("rule", F.lit(rule.id))
-        .withColumn("start_ts", start)
-        .withColumn("divisor", F.when(F.col("name") == rule.per, F.col("value")))
-        .withColumn("value", F.when(F.col("name") == rule.metric, F.col("value")))
-        .withColumn("name", F.lit(rule.metric))
+    return (
+        rows.withColumns(
+            {
+                "attrs": F.when(F.col("of.agg") == Aggregate.EACH.value, F.col("attrs")),
+                "start_ts": start,
+                "divisor": F.when(F.col("name") == F.col("of.per"), F.col("value")),
+                "value": F.when(F.col("name") == F.col("of.metric"), F.col("value")),
+                "name": F.col("of.metric"),
+            }
+        )
         .groupBy(*SERIES, "ts")
         .agg(
-            joined("value").alias("value"),
-            joined("divisor").alias("divisor"),
+            F.first("of").alias("of"),
+            aggregate("value").alias("value"),
+            aggregate("divisor").alias("divisor"),
             *(F.max(name).alias(name) for name in CLIENT),
             F.min("start_ts").alias("start_ts"),
             F.max("recv_ts").alias("recv_ts"),
@@ -88,48 +184,34 @@ def compared(points: DataFrame, rule: Rule) -> DataFrame:
             F.max("throttle_ms").alias("throttle_ms"),
         )
     )
-    value = F.col("value")
-    clear = rule.threshold if rule.clear is None else rule.clear
-    return (
-        grouped.withColumn("divisor", over_window(F.col("divisor"), rule))
-        .withColumn("value", over_window(F.col("value"), rule))
-        .withColumn("value", F.when(F.col("divisor") != 0, value / F.col("divisor")) if rule.per else value)
-        .where("value is not null")
-        .drop("divisor")
-        .withColumn("op", F.lit(rule.op.value))
-        .withColumn("threshold", F.lit(rule.threshold))
-        .withColumn("clear", F.lit(clear))
-        .withColumn("hold_ms", F.lit(rule.for_s * MS_PER_S))
-        .withColumn("worse", beyond(value, rule.op, rule.threshold))
-        .withColumn("beyond", beyond(value, rule.op, clear))
+
+
+def aggregate(name: str) -> Column:
+    """The rule's aggregate of a column."""
+    kind = F.first("of.agg")
+    return F.coalesce(*(F.when(kind == each.value, of(F.col(name))) for each, of in AGGREGATES.items()))
+
+
+def over_window(name: str, rules: Iterable[Rule]) -> Column:
+    """The sum of a column over the rule's window, if it has one; otherwise the column itself."""
+    ordered = Window.partitionBy(*SERIES).orderBy(F.unix_millis("ts"))
+    lengths = {over_ms(each) for each in rules} - {0}
+    return reduce(
+        lambda value, length: F.when(
+            F.col("of.over_ms") == length, F.sum(name).over(ordered.rangeBetween(1 - length, 0))
+        ).otherwise(value),
+        sorted(lengths),
+        F.col(name),
     )
 
 
-def increases(rows: DataFrame) -> DataFrame:
-    """Sums only, each value replaced by its increase since the previous one."""
-    in_order = Window.partitionBy("client_instance_id", "name", "attrs").orderBy("ts", *SOURCE_KEY)
-    before = F.lag("value").over(in_order)
-    added = F.when(F.col("value") < before, F.col("value")).otherwise(F.col("value") - before)
-    step = F.when(F.col("temporality") == DELTA, F.col("value")).otherwise(F.coalesce(added, F.lit(0.0)))
-    return rows.where(F.col("temporality").isin(DELTA, CUMULATIVE)).withColumn("value", step)
-
-
-def over_window(value: Column, rule: Rule) -> Column:
-    """The sum over the rule's window, if it has one."""
-    if not rule.over_s:
-        return value
-    ordered = Window.partitionBy(*SERIES).orderBy(F.unix_millis("ts"))
-    return F.sum(value).over(ordered.rangeBetween(1 - round(rule.over_s * MS_PER_S), 0))
-
-
-def beyond(value: Column, op: Op, threshold: float) -> Column:
-    """Whether a value is beyond a threshold."""
-    match op:
-        case Op.ABOVE:
-            return value > threshold
-        case Op.AT_LEAST:
-            return value >= threshold
-        case Op.BELOW:
-            return value < threshold
-        case Op.AT_MOST:
-            return value <= threshold
+def beyond(limit: str) -> Column:
+    """Whether the value is beyond the limit in a column."""
+    value, op = F.col("value"), F.col("op")
+    comparisons = {
+        Op.ABOVE: value > F.col(limit),
+        Op.AT_LEAST: value >= F.col(limit),
+        Op.BELOW: value < F.col(limit),
+        Op.AT_MOST: value <= F.col(limit),
+    }
+    return F.coalesce(*(F.when(op == each.value, holds) for each, holds in comparisons.items()))

@@ -6,19 +6,23 @@ down, or the network in front of it, no client is silent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
-from functools import reduce
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from odradek.plugin.troubles import SILENCE
-from odradek_spark.jobs.detect import CLOSED, NOT_DELIVERED, OPEN, RECOVERED, SILENT
+from odradek_spark.jobs.detect import CLOSED, NOT_DELIVERED, RECOVERED, SILENT
+from odradek_spark.jobs.rewriting import OPEN, Row, key
 from odradek_spark.jobs.rules import Rule
-from odradek_spark.jobs.samples import CLIENT, MS_PER_S, THROTTLES
-from odradek_spark.tables.schemas import ANOMALIES
+from odradek_spark.jobs.samples import CLIENT, INSTANCE, MS_PER_S, waited_ms
 
+EPOCH = datetime.fromtimestamp(0, UTC)
+OF_PUSH = [name for name in CLIENT if name not in ("client_rack", "group_id")]
+"""The columns of `CLIENT` that a push has; the others are labels of its points."""
 FORGOTTEN = timedelta(hours=1)
 """After this time a silent instance is gone for good, and its episode is closed."""
 
@@ -29,8 +33,8 @@ def silence_rules(rules: Sequence[Rule]) -> list[Rule]:
 
 
 def silences(
-    pushes: DataFrame, points: DataFrame, rules: Sequence[Rule], known: DataFrame, now: datetime
-) -> DataFrame:
+    pushes: DataFrame, points: DataFrame, rules: Sequence[Rule], known: Sequence[Row], now: datetime
+) -> list[Row]:
     """Find new and changed episodes of silence.
 
     Args:
@@ -44,95 +48,118 @@ def silences(
         Rows of the table ``anomalies``. ``started_ts``, ``last_ts`` and ``last_recv_ts`` are the time of the
         last push.
     """
-    known = known.where(F.col("name") == SILENCE)
-    lasts = last_pushes(pushes, points)
-    opened = reduce(DataFrame.unionByName, [opened_by(lasts, rule, now) for rule in rules])
-    key = ["rule", "client_instance_id", "started_ts"]
-    return opened.join(known, key, "left_anti").unionByName(closed(lasts, known, now))
+    known = [each for each in known if each["name"] == SILENCE]
+    still = [each for each in known if each["state"] == OPEN]
+    lasts = quiet(pushes, points, rules, still, now).toArrow().to_pylist()
+    late = [each for each in lasts if each["is_quiet"]]
+    slots = slots_heard(pushes, late)
+    begun = [opened(each, rule, heard_since(each, slots), now) for each in late for rule in rules]
+    by_instance = {each[INSTANCE]: each for each in lasts}
+    ended = [closed(each, by_instance.get(each[INSTANCE]), now) for each in still]
+    before = {key(each) for each in known}
+    new = [each for each in begun if each is not None and key(each) not in before]
+    return [*new, *(each for each in ended if each is not None)]
 
 
-def last_pushes(pushes: DataFrame, points: DataFrame) -> DataFrame:
-    """The last push of each instance, with ``heard``: the push intervals since in which somebody pushed."""
-    of_instance = Window.partitionBy("client_instance_id")
-    slot = F.floor(F.unix_millis("recv_ts") / F.col("push_interval_ms"))
-    last = (
-        pushes.withColumn("first_ts", F.min("recv_ts").over(of_instance))
-        .withColumn("number", F.row_number().over(of_instance.orderBy(F.desc("recv_ts"))))
-        .where("number = 1 and push_interval_ms > 0")
-        .withColumn("slot", slot)
-    )
-    intervals = last.select("push_interval_ms").distinct()
-    later = Window.partitionBy("push_interval_ms").orderBy(F.desc("slot"))
-    slots = (
-        pushes.select("recv_ts")
-        .crossJoin(F.broadcast(intervals))
-        .select("push_interval_ms", slot.alias("slot"))
-        .distinct()
-        .withColumn("heard", F.row_number().over(later) - 1)
-    )
-    waits = F.when(F.col("name").isin(*THROTTLES) & ~F.isnan("value"), F.col("value"))
-    labels = points.groupBy("client_instance_id").agg(
-        F.max("client_rack").alias("client_rack"),
-        F.max("group_id").alias("group_id"),
-        F.max_by(waits, F.when(waits.isNotNull(), F.col("recv_ts"))).alias("throttle_ms"),
-    )
-    return last.join(slots, ["push_interval_ms", "slot"]).join(labels, "client_instance_id", "left")
-
-
-def opened_by(lasts: DataFrame, rule: Rule, now: datetime) -> DataFrame:
-    """The instances that are silent by a rule, as new episodes.
+def quiet(
+    pushes: DataFrame, points: DataFrame, rules: Sequence[Rule], still: Sequence[Row], now: datetime
+) -> DataFrame:
+    """The last push of each instance that may be silent, or that has an open episode.
 
     An instance whose client id has a newer instance was restarted: it is not silent.
+
+    Returns:
+        ``client_instance_id``; the columns of `CLIENT`; ``recv_ts``; ``push_interval_ms``; ``wait_ms``
+        double: how long it may wait because it was throttled; ``is_quiet`` boolean: no push came for longer
+        than the shortest rule allows.
     """
-    interval_ms = F.col("push_interval_ms")
-    wait_ms = F.coalesce(F.col("throttle_ms"), F.lit(0.0))
+    told = F.struct("recv_ts", "push_interval_ms", "terminating", *OF_PUSH)
+    lasts = pushes.groupBy(INSTANCE).agg(
+        F.min("recv_ts").alias("first_ts"), F.max_by(told, "recv_ts").alias("last")
+    )
+    waits = waited_ms(F.when(~F.isnan("value"), F.col("value")))
+    labels = points.groupBy(INSTANCE).agg(
+        F.max("client_rack").alias("client_rack"),
+        F.max("group_id").alias("group_id"),
+        F.max_by(waits, F.when(waits.isNotNull(), F.col("recv_ts"))).alias("wait_ms"),
+    )
+    ids = sorted({each[INSTANCE] for each in still})
+    begun = pushes.sparkSession.createDataFrame(pa.table({INSTANCE: pa.array(ids, pa.string())}))
     age_ms = F.unix_millis(F.lit(now)) - F.unix_millis("recv_ts")
-    allowed_ms = rule.threshold * interval_ms + rule.for_s * MS_PER_S + wait_ms
-    newest = lasts.groupBy("client_id", "principal").agg(F.max("first_ts").alias("newest_ts"))
-    silent = (
-        lasts.join(newest, ["client_id", "principal"])
-        .where(~F.col("terminating") & (age_ms > allowed_ms))
-        .where(F.col("heard") > rule.threshold + wait_ms / interval_ms)
-        .where("newest_ts <= recv_ts")
-    )
-    value = F.col("heard").cast("double")
-    return silent.select(
-        F.lit(rule.id).alias("rule"),
-        "client_instance_id",
-        F.lit(SILENCE).alias("name"),
-        F.lit(None).cast("string").alias("attrs"),
-        *CLIENT,
-        F.lit(rule.op.value).alias("op"),
-        F.lit(rule.threshold).alias("threshold"),
-        F.lit(rule.threshold).alias("clear"),
-        F.col("recv_ts").alias("started_ts"),
-        F.lit(now).alias("fired_ts"),
-        F.col("recv_ts").alias("last_ts"),
-        F.col("recv_ts").alias("last_recv_ts"),
-        F.lit(None).cast("timestamp").alias("closed_ts"),
-        F.lit(OPEN).alias("state"),
-        F.lit(None).cast("string").alias("reason"),
-        F.lit(0).cast("bigint").alias("samples"),
-        value.alias("worst"),
-        value.alias("last"),
-        "push_interval_ms",
-        wait_ms.cast("bigint").alias("throttle_ms"),
-        F.lit(NOT_DELIVERED).alias("delivered"),
-        F.date_format("recv_ts", "yyyy-MM-dd").alias("date"),
-    ).select(*ANOMALIES.schema.names)
-
-
-def closed(lasts: DataFrame, known: DataFrame, now: datetime) -> DataFrame:
-    """The open episodes that ended: the instance pushed again, or is gone for good."""
-    back = lasts.select("client_instance_id", F.col("recv_ts").alias("back_ts"))
-    again = F.coalesce(F.col("back_ts") > F.col("started_ts"), F.lit(False))
-    gone = F.col("fired_ts") <= F.lit(now - FORGOTTEN)
+    intervals, seconds = (min(getattr(each, name) for each in rules) for name in ("threshold", "for_s"))
+    is_late = age_ms > intervals * F.col("push_interval_ms") + seconds * MS_PER_S + F.col("wait_ms")
     return (
-        known.where(F.col("state") == OPEN)
-        .join(back, "client_instance_id", "left")
-        .where(again | gone)
-        .withColumn("state", F.lit(CLOSED))
-        .withColumn("reason", F.when(again, F.lit(RECOVERED)).otherwise(F.lit(SILENT)))
-        .withColumn("closed_ts", F.when(again, F.col("back_ts")).otherwise(F.lit(now)))
-        .select(*ANOMALIES.schema.names)
+        lasts.select(INSTANCE, "first_ts", "last.*")
+        .where("push_interval_ms > 0")
+        .withColumn("newest_ts", F.max("first_ts").over(Window.partitionBy("client_id", "principal")))
+        .join(F.broadcast(begun.withColumn("is_open", F.lit(True))), INSTANCE, "left")
+        .join(labels, INSTANCE, "left")
+        .withColumn("wait_ms", F.coalesce("wait_ms", F.lit(0.0)))
+        .withColumn("is_quiet", is_late & ~F.col("terminating") & (F.col("newest_ts") <= F.col("recv_ts")))
+        .where("is_quiet or is_open")
+        .select(INSTANCE, *CLIENT, "recv_ts", "push_interval_ms", "wait_ms", "is_quiet")
     )
+
+
+def slots_heard(pushes: DataFrame, lasts: Sequence[Row]) -> dict[int, list[int]]:
+    """By push interval of the rows: the numbers of the intervals in which any client pushed, in order."""
+    if not lasts:
+        return {}
+    lengths = F.array(*(F.lit(each) for each in sorted({row["push_interval_ms"] for row in lasts})))
+    later = pushes.where(F.col("recv_ts") >= F.lit(min(row["recv_ts"] for row in lasts)))
+    numbers = later.select("recv_ts", F.explode(lengths).alias("length")).select(
+        "length", F.floor(F.unix_millis("recv_ts") / F.col("length")).alias("number")
+    )
+    found: dict[int, list[int]] = {}
+    for row in sorted(tuple(row.values()) for row in numbers.distinct().toArrow().to_pylist()):
+        found.setdefault(row[0], []).append(row[1])
+    return found
+
+
+def heard_since(last: Row, slots: Mapping[int, Sequence[int]]) -> int:
+    """The push intervals after a push in which any client pushed."""
+    numbers = slots[last["push_interval_ms"]]
+    own = (last["recv_ts"] - EPOCH) // timedelta(milliseconds=last["push_interval_ms"])
+    return len(numbers) - bisect_right(numbers, own)
+
+
+def opened(last: Row, rule: Rule, heard: int, now: datetime) -> Row | None:
+    """The new episode of an instance that is silent by a rule; None if it is not."""
+    interval_ms, wait_ms, pushed = last["push_interval_ms"], last["wait_ms"], last["recv_ts"]
+    allowed_ms = rule.threshold * interval_ms + rule.for_s * MS_PER_S + wait_ms
+    age_ms = (now - pushed) / timedelta(milliseconds=1)
+    if age_ms <= allowed_ms or heard <= rule.threshold + wait_ms / interval_ms:
+        return None
+    return {
+        "rule": rule.id,
+        INSTANCE: last[INSTANCE],
+        "name": SILENCE,
+        "attrs": None,
+        **{name: last[name] for name in CLIENT},
+        "op": rule.op.value,
+        "threshold": rule.threshold,
+        "clear": rule.threshold,
+        "started_ts": pushed,
+        "fired_ts": now,
+        "last_ts": pushed,
+        "last_recv_ts": pushed,
+        "closed_ts": None,
+        "state": OPEN,
+        "reason": None,
+        "samples": 0,
+        "worst": float(heard),
+        "last": float(heard),
+        "push_interval_ms": interval_ms,
+        "throttle_ms": int(wait_ms),
+        "delivered": NOT_DELIVERED,
+        "date": f"{pushed:%Y-%m-%d}",
+    }
+
+
+def closed(row: Row, last: Row | None, now: datetime) -> Row | None:
+    """An open episode that ended: the instance pushed again, or is gone for good. None if it goes on."""
+    if last is not None and last["recv_ts"] > row["started_ts"]:
+        return row | {"state": CLOSED, "reason": RECOVERED, "closed_ts": last["recv_ts"]}
+    if row["fired_ts"] <= now - FORGOTTEN:
+        return row | {"state": CLOSED, "reason": SILENT, "closed_ts": now}
+    return None
