@@ -263,7 +263,7 @@ def soaked(under_way: Soak, in_time: int, last: Minute, drained_s: float, in_top
 def piping(plan: Plan, bootstrap: str, dataset: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The pipeline as a user starts it; it and its descendants end with the block."""
     command = [sys.executable, "-m", "odradek", "spark", plan.command, "--bootstrap-server", bootstrap]
-    command += ["--dataset", dataset, "--trigger-interval-s", f"{plan.trigger_s:g}"]
+    command += ["--dataset", dataset, "--trigger-interval-ms", f"{plan.trigger_s * 1000:.0f}"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)

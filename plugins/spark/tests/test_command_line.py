@@ -85,7 +85,14 @@ def test_the_commands_from_run_to_verify_work(host: RunningHost, tmp_path: Path)
     fill(host.bootstrap, records(20, partitions=2))
     (tmp_path / "rules.toml").write_text(RULES)
     dataset = Dataset(str(tmp_path / "tables"))
-    options = ("--rules-file", "rules.toml", "--trigger-interval-s", "1", "--maintenance-interval-s", "1")
+    options = (
+        "--rules-file",
+        "rules.toml",
+        "--trigger-interval-ms",
+        "1000",
+        "--maintenance-interval-ms",
+        "1000",
+    )
 
     with subprocess.Popen(
         [*PROGRAM, "run", "--until-stdin-ends", *WHERE, *source(host), *options],

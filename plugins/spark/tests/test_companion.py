@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,7 +49,7 @@ def test_the_pipeline_reads_the_host_that_runs_it() -> None:
     pairs = dict(zip(command[5::2], command[6::2], strict=True))
     assert pairs["--bootstrap-server"] == "localhost:9092"
     assert (pairs["--dataset"], pairs["--checkpoint"]) == ("/data", "/notes")
-    assert pairs["--trigger-interval-s"] == "5.0"
+    assert pairs["--trigger-interval-ms"] == "5000"
     sizes = [
         pairs[f"--{name}"] for name in ("max-bytes-per-trigger", "min-bytes-per-trigger", "max-payload-bytes")
     ]
@@ -82,6 +83,20 @@ def test_it_can_read_another_cluster() -> None:
 
     assert companion is not None
     assert "kafka:9092" in companion.command("localhost:9092")
+
+
+def test_a_key_and_its_option_have_the_same_name() -> None:
+    from odradek_spark.cli.main import spark
+
+    page = Path(__file__).parents[3] / "host/docs/howto/run-the-pipeline.md"
+    table = page.read_text().partition("| key | type | default | unit | meaning |")[2].partition("\n\n")[0]
+    keys = re.findall(r"^\| `([\w.]+?)(?:\.<table>)?` ", table, re.MULTILINE)
+    kafkas = {"bootstrap.servers": "--bootstrap-server"}  # Kafka's tools shorten the name of the key
+
+    options = {name for option in spark.commands["run"].params for name in option.opts}
+
+    assert len(keys) >= 18
+    assert [key for key in keys if kafkas.get(key, "--" + key.replace(".", "-")) not in options] == []
 
 
 def test_run_accepts_the_command_line(tmp_path: Path) -> None:

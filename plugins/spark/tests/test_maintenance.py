@@ -24,7 +24,7 @@ class Scripted:
         self.now_s = 0.0
         self.ran: list[str] = []
         self.said: list[str] = []
-        self.maintenance = Maintenance(str(tmp_path), None, 10.0, clock=lambda: self.now_s)
+        self.maintenance = Maintenance(str(tmp_path), None, 10_000, clock=lambda: self.now_s)
 
     def job(self, name: str, every_s: float, error: Exception | None = None) -> None:
         def work(_: object) -> str:
@@ -122,7 +122,7 @@ def test_without_rules_detection_does_not_run(tmp_path: Path) -> None:
     always = ["rollup", "inventory", "compact", "expire", "vacuum"]
 
     def names(rules_file: Path | None, **options: Any) -> list[str]:
-        return [each.name for each in Maintenance(str(tmp_path), rules_file, 10.0, **options).due]
+        return [each.name for each in Maintenance(str(tmp_path), rules_file, 10_000, **options).due]
 
     assert names(None) == [*always, "detect"]
     assert names(None, default_rules=False) == always

@@ -27,7 +27,7 @@ PARTITIONS = 2
 def ingesting(bootstrap: str, folder: Path, name: str, checkpoint: str) -> Iterator[subprocess.Popen[bytes]]:
     """``odradek spark ingest``, in its own process group; its output is in ``NAME.log``."""
     where = ("--bootstrap-server", bootstrap, "--topic", TOPIC, "--dataset", "tables")
-    how = ("--checkpoint", str(folder / checkpoint), "--master", "local[1]", "--trigger-interval-s", "0.5")
+    how = ("--checkpoint", str(folder / checkpoint), "--master", "local[1]", "--trigger-interval-ms", "500")
     with (folder / f"{name}.log").open("w") as log:
         process = subprocess.Popen(
             [*PROGRAM, "ingest", *where, *how],

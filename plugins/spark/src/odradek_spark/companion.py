@@ -57,8 +57,8 @@ class Pipeline:
             "--rules-file": self.rules_file,
             "--webhook-url": self.webhook_url,
             "--alertmanager-url": self.alertmanager_url,
-            "--trigger-interval-s": self.trigger_interval_ms / MS_PER_S,
-            "--maintenance-interval-s": self.maintenance_interval_ms / MS_PER_S,
+            "--trigger-interval-ms": self.trigger_interval_ms,
+            "--maintenance-interval-ms": self.maintenance_interval_ms,
             "--max-bytes-per-trigger": self.max_bytes_per_trigger,
             "--min-bytes-per-trigger": self.min_bytes_per_trigger,
             "--max-payload-bytes": self.max_payload_bytes,
@@ -68,11 +68,11 @@ class Pipeline:
             given += ["--retention-days", f"{table}={days}"]
         if self.levels.client_metrics != CLIENT_METRICS:
             for prefix in self.levels.client_metrics:
-                given += ["--client-metrics", prefix]
+                given += ["--rollup-client-metrics", prefix]
         if not self.default_rules:
             given.append("--no-default-rules")
         for label in self.levels.fleet_labels:
-            given += ["--fleet-labels", label]
+            given += ["--rollup-fleet-labels", label]
         return [sys.executable, "-m", "odradek_spark", "run", "--until-stdin-ends", *given]
 
     def status(self, bootstrap_servers: str) -> Mapping[str, object]:

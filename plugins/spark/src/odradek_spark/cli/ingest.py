@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from odradek_spark.cli.maintenance import Maintenance, maintenance_options
+from odradek_spark.cli.maintenance import MS_PER_S, Maintenance, maintenance_options
 from odradek_spark.cli.options import (
     client_config_option,
     dataset_option,
@@ -88,12 +88,12 @@ def source_options(command: Command) -> Command:
             help="Continue if retention deleted records before they were read, instead of failing.",
         ),
         click.option(
-            "--trigger-interval-s",
-            metavar="SECONDS",
-            type=click.FloatRange(0.1),
-            default=60.0,
+            "--trigger-interval-ms",
+            metavar="MS",
+            type=click.IntRange(100),
+            default=60_000,
             show_default=True,
-            help="Seconds between the starts of two batches.",
+            help="Time between the starts of two batches.",
         ),
     )
     for option in reversed(options):
@@ -115,7 +115,7 @@ def ingest_settings(options: dict[str, Any]) -> IngestSettings:
         max_payload_bytes=options.pop("max_payload_bytes"),
         starting_offsets=options.pop("starting_offsets"),
         fail_on_data_loss=not options.pop("allow_data_loss"),
-        trigger_s=options.pop("trigger_interval_s"),
+        trigger_s=options.pop("trigger_interval_ms") / MS_PER_S,
     )
 
 

@@ -72,14 +72,14 @@ def session_on(
 @session_options
 def rollup(
     dataset: str,
-    client_metrics: tuple[str, ...],
-    fleet_labels: tuple[str, ...],
+    rollup_client_metrics: tuple[str, ...],
+    rollup_fleet_labels: tuple[str, ...],
     master: str,
     remote: str | None,
     conf: tuple[str, ...],
 ) -> None:
     """Add new points to the rollups of five minutes and of an hour."""
-    kept = levels(client_metrics, fleet_labels)
+    kept = levels(rollup_client_metrics, rollup_fleet_labels)
     reported(dataset, master, remote, conf, lambda spark: reports.rolled_up(spark, dataset, kept))
 
 

@@ -36,6 +36,7 @@ POLL_S = 1.0
 STOP_S = 10.0
 """Seconds that an interrupted job has to stop. After them the session ends, which stops the job."""
 MINUTE_S = 60.0
+MS_PER_S = 1000
 HOUR_S = 3600.0
 
 
@@ -44,12 +45,12 @@ def maintenance_options(command: Command) -> Command:
     options = (
         alarm_options,
         click.option(
-            "--maintenance-interval-s",
-            metavar="SECONDS",
-            type=click.FloatRange(1.0),
-            default=5 * MINUTE_S,
+            "--maintenance-interval-ms",
+            metavar="MS",
+            type=click.IntRange(1000),
+            default=300_000,
             show_default=True,
-            help="Seconds between two updates of rollups and inventory, and two compactions of past hours.",
+            help="Time between two updates of rollups and inventory, and two compactions of past hours.",
         ),
         retention_option,
         levels_options,
@@ -76,19 +77,19 @@ class Maintenance:
         self,
         dataset: str,
         rules_file: Path | None,
-        maintenance_interval_s: float,
+        maintenance_interval_ms: int,
         retention_days: Sequence[str] = (),
-        client_metrics: Sequence[str] = (),
-        fleet_labels: Sequence[str] = (),
+        rollup_client_metrics: Sequence[str] = (),
+        rollup_fleet_labels: Sequence[str] = (),
         default_rules: bool = True,
         webhook_url: str | None = None,
         alertmanager_url: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.clock = clock
-        every_s = maintenance_interval_s
+        every_s = maintenance_interval_ms / MS_PER_S
         days = kept_days(retention_days)
-        kept = levels(client_metrics, fleet_labels)
+        kept = levels(rollup_client_metrics, rollup_fleet_labels)
         jobs: list[tuple[str, float, Job]] = [
             ("rollup", every_s, lambda spark: reports.rolled_up(spark, dataset, kept)),
             ("inventory", every_s, lambda spark: reports.inventoried(spark, dataset)),

@@ -127,14 +127,14 @@ def levels_options(command: Command) -> Command:
     """Add the options of the rollups' levels."""
     for option in (
         click.option(
-            "--fleet-labels",
+            "--rollup-fleet-labels",
             multiple=True,
             type=click.Choice(BY_CLIENT),
             help="Keep this label in the rollups of the fleet, which grow with the number of its values. "
             "May be repeated.",
         ),
         click.option(
-            "--client-metrics",
+            "--rollup-client-metrics",
             multiple=True,
             metavar="PREFIX",
             help="Metrics that rollup_1h keeps by client; * for all. May be repeated. Default: the standard "
