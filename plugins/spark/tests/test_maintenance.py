@@ -26,9 +26,10 @@ class Scripted:
         self.said: list[str] = []
         self.maintenance = Maintenance(str(tmp_path), None, 10_000, clock=lambda: self.now_s)
 
-    def job(self, name: str, every_s: float, error: Exception | None = None) -> None:
+    def job(self, name: str, every_s: float, error: Exception | None = None, takes_s: float = 0.0) -> None:
         def work(_: object) -> str:
             self.ran.append(name)
+            self.now_s += takes_s
             if error is not None:
                 raise error
             return f"{name} done"
@@ -55,6 +56,16 @@ def test_a_job_runs_only_when_it_is_due(scripted: Scripted) -> None:
         scripted.pass_time(5.0)
 
     assert scripted.ran == ["often", "often", "seldom", "often"]
+
+
+def test_a_job_that_takes_long_runs_a_quarter_of_the_time(scripted: Scripted) -> None:
+    scripted.job("long", 10.0, takes_s=20.0)
+
+    for _ in range(20):
+        scripted.pass_time(5.0)
+
+    assert scripted.ran == ["long"] * 2
+    assert scripted.now_s == 140.0
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,8 @@ STOP_S = 10.0
 """Seconds that an interrupted job has to stop. After them the session ends, which stops the job."""
 MINUTE_S = 60.0
 MS_PER_S = 1000
+PAUSE = 3
+"""Pause after a run, in durations of the run: detection in a large fleet must not take all cores."""
 HOUR_S = 3600.0
 
 
@@ -136,14 +138,17 @@ class Maintenance:
     ) -> None:
         """Run due jobs.
 
-        A failed job is reported and runs again at its next time; ingest and the other jobs go on. Once
+        A failed job is reported and runs again at its next time; ingest and the other jobs go on. A job that
+        takes long runs less often: at most a quarter of the time. Once
         ``stop`` is set, no job begins and the outcome of the running one is not reported.
         """
         stopped = threading.Event() if stop is None else stop
         for each in self.due:
             if each.at_s <= self.clock() and not stopped.is_set():
+                begin_s = self.clock()
                 line = attempted(each, spark)
-                each.at_s = self.clock() + each.every_s
+                took_s = self.clock() - begin_s
+                each.at_s = self.clock() + max(each.every_s, PAUSE * took_s)
                 if line is not None and not stopped.is_set():
                     say(line)
 

@@ -39,7 +39,7 @@ THROTTLES = (
 LONGEST_WAIT_MS = 3_600_000.0
 """A client that is throttled for longer than an hour has sent a wrong value."""
 LABEL = pa.struct({"path": pa.string(), "label": pa.string()})
-RULE = pa.struct(
+RULE = pa.schema(
     {
         "rule": pa.string(),
         "metric": pa.string(),
@@ -53,7 +53,7 @@ RULE = pa.struct(
         "hold_ms": pa.float64(),
     }
 )
-"""The parameters of a rule; ``labels`` are those that a series must have."""
+"""A rule as a row. ``metric`` and ``per`` are names of metrics; a series must have the ``labels``."""
 AGGREGATES: Mapping[Aggregate, Callable[[Column], Column]] = {
     Aggregate.EACH: F.max,  # two points of a series with the same time
     Aggregate.MAX: F.max,
@@ -73,15 +73,16 @@ def samples(points: DataFrame, rules: Sequence[Rule]) -> DataFrame:
         the rule; ``hold_ms`` double: its time; ``worse`` boolean: beyond the threshold; ``beyond`` boolean:
         beyond the clearing threshold.
     """
-    grouped = by_series(increases(matched(finite(points), rules)))
+    table = points.sparkSession.createDataFrame(rule_rows(rules))
+    steps = increases(matched(finite(points), table))
     ratio = F.when(F.col("divisor") != 0, F.col("value") / F.col("divisor"))
     return (
-        grouped.select("*", "of.op", "of.threshold", "of.clear", "of.hold_ms")
+        by_series(steps, table)
         .withColumns({name: over_window(name, rules) for name in ("value", "divisor")})
-        .withColumn("value", F.when(F.col("of.per").isNull(), F.col("value")).otherwise(ratio))
+        .withColumn("value", F.when(F.col("per").isNull(), F.col("value")).otherwise(ratio))
         .where("value is not null and not isnan(value)")  # infinite values can leave no number
         .withColumns({"worse": beyond("threshold"), "beyond": beyond("clear")})
-        .drop("of", "divisor")
+        .drop("divisor", "metric", "per", "labels", "agg", "over_ms")
     )
 
 
@@ -101,42 +102,40 @@ def waited_ms(value: Column) -> Column:
     return F.when(F.col("name").isin(*THROTTLES) & value.isNotNull(), bounded)
 
 
-def matched(points: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """A row for each point and rule that reads it, with the rule in ``of``.
+def matched(points: DataFrame, table: DataFrame) -> DataFrame:
+    """A row for each point and rule that reads it, with ``rule``, ``metric``, ``per``, ``agg``, ``over_ms``.
 
     Of a ratio, ``ts`` is the latest time in the push: Java gives each metric of a push a time of its own.
     """
-    read = points.sparkSession.createDataFrame(rule_rows(rules))
-    has_labels = F.expr("forall(of.labels, each -> get_json_object(attrs, each.path) = each.label)")
+    names = F.array_distinct(F.array_compact(F.array("metric", "per")))
+    read = table.select("rule", "metric", "per", "labels", "agg", "over_ms", F.explode(names).alias("read"))
     of_push = F.max("ts").over(Window.partitionBy(INSTANCE, *SOURCE_KEY, "rule"))
     return (
         points.join(F.broadcast(read), F.col("name") == F.col("read"))
-        .where(has_labels)
-        .withColumn("rule", F.col("of.rule"))
-        .withColumn("ts", F.when(F.col("of.per").isNull(), F.col("ts")).otherwise(of_push))
+        .where("forall(labels, each -> get_json_object(attrs, each.path) = each.label)")
+        .drop("labels", "read")
+        .withColumn("ts", F.when(F.col("per").isNull(), F.col("ts")).otherwise(of_push))
     )
 
 
 def rule_rows(rules: Iterable[Rule]) -> pa.Table:
-    """The rules as rows: ``read``, a metric, and ``of``, the parameters of a rule that reads it."""
-    rows = [{"read": name, "of": parameters(each)} for each in rules for name in dict.fromkeys(each.names)]
-    return pa.Table.from_pylist(rows, pa.schema({"read": pa.string(), "of": RULE}))
-
-
-def parameters(rule: Rule) -> dict[str, object]:
-    """The parameters of a rule as a value of `RULE`."""
-    return {
-        "rule": rule.id,
-        "metric": rule.metric,
-        "per": rule.per or None,
-        "labels": [{"path": f"$['{key}']", "label": label} for key, label in rule.attrs.items()],
-        "agg": rule.agg.value,
-        "over_ms": over_ms(rule),
-        "op": rule.op.value,
-        "threshold": rule.threshold,
-        "clear": rule.threshold if rule.clear is None else rule.clear,
-        "hold_ms": rule.for_s * MS_PER_S,
-    }
+    """The rules as rows of `RULE`."""
+    rows = [
+        {
+            "rule": each.id,
+            "metric": each.metric,
+            "per": each.per or None,
+            "labels": [{"path": f"$['{key}']", "label": label} for key, label in each.attrs.items()],
+            "agg": each.agg.value,
+            "over_ms": over_ms(each),
+            "op": each.op.value,
+            "threshold": each.threshold,
+            "clear": each.threshold if each.clear is None else each.clear,
+            "hold_ms": each.for_s * MS_PER_S,
+        }
+        for each in rules
+    ]
+    return pa.Table.from_pylist(rows, RULE)
 
 
 def over_ms(rule: Rule) -> int:
@@ -150,33 +149,35 @@ def increases(rows: DataFrame) -> DataFrame:
     before = F.lag("value").over(in_order)
     added = F.when(F.col("value") < before, F.col("value")).otherwise(F.col("value") - before)
     step = F.when(F.col("temporality") == DELTA, F.col("value")).otherwise(F.coalesce(added, F.lit(0.0)))
-    has_window = F.col("of.over_ms") > 0
+    has_window = F.col("over_ms") > 0
     is_sum = F.col("temporality").isin(DELTA, CUMULATIVE)
     return rows.where(~has_window | is_sum).withColumn(
         "value", F.when(has_window, step).otherwise(F.col("value"))
     )
 
 
-def by_series(rows: DataFrame) -> DataFrame:
-    """One row for each series of a rule and time; ``divisor`` is the metric to divide by."""
+def by_series(rows: DataFrame, table: DataFrame) -> DataFrame:
+    """One row for each series of a rule and time, with the columns of `RULE`.
+
+    Its ``divisor`` is the value of the metric ``per``.
+    """
     covers_interval = (F.col("temporality") == DELTA) | (F.col("kind") == GAUGE)
     moved = F.col("ts") - F.col("client_ts")  # if `ts` was corrected for a wrong clock, shift the start too
     start = F.when(covers_interval & (F.col("start_ts") <= F.col("client_ts")), F.col("start_ts") + moved)
-    return (
+    grouped = (
         rows.withColumns(
             {
-                "attrs": F.when(F.col("of.agg") == Aggregate.EACH.value, F.col("attrs")),
+                "attrs": F.when(F.col("agg") == Aggregate.EACH.value, F.col("attrs")),
                 "start_ts": start,
-                "divisor": F.when(F.col("name") == F.col("of.per"), F.col("value")),
-                "value": F.when(F.col("name") == F.col("of.metric"), F.col("value")),
-                "name": F.col("of.metric"),
+                "divisor": F.when(F.col("name") == F.col("per"), F.col("value")),
+                "value": F.when(F.col("name") == F.col("metric"), F.col("value")),
+                "name": F.col("metric"),
             }
         )
         .groupBy(*SERIES, "ts")
         .agg(
-            F.first("of").alias("of"),
-            aggregate("value").alias("value"),
-            aggregate("divisor").alias("divisor"),
+            every_aggregate("value"),
+            every_aggregate("divisor"),
             *(F.max(name).alias(name) for name in CLIENT),
             F.min("start_ts").alias("start_ts"),
             F.max("recv_ts").alias("recv_ts"),
@@ -184,12 +185,19 @@ def by_series(rows: DataFrame) -> DataFrame:
             F.max("throttle_ms").alias("throttle_ms"),
         )
     )
+    return grouped.join(F.broadcast(table), "rule").withColumns(
+        {name: chosen_aggregate(name) for name in ("value", "divisor")}
+    )
 
 
-def aggregate(name: str) -> Column:
-    """The rule's aggregate of a column."""
-    kind = F.first("of.agg")
-    return F.coalesce(*(F.when(kind == each.value, of(F.col(name))) for each, of in AGGREGATES.items()))
+def every_aggregate(name: str) -> Column:
+    """All aggregates of a column, as a struct with its name."""
+    return F.struct(*(of(F.col(name)).alias(each.value) for each, of in AGGREGATES.items())).alias(name)
+
+
+def chosen_aggregate(name: str) -> Column:
+    """The rule's aggregate, of `every_aggregate`."""
+    return F.coalesce(*(F.when(F.col("agg") == each.value, F.col(f"{name}.{each}")) for each in AGGREGATES))
 
 
 def over_window(name: str, rules: Iterable[Rule]) -> Column:
@@ -198,7 +206,7 @@ def over_window(name: str, rules: Iterable[Rule]) -> Column:
     lengths = {over_ms(each) for each in rules} - {0}
     return reduce(
         lambda value, length: F.when(
-            F.col("of.over_ms") == length, F.sum(name).over(ordered.rangeBetween(1 - length, 0))
+            F.col("over_ms") == length, F.sum(name).over(ordered.rangeBetween(1 - length, 0))
         ).otherwise(value),
         sorted(lengths),
         F.col(name),
