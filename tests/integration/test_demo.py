@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -58,14 +59,21 @@ def check_the_end(printed: str, *, pushes: int) -> None:
 
 @pytest.mark.spark
 @pytest.mark.timeout(300)
-def test_the_demo_ingests_pushes_and_queries_the_tables() -> None:
-    result = demo("--spark", "--secure", "--seconds", "14", timeout_s=240)
+def test_the_demo_ingests_pushes_and_queries_the_tables(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+
+    result = demo("--spark", "--secure", "--seconds", "14", "--keep", str(kept), timeout_s=240)
 
     assert result.returncode == 0, result.stderr
-    clients, slowest, throttled = re.split(
-        r"\n(?:Slowest request latency|Throttled minutes)\n", result.stdout.partition("\nClients\n")[2]
-    )
-    assert re.search(r"^demo-producer  \S{22}  confluent-kafka-python", clients, re.MULTILINE)
-    assert re.search(r"^demo-consumer  \S{22}  confluent-kafka-python", clients, re.MULTILINE)
+    quota = "quota of client-id demo-producer: producer_byte_rate=15000 (it sends more)"
+    assert quota in result.stdout
+    loaded, clients, slowest, throttled = re.split(r"\n[1-4] of 4: .*\n", result.stdout)[1:]
+    assert re.search(r"^ingested \d+ pushes", loaded, re.MULTILINE)
+    assert re.search(r"^demo-producer  \S{22}  .*confluent-kafka-python", clients, re.MULTILINE)
+    assert re.search(r"^demo-consumer  \S{22}  .*confluent-kafka-python", clients, re.MULTILINE)
     assert re.search(r"^demo-producer +\d", slowest, re.MULTILINE)
-    assert re.search(r"demo-producer  \S{22}  producer.produce.throttle.time.max +\d", throttled)
+    assert re.search(r"demo-producer  produce +\d.* m?s +\d.* m?s", throttled)
+    assert f"the picture is {kept / 'throttled.png'}" in throttled
+    assert f"the tables are in {kept / 'tables'}" in throttled
+    assert (kept / "throttled.png").read_bytes().startswith(b"\x89PNG")
+    assert (kept / "tables" / "points" / "_delta_log").is_dir()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import math
-import sys
 import tempfile
 import threading
 import time
@@ -26,9 +25,8 @@ from rich.live import Live
 from rich.text import Text
 
 from odradek.cli.client_view import ClientView, data_points
+from odradek.cli.demo_pipeline import QUOTA, Pipeline, check_pipeline, quota_line
 from odradek.cli.demo_security import CONSUMER, GROUP, MECHANISM, PRODUCER, TOPIC, DemoSecurity
-from odradek.cli.main import installed_command
-from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.server.config import HostConfig, load_config
 from odradek.server.host import Host
 from odradek.server.log_format import log_to_stderr
@@ -38,14 +36,6 @@ INTERVAL_MS = 1_000
 PLAIN_LINES_EVERY_S = 5
 SETTLE_S = 5
 """How long the end waits for records and data points on their way."""
-THROTTLED_BYTES_PER_S = 15_000.0
-"""The producer's quota with ``--spark``: less than it sends, so that some minutes are throttled."""
-QUESTIONS = (
-    ("Clients", ("clients",)),
-    ("Slowest request latency", ("top", "--metric", "producer.request.latency.avg")),
-    ("Throttled minutes", ("throttled",)),
-)
-"""Title and arguments of each ``odradek spark query``."""
 
 
 @click.command()
@@ -56,7 +46,16 @@ QUESTIONS = (
     "--otlp", metavar="ENDPOINT", help="Forward to this OTLP/HTTP endpoint, e.g. http://localhost:4318."
 )
 @click.option(
-    "--spark", "with_spark", is_flag=True, help="Afterwards load the pushes into tables and query them."
+    "--spark",
+    "with_spark",
+    is_flag=True,
+    help="Afterwards load the pushes into tables, query them and draw a picture.",
+)
+@click.option(
+    "--keep",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="With --spark: keep the tables and the picture in this folder.",
 )
 @click.option(
     "--secure",
@@ -64,21 +63,23 @@ QUESTIONS = (
     is_flag=True,
     help="Use TLS and passwords, and allow each client no more than it needs.",
 )
-def demo(seconds: int, otlp: str | None, with_spark: bool, with_security: bool) -> None:
+def demo(seconds: int, otlp: str | None, with_spark: bool, keep: Path | None, with_security: bool) -> None:
     """Show a real producer and consumer pushing labeled metrics.
 
     The exit status is 1 if no labeled push arrived.
     """
+    if keep is not None and not with_spark:
+        raise click.UsageError("--keep needs --spark: without it there are no tables")
     kafka = client_library()
     if with_spark:
-        check_pipeline()
+        check_pipeline(keep)
     log_to_stderr("warning")
     view = ClientView()
     with tempfile.TemporaryDirectory(prefix="odradek-demo-") as folder, otlp_sink() as sink:
         endpoint = otlp or sink.endpoint
         security = DemoSecurity(Path(folder) / "security") if with_security else None
         config = demo_config(Path(folder) / "data", endpoint, security)
-        pipeline = Pipeline(Path(folder) / "tables", security) if with_spark else None
+        pipeline = Pipeline(Path(folder), keep, security) if with_spark else None
         display = Display(view, Clients(kafka, security), sink if otlp is None else None)
         run(lambda stop: show(config, display, seconds, stop, pipeline))
     summary = f"{view.labeled_pushes} labeled pushes of {len(view.rows)} client instances"
@@ -99,18 +100,6 @@ def client_library() -> Any:
         return importlib.import_module("confluent_kafka")
     except ImportError:
         raise click.UsageError("the demo needs confluent-kafka: install the extra odradek[demo]") from None
-
-
-def check_pipeline() -> None:
-    """Check first that the pipeline can be started at the end.
-
-    Raises:
-        CommandFailed: The pipeline is not installed.
-        click.ClickException: No suitable Java was found.
-    """
-    spark = installed_command("spark")
-    if spark is not None:
-        spark.main(["java"], "odradek spark", standalone_mode=False)
 
 
 def demo_config(folder: Path, otlp_endpoint: str, security: DemoSecurity | None) -> HostConfig:
@@ -147,8 +136,8 @@ async def show(
             clients.security.prepare(host.broker)
             click.echo(f"{PRODUCER} and {CONSUMER} log in with {MECHANISM.mechanism_name}; ACLs limit them")
         if pipeline is not None:
-            producer = ClientQuotaEntity(client_id="demo-producer")
-            host.broker.quotas.apply(producer, {"producer_byte_rate": THROTTLED_BYTES_PER_S})
+            host.broker.quotas.apply(*QUOTA)
+            click.echo(quota_line())
         stack.push_async_callback(asyncio.to_thread, clients.stop)
         await asyncio.to_thread(clients.start, bootstrap)
         await watch(display, seconds, stop)
@@ -215,35 +204,6 @@ class Display:
             if time.monotonic() > end_s:
                 return
             await asyncio.sleep(0.05)
-
-
-class Pipeline:
-    """Runs ``odradek spark`` in child processes: loads the pushes into tables and queries them."""
-
-    def __init__(self, dataset: Path, security: DemoSecurity | None) -> None:
-        self.dataset = str(dataset)
-        self.security = security
-
-    async def show(self, bootstrap: str) -> None:
-        """Ingest everything and print the answers to the queries.
-
-        Raises:
-            click.ClickException: The pipeline failed; it has printed the reason.
-        """
-        click.echo("loading the pushes with Spark, which takes some seconds to start")
-        login = () if self.security is None else ("--command-config", str(self.security.command_config()))
-        await self.run("ingest", "--once", "--master", "local[2]", "--bootstrap-server", bootstrap, *login)
-        for title, question in QUESTIONS:
-            click.echo(f"\n{title}")
-            await self.run("query", *question)
-        click.echo()
-
-    async def run(self, *arguments: str) -> None:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "odradek", "spark", *arguments, "--dataset", self.dataset
-        )
-        if await process.wait():
-            raise click.ClickException(f"odradek spark {arguments[0]} failed; its output above says why")
 
 
 class Clients:

@@ -40,6 +40,8 @@ LABEL_GAP = 0.095
 GAP_INTERVALS = 5.0
 """A line breaks after this many times the usual distance of its points: the client was silent. Pushes of
 throttled clients are late."""
+LEAST_GAP: Final = timedelta(minutes=1)
+"""A line never breaks for less."""
 
 
 def draw_lines(axis: Axes, panel: Panel) -> list[str]:
@@ -198,7 +200,7 @@ def broken(line: Line, scale: Scale) -> tuple[list[datetime], list[float]]:
     usual = timedelta(seconds=median(gap.total_seconds() for gap in gaps)) if gaps else timedelta()
     times, values = [], []
     for index, (at, value) in enumerate(zip(line.times, line.values, strict=True)):
-        if index and usual and gaps[index - 1] > GAP_INTERVALS * usual:
+        if index and gaps[index - 1] > max(GAP_INTERVALS * usual, LEAST_GAP):
             times.append(local(line.times[index - 1] + usual))
             values.append(math.nan)
         times.append(local(at))
