@@ -1,20 +1,25 @@
-"""Plugins that are clients of librdkafka log in with tokens that librdkafka fetches from the issuer."""
+"""Plugins that are clients of librdkafka log in with tokens from the issuer, or from a file."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from odradek.client.admin import AdminClient
 from odradek.client.resources import NewTopic
-from odradek.plugin import Retry
+from odradek.plugin import ConfigError, Retry
 from odradek_spark.source.options import SourceOptions
-from odradek_spark.source.topic import TopicError, TopicReader
+from odradek_spark.source.topic import TopicError, TopicReader, Unreachable
 from support.hosts import ThreadedHost, running_host
 from support.issuer import JWKS_KEY, Issuer, issuing
-from support.kafka_export import deliver, record_of
+from support.kafka_export import attempt, deliver, forwarder_of, record_of
+from support.tokens import claims_of, signed
 
 LISTENERS = "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
 
@@ -74,3 +79,98 @@ def test_the_reader_of_the_pipeline(host: ThreadedHost, issuer: Issuer) -> None:
                 reader.partitions()
     finally:
         reader.close()
+
+
+@dataclass(frozen=True)
+class TokenOnDisk:
+    """A file with a token of the issuer."""
+
+    path: Path
+    options: dict[str, str]
+    """Of librdkafka, except for the address: those of Java's clients."""
+
+    def write(self, lasts_s: float = 3_600) -> None:
+        self.path.write_text(signed(claims_of("alice", time.time(), lasts_s)))
+
+
+@pytest.fixture
+def token(tmp_path: Path) -> TokenOnDisk:
+    path = tmp_path / "token"
+    options = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.token.endpoint.url": f"file://{path}",
+    }
+    return TokenOnDisk(path, options)
+
+
+@pytest.mark.parametrize("issuer", [3_600], indirect=True)
+def test_the_export_reads_the_token_from_a_file(host: ThreadedHost, token: TokenOnDisk) -> None:
+    table: dict[str, object] = {f"client.{key}": value for key, value in token.options.items()}
+    renewals = (lambda: None, lambda: token.write(-60), token.write)
+
+    async def run() -> list[Exception | None]:
+        forwarder = forwarder_of(guarded(host), **table)
+        await forwarder.start()
+        try:
+            outcomes = []
+            for number, renew in enumerate(renewals):
+                renew()
+                outcomes.append(await attempt(forwarder, [record_of(number)]))
+            return outcomes
+        finally:
+            await forwarder.close()
+
+    missing, expired, good = asyncio.run(run())
+
+    assert isinstance(missing, Retry)
+    assert "cannot be read" in str(missing)
+    assert isinstance(expired, Retry)
+    assert "has expired" in str(expired)
+    assert good is None
+
+
+@pytest.mark.parametrize("issuer", [3_600], indirect=True)
+def test_the_reader_of_the_pipeline_reads_the_token_from_a_file(
+    host: ThreadedHost, token: TokenOnDisk
+) -> None:
+    with AdminClient(host.bootstrap) as admin:
+        admin.create_topics([NewTopic(name="pushes", partitions=2)])
+    options = SourceOptions(client=token.options | {"bootstrap.servers": guarded(host)}, topic="pushes")
+    with pytest.raises(Unreachable, match="cannot be read"):
+        TopicReader(options)
+    token.write()
+
+    with closing(TopicReader(options, timeout_s=5)) as reader:
+        assert reader.partitions() == [0, 1]
+
+
+@pytest.mark.parametrize("issuer", [3_600], indirect=True)
+def test_the_export_logs_in_again_with_a_renewed_token(host: ThreadedHost, token: TokenOnDisk) -> None:
+    table: dict[str, object] = {f"client.{key}": value for key, value in token.options.items()}
+    token.write(4)
+
+    async def run() -> list[Exception | None]:
+        forwarder = forwarder_of(guarded(host), **table)
+        await forwarder.start()
+        try:
+            outcomes = [await attempt(forwarder, [record_of(1)])]
+            token.write(3_600)
+            await asyncio.sleep(4.5)
+            outcomes.append(await attempt(forwarder, [record_of(2)]))
+            return outcomes
+        finally:
+            await forwarder.close()
+
+    outcomes = asyncio.run(run())
+    counts = host.host.listeners[1].counts
+
+    assert outcomes == [None, None]
+    assert counts.failed == counts.failed_again == counts.expired == 0
+
+
+def test_the_address_of_a_token_file_is_checked_at_the_start() -> None:
+    table = {"client.sasl.oauthbearer.token.endpoint.url": "file://elsewhere/token"}
+
+    with pytest.raises(ConfigError, match="expected the file of a token as file:///PATH"):
+        forwarder_of("127.0.0.1:1", **table)

@@ -8,15 +8,13 @@ import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from odradek.client.sasl import MECHANISMS, SaslLogin, token_in
 from odradek.plugin.config import PluginConfig
+from odradek.plugin.token_file import TOKEN_URL, TokenError, token_path
 from odradek.security.oauth.oauth_settings import OAUTHBEARER
 
 JAAS = "sasl.jaas.config"
-TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105  a key
 UNSECURED_SUBJECT = "unsecuredLoginStringClaim_sub"
 UNSECURED_LASTS_S = 3_600
 JAAS_OPTION = re.compile(
@@ -53,10 +51,13 @@ def token_source(config: PluginConfig, jaas: Mapping[str, str]) -> Callable[[], 
     """
     url = config.text(TOKEN_URL)
     if url is not None:
-        parts = urlsplit(url)
-        if parts.scheme != "file" or parts.netloc not in ("", "localhost") or not parts.path:
+        try:
+            path = token_path(url)
+        except TokenError as error:
+            raise config.error(TOKEN_URL, str(error)) from None
+        if path is None:
             raise config.error(TOKEN_URL, f"expected the file of a token as file:///PATH, found {url!r}")
-        return token_in(Path(unquote(parts.path)))
+        return token_in(path)
     user = jaas.get(UNSECURED_SUBJECT)
     if not user:
         raise config.error(

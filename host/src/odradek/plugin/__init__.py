@@ -45,6 +45,7 @@ from odradek.plugin.protocols import (
     TelemetryRecord,
 )
 from odradek.plugin.telemetry_topic import MalformedTelemetry, decode_record, encode_headers, record_key
+from odradek.plugin.token_file import TokenError, token_path, with_token_file
 
 if TYPE_CHECKING:
     from odradek.plugin.metrics_data import (
@@ -99,6 +100,7 @@ __all__ = [
     "ShallowResourceMetrics",
     "ShallowScopeMetrics",
     "TelemetryRecord",
+    "TokenError",
     "decode_record",
     "delimited",
     "encode_headers",
@@ -111,6 +113,8 @@ __all__ = [
     "resource_metrics",
     "shallow_resource_metrics",
     "shallow_scope_metrics",
+    "token_path",
+    "with_token_file",
 ]
 
 ON_FIRST_USE = {

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from confluent_kafka import KafkaException, Producer
 
-from odradek.plugin import PluginConfig
+from odradek.plugin import PluginConfig, TokenError, token_path
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +47,7 @@ CALLABLES = frozenset(
     }
 )
 """Options of confluent-kafka whose values are Python functions; a file cannot hold them."""
+TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105  a key
 ACKS = ("acks", "request.required.acks")
 TIMEOUTS = ("delivery.timeout.ms", "message.timeout.ms")
 """Two names of one option."""
@@ -74,8 +75,22 @@ def read_client_options(config: PluginConfig, servers: str, deliver_timeout_ms: 
     if timeout_ms >= deliver_timeout_ms and timeout_key in given:
         raise table.error(timeout_key, f"expected less than deliver.timeout.ms ({deliver_timeout_ms})")
     options[timeout_key] = str(timeout_ms)
-    try_options(config, options)
+    try_options(config, without_token_file(table, options))
     return options
+
+
+def without_token_file(table: PluginConfig, options: Mapping[str, str]) -> Mapping[str, str]:
+    """The options without the file of a token, for which librdkafka has no option.
+
+    Raises:
+        ConfigError: The address is not that of a file.
+    """
+    try:
+        if token_path(options.get(TOKEN_URL, "")) is None:
+            return options
+    except TokenError as error:
+        raise table.error(TOKEN_URL, str(error)) from None
+    return {key: value for key, value in options.items() if key != TOKEN_URL}
 
 
 def given_options(config: PluginConfig) -> dict[str, str]:

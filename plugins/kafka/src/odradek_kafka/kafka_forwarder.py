@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaError
 from google.protobuf.message import DecodeError
 
-from odradek.plugin import Reject, Retry, TelemetryRecord
+from odradek.plugin import Reject, Retry, TelemetryRecord, TokenError
 from odradek_kafka.export_message import ExportMessage, export_message, liveness_message
 from odradek_kafka.kafka_settings import Encoding, KafkaSettings
 from odradek_kafka.producer_session import Outcome, ProducerSession, described
@@ -74,8 +75,12 @@ class KafkaForwarder:
         """Pushes that were acknowledged in a call whose liveness records were not."""
 
     async def start(self) -> None:
-        """Create the producer, which then connects in the background."""
-        self.session = self.new_session(self.settings.options)
+        """Create the producer, which then connects in the background.
+
+        Without a usable token it is created by the first delivery that has one.
+        """
+        with contextlib.suppress(TokenError):
+            self.session = self.new_session(self.settings.options)
 
     async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
         """Send the batch and wait for all delivery reports.
@@ -89,10 +94,14 @@ class KafkaForwarder:
         deadline_s = loop.time() + timeout_s * PATIENCE_SHARE
         self.exported.intersection_update(batch)
         messages, unreadable = await self.messages(batch)
-        problem = await self.maker.ensure({message.topic for message in messages}, timeout_s * CREATE_SHARE)
-        if problem is not None:
-            raise Retry(self.explained(problem))
-        failures = await self.send(messages, deadline_s)
+        try:
+            topics = {message.topic for message in messages}
+            problem = await self.maker.ensure(topics, timeout_s * CREATE_SHARE)
+            if problem is not None:
+                raise Retry(self.explained(problem))
+            failures = await self.send(messages, deadline_s)
+        except TokenError as error:
+            raise Retry(str(error)) from error
         self.settle(batch, failures, unreadable)
 
     async def close(self) -> None:

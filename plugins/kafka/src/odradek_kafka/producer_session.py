@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,6 +13,7 @@ from typing import Any, TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from odradek.plugin import with_token_file
 from odradek_kafka.export_message import ExportMessage
 
 log = logging.getLogger(__name__)
@@ -51,13 +53,17 @@ class ProducerSession:
     """Sends messages and waits for their delivery reports.
 
     Call `send` and `close` on one event loop. After a fatal error the session is unusable: create a new one.
+
+    Raises:
+        TokenError: The options name the file of a token, and it cannot be used.
     """
 
     def __init__(self, options: Mapping[str, str], make: Callable[..., Any] = Producer) -> None:
         self.last_error: str | None = None
         """librdkafka's last error about its connections since the last success; reports have less detail."""
         self.ended = Event()
-        self.producer = make(dict(options), error_cb=self.note_error, logger=library_log)
+        options = with_token_file(options, time.time())
+        self.producer = make(options, error_cb=self.note_error, logger=library_log)
         self.thread = Thread(target=self.poll, args=(self.producer,), name="odradek-kafka-poll", daemon=True)
         self.thread.start()
 

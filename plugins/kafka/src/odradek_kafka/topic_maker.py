@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from odradek.plugin import with_token_file
 from odradek_kafka.kafka_settings import KafkaSettings
 from odradek_kafka.producer_session import described, library_log
 
@@ -51,7 +53,7 @@ class TopicMaker:
         self.ready.difference_update(topics)
 
     async def create(self, topics: list[str], timeout_s: float) -> str | None:
-        client = self.make(dict(self.settings.options), logger=library_log)
+        client = self.make(with_token_file(self.settings.options, time.time()), logger=library_log)
         futures = client.create_topics([self.new_topic(topic) for topic in topics], request_timeout=timeout_s)
         problems = [await self.made(topic, asyncio.wrap_future(future)) for topic, future in futures.items()]
         return next((problem for problem in problems if problem), None)

@@ -15,6 +15,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from odradek.plugin import TokenError, with_token_file
 from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.source.offsets import OffsetRange, Offsets
 from odradek_spark.source.options import SourceOptions
@@ -60,6 +61,7 @@ class TopicReader:
 
     Raises:
         TopicError: librdkafka refuses an option.
+        Unreachable: The file of a token cannot be used.
     """
 
     def __init__(self, options: SourceOptions, timeout_s: float = TIMEOUT_S) -> None:
@@ -71,6 +73,8 @@ class TopicReader:
         """librdkafka's last error about a connection."""
         try:
             self.consumer = Consumer(client_config(options) | {"error_cb": self.note_trouble})
+        except TokenError as error:
+            raise Unreachable(str(error)) from error
         except (KafkaException, TypeError) as error:
             raise TopicError(f"kafka options: {reason(error)}") from error
 
@@ -221,7 +225,11 @@ class TopicReader:
 
 
 def client_config(options: SourceOptions) -> dict[str, Any]:
-    """Options of librdkafka for reading ranges; the consumer pushes no metrics into the topic it reads."""
+    """Options of librdkafka for reading ranges; the consumer pushes no metrics into the topic it reads.
+
+    Raises:
+        TokenError: The file of a token cannot be used.
+    """
     ours: dict[str, Any] = {
         "group.id": options.group_id,
         "enable.auto.commit": False,
@@ -238,7 +246,7 @@ def client_config(options: SourceOptions) -> dict[str, Any]:
         "fetch.wait.max.ms": 10,
         "log_level": 2,
     }
-    return ours | dict(options.client)
+    return ours | with_token_file(options.client, time.time())
 
 
 def record_of(message: Message) -> TopicRecord:
