@@ -107,15 +107,16 @@ def token(tmp_path: Path) -> TokenOnDisk:
 @pytest.mark.parametrize("issuer", [3_600], indirect=True)
 def test_the_export_reads_the_token_from_a_file(host: ThreadedHost, token: TokenOnDisk) -> None:
     table: dict[str, object] = {f"client.{key}": value for key, value in token.options.items()}
-    renewals = (lambda: None, lambda: token.write(-60), token.write)
+    tokens = (None, -60.0, 3_600.0)
 
     async def run() -> list[Exception | None]:
         forwarder = forwarder_of(guarded(host), **table)
         await forwarder.start()
         try:
             outcomes = []
-            for number, renew in enumerate(renewals):
-                renew()
+            for number, lasts_s in enumerate(tokens):
+                if lasts_s is not None:
+                    token.write(lasts_s)
                 outcomes.append(await attempt(forwarder, [record_of(number)]))
             return outcomes
         finally:
