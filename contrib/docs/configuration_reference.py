@@ -47,6 +47,7 @@ TABLE_OF_SECTION = {
     "turns": "connections",
     "memory": "connections",
     "descriptors": "connections",
+    "gateway": "gateway",
     "log_defaults": "topics",
 }
 """By field of `HostConfig`; a new section has to be put here."""

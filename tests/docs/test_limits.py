@@ -18,6 +18,7 @@ NO_BOUNDS = frozenset(
     {
         "batch.max.age.ms",
         "fetch.max.bytes",
+        "gateway.fetch.max.version",
         "group.consumer.max.assignment.interval.ms",
         "group.consumer.max.heartbeat.interval.ms",
         "group.consumer.max.session.timeout.ms",

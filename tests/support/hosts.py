@@ -51,6 +51,8 @@ def running_host(
 class ServeProcess:
     """``odradek serve`` as a user starts it."""
 
+    command = "serve"
+
     def __init__(
         self, *arguments: str, env: dict[str, str] | None = None, descriptors: int | None = None
     ) -> None:
@@ -59,7 +61,7 @@ class ServeProcess:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
 
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "odradek", "serve", *arguments],
+            [sys.executable, "-m", "odradek", self.command, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -94,7 +96,7 @@ class ServeProcess:
             line = self.lines.get(timeout=READY_TIMEOUT_S)
         except queue.Empty:
             self.kill()
-            raise RuntimeError("serve is not ready: " + "\n".join(self.errors)) from None
+            raise RuntimeError(f"{self.command} is not ready: " + "\n".join(self.errors)) from None
         assert line.startswith("odradek ready listeners="), line
         return line
 

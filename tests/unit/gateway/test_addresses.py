@@ -7,8 +7,9 @@ import pytest
 from odradek.gateway.addresses import NodeRanges, NodeTable, PortPerNode
 
 
-def addresses(port_start: int = 9193) -> PortPerNode:
-    return PortPerNode("kafka.example.com", port_start, NodeRanges.of([(101, 103), (0, 2)]), NodeTable())
+def addresses() -> PortPerNode:
+    nodes = NodeRanges.of([(101, 103), (0, 2)])
+    return PortPerNode("kafka.example.com", range(9193, 9199), nodes, NodeTable())
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,8 @@ class PortPerNode:
     """`Addresses` with one host name, and one port for each node id."""
 
     host: str
-    port_start: int
+    ports: Sequence[int]
+    """The advertised port of each place of `nodes`: `range(9193, 9199)` for six node ids."""
     nodes: NodeRanges
     table: NodeTable
     unmapped: dict[int, int] = field(default_factory=dict)
@@ -113,7 +114,7 @@ class PortPerNode:
         """Return the host and port that clients dial for a node; None for a node id outside every range."""
         place = self.nodes.place(node_id)
         if place is not None:
-            return self.host, self.port_start + place
+            return self.host, self.ports[place]
         self.note_unmapped(node_id)
         return None
 

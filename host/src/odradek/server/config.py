@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from odradek.broker.audit import AuditSettings
 from odradek.broker.broker import BrokerSettings, Endpoint
 from odradek.broker.spool_settings import SpoolSettings
+from odradek.gateway.gateway_settings import GatewaySettings
 from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig, LongerUnits
 from odradek.log.producer_ids import ProducerIdConfig
@@ -175,6 +176,7 @@ class HostConfig:
     turns: TurnSettings = section(TurnSettings)
     memory: MemorySettings = section(MemorySettings)
     descriptors: DescriptorSettings = section(DescriptorSettings)
+    gateway: GatewaySettings = section(GatewaySettings)
     listener_values: Mapping[str, Any] = field(default_factory=dict)
     """Values of single listeners, by full key: ``listener.name.internal.max.connections``."""
     subscriptions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -81,6 +81,7 @@ from odradek.wire.limits import INT32_MAX
 if TYPE_CHECKING:
     from odradek.server.meters.metrics_endpoint import MetricsEndpoint
     from odradek.server.meters.metrics_push import MetricsPush
+    from odradek.server.sockets.listener_kinds import ListenerKinds
 
 log = logging.getLogger(__name__)
 
@@ -110,6 +111,7 @@ class Host:
         plugins: The plugins; by default those that are installed.
         recover_metadata: Rebuild a lost or damaged metadata file from the partitions.
         failed: Called with the reason when the host can do nothing any more; it should be stopped.
+        listener_kinds: Decides what its listeners are.
 
     Raises:
         ConfigError: The data directory, a plugin or a subscription is not usable.
@@ -123,9 +125,11 @@ class Host:
         *,
         recover_metadata: bool = False,
         failed: Callable[[str], None] = ignore,
+        listener_kinds: ListenerKinds = listener_kind,
     ) -> None:
         self.config = config
         self.failed = failed
+        self.listener_kinds = listener_kinds
         self.clock = clock or SystemClock()
         self.timer = Timer()
         self.plugin_manager = plugins or load_plugins()
@@ -231,7 +235,9 @@ class Host:
         self.certificates = Certificates(config, self.clock, self.timer, self.file_threads.offload)
         self.broker.certificates = self.certificates
         self.certificates.update(self.broker.config.certificate_texts())
-        self.listener_kind = listener_kind(self.authentications, self.dispatcher, self.certificates.listeners)
+        self.listener_kind = self.listener_kinds(
+            self.authentications, self.dispatcher, self.certificates.listeners
+        )
         self.listeners = [self.make_listener(address) for address in config.listeners]
         limits.over_limit = partial(displace, limits, self.listeners)  # listeners need the limits
         self.companions = Companions(self.plugins, self.clock)
@@ -336,6 +342,7 @@ class Host:
             )
         if self.config.metrics_push.endpoint is not None:
             from odradek.server.meters.metrics_push import MetricsPush
+    from odradek.server.sockets.listener_kinds import ListenerKinds
 
             self.metrics_push = MetricsPush(self.config.metrics_push, self.metric_rows)
         close_idle(self.listeners, self.config.connections_max_idle_ms, self.clock, self.timer)

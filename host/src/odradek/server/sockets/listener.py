@@ -130,7 +130,7 @@ class Listener:
         """
         self.loop = asyncio.get_running_loop()
         try:
-            sockets = await listening_sockets(self.address.host, self.address.port)
+            sockets = await self.listening()
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise ConfigError("listeners", f"cannot listen on {self.address}: {reason.lower()}") from error
@@ -145,6 +145,18 @@ class Listener:
             self.proxies,
             self.refuse_proxied,
         )
+
+    async def listening(self) -> list[socket.socket]:
+        """Sockets that listen on the address of this listener.
+
+        Raises:
+            OSError: The port is in use, or the address is not this machine's.
+        """
+        return await listening_sockets(self.address.host, self.address.port)
+
+    def make_channel(self) -> Channel:
+        """The end of a new connection."""
+        return Channel(self)
 
     @property
     def bound_port(self) -> int:
@@ -166,7 +178,7 @@ class Listener:
 
     def connect(self, connection: socket.socket, peer: Peer) -> None:
         """Give an accepted connection a channel."""
-        channel = Channel(self)
+        channel = self.make_channel()
         self.peers[channel] = peer
         self.connecting[channel] = self.loop.create_task(self.attach(connection, channel))
 

@@ -16,9 +16,16 @@ from odradek.server.sockets.listener_settings import WITH_SASL
 from odradek.server.sockets.unauthenticated import Unauthenticated
 
 if TYPE_CHECKING:
+    from odradek.broker.broker import Broker
     from odradek.clock import Clock
     from odradek.server.sockets.handshakes import Handshakes
     from odradek.server.sockets.listener_tls import ListenerTls
+
+    ListenerKinds = Callable[
+        [Authentications, Dispatcher, Mapping[str, ListenerTls]],
+        Callable[[ListenerAddress], Callable[..., Listener]],
+    ]
+    """Makes listeners of the kind that their settings demand: `listener_kind` for a host."""
 
 
 def listener_kind(
@@ -31,13 +38,8 @@ def listener_kind(
         dispatcher: Answers the clients that have authenticated.
         tls: By name, TLS of the listeners that have it.
     """
-    broker, settings = dispatcher.broker, authentications.config.sasl
-    unauthenticated = Unauthenticated(
-        min(settings.most_unauthenticated, max(broker.connection_quotas.descriptors.connections // 2, 1)),
-        settings.max_unauthenticated_ms,
-        broker.clock,
-        broker.timer,
-    )
+    broker = dispatcher.broker
+    unauthenticated = strangers(authentications, broker)
     secured = handshakes_of(tls, unauthenticated, broker.clock) if tls else {}
 
     def kind(address: ListenerAddress) -> Callable[..., Listener]:
@@ -56,6 +58,17 @@ def listener_kind(
         return found
 
     return kind
+
+
+def strangers(authentications: Authentications, broker: Broker) -> Unauthenticated:
+    """The bound for connections that have not authenticated, or not finished their TLS handshake."""
+    settings = authentications.config.sasl
+    return Unauthenticated(
+        min(settings.most_unauthenticated, max(broker.connection_quotas.descriptors.connections // 2, 1)),
+        settings.max_unauthenticated_ms,
+        broker.clock,
+        broker.timer,
+    )
 
 
 def handshakes_of(

@@ -1,0 +1,138 @@
+"""The settings of `odradek gateway`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from odradek.gateway.addresses import NodeRanges
+from odradek.gateway.telemetry_settings import GatewayTelemetrySettings
+from odradek.plugin.config import PluginConfig
+from odradek.settings.kinds import INT, Choice, Flag, Items, Special, Whole
+from odradek.settings.setting import section, setting
+from odradek.wire.config_resource import ConfigType
+
+NODES, PORT_START, UPSTREAM = "gateway.nodes", "gateway.port.start", "gateway.upstream"
+RANGE = re.compile(r"(?P<first>\d{1,10})(?:-(?P<last>\d{1,10}))?")
+MOST_NODES = 4096
+"""Each node takes a listening socket."""
+PAGE = "../explanation/gateway.md"
+
+Telemetry = Literal["own", "pass", "off"]
+UnknownApis = Literal["hide", "pass"]
+
+
+def read_nodes(table: PluginConfig, key: str) -> NodeRanges:
+    """Return ranges of node ids.
+
+    Raises:
+        ConfigError: A range is not of the form FIRST-LAST, or two ranges overlap.
+    """
+    ranges = []
+    for text in table.texts(key):
+        match = RANGE.fullmatch(text)
+        if match is None:
+            raise table.error(key, f"expected node ids and ranges like 0-2,101-103, found {text!r}")
+        ranges.append((int(match["first"]), int(match["last"] or match["first"])))
+    try:
+        nodes = NodeRanges.of(ranges)
+    except ValueError as error:
+        raise table.error(key, f"expected ranges that do not overlap: {error}") from None
+    if not 0 < len(nodes) <= MOST_NODES:
+        raise table.error(key, f"expected 1 to {MOST_NODES} node ids, found {len(nodes)}")
+    return nodes
+
+
+def nodes_text(nodes: NodeRanges) -> str:
+    """Return ranges as the setting has them."""
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in nodes.ranges)
+
+
+def read_path(table: PluginConfig, key: str) -> Path | None:
+    """Return the path of a file; None for an empty text."""
+    text = table.text(key)
+    return Path(text) if text else None
+
+
+PATH = Special(type=ConfigType.STRING, shape="text", read=read_path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewaySettings:
+    """The settings of `odradek gateway`; other commands ignore them."""
+
+    # fmt: off
+    upstream: tuple[str, ...] = setting(
+        UPSTREAM, Items(), (),
+        "Brokers of the cluster, as `HOST:PORT`, that connections to the bootstrap address are passed to in "
+        "turn; `--upstream` sets it.", unset="none", page=PAGE,
+    )
+    upstream_config: Path | None = setting(
+        "gateway.upstream.command.config", PATH, None,
+        "Properties file of the gateway's connections to the cluster, with the keys of Kafka's clients: "
+        "`security.protocol`, `ssl.*`, and `sasl.*` for its own requests; clients authenticate themselves.",
+        unset="plain connections", page=PAGE,
+    )
+    nodes: NodeRanges = setting(
+        NODES,
+        Special(type=ConfigType.LIST, shape="list", read=read_nodes, text=nodes_text),
+        NodeRanges.of([(0, 2)]),
+        "Node ids of the cluster, as ids and ranges like `0-2,101-103`; each id has a port from the start "
+        "on, known broker or not.", page=PAGE,
+    )
+    port_start: int | None = setting(
+        PORT_START, Whole(INT, 1, 65_535), None,
+        "Port of the first node id; the next ones follow.", unset="the port after the listener's", page=PAGE,
+    )
+    advertised_port_start: int | None = setting(
+        "gateway.advertised.port.start", Whole(INT, 1, 65_535), None,
+        "Port of the first node id as clients see it, if a load balancer maps the ports.",
+        unset="the bound ports", page=PAGE,
+    )
+    telemetry: Telemetry = setting(
+        "gateway.telemetry", Choice({"own": "own", "pass": "pass", "off": "off"}), "own",
+        "With `own`, the gateway answers telemetry; with `pass`, the brokers do; with `off`, clients are "
+        "offered none.",
+    )
+    unknown_apis: UnknownApis = setting(
+        "gateway.unknown.apis", Choice({"hide": "hide", "pass": "pass"}), "hide",
+        "Whether clients see APIs that this version does not know; their responses may name addresses of "
+        "brokers.",
+    )
+    hide_quorum: bool = setting(
+        "gateway.hide.quorum", Flag(), False,
+        "Hides the versions of DescribeQuorum that name the addresses of controllers.",
+    )
+    fetch_max_version: int = setting(
+        "gateway.fetch.max.version", Whole(INT, 12, 18), 18,
+        "Highest version of Fetch that clients see; 15 spares the gateway the walk through responses, but "
+        "consumers learn of a new leader later.",
+    )
+    hold_bytes: int = setting(
+        "gateway.hold.bytes", Whole(INT, 1024), 1_048_576,
+        "Largest response that is held to be rewritten whole, for each connection.", unit="bytes",
+    )
+    most_in_flight: int = setting(
+        "gateway.in.flight.max", Whole(INT, 2), 1000,
+        "A client with this many requests outstanding is not read until half of them are answered.",
+        unit="requests",
+    )
+    dial_timeout_ms: int = setting(
+        "gateway.dial.timeout.ms", Whole(INT, 1), 5_000,
+        "Time to connect to a broker; the client's connection is closed after it.", unit="ms",
+    )
+    drain_ms: int = setting(
+        "gateway.drain.ms", Whole(INT, 0), 10_000,
+        "Time for connections with requests outstanding when the gateway stops; idle ones are closed at "
+        "once.",
+        unit="ms",
+    )
+    switch_file: Path | None = setting(
+        "gateway.switch", PATH, None,
+        "File with one word: `full`, `no-observation`, `no-telemetry` or `rewrite-only`; read each second.",
+        unset="none", page=PAGE,
+    )
+    # fmt: on
+    own_telemetry: GatewayTelemetrySettings = section(GatewayTelemetrySettings)

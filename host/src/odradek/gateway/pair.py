@@ -1,0 +1,141 @@
+"""One client connection and its upstream connection.
+
+A pair knows no socket. Its two ends write, and stop reading; the owner tells the pair what was read and which
+end has closed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from odradek.gateway.data_path import DataPath
+from odradek.gateway.observation.observer import CloseCause
+from odradek.gateway.pair_failure import Cause, PairFailure
+from odradek.gateway.pair_identity import PairIdentity
+from odradek.gateway.pair_state import End, PairState
+from odradek.gateway.requests import Requests
+from odradek.gateway.responses import Responses
+from odradek.gateway.rewriting.rewriter import MalformedResponse
+from odradek.gateway.sasl_watch import SaslWatch
+
+log = logging.getLogger(__name__)
+
+SIDES: Final[dict[Cause, CloseCause]] = {
+    Cause.CLIENT: "client",
+    Cause.UPSTREAM: "broker",
+    Cause.UPSTREAM_RESET: "broker",
+}
+"""The side that closed a pair; the gateway for all other causes."""
+
+
+class Pair:
+    """One client connection and its upstream connection.
+
+    Args:
+        path: What all pairs share.
+        identity: The client.
+        client: The client's end.
+        upstream: The broker's end.
+        failed: Called once if the pair itself decides that it must close. Everything that can be sent to the
+            client has been written then.
+    """
+
+    __slots__ = ("failed", "is_closed", "requests", "responses", "state")
+
+    def __init__(
+        self,
+        path: DataPath,
+        identity: PairIdentity,
+        client: End,
+        upstream: End,
+        failed: Callable[[PairFailure], None],
+    ) -> None:
+        identity.awaiting_sasl = path.requires_sasl
+        observer = path.observer
+        self.state = PairState(
+            path=path,
+            identity=identity,
+            client=client,
+            upstream=upstream,
+            sasl=SaslWatch(identity, path.subject_claim),
+            observer=None if observer is None else observer.opened(identity),
+            answer_ready=self.answer_ready,
+        )
+        self.requests = Requests(self.state)
+        self.responses = Responses(self.state)
+        self.failed = failed
+        self.is_closed = False
+        path.meter.opened += 1
+
+    def from_client(self, chunk: bytes) -> None:
+        """Take bytes of the client: pass them on, or answer them."""
+        if self.is_closed:
+            return
+        self.state.path.meter.client_bytes += len(chunk)
+        try:
+            self.requests.feed(chunk)
+        except Exception as error:  # noqa: BLE001  see `fail_with`
+            self.fail_with(error)
+
+    def from_upstream(self, chunk: bytes) -> None:
+        """Take bytes of the broker: pass them on, as they are or rewritten."""
+        if self.is_closed:
+            return
+        self.state.path.meter.upstream_bytes += len(chunk)
+        try:
+            self.responses.feed(chunk)
+        except Exception as error:  # noqa: BLE001  see `fail_with`
+            self.fail_with(error)
+
+    def answer_ready(self) -> None:
+        """A local answer is ready."""
+        if self.is_closed:
+            return
+        try:
+            self.responses.answer_ready()
+        except Exception as error:  # noqa: BLE001  see `fail_with`
+            self.fail_with(error)
+
+    def fail_with(self, error: Exception) -> None:
+        """Close after an error. A bug closes the pair, too: passing the bytes on could leak an address."""
+        if isinstance(error, PairFailure):
+            self.fail(error)
+        elif isinstance(error, MalformedResponse):
+            self.fail(PairFailure(Cause.MALFORMED_RESPONSE, str(error)))
+        else:
+            key = self.responses.key
+            log.error("a pair failed", exc_info=error, extra={"response_api_key": key})
+            self.state.path.meter.internal_errors[key] += 1
+            self.state.path.on_internal_error(key)
+            self.fail(PairFailure(Cause.INTERNAL_ERROR, type(error).__name__))
+
+    def fail(self, failure: PairFailure) -> None:
+        """Close because of the bytes that passed."""
+        if self.is_closed:
+            return
+        self.responses.flush()
+        self.close(failure.cause)
+        self.failed(failure)
+
+    def close(self, cause: Cause) -> None:
+        """The pair has ended, once."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        state = self.state
+        state.path.meter.closed[cause] += 1
+        if state.observer is not None:
+            state.observer.closed(SIDES.get(cause, "gateway"), [each[1] for each in state.outstanding])
+        if state.path.answers is not None:
+            state.path.answers.closed(state.identity)
+        state.outstanding.clear()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is outstanding and no frame is incomplete, in both directions."""
+        requests, responses = self.requests, self.responses
+        return not (
+            self.state.outstanding or requests.skip or requests.partial or responses.rest or responses.partial
+        )

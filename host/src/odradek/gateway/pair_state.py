@@ -1,0 +1,73 @@
+"""What the two directions of a pair share."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from odradek.gateway.data_path import DataPath
+from odradek.gateway.observation.observer import PairObserver
+from odradek.gateway.pair_failure import PairFailure
+from odradek.gateway.pair_identity import PairIdentity
+from odradek.gateway.sasl_watch import SaslWatch
+
+IN_FLIGHT = 1
+"""Reason to stop reading: the client has too many requests outstanding."""
+LOCAL_ANSWER = 2
+"""Reason to stop reading: a local answer is not ready, and later responses wait for it."""
+
+
+class End(Protocol):
+    """One connection of a pair."""
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Send bytes."""
+
+    def writelines(self, parts: list[bytes | memoryview]) -> None:
+        """Send several pieces."""
+
+    def hold(self, reason: int) -> None:
+        """Stop reading, until each reason to do so is gone. A few bytes may still arrive."""
+
+    def release(self, reason: int) -> None:
+        """Take a reason away."""
+
+
+class LocalAnswer:
+    """The slot of a request that the gateway answers itself."""
+
+    __slots__ = ("close", "frame")
+
+    def __init__(self, frame: bytes | None = None, close: PairFailure | None = None) -> None:
+        self.frame = frame
+        """The response without its length; None until it is ready, empty to close the pair."""
+        self.close = close
+        """Why the pair closes after this answer."""
+
+
+RAW_TOKEN: Final = LocalAnswer(b"")
+"""Marks a SASL token without a header: its answer comes from the broker, and has no correlation id."""
+
+
+Outstanding = tuple[int, int, int, int, LocalAnswer | None]
+"""A request that waits for its response: correlation id, API key, version, time in ns, local answer."""
+
+
+@dataclass(slots=True, eq=False)
+class PairState:
+    """What the two directions of a pair share."""
+
+    path: DataPath
+    identity: PairIdentity
+    client: End
+    upstream: End
+    sasl: SaslWatch
+    observer: PairObserver | None = None
+    outstanding: deque[Outstanding] = field(default_factory=deque)
+    """Requests in the order in which the client sent them, which is the order of their responses."""
+    answer_ready: Callable[[], None] = lambda: None
+    """Called when a local answer is ready."""
+    paused: bool = False
+    """The client is not read because it has too many requests outstanding."""

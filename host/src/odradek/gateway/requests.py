@@ -1,0 +1,286 @@
+"""The requests of one pair: from the client to the broker, or to the gateway's own answers.
+
+A chunk is passed on whole and its frames are only counted. A frame is held back as long as a decision needs
+more of its bytes: its head, the field acks of Produce, and the few requests that are read whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import ClassVar, Final
+
+from odradek.gateway.observation.observer import Reader
+from odradek.gateway.pair_failure import Cause, PairFailure
+from odradek.gateway.pair_state import IN_FLIGHT, RAW_TOKEN, LocalAnswer, PairState
+from odradek.gateway.request_heads import (
+    HEAD_BYTES,
+    SMALLEST_FRAME,
+    Head,
+    bad_length,
+    client_id,
+    client_id_end,
+    produce_acks,
+    starts_well,
+    unpack_head,
+    unpack_int32,
+)
+from odradek.gateway.rewriting.api_versions import LAST_API_VERSIONS, unsupported_api_versions
+from odradek.gateway.sasl_watch import CANNOT_PASS, PASSING
+from odradek.gateway.whole_requests import request_body
+from odradek.wire.codec import encode
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.api_versions import ApiVersionsRequest
+from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+PRODUCE, HANDSHAKE, API_VERSIONS, AUTHENTICATE, SUBSCRIPTIONS, PUSH = 0, 17, 18, 36, 71, 72
+READ_WHOLE_BYTES: Final = 8192
+"""ApiVersions and SaslHandshake requests up to this size are read."""
+
+
+class Requests:
+    """The direction from the client to the broker."""
+
+    __slots__ = ("first", "needed", "now_ns", "partial", "reader", "sent", "skip", "state")
+
+    SPECIAL: ClassVar[Mapping[int, Callable[[Requests, bytes, int, Head], int]]]
+
+    def __init__(self, state: PairState) -> None:
+        self.state = state
+        self.skip = 0
+        """Bytes of the current frame that are still to come, and pass."""
+        self.partial: bytearray | None = None
+        """The start of a frame that is held back."""
+        self.needed = 0
+        """How many bytes `partial` must have before they are looked at again."""
+        self.sent = 0
+        """How much of the current chunk was passed on, or taken."""
+        self.now_ns = 0
+        self.first = True
+        """No request has passed yet."""
+        self.reader: Reader | None = None
+        """Wants the rest of the current frame, for the observation."""
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes of the client.
+
+        Raises:
+            PairFailure: The pair must close.
+        """
+        if self.partial is not None:
+            self.partial += data
+            if len(self.partial) < self.needed:
+                return
+            data, self.partial = bytes(self.partial), None
+        state = self.state
+        rest, end = self.skip, len(data)
+        if rest and self.reader is not None:
+            self.read_on(data, 0, rest)
+        if rest >= end:
+            self.skip = rest - end
+            state.upstream.write(data)
+            return
+        self.sent = 0
+        self.now_ns = state.path.monotonic_ns()
+        self.pass_on(data, self.walk(data, rest, end), end)
+        if len(state.outstanding) >= state.path.limits.most_in_flight and not state.paused:
+            state.paused = True
+            state.path.meter.in_flight_pauses += 1
+            state.client.hold(IN_FLIGHT)
+
+    def pass_on(self, data: bytes, pos: int, end: int) -> None:
+        """Send the bytes up to `pos`, except those that were taken, and hold the rest back."""
+        if self.sent == 0 and pos >= end:
+            self.state.upstream.write(data)
+        elif self.sent < pos:
+            self.state.upstream.write(data[self.sent : pos])
+        if pos < end:
+            self.partial = bytearray(data[pos:])
+            self.skip = 0
+        else:
+            self.skip = pos - end
+
+    def walk(self, data: bytes, pos: int, end: int) -> int:
+        """Find the frames of a chunk and decide about each.
+
+        Returns:
+            The offset of the first frame that is held back; or the end of the last one, which may be beyond
+            the chunk.
+        """
+        state = self.state
+        outstanding, observer = state.outstanding, state.observer
+        special, requests = self.SPECIAL, state.path.meter.requests
+        most = state.path.limits.max_request_bytes
+        self.needed = 0
+        if self.first or state.sasl.raw_rounds:
+            pos = self.begin(data, pos)
+        while pos + HEAD_BYTES <= end and not self.needed:
+            head = unpack_head(data, pos)
+            size, key, version, correlation_id = head
+            if not SMALLEST_FRAME <= size <= most:
+                raise bad_length(size, most)
+            handle = special.get(key)
+            if handle is None:
+                outstanding.append((correlation_id, key, version, self.now_ns, None))
+            elif needed := handle(self, data, pos, head):
+                self.needed = needed
+                return pos
+            requests[key] += 1
+            if observer is not None:
+                self.reader = observer.request(key, version, size, data, pos + 4, len(outstanding))
+                if self.reader is not None:
+                    self.read_on(data, pos + 4, pos + 4 + size)
+            pos += size + 4
+        self.needed = self.needed or HEAD_BYTES
+        return pos
+
+    def begin(self, data: bytes, pos: int) -> int:
+        """Read the client id of the first request, or SASL tokens without headers.
+
+        Returns:
+            The offset of the next request. If more bytes are needed, `needed` is not 0.
+        """
+        sasl = self.state.sasl
+        while sasl.raw_rounds and pos < len(data):
+            size = unpack_int32(data, pos)[0] if pos + 4 <= len(data) else 0
+            if not 0 <= size <= self.state.path.limits.max_token_bytes:
+                raise PairFailure(Cause.BAD_REQUEST, f"a SASL token of {size} bytes")
+            if pos + 4 + size > len(data):
+                self.needed = 4 + size
+                return pos
+            sasl.raw_token(data[pos + 4 : pos + 4 + size])
+            self.state.outstanding.append((0, AUTHENTICATE, 0, self.now_ns, RAW_TOKEN))
+            pos += 4 + size
+        if self.first:
+            is_head = starts_well(data, self.state.path.limits.max_request_bytes)
+            after = client_id_end(data, 0) if is_head else HEAD_BYTES
+            if after > len(data):
+                self.needed = after
+                return 0
+            self.first = False
+            self.state.identity.client_id = client_id(data, 0)
+        return pos
+
+    def read_on(self, data: bytes, start: int, end: int) -> None:
+        """Give the observation more of the current frame, which ends at `end`."""
+        assert self.reader is not None
+        self.reader(memoryview(data)[start:end])
+        if end <= len(data):
+            self.reader = None
+
+    def passes(self, head: Head) -> int:
+        """Add a request that is passed on to those that wait for a response."""
+        _, key, version, correlation_id = head
+        self.state.outstanding.append((correlation_id, key, version, self.now_ns, None))
+        return 0
+
+    def takes(self, data: bytes, pos: int, head: Head, answer: LocalAnswer) -> int:
+        """Keep a frame back from the broker and answer it here; the chunk has all of it."""
+        size, key, version, correlation_id = head
+        if self.sent < pos:
+            self.state.upstream.write(data[self.sent : pos])
+        self.sent = pos + 4 + size
+        self.state.path.meter.local_answers += 1
+        self.state.outstanding.append((correlation_id, key, version, self.now_ns, answer))
+        return 0
+
+    def produce(self, data: bytes, pos: int, head: Head) -> int:
+        """A Produce request with acks=0 has no response."""
+        size, _, version, _ = head
+        acks, needed = produce_acks(data, pos, size, version)
+        if needed:
+            return needed
+        if acks == 0:
+            self.state.path.meter.acks0 += 1
+            return 0
+        return self.passes(head)
+
+    def api_versions(self, data: bytes, pos: int, head: Head) -> int:
+        """Note the software of the client; refuse a version whose response is not known."""
+        size, _, version, correlation_id = head
+        if size > READ_WHOLE_BYTES:
+            raise PairFailure(Cause.BAD_REQUEST, f"an ApiVersions request of {size} bytes")
+        if len(data) - pos < 4 + size:
+            return 4 + size
+        if version > LAST_API_VERSIONS:
+            answer = LocalAnswer(unsupported_api_versions(correlation_id))
+            self.takes(data, pos, head, answer)
+            self.state.answer_ready()
+            return 0
+        request = request_body(ApiVersionsRequest, version, data[pos : pos + 4 + size])
+        if request is not None:
+            self.note_client(request)
+        return self.passes(head)
+
+    def note_client(self, request: ApiVersionsRequest) -> None:
+        """Take the names of a client, and compare the node that it expects with the one it has dialed."""
+        identity = self.state.identity
+        identity.software_name = request.client_software_name
+        identity.software_version = request.client_software_version
+        if request.node_id >= 0 and identity.node_id is not None and request.node_id != identity.node_id:
+            self.state.path.meter.misrouted += 1
+
+    def handshake(self, data: bytes, pos: int, head: Head) -> int:
+        """Note the mechanism; refuse one that cannot pass a gateway."""
+        size, _, version, correlation_id = head
+        if size > READ_WHOLE_BYTES:
+            raise PairFailure(Cause.BAD_REQUEST, f"a SaslHandshake request of {size} bytes")
+        if len(data) - pos < 4 + size:
+            return 4 + size
+        request = request_body(SaslHandshakeRequest, version, data[pos : pos + 4 + size])
+        mechanism = "" if request is None else request.mechanism
+        if mechanism not in CANNOT_PASS:
+            self.state.sasl.handshake(mechanism, version)
+            return self.passes(head)
+        refusal = SaslHandshakeResponse(
+            error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=list(PASSING)
+        )
+        why = f"{mechanism} cannot pass a gateway: {CANNOT_PASS[mechanism]}"
+        frame = correlation_id.to_bytes(4, signed=True) + encode(refusal, version)
+        self.takes(data, pos, head, LocalAnswer(frame, PairFailure(Cause.MECHANISM, why)))
+        self.state.answer_ready()
+        return 0
+
+    def authenticate(self, data: bytes, pos: int, head: Head) -> int:
+        """Look at a SASL token; it is kept nowhere."""
+        size, _, version, _ = head
+        if size > self.state.path.limits.max_token_bytes:
+            raise PairFailure(Cause.BAD_REQUEST, f"a SaslAuthenticate request of {size} bytes")
+        if len(data) - pos < 4 + size:
+            return 4 + size
+        request = request_body(SaslAuthenticateRequest, version, data[pos : pos + 4 + size])
+        self.state.sasl.token(b"" if request is None else request.auth_bytes)
+        return self.passes(head)
+
+    def telemetry(self, data: bytes, pos: int, head: Head) -> int:
+        """Answer GetTelemetrySubscriptions and PushTelemetry here."""
+        state, size = self.state, head[0]
+        if state.path.answers is None:
+            return self.passes(head)
+        if size > state.path.limits.max_push_bytes:
+            raise PairFailure(Cause.TELEMETRY_TOO_LARGE, f"a telemetry request of {size} bytes")
+        if state.identity.awaiting_sasl:
+            raise PairFailure(Cause.UNAUTHENTICATED, "telemetry before the broker has accepted the client")
+        if len(data) - pos < 4 + size:
+            return 4 + size
+        answer = LocalAnswer()
+        self.takes(data, pos, head, answer)
+        frame = data[pos + 4 : pos + 4 + size]
+        state.path.answers.answer(frame, state.identity, partial(self.answered, answer))
+        return 0
+
+    def answered(self, answer: LocalAnswer, frame: bytes) -> None:
+        """A local answer is ready."""
+        answer.frame = frame
+        self.state.answer_ready()
+
+
+Requests.SPECIAL = {
+    PRODUCE: Requests.produce,
+    API_VERSIONS: Requests.api_versions,
+    HANDSHAKE: Requests.handshake,
+    AUTHENTICATE: Requests.authenticate,
+    SUBSCRIPTIONS: Requests.telemetry,
+    PUSH: Requests.telemetry,
+}

@@ -1,0 +1,159 @@
+"""The connection of a pair to its client. It owns the pair.
+
+The broker is dialed when the client has sent the head of a request: a health check that connects and closes
+costs no upstream connection. Until the dial has succeeded the client is not read further.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, Final
+
+from odradek.gateway.pair import Pair
+from odradek.gateway.pair_failure import Cause, PairFailure
+from odradek.gateway.pair_identity import PairIdentity
+from odradek.gateway.request_heads import starts_well
+from odradek.plugin.context import ConnectionContext
+from odradek.server.gateway.pair_owner import PairOwner
+from odradek.server.gateway.socket_end import SocketEnd
+from odradek.server.gateway.upstream_side import UpstreamSide
+
+log = logging.getLogger(__name__)
+
+DIALING: Final = 8
+"""Reason to stop reading: the broker is being dialed."""
+LINGER_S: Final = 30.0
+"""Time for the rest of what was written to reach its end after the other one has closed."""
+
+
+class ClientSide(SocketEnd):
+    """The connection of a pair to its client."""
+
+    __slots__ = ("answer", "closing", "context", "dial", "held", "listener", "pair", "upstream")
+
+    context: ConnectionContext
+
+    def __init__(self, listener: PairOwner) -> None:
+        super().__init__()
+        self.listener = listener
+        self.closing = False
+        self.last_active_ms = listener.clock.monotonic_ms()
+        self.held = bytearray()
+        """What the client has sent before the broker is connected."""
+        self.dial: asyncio.Task[None] | None = None
+        self.pair: Pair | None = None
+        self.upstream: UpstreamSide | None = None
+        self.answer: Any = None
+        """Set by the listener to refuse a client without a principal; the connection closes then."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.attached(transport)
+        assert self.transport is not None
+        self.context = self.listener.opened(self, self.transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self.closing:
+            return
+        self.last_active_ms = self.listener.clock.monotonic_ms()
+        if self.upstream is not None and self.upstream.transport is not None:
+            assert self.pair is not None
+            self.pair.from_client(data)
+            return
+        self.held += data
+        if self.dial is not None or self.answer is not None:
+            return
+        try:
+            if starts_well(self.held, self.listener.max_request_bytes):
+                self.hold(DIALING)
+                self.dial = self.listener.loop.create_task(self.connect_upstream())
+        except PairFailure as failure:
+            self.listener.gateway.path.meter.closed[failure.cause] += 1
+            self.failed(failure)
+
+    async def connect_upstream(self) -> None:
+        """Dial the broker, then pass on what the client has sent meanwhile."""
+        node_id = self.listener.node_of(self.context_port)
+        upstream = UpstreamSide(self.from_upstream, self.upstream_ended)
+        upstream.other, self.other = self, upstream
+        failure = await self.listener.gateway.dialer.dial(node_id, upstream)
+        if failure is not None or self.closing:
+            upstream.abort()
+            if failure is not None and not self.closing:
+                self.listener.gateway.path.meter.closed[failure.cause] += 1
+                self.failed(failure)
+            return
+        self.upstream = upstream
+        self.pair = Pair(self.listener.gateway.path, self.identity(node_id), self, upstream, self.failed)
+        held, self.held = bytes(self.held), bytearray()
+        self.pair.from_client(held)
+        self.release(DIALING)
+
+    @property
+    def context_port(self) -> int:
+        """The port that the client has dialed, as it is bound here."""
+        assert self.transport is not None
+        name = self.transport.get_extra_info("sockname")
+        return int(name[1]) if name else 0
+
+    def identity(self, node_id: int | None) -> PairIdentity:
+        """The client, as far as its connection tells."""
+        context = self.context
+        identity = PairIdentity(context.client_address, context.client_port, context.listener_name, node_id)
+        identity.security_protocol = context.security_protocol
+        if context.principal != identity.principal:
+            identity.principal, identity.principal_source = context.principal, "tls"
+        return identity
+
+    def from_upstream(self, data: bytes) -> None:
+        """Take what the broker has sent."""
+        if self.pair is not None and not self.closing:
+            self.pair.from_upstream(data)
+
+    def upstream_ended(self, was_reset: bool) -> None:
+        """The broker has closed: send the client what has arrived, then close."""
+        if self.closing or self.pair is None:
+            return
+        self.pair.close(Cause.UPSTREAM_RESET if was_reset else Cause.UPSTREAM)
+        if was_reset:
+            self.abort()
+        else:
+            self.close()
+
+    def failed(self, failure: PairFailure) -> None:
+        """The pair has decided to close."""
+        self.listener.note_failure(failure, self.context)
+        if self.upstream is not None:
+            self.upstream.abort()
+        self.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closing = True
+        self.other = None
+        self.held = bytearray()
+        if self.dial is not None and not self.dial.done():
+            self.dial.cancel()
+        if self.pair is not None:
+            self.pair.close(Cause.CLIENT)
+        if self.upstream is not None and self.upstream.transport is not None:
+            self.upstream.finish()
+            self.listener.linger(self.upstream)
+        self.listener.closed(self)
+
+    def close(self) -> None:
+        """Close after everything written has been sent, within `LINGER_S`."""
+        if not self.closing:
+            self.closing = True
+            self.finish()
+            self.listener.linger(self)
+
+    def drain(self) -> None:
+        """The gateway stops: close if nothing is outstanding."""
+        if self.pair is None or self.pair.is_idle:
+            if self.pair is not None:
+                self.pair.close(Cause.DRAINED)
+            self.close()
+
+    def idle_since_ms(self) -> int | None:
+        """None: the gateway closes no idle connection; its clients and brokers do."""
+        return None

@@ -1,0 +1,165 @@
+"""One gateway: what its listeners and pairs share, made from the settings."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from odradek.clock import Clock, Timer
+from odradek.gateway.addresses import NodeTable, PortPerNode
+from odradek.gateway.data_path import TELEMETRY_HEADER_BYTES, DataPath, PathLimits
+from odradek.gateway.gateway_settings import NODES, GatewaySettings, nodes_text
+from odradek.gateway.local_answers import LocalAnswers
+from odradek.gateway.observation.observer import Observer
+from odradek.gateway.path_meter import PathMeter
+from odradek.gateway.rewriting.api_versions import ApiPolicy
+from odradek.gateway.rewriting.rewriter import HoldLimits
+from odradek.gateway.switch import STEPS, Switch
+from odradek.plugin.config import ConfigError
+from odradek.sampled_log import SampledLog
+from odradek.server.config import HostConfig
+from odradek.server.gateway.dialer import Address, Dialer
+
+log = logging.getLogger(__name__)
+
+SWITCH_MS = 1000
+"""How often the file of the kill switch is read."""
+SWITCH_BYTES = 64
+
+
+class Gateway:
+    """What the listeners and pairs of one gateway share.
+
+    Args:
+        config: The configuration.
+        upstream: The brokers of the bootstrap list.
+        tls: Encrypts connections to brokers; None for a cluster without TLS.
+        requires_sasl: The brokers' listener has SASL.
+        clock: The time.
+    """
+
+    def __init__(
+        self,
+        config: HostConfig,
+        upstream: Sequence[Address],
+        tls: ssl.SSLContext | None,
+        requires_sasl: bool,
+        clock: Clock,
+    ) -> None:
+        settings = config.gateway
+        self.settings: GatewaySettings = settings
+        self.clock = clock
+        self.table = NodeTable()
+        self.addresses = PortPerNode("", (), settings.nodes, self.table, on_unmapped=self.unmapped)
+        self.dialer = Dialer(upstream, self.table, tls, settings.dial_timeout_ms / 1000, clock)
+        self.table.on_new = self.dialer.node_learned
+        self.switch = Switch()
+        self.step = self.switch.step
+        """The step that was taken last."""
+        self.followed = ""
+        """The last content of the file: a step that SIGUSR1 has taken stays until the file changes."""
+        self.answers: LocalAnswers | None = None
+        """The gateway's own telemetry; see `offer`."""
+        self.observer: Observer | None = None
+        self.silence: Callable[[bool], None] = lambda _silent: None
+        """Tells the clients of the gateway's own telemetry to push nothing, or ends that."""
+        self.switch_log = SampledLog(log)
+        self.unmapped_log = SampledLog(log)
+        self.path = DataPath(
+            addresses=self.addresses,
+            monotonic_ns=time.monotonic_ns,
+            limits=PathLimits(
+                max_request_bytes=config.socket_request_max_bytes,
+                max_push_bytes=config.telemetry.telemetry_max_bytes + TELEMETRY_HEADER_BYTES,
+                most_in_flight=settings.most_in_flight,
+                hold=HoldLimits(response_bytes=settings.hold_bytes),
+            ),
+            meter=PathMeter(),
+            policy=self.policy(),
+            requires_sasl=requires_sasl,
+        )
+
+    def policy(self) -> ApiPolicy:
+        """The APIs that clients are offered, at the present position of the switch."""
+        settings, switch = self.settings, self.switch
+        own = settings.telemetry == "own"
+        most_fetch = min(settings.fetch_max_version, switch.most_fetch_version or settings.fetch_max_version)
+        return ApiPolicy(
+            telemetry=own and switch.has_telemetry and self.answers is not None,
+            unknown_apis=settings.unknown_apis,
+            fetch_max_version=most_fetch,
+            hide_quorum=settings.hide_quorum,
+        )
+
+    def offer(self, answers: LocalAnswers, silence: Callable[[bool], None]) -> None:
+        """Use the gateway's own telemetry from now on."""
+        self.answers, self.silence = answers, silence
+        self.switched()
+
+    def observe(self, observer: Observer) -> None:
+        """Observe the pairs that open from now on."""
+        self.observer = observer
+        self.switched()
+
+    def check_nodes(self, node_ids: Iterable[int]) -> None:
+        """Check that each broker of the cluster has a port.
+
+        Raises:
+            ConfigError: One has none.
+        """
+        missing = sorted(node_id for node_id in node_ids if self.settings.nodes.place(node_id) is None)
+        if missing:
+            found, known = ", ".join(map(str, missing)), nodes_text(self.settings.nodes)
+            raise ConfigError(NODES, f"the cluster has brokers with the ids {found}, which {known} lacks")
+
+    def step_down(self) -> None:
+        """Take the next step of the kill switch."""
+        if self.switch.down():
+            self.switched()
+
+    def follow_file(self, path: Path, timer: Timer) -> None:
+        """Take the step that a file names, now and each second. A file that is missing changes nothing."""
+        try:
+            with path.open("rb") as file:
+                text = file.read(SWITCH_BYTES).decode("ascii", "replace").strip()
+        except OSError:
+            text = ""
+        now_ms = self.clock.monotonic_ms()
+        if text and text not in STEPS:
+            steps = ", ".join(STEPS)
+            self.switch_log.write(
+                logging.ERROR, now_ms, "the kill switch has no such step", file=str(path), steps=steps
+            )
+        elif text != self.followed and self.switch.set(text):
+            self.switched()
+        self.followed = text
+        timer.schedule(now_ms + SWITCH_MS, lambda: self.follow_file(path, timer))
+
+    def switched(self) -> None:
+        """Follow the switch. Open pairs keep their observers."""
+        if self.switch.step != self.step:
+            self.step = self.switch.step
+            log.warning("kill switch", extra={"step": self.step})
+            self.silence(not self.switch.has_telemetry)
+        self.path.answers = self.answers if self.settings.telemetry == "own" else None
+        self.path.observer = self.observer if self.switch.observes else None
+        self.path.policy = self.policy()
+
+    def bound(self, host: str, ports: Sequence[int]) -> None:
+        """The ports of the nodes are bound: advertise them."""
+        start = self.settings.advertised_port_start
+        self.addresses.host = host
+        self.addresses.ports = ports if start is None else range(start, start + len(ports))
+
+    def unmapped(self, node_id: int) -> None:
+        """A response has named a node id outside every range."""
+        self.unmapped_log.write(
+            logging.ERROR,
+            self.clock.monotonic_ms(),
+            "a broker has no port: clients cannot use its partitions until gateway.nodes has its id",
+            node=node_id,
+        )
+        self.dialer.refresh()

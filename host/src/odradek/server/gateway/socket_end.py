@@ -1,0 +1,91 @@
+"""One connection of a pair: writing, and the reasons not to read."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from typing import Final
+
+HIGH_WATER_BYTES: Final = 65_536
+"""Beyond this, the other connection of the pair is not read."""
+KEEPALIVE_S: Final = 60
+"""Load balancers cut silent connections after minutes; clients and brokers are silent for longer."""
+PEER_IS_SLOW: Final = 4
+"""Reason to stop reading: the other end does not take what was read. See also `pair_state`."""
+
+
+class SocketEnd(asyncio.Protocol):
+    """One connection of a pair, as its `End`."""
+
+    __slots__ = ("last_active_ms", "other", "reasons", "transport")
+
+    def __init__(self) -> None:
+        self.transport: asyncio.Transport | None = None
+        self.reasons = 0
+        """The reasons not to read, as bits."""
+        self.other: SocketEnd | None = None
+        """The other connection of the pair."""
+
+    def attached(self, transport: asyncio.BaseTransport) -> None:
+        """Use a new transport. The loop has set TCP_NODELAY."""
+        self.transport = transport  # type: ignore[assignment]  # uvloop's do not inherit Transport
+        assert self.transport is not None
+        self.transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
+        keep_alive(transport.get_extra_info("socket"))
+        if self.reasons:
+            self.transport.pause_reading()
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Send bytes."""
+        if self.transport is not None:
+            self.transport.write(data)
+
+    def writelines(self, parts: list[bytes | memoryview]) -> None:
+        """Send several pieces."""
+        if self.transport is not None:
+            self.transport.writelines(parts)
+
+    def hold(self, reason: int) -> None:
+        """Stop reading, until each reason to do so is gone."""
+        if not self.reasons and self.transport is not None and not self.transport.is_closing():
+            self.transport.pause_reading()
+        self.reasons |= reason
+
+    def release(self, reason: int) -> None:
+        """Take a reason away."""
+        if not self.reasons & reason:
+            return
+        self.reasons &= ~reason
+        if not self.reasons and self.transport is not None and not self.transport.is_closing():
+            self.transport.resume_reading()
+
+    def pause_writing(self) -> None:
+        """This end does not take more, so the other one is not read."""
+        if self.other is not None:
+            self.other.hold(PEER_IS_SLOW)
+
+    def resume_writing(self) -> None:
+        """This end takes more again."""
+        if self.other is not None:
+            self.other.release(PEER_IS_SLOW)
+
+    def finish(self) -> None:
+        """Close after everything written has been sent."""
+        if self.transport is not None:
+            self.transport.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        if self.transport is not None:
+            self.transport.abort()
+
+
+def keep_alive(connection: socket.socket | None) -> None:
+    """Let the kernel probe a silent connection each minute."""
+    if connection is None:
+        return
+    with contextlib.suppress(OSError, AttributeError):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_S)

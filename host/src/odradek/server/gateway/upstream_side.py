@@ -1,0 +1,34 @@
+"""The connection of a pair to its broker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from odradek.server.gateway.socket_end import SocketEnd
+
+
+class UpstreamSide(SocketEnd):
+    """The connection of a pair to its broker.
+
+    Args:
+        received: Takes what the broker sends.
+        ended: Called when the connection is gone, with True if it was reset.
+    """
+
+    __slots__ = ("ended", "received")
+
+    def __init__(self, received: Callable[[bytes], None], ended: Callable[[bool], None]) -> None:
+        super().__init__()
+        self.received = received
+        self.ended = ended
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.attached(transport)
+
+    def data_received(self, data: bytes) -> None:
+        self.received(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.ended(exc is not None)
+        self.other = None

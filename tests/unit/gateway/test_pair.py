@@ -1,0 +1,269 @@
+"""What passes through a pair, and in which order."""
+
+from __future__ import annotations
+
+import pytest
+
+from odradek.gateway.data_path import PathLimits
+from odradek.gateway.pair_state import IN_FLIGHT, LOCAL_ANSWER
+from odradek.wire.messages.metadata import MetadataResponse, MetadataResponseBroker
+from odradek.wire.messages.produce import ProduceRequest
+from support.gateway_pair import (
+    FETCH,
+    HEARTBEAT,
+    LIST_OFFSETS,
+    Through,
+    answer,
+    bare,
+    framed,
+    request,
+    response,
+)
+
+PUSH = 72
+
+
+def push(correlation_id: int, body: bytes = b"\0metrics") -> bytes:
+    return bare(PUSH, 0, correlation_id, body)
+
+
+def local(correlation_id: int) -> bytes:
+    return answer(correlation_id, b"local")
+
+
+def test_requests_and_responses_pass_whole() -> None:
+    through = Through()
+    requests = bare(HEARTBEAT, 3, 1, b"x" * 50), bare(LIST_OFFSETS, 5, 2, b"y" * 9)
+
+    through.send(*requests)
+    through.reply(answer(1, b"one"), answer(2, b"two"))
+
+    assert through.sent == b"".join(requests)
+    assert through.received == answer(1, b"one") + answer(2, b"two")
+    assert (through.upstream.writes, through.client.writes) == (1, 1)
+    assert through.identity.client_id == "app"
+    assert through.pair.is_idle
+
+
+def test_a_response_that_nobody_asked_for_closes() -> None:
+    through = Through()
+
+    through.reply(answer(1))
+
+    assert through.cause == "desync"
+    assert through.received == b""
+
+
+def test_a_response_to_another_request_closes() -> None:
+    through = Through()
+    through.send(bare(HEARTBEAT, 3, 1), bare(HEARTBEAT, 3, 2))
+
+    through.reply(answer(1), answer(3))
+
+    assert through.cause == "desync"
+    assert through.received == answer(1)
+
+
+def test_correlation_ids_may_repeat_and_go_down() -> None:
+    through = Through()
+    ids = [2**31 - 8, 2**31 - 1, 0, 0, 5, 4]
+
+    through.send(*(bare(HEARTBEAT, 3, each) for each in ids))
+    through.reply(*(answer(each) for each in ids))
+
+    assert through.received == b"".join(answer(each) for each in ids)
+
+
+@pytest.mark.parametrize("version", range(3, 14))
+@pytest.mark.parametrize("transactional_id", [None, "", "t" * 200])
+@pytest.mark.parametrize("cut", [None, 12, 13, 14, 20, 30])
+def test_produce_without_acks_has_no_response(
+    version: int, transactional_id: str | None, cut: int | None
+) -> None:
+    through = Through()
+    silent = request(ProduceRequest(acks=0, transactional_id=transactional_id), version, 1)
+    asking = bare(HEARTBEAT, 3, 2)
+    stream = silent + asking
+
+    for part in (stream[:cut], stream[cut:]) if cut else (stream,):
+        through.send(part)
+    through.reply(answer(2))
+
+    assert through.sent == stream
+    assert through.received == answer(2)
+    assert through.path.meter.acks0 == 1
+
+
+@pytest.mark.parametrize("acks", [1, -1])
+@pytest.mark.parametrize("version", [0, 2, 3, 8, 9, 12])
+def test_produce_with_acks_has_a_response(version: int, acks: int) -> None:
+    through = Through()
+    if version < 3:
+        message = bare(0, version, 1, acks.to_bytes(2, signed=True) + bytes(8))
+    else:
+        message = request(ProduceRequest(acks=acks), version, 1)
+
+    through.send(message, bare(HEARTBEAT, 3, 2))
+
+    assert [each[0] for each in through.pair.state.outstanding] == [1, 2]
+
+
+def test_a_produce_request_that_ends_before_its_acks_closes() -> None:
+    through = Through()
+
+    through.send(bare(0, 9, 1, b"\0"))
+
+    assert through.cause == "bad-request"
+
+
+def test_a_push_is_answered_here() -> None:
+    through = Through(at_once=True)
+
+    through.send(bare(HEARTBEAT, 3, 1), push(2), bare(HEARTBEAT, 3, 3))
+    through.reply(answer(1, b"a"), answer(3, b"b"))
+
+    assert through.sent == bare(HEARTBEAT, 3, 1) + bare(HEARTBEAT, 3, 3)
+    assert through.received == answer(1, b"a") + local(2) + answer(3, b"b")
+
+
+def test_a_local_answer_waits_for_earlier_responses() -> None:
+    through = Through(at_once=True)
+
+    through.send(bare(FETCH, 12, 1), push(2))
+
+    assert through.received == b""
+
+
+def test_later_responses_wait_for_a_local_answer() -> None:
+    through = Through()
+    through.send(push(1), bare(HEARTBEAT, 3, 2), push(3))
+    through.reply(answer(2, b"later"))
+    assert through.upstream.held == {LOCAL_ANSWER}
+    assert through.received == b""
+
+    through.answers.finish()
+
+    assert through.received == local(1) + answer(2, b"later")
+    assert through.upstream.held == set()
+    through.answers.finish()
+    assert through.received == local(1) + answer(2, b"later") + local(3)
+    assert through.pair.is_idle
+
+
+def test_a_local_answer_waits_for_the_rest_of_a_response() -> None:
+    through = Through()
+    through.send(bare(FETCH, 12, 1), push(2))
+    whole = answer(1, b"r" * 100)
+    through.reply(whole[:40])
+
+    through.answers.finish()
+
+    assert through.received == whole[:40]
+    through.reply(whole[40:])
+    assert through.received == whole + local(2)
+
+
+def test_a_local_answer_passes_the_start_of_a_later_response() -> None:
+    through = Through()
+    through.send(bare(HEARTBEAT, 3, 1), push(2), bare(HEARTBEAT, 3, 3))
+    through.reply(answer(1))
+
+    through.answers.finish()
+    through.reply(answer(3)[:5])
+    through.reply(answer(3)[5:])
+
+    assert through.received == answer(1) + local(2) + answer(3)
+
+
+def test_an_empty_local_answer_closes() -> None:
+    through = Through()
+    through.send(push(1))
+
+    through.answers.asked[0][1](b"")
+
+    assert through.cause == "bad-request"
+
+
+def test_a_push_that_is_too_large_closes() -> None:
+    through = Through(limits=PathLimits(max_push_bytes=1000))
+
+    through.send(push(1, b"m" * 1000)[:20])
+
+    assert through.cause == "telemetry-too-large"
+
+
+def test_telemetry_passes_if_it_is_the_brokers() -> None:
+    through = Through(answers=None)
+
+    through.send(push(1))
+    through.reply(answer(1, b"theirs"))
+
+    assert through.sent == push(1)
+    assert through.received == answer(1, b"theirs")
+
+
+def test_a_client_with_too_many_requests_is_not_read() -> None:
+    through = Through(limits=PathLimits(most_in_flight=10))
+
+    through.send(*(bare(HEARTBEAT, 3, each) for each in range(10)))
+
+    assert through.client.held == {IN_FLIGHT}
+    through.reply(*(answer(each) for each in range(4)))
+    assert through.client.held == {IN_FLIGHT}
+    through.reply(answer(4))
+    assert through.client.held == set()
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\xaa", "TLS"),
+        (b"GET / HTTP/1.1\r\n", "HTTP"),
+        (b"\0\0\0\x07" + bytes(8), "7 bytes"),
+        (b"\xff" * 12, "-1 bytes"),
+        (b"\x06\x40\x00\x01" + bytes(8), "104857601 bytes"),
+    ],
+)
+def test_bytes_that_are_no_requests_close(data: bytes, why: str) -> None:
+    through = Through()
+
+    through.send(data)
+
+    assert through.cause == "bad-request"
+    assert why in str(through.failures[0])
+    assert through.sent == b""
+
+
+def test_addresses_in_metadata_are_replaced() -> None:
+    through = Through()
+    through.send(bare(3, 5, 1))
+    brokers = [MetadataResponseBroker(node_id=1, host="internal.example", port=9092)]
+
+    through.reply(response(MetadataResponse(brokers=brokers), 5, 1))
+
+    gate = [MetadataResponseBroker(node_id=1, host="gate", port=19001)]
+    assert through.received == response(MetadataResponse(brokers=gate), 5, 1)
+    assert through.table.addresses == {1: ("internal.example", 9092)}
+
+
+def test_a_response_that_does_not_parse_closes() -> None:
+    through = Through()
+    through.send(bare(HEARTBEAT, 3, 1), bare(3, 5, 2))
+
+    through.reply(answer(1), framed(b"\0\0\0\x02" + bytes(4) + b"\x7f" * 8))
+
+    assert through.cause == "malformed-response"
+    assert through.received == answer(1)
+
+
+def test_a_closed_pair_tells_its_telemetry_and_takes_nothing() -> None:
+    through = Through()
+    through.send(bare(HEARTBEAT, 3, 1), push(2))
+    through.reply(answer(9))
+    through.send(bare(HEARTBEAT, 3, 3))
+    through.answers.finish()
+
+    assert through.answers.gone == 1
+    assert through.sent == bare(HEARTBEAT, 3, 1)
+    assert through.received == b""
+    assert dict(through.path.meter.closed) == {"desync": 1}
