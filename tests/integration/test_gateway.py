@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from odradek.cli.main import run
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import EVERYTHING, ThreadedHost, running_host
 
@@ -121,10 +122,14 @@ def test_a_push_reaches_the_gateway_with_the_subscriptions_of_the_cluster(gatewa
     producer.produce("pushed", b"x")
     producer.flush(10)
 
-    push = gateway.next_push(lambda row: row.get("client_id") == "pusher")
+    push = gateway.next_push(lambda row: row["context"]["client_id"] == "pusher")
     producer.flush(1)
 
-    assert push["client_software_name"] == "confluent-kafka-python"
+    context = push["context"]
+    assert context["client_software_name"] == "confluent-kafka-python"
+    assert context["client_source_address"] == "127.0.0.1"
+    assert context["broker_id"] in (-1, NODE)
+    assert push["labels"]["principal_source"] == "none"
 
 
 def test_a_health_check_costs_no_upstream_connection(host: ThreadedHost, gateway: GatewayProcess) -> None:
@@ -181,22 +186,31 @@ def start(*arguments: str) -> subprocess.CompletedProcess[str]:
             ("gateway.upstream=h:1", "listeners=PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0"),
             "listeners: expected one listener",
         ),
-        (
-            ("gateway.upstream=127.0.0.1:1", "gateway.port.start=65535", "listeners=PLAINTEXT://127.0.0.1:0"),
-            "gateway.port.start: 3 node ids from port 65535 on end beyond port 65535",
-        ),
         (("gateway.upstream=h:1", "gateway.upstream.command.config=/missing"), "/missing"),
     ],
 )
 def test_a_configuration_that_cannot_work_stops_the_start(
-    tmp_path: Path, settings: tuple[str, ...], problem: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: tuple[str, ...], problem: str
 ) -> None:
     options = [each for value in (f"data.dir={tmp_path}", *settings) for each in ("--set", value)]
 
-    found = start(*options)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("odradek.cli.gateway.log_to_stderr", lambda *_: None)
+        status = run(["gateway", *options])
+
+    assert status == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_a_range_of_ports_that_is_too_small_stops_the_start(tmp_path: Path) -> None:
+    settings = (f"data.dir={tmp_path}", "gateway.port.start=65535", "listeners=PLAINTEXT://127.0.0.1:0")
+    options = [each for value in settings for each in ("--set", value)]
+
+    found = start("--upstream", "127.0.0.1:1", *options)
 
     assert found.returncode == 2
-    assert problem in found.stderr
+    assert "gateway.port.start: 3 node ids from port 65535 on end beyond port 65535" in found.stderr
+    assert "the cluster does not answer" in found.stderr
 
 
 def test_a_broker_without_a_port_stops_the_start(host: ThreadedHost, tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ class Host:
     ) -> None:
         self.config = config
         self.failed = failed
-        self.listener_kinds = listener_kinds
+        self.kinds = listener_kinds
         self.clock = clock or SystemClock()
         self.timer = Timer()
         self.plugin_manager = plugins or load_plugins()
@@ -235,9 +235,7 @@ class Host:
         self.certificates = Certificates(config, self.clock, self.timer, self.file_threads.offload)
         self.broker.certificates = self.certificates
         self.certificates.update(self.broker.config.certificate_texts())
-        self.listener_kind = self.listener_kinds(
-            self.authentications, self.dispatcher, self.certificates.listeners
-        )
+        self.listener_kind = self.kinds(self.authentications, self.dispatcher, self.certificates.listeners)
         self.listeners = [self.make_listener(address) for address in config.listeners]
         limits.over_limit = partial(displace, limits, self.listeners)  # listeners need the limits
         self.companions = Companions(self.plugins, self.clock)
@@ -342,7 +340,6 @@ class Host:
             )
         if self.config.metrics_push.endpoint is not None:
             from odradek.server.meters.metrics_push import MetricsPush
-    from odradek.server.sockets.listener_kinds import ListenerKinds
 
             self.metrics_push = MetricsPush(self.config.metrics_push, self.metric_rows)
         close_idle(self.listeners, self.config.connections_max_idle_ms, self.clock, self.timer)
