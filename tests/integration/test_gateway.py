@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -225,13 +224,18 @@ def test_a_broker_without_a_port_stops_the_start(host: ThreadedHost, tmp_path: P
 
 def test_a_stop_lets_outstanding_requests_end(host: ThreadedHost, tmp_path: Path) -> None:
     confluent_kafka = pytest.importorskip("confluent_kafka")
-    failures: list[Any] = []
+    failures: list[object] = []
+
+    def delivered(error: object, _message: object) -> None:
+        if error is not None:
+            failures.append(error)
+
     with gateway_of(host.bootstrap, tmp_path) as process:
         producer = confluent_kafka.Producer(
             {"bootstrap.servers": process.bootstrap, "enable.idempotence": True}
         )
         for value in values():
-            producer.produce("drained", value, on_delivery=lambda error, _: error and failures.append(error))
+            producer.produce("drained", value, on_delivery=delivered)
             producer.poll(0)
         assert producer.flush(10) == 0
         status = process.terminate()
