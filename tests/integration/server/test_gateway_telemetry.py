@@ -71,6 +71,15 @@ def test_a_deleted_subscription_ends(tmp_path: Path) -> None:
         assert edge.in_force() == {"of-file": ("file.",)}
 
 
+def test_its_metrics_are_among_those_of_the_host(tmp_path: Path) -> None:
+    with gateway(tmp_path, OF_FILE) as edge:
+        edge.poll({"of-cluster": {"metrics": "cluster."}})
+
+        rows = edge.thread.call(lambda: {row.name: row.value for row in edge.thread.host.metric_rows()})
+
+    assert (rows["gateway-subscriptions"], rows["gateway-subscriptions-of-cluster"]) == (2, 1)
+
+
 def test_a_poll_that_changes_nothing_leaves_the_version(tmp_path: Path) -> None:
     """A new version makes every client's instance again and opens its gates."""
     with gateway(tmp_path) as edge:

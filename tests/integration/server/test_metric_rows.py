@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from odradek.server.meters.gateway_telemetry_metrics import GATEWAY_TELEMETRY_INSTRUMENTS
 from odradek.server.meters.metrics import INSTRUMENTS
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
 from support.certificates import Files
@@ -45,4 +46,5 @@ def test_a_host_without_clients_exports_all_metrics_but_those_of_clients(tmp_pat
         exported = host.call(lambda: {row.name for row in host.host.metric_rows()})
 
     assert exported <= INSTRUMENTS.keys()
-    assert INSTRUMENTS.keys() - exported - QUOTA_INSTRUMENTS.keys() == WITH_USE
+    elsewhere = QUOTA_INSTRUMENTS.keys() | GATEWAY_TELEMETRY_INSTRUMENTS.keys()
+    assert INSTRUMENTS.keys() - exported - elsewhere == WITH_USE

@@ -124,6 +124,8 @@ class ClusterWatch:
         self.observed = observed
         self.with_subscriptions = with_subscriptions
         self.admin: AdminClient | None = None
+        self.polling = threading.Lock()
+        """Held by the thread that uses the client."""
         self.stopping = threading.Event()
         self.wake = threading.Event()
         self.thread = threading.Thread(target=self.run, name="odradek-cluster-watch", daemon=True)
@@ -159,18 +161,22 @@ class ClusterWatch:
         self.disconnect()
 
     def poll(self) -> Observed:
-        """Ask the cluster once, over the connection of the last poll if that succeeded."""
-        try:
-            if self.admin is None:
-                self.admin = self.connect()
-            found = poll(self.admin, self.with_subscriptions)
-        except Exception as error:
-            if not isinstance(error, ClientError | ConfigError):
-                log.exception("poll of the cluster failed")
-            found = Observed(failure=str(error) or type(error).__name__)
-        if found.failure is not None:
-            self.disconnect()
-        return found
+        """Ask the cluster once, over the connection of the last poll if that succeeded.
+
+        Any thread may call this; two polls run one after the other.
+        """
+        with self.polling:
+            try:
+                if self.admin is None:
+                    self.admin = self.connect()
+                found = poll(self.admin, self.with_subscriptions)
+            except Exception as error:
+                if not isinstance(error, ClientError | ConfigError):
+                    log.exception("poll of the cluster failed")
+                found = Observed(failure=str(error) or type(error).__name__)
+            if found.failure is not None:
+                self.disconnect()
+            return found
 
     def disconnect(self) -> None:
         """Close the connections; the next poll makes new ones and reads certificates and secrets again."""

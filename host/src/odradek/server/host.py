@@ -165,6 +165,7 @@ class Host:
             self.clock, config.telemetry.slow_ms, config.telemetry.slow_limit, self.plugin_threads.displace
         )
         self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
+        self.meters: list[Callable[[], Iterator[MetricRow]]] = []  # of parts that the host does not know
         register(self.plugins, self.receivers, self.enrichers)
         self.storage = Storage(
             config.data_dir,
@@ -298,8 +299,7 @@ class Host:
         yield from memory_rows(self.memory)
         yield from certificate_rows(self.certificates.listeners, self.clock.now_ms())
         yield MetricRow("authorization-denied", "counter", {}, self.broker.audit.denials)
-        yield MetricRow("unexpected-errors", "counter", {}, self.dispatcher.unexpected_errors)
-        yield from request_rows(self.broker.steps, self.broker.large_responses_refused)
+        yield from request_rows(self.dispatcher, self.broker)
         yield from worker_rows({"payload": self.workers, "batch": self.batch_workers})
         yield MetricRow("offline-log-directory-count", "gauge", {}, len(self.logs.offline))
         guarded = (self.quota_callback, self.authorizer, self.principals)
@@ -307,11 +307,11 @@ class Host:
         stats = [*self.receivers.stats(), *self.enrichers.stats(), *asked]
         yield from plugin_rows(stats, self.plugin_threads.waiting())
         yield from push_rows(self.telemetry.accounts, self.spool.writer.refused if self.spool else {})
-        for runner in self.forwarders:
-            yield from forwarder_rows(runner.name, runner.stats())
+        yield from (row for each in self.forwarders for row in forwarder_rows(each.name, each.stats()))
         yield from quota_rows(self.broker.quotas, now_ms)
         yield from connection_rows(self.broker.connection_quotas, now_ms)
         yield from state_rows(self.broker.state_limits, self.broker.names)
+        yield from (row for meter in self.meters for row in meter())
 
     async def start(self) -> None:
         """Start everything, the listeners last.

@@ -74,6 +74,7 @@ class GatewayTelemetry:
             None if known is None else json.loads(known),
         )
         host.file_subscriptions.combined = self.subscriptions.combined
+        host.meters.append(self.metric_rows)
 
     def polled(self, state: ClusterState) -> None:
         """Take note of the result of a poll; on the host's loop.

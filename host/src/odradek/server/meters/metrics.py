@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from typing import Protocol
 
+from odradek.broker.broker import Broker
+from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.plugin.plugin_stats import PluginStats
 from odradek.server.meters.authentication_metrics import AUTHENTICATION_INSTRUMENTS, authentication_rows
@@ -21,7 +23,6 @@ from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
 from odradek.server.meters.state_metrics import STATE_INSTRUMENTS
 from odradek.server.sockets.listener import Listener
 from odradek.server.sockets.turns import Turns
-from odradek.step_runner import StepRunner
 from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.push_accounts import PushAccounts
 
@@ -187,11 +188,12 @@ def listener_rows(listeners: Sequence[Listener]) -> Iterator[MetricRow]:
     yield from turn_rows(listeners[0].turns)
 
 
-def request_rows(steps: StepRunner, responses_refused: int) -> Iterator[MetricRow]:
-    """The requests whose work runs in steps, and those that ask for too much."""
-    yield MetricRow("long-requests", "counter", {}, steps.deferred)
-    yield MetricRow("long-requests-waiting", "gauge", {}, len(steps.tasks))
-    yield MetricRow("large-responses-refused", "counter", {}, responses_refused)
+def request_rows(dispatcher: Dispatcher, broker: Broker) -> Iterator[MetricRow]:
+    """The requests that hit a bug, those whose work runs in steps, and those that ask for too much."""
+    yield MetricRow("unexpected-errors", "counter", {}, dispatcher.unexpected_errors)
+    yield MetricRow("long-requests", "counter", {}, broker.steps.deferred)
+    yield MetricRow("long-requests-waiting", "gauge", {}, len(broker.steps.tasks))
+    yield MetricRow("large-responses-refused", "counter", {}, broker.large_responses_refused)
 
 
 def turn_rows(turns: Turns) -> Iterator[MetricRow]:
