@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.audit import INTERVAL_MS, MOST_PRINCIPALS, Act, Audit, AuditSettings
+from odradek.broker.audit import Act, Audit, AuditSettings
 from odradek.broker.dispatch.administration import SUBJECTS
 from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.refusal_lines import INTERVAL_MS, MOST_CLIENTS
 from odradek.broker.results import Results
 from odradek.plugin.authorizer import AclOperation, Action, Decision, ResourceType
 from odradek.plugin.context import RequestContext
+from odradek.security.refused_login import RefusedLogin
 from odradek.testing.clock import MockClock
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.alter_client_quotas import (
@@ -140,16 +142,69 @@ def test_refusals_are_limited_by_principal_and_counted(caplog: pytest.LogCapture
     assert made.denials == 7
 
 
+def refused(address: str = "10.0.0.5", claimed: str | None = "alice") -> RefusedLogin:
+    return RefusedLogin(
+        listener="SASL_SSL",
+        address=address,
+        port=50_000,
+        mechanism="SCRAM-SHA-256",
+        why="wrong password",
+        claimed=claimed,
+        connection="c",
+    )
+
+
+def test_a_refused_login_says_who_claimed_what_and_from_where(caplog: pytest.LogCaptureFixture) -> None:
+    made, _ = audit()
+
+    made.login_refused(refused(claimed="x" * 1_000))
+
+    (line,) = lines(caplog)
+    expected = {
+        "message": "login refused",
+        "address": "10.0.0.5",
+        "port": 50_000,
+        "listener": "SASL_SSL",
+        "connection": "c",
+        "mechanism": "SCRAM-SHA-256",
+        "outcome": "denied",
+        "why": "wrong password",
+    }
+    assert {key: line[key] for key in expected} == expected
+    assert line["claimed"].startswith("xxx")
+    assert len(line["claimed"]) < 300
+    assert made.denials == 0
+
+
+def test_refused_logins_are_limited_by_address_whatever_they_claim(caplog: pytest.LogCaptureFixture) -> None:
+    made, clock = audit(refusals=2)
+
+    for number in range(5):
+        made.login_refused(refused(claimed=f"user-{number}"))
+    made.login_refused(refused("10.0.0.6"))
+    for number in range(3):
+        made.login_refused(refused(f"2001:db8:0:1:0:0:0:{number}"))
+    made.denied(context(), ACTION, DENIED)
+    in_the_minute = [line.get("address") for line in lines(caplog)]
+    clock.advance(INTERVAL_MS)
+
+    of_v6 = ["2001:db8:0:1:0:0:0:0", "2001:db8:0:1:0:0:0:1"]
+    assert in_the_minute == ["10.0.0.5", "10.0.0.5", "10.0.0.6", *of_v6, "127.0.0.1"]
+    ends = [line for line in lines(caplog) if line["message"] == "refusals that were not logged"]
+    assert [line["count"] for line in ends] == [3, 1]
+    assert ends[0]["address"] == "10.0.0.5"
+
+
 def test_the_principals_that_are_counted_are_limited(caplog: pytest.LogCaptureFixture) -> None:
     made, _ = audit(refusals=1)
     made.denied(context("User:first"), ACTION, DENIED)
     made.denied(context("User:first"), ACTION, DENIED)
     caplog.clear()
 
-    for number in range(MOST_PRINCIPALS):
+    for number in range(MOST_CLIENTS):
         made.denied(context(f"User:{number}"), ACTION, DENIED)
 
-    assert len(made.windows) == MOST_PRINCIPALS
+    assert len(made.requests.windows) == MOST_CLIENTS
     counted = [line for line in lines(caplog) if line["message"] == "refusals that were not logged"]
     assert [(line["principal"], line["count"]) for line in counted] == [("User:first", 1)]
 

@@ -1,31 +1,30 @@
 """The audit log: who was refused what, and who changed what.
 
-Every denial and every administrative act is a line of the logger ``odradek.audit``. Refusals are limited by
-principal, so that a client that is refused in a loop cannot fill the disk; their number is never lost.
+Every denial, every refused login and every administrative act is a line of the logger ``odradek.audit``.
+Refusals are limited by principal, and those of logins by address, so that a client that is refused in a loop
+cannot fill the disk; their number is never lost.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final
 
+from odradek.broker.refusal_lines import RefusalLines
 from odradek.broker.results import Results, shortened
 from odradek.clock import Clock, Timer
 from odradek.plugin.authorizer import Action, Decision, ResourceType
 from odradek.plugin.context import RequestContext
+from odradek.security.attempt_rate import network_of
+from odradek.security.refused_login import RefusedLogin
 from odradek.settings.kinds import INT, Whole
 from odradek.settings.setting import setting
 from odradek.wire.error_code import ErrorCode
 
 log = logging.getLogger("odradek.audit")
 
-INTERVAL_MS: Final = 60_000
-MOST_PRINCIPALS: Final = 1_000
-"""Principals whose refusals are counted at a time."""
 AUTHORIZATION_FAILURES: Final = frozenset(
     code for code in ErrorCode if code.name.endswith("_AUTHORIZATION_FAILED")
 )
@@ -47,19 +46,11 @@ class AuditSettings:
     # fmt: off
     refusals: int = setting(
         "audit.refusals.per.minute", Whole(INT, 1), 60,
-        "Refused requests of one principal that are logged in a minute; the others are counted in a line at "
-        "the end of the minute. What was changed is always logged.", unit="lines",
+        "Refused requests of one principal, and refused logins from one address, that are logged in a "
+        "minute; the others are counted in a line at its end. What was changed is always logged.",
+        unit="lines",
     )
     # fmt: on
-
-
-@dataclass(slots=True)
-class Window:
-    """The refusals of one principal in a minute."""
-
-    ends_ms: int
-    written: int = 0
-    unlogged: int = 0
 
 
 @dataclass(slots=True)
@@ -92,10 +83,8 @@ class Audit:
     """
 
     def __init__(self, clock: Clock, timer: Timer, settings: AuditSettings) -> None:
-        self.clock = clock
-        self.timer = timer
-        self.most = settings.refusals
-        self.windows: OrderedDict[str, Window] = OrderedDict()
+        self.requests = RefusalLines(log, "principal", settings.refusals, clock, timer)
+        self.logins = RefusalLines(log, "address", settings.refusals, clock, timer)
         self.apis: Mapping[int, str] = {}
         """The names of the APIs, by key; set by the dispatcher."""
         self.denials = 0
@@ -104,7 +93,7 @@ class Audit:
     def denied(self, context: RequestContext, action: Action, decision: Decision) -> None:
         """An authorizer has denied a check that is to be logged."""
         self.denials += 1
-        if self.may_write(context.connection.principal):
+        if self.requests.may_write(context.connection.principal):
             log.info(
                 "access denied",
                 extra={
@@ -117,10 +106,29 @@ class Audit:
                 },
             )
 
+    def login_refused(self, login: RefusedLogin) -> None:
+        """A client could not prove who it is."""
+        if self.logins.may_write(network_of(login.address)):
+            log.info(
+                "login refused",
+                extra={
+                    "claimed": None if login.claimed is None else shortened(login.claimed),
+                    "address": login.address,
+                    "port": login.port,
+                    "listener": login.listener,
+                    "connection": login.connection,
+                    "mechanism": login.mechanism,
+                    "outcome": "denied",
+                    "why": login.why,
+                },
+            )
+
     def acted(self, context: RequestContext, act: Act) -> None:
         """An administrative request is finished. A denied one has been logged with its checks."""
         outcome = act.outcome
-        if outcome == "denied" or (outcome == "failed" and not self.may_write(context.connection.principal)):
+        if outcome == "denied":
+            return
+        if outcome == "failed" and not self.requests.may_write(context.connection.principal):
             return
         fields: dict[str, Any] = {**caller(context), "outcome": outcome, "api": act.api, "on": list(act.on)}
         if act.count > len(act.on):
@@ -129,37 +137,6 @@ class Audit:
             fields["results"] = {code.name: number for code, number in act.results.codes.items()}
             fields["why"] = act.results.problems
         log.info("administration", extra=fields)
-
-    def may_write(self, principal: str) -> bool:
-        """Whether another refusal of this principal may be logged now. If not, it is counted."""
-        now_ms = self.clock.monotonic_ms()
-        window = self.windows.get(principal)
-        if window is None or now_ms >= window.ends_ms:
-            self.end(principal)
-            if len(self.windows) >= MOST_PRINCIPALS:
-                self.end(next(iter(self.windows)))
-            window = self.windows[principal] = Window(now_ms + INTERVAL_MS)
-        if window.written < self.most:
-            window.written += 1
-            return True
-        if window.unlogged == 0:
-            self.timer.schedule(window.ends_ms, partial(self.end_of, principal, window))
-        window.unlogged += 1
-        return False
-
-    def end_of(self, principal: str, window: Window) -> None:
-        """The minute of a window is over."""
-        if self.windows.get(principal) is window:
-            self.end(principal)
-
-    def end(self, principal: str) -> None:
-        """Log the number of refusals of a principal that were not logged, if there are any."""
-        window = self.windows.pop(principal, None)
-        if window is not None and window.unlogged:
-            log.info(
-                "refusals that were not logged",
-                extra={"principal": principal, "outcome": "refused", "count": window.unlogged},
-            )
 
 
 def caller(context: RequestContext) -> dict[str, object]:

@@ -14,6 +14,7 @@ from odradek.security.attempt_rate import AttemptRate
 from odradek.security.oauth.bearer_token import TokenValidator
 from odradek.security.oauth.oauth_settings import OAUTHBEARER
 from odradek.security.plain_server import PlainSaslServer
+from odradek.security.refused_login import RefusedLogin
 from odradek.security.sasl_server import SaslServer
 from odradek.security.sasl_session import AuthenticationCounts
 from odradek.security.sasl_settings import SaslSettings
@@ -50,6 +51,8 @@ class SaslAuthentication:
     """``connections.max.reauth.ms`` by mechanism, where it is not that of the settings."""
     principal: Callable[[ConnectionContext, str, str], str] = user_principal
     """Makes the principal from a connection, a mechanism and a user. Raises `SaslFailure`."""
+    report: Callable[[RefusedLogin], None] = lambda _: None
+    """Called with each refused login."""
     counts: AuthenticationCounts = field(default_factory=AuthenticationCounts)
     failures_log: SampledLog = field(default_factory=lambda: SampledLog(log, most=FAILURES_LOGGED))
 

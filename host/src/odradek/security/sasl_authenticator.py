@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext
+from odradek.security.refused_login import RefusedLogin
 from odradek.security.sasl_authentication import SaslAuthentication
 from odradek.security.sasl_server import SaslFailure, SaslServer
 from odradek.security.sasl_session import REAUTHENTICATION_INTERVAL_MS, SaslSession, lifetime_ms
@@ -275,6 +276,18 @@ class SaslAuthenticator:
         user = self.server.claimed if self.server else None
         named: dict[str, Any] = {} if user is None else {"user": user[:MOST_OF_USER]}
         self.write_log("authentication failed: %s", why, **named)
+        connection = self.connection
+        self.shared.report(
+            RefusedLogin(
+                listener=connection.listener_name,
+                address=connection.client_address,
+                port=connection.client_port,
+                mechanism=self.mechanism,
+                why=why,
+                claimed=user,
+                connection=connection.connection_id,
+            )
+        )
 
     def write_log(self, message: str, why: str, **named: Any) -> None:
         """Log an event of this connection, unless there are too many."""

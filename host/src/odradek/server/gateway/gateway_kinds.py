@@ -58,7 +58,7 @@ def gateway_kinds(config: HostConfig, gateway: Gateway) -> ListenerKinds:
         authentications: Authentications, dispatcher: Dispatcher, tls: Mapping[str, ListenerTls]
     ) -> Callable[[ListenerAddress], Callable[..., Listener]]:
         broker = dispatcher.broker
-        secured = handshakes_of(tls, strangers(authentications, broker), broker.clock) if tls else {}
+        secured = handshakes_of(tls, strangers(authentications, broker), broker) if tls else {}
 
         def kind(address: ListenerAddress) -> Callable[..., Listener]:
             host = advertised_host(config, address)

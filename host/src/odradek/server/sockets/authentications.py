@@ -84,6 +84,7 @@ class Authentications:
             offload=self.passwords.offload,
             new_nonce=lambda: secrets.token_urlsafe(NONCE_BYTES),
             secret=secrets.token_bytes(SECRET_BYTES),
+            report=self.broker.audit.login_refused,
             rate=AttemptRate(self.config.sasl.attempts_per_ip, self.clock),
             principal=user_principal if self.principals is None else self.principals.of_user,
         )

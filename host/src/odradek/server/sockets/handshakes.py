@@ -12,11 +12,15 @@ import contextlib
 import logging
 import socket
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 from odradek.clock import Clock
 from odradek.sampled_log import SampledLog
+from odradek.security.refused_login import RefusedLogin
+from odradek.server.sockets.listener_settings import SSL
 from odradek.server.sockets.listener_tls import ListenerTls
+from odradek.server.sockets.peer import Peer
 from odradek.server.sockets.tls_alert import CONNECTION
 from odradek.server.sockets.unauthenticated import Unauthenticated
 
@@ -77,15 +81,22 @@ class Handshakes:
         unauthenticated: Bounds the number and the time of connections that have not authenticated.
         pace: Shared by all listeners.
         clock: The time.
+        report: Called with each client that could not be authenticated.
     """
 
     def __init__(
-        self, tls: ListenerTls, unauthenticated: Unauthenticated, pace: HandshakePace, clock: Clock
+        self,
+        tls: ListenerTls,
+        unauthenticated: Unauthenticated,
+        pace: HandshakePace,
+        clock: Clock,
+        report: Callable[[RefusedLogin], None] = lambda _: None,
     ) -> None:
         self.tls = tls
         self.unauthenticated = unauthenticated
         self.pace = pace
         self.clock = clock
+        self.report = report
         self.failed_log = SampledLog(log)
         self.open: set[Handshake] = set()
 
@@ -115,13 +126,24 @@ class Handshakes:
             self.unauthenticated.remove(handshake)
             self.open.discard(handshake)
 
-    def log_failure(self, why: OSError | str) -> None:
-        """Log a client that could not be authenticated; many of them are a few lines."""
+    def refuse(self, why: OSError | str, peer: Peer, connection: str | None = None) -> None:
+        """Log and report a client that could not be authenticated; many of them are a few log lines."""
+        reason = why if isinstance(why, str) else failure_reason(why)
+        self.report(
+            RefusedLogin(
+                listener=self.tls.listener,
+                address=peer.address,
+                port=peer.port,
+                mechanism=SSL,
+                why=reason,
+                connection=connection,
+            )
+        )
         self.failed_log.write(
             logging.INFO,
             self.clock.monotonic_ms(),
             "a TLS client was refused: %s",
-            why if isinstance(why, str) else failure_reason(why),
+            reason,
             listener=self.tls.listener,
         )
 

@@ -180,9 +180,9 @@ class Listener:
         """Give an accepted connection a channel."""
         channel = self.make_channel()
         self.peers[channel] = peer
-        self.connecting[channel] = self.loop.create_task(self.attach(connection, channel))
+        self.connecting[channel] = self.loop.create_task(self.attach(connection, channel, peer))
 
-    async def attach(self, connection: socket.socket, channel: Channel) -> None:
+    async def attach(self, connection: socket.socket, channel: Channel, peer: Peer) -> None:
         """Let the loop make a transport for a channel. The loop sets TCP_NODELAY."""
         try:
             if self.handshakes is None:
@@ -194,7 +194,7 @@ class Listener:
                 log.info("a connection was lost", extra={"listener": self.address.name, "why": str(error)})
             else:
                 self.counts.failed += 1
-                self.handshakes.log_failure(error)
+                self.handshakes.refuse(error, peer)
             connection.close()
             self.leave(channel)
         finally:
@@ -227,7 +227,7 @@ class Listener:
         except UnknownPrincipal as error:
             self.counts.failed += 1
             if self.handshakes is not None:
-                self.handshakes.log_failure(str(error))
+                self.handshakes.refuse(str(error), self.peers[channel], context.connection_id)
             channel.answer = refuse_requests  # requests may arrive before the connection is closed
             self.loop.call_soon(transport.abort)
         else:

@@ -17,7 +17,6 @@ from odradek.server.sockets.unauthenticated import Unauthenticated
 
 if TYPE_CHECKING:
     from odradek.broker.broker import Broker
-    from odradek.clock import Clock
     from odradek.server.sockets.handshakes import Handshakes
     from odradek.server.sockets.listener_tls import ListenerTls
 
@@ -40,7 +39,7 @@ def listener_kind(
     """
     broker = dispatcher.broker
     unauthenticated = strangers(authentications, broker)
-    secured = handshakes_of(tls, unauthenticated, broker.clock) if tls else {}
+    secured = handshakes_of(tls, unauthenticated, broker) if tls else {}
 
     def kind(address: ListenerAddress) -> Callable[..., Listener]:
         found: Callable[..., Listener] = partial(Listener, principals=authentications.principals)
@@ -72,10 +71,11 @@ def strangers(authentications: Authentications, broker: Broker) -> Unauthenticat
 
 
 def handshakes_of(
-    tls: Mapping[str, ListenerTls], unauthenticated: Unauthenticated, clock: Clock
+    tls: Mapping[str, ListenerTls], unauthenticated: Unauthenticated, broker: Broker
 ) -> Mapping[str, Handshakes]:
     """The handshakes of each listener with TLS; all of them share the loop."""
     from odradek.server.sockets.handshakes import HandshakePace, Handshakes
 
     pace = HandshakePace()
-    return {name: Handshakes(each, unauthenticated, pace, clock) for name, each in tls.items()}
+    report = broker.audit.login_refused
+    return {name: Handshakes(each, unauthenticated, pace, broker.clock, report) for name, each in tls.items()}
