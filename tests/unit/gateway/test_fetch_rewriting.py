@@ -222,6 +222,16 @@ def test_an_end_larger_than_the_bound_is_malformed_before_it_is_held() -> None:
         rewriter_of(frame, HoldLimits(1000, 0)).feed(memoryview(frame)[:200])
 
 
+def test_a_response_larger_than_the_bound_of_held_ones_is_streamed() -> None:
+    frame = frame_of(response(PartitionData(records=b"r" * 5000)), 18)
+
+    out = fed(rewriter_of(frame, HoldLimits(response_bytes=4000)), [memoryview(frame)])
+
+    assert (
+        message_of(FetchResponse, 18, out).responses == response(PartitionData(records=b"r" * 5000)).responses
+    )
+
+
 @pytest.mark.parametrize("version", range(3))
 def test_a_share_fetch_passes_but_for_its_endpoints(version: int) -> None:
     partition = SharePartition(

@@ -69,18 +69,23 @@ def cluster(version: int, size: int, addresses: Addresses, limits: HoldLimits) -
     return WholeRewriter(size, describe_cluster(version), addresses, limits.response_bytes)
 
 
+def is_held(size: int, limits: HoldLimits) -> bool:
+    """Whether a Fetch or ShareFetch response is held until its end."""
+    return size <= min(limits.exact_fetch_bytes, limits.response_bytes)
+
+
 def produce(version: int, size: int, addresses: Addresses, limits: HoldLimits) -> Rewriter:
     walk = produce_walk(topic_id=version >= 13)
     return WalkedRewriter(size, walk, tagged_endpoints, addresses, limits.response_bytes, exact=True)
 
 
 def fetch(version: int, size: int, addresses: Addresses, limits: HoldLimits) -> Rewriter:
-    exact = size <= limits.exact_fetch_bytes
+    exact = is_held(size, limits)
     return WalkedRewriter(size, fetch_walk, tagged_endpoints, addresses, limits.response_bytes, exact)
 
 
 def share_fetch(version: int, size: int, addresses: Addresses, limits: HoldLimits) -> Rewriter:
-    walk, exact = share_fetch_walk(lock_timeout=version >= 1), size <= limits.exact_fetch_bytes
+    walk, exact = share_fetch_walk(lock_timeout=version >= 1), is_held(size, limits)
     return WalkedRewriter(size, walk, listed_endpoints, addresses, limits.response_bytes, exact)
 
 
