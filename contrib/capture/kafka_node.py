@@ -78,9 +78,9 @@ def java(classpath: str, main_class: str, *args: str) -> list[str]:
     return ["java", "-Xmx1g", *QUICK_START, logging, "-cp", classpath, main_class, *args]
 
 
-def answers(port: int) -> bool:
+def answers(port: int, address: str = "127.0.0.1") -> bool:
     try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        socket.create_connection((address, port), timeout=1).close()
     except OSError:
         return False
     return True

@@ -1,0 +1,111 @@
+"""Three nodes of Apache Kafka, each a process, that name an address no client of a gateway may see."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from contrib.capture.kafka_node import CLUSTER_ID, answers, stop
+
+from integration.java.jvm import OPTIONS, Jvm
+from integration.numbered_records import free_port
+
+ADDRESS = "127.0.0.2"
+"""Another address of the loopback interface than that of the gateway."""
+NODES = (1, 2, 103)
+"""The first is the controller too."""
+START_TIMEOUT_S = 60
+PROPERTIES = """\
+node.id={node}
+process.roles={roles}
+listeners={listeners}
+advertised.listeners=PLAINTEXT://{address}:{port}
+inter.broker.listener.name=PLAINTEXT
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+controller.quorum.voters=1@127.0.0.1:{controller_port}
+log.dirs={data_dir}
+broker.session.timeout.ms=3000
+broker.heartbeat.interval.ms=500
+default.replication.factor=3
+min.insync.replicas=2
+offsets.topic.num.partitions=3
+offsets.topic.replication.factor=3
+transaction.state.log.num.partitions=3
+transaction.state.log.replication.factor=3
+transaction.state.log.min.isr=2
+group.initial.rebalance.delay.ms=0
+"""
+
+
+@dataclass(slots=True)
+class KafkaCluster:
+    """Running nodes by their ids."""
+
+    ports: dict[int, int]
+    processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(f"{ADDRESS}:{port}" for port in self.ports.values())
+
+    def kill(self, node: int) -> None:
+        """End a node with SIGKILL."""
+        self.processes[node].kill()
+        self.processes[node].wait()
+
+
+def properties(folder: Path, node: int, port: int, controller_port: int) -> str:
+    """Write the properties of a node and return the file's path."""
+    is_controller = node == NODES[0]
+    listeners = f"PLAINTEXT://{ADDRESS}:{port}"
+    if is_controller:
+        listeners += f",CONTROLLER://127.0.0.1:{controller_port}"
+    file = folder / f"{node}.properties"
+    file.write_text(
+        PROPERTIES.format(
+            node=node,
+            roles="broker,controller" if is_controller else "broker",
+            listeners=listeners,
+            address=ADDRESS,
+            port=port,
+            controller_port=controller_port,
+            data_dir=folder / str(node),
+        )
+    )
+    return str(file)
+
+
+@contextmanager
+def kafka_cluster(jvm: Jvm, folder: Path) -> Iterator[KafkaCluster]:
+    """Format, start, yield and stop three nodes. The end of a log is shown if its node does not start."""
+    cluster = KafkaCluster({node: free_port() for node in NODES})
+    controller_port = free_port()
+    with ExitStack() as stack:
+        for node, port in cluster.ports.items():
+            file = properties(folder, node, port, controller_port)
+            formatted = jvm.run("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", file)
+            assert formatted.status == 0, formatted.said
+            log = stack.enter_context((folder / f"{node}.log").open("wb"))
+            command = jvm.command("kafka.Kafka", file)
+            assert command[1] == OPTIONS[0]
+            command[1] = "-Xmx512m"
+            process = subprocess.Popen(
+                command, stdout=log, stderr=log, env=os.environ | {"LOG_DIR": str(folder)}
+            )
+            cluster.processes[node] = process
+            stack.callback(stop, process)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        for node, port in cluster.ports.items():
+            while not answers(port, ADDRESS):
+                running = cluster.processes[node].poll() is None
+                if not running or time.monotonic() > deadline:
+                    pytest.fail(f"Kafka did not start:\n{(folder / f'{node}.log').read_text()[-3000:]}")
+                time.sleep(0.2)
+        yield cluster

@@ -1,0 +1,272 @@
+"""Clients of three Apache Kafka nodes behind a gateway: leaders move, a node dies, and nothing is lost.
+
+The nodes name an address of their own, which must not occur in any byte that a client is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration.java.console_tools import ConsoleTools
+from integration.java.gateway_process import GatewayProcess, gateway_process
+from integration.java.jvm import Jvm
+from integration.java.kafka_cluster import ADDRESS, NODES, KafkaCluster, kafka_cluster
+
+confluent_kafka = pytest.importorskip("confluent_kafka")
+aiokafka = pytest.importorskip("aiokafka")
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(150)]
+PARTITIONS = 3
+RECORDS = 4000
+RECORDS_PER_S = 400
+"""The load lasts ten seconds: long enough for a leader to move and a node to die meanwhile."""
+TOPICS = ("of-java", "of-librdkafka", "of-aiokafka")
+READ_TIMEOUT_S = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """A cluster, the gateway in front of it, and Kafka's tools at the gateway."""
+
+    cluster: KafkaCluster
+    gateway: GatewayProcess
+    tools: ConsoleTools
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def behind(jvm: Jvm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
+    folder = tmp_path_factory.mktemp("gateway-cluster")
+    with (
+        kafka_cluster(jvm, folder) as cluster,
+        gateway_process(folder, cluster.bootstrap, "1-2,103", ADDRESS) as gateway,
+    ):
+        tools = ConsoleTools(jvm, gateway.bootstrap)
+        for topic in TOPICS:
+            tools.create_topic(topic, PARTITIONS, "--replication-factor", "3")
+        yield Behind(cluster, gateway, tools, folder)
+
+
+@dataclass(slots=True)
+class Load:
+    """Clients in threads, each with the numbers of the records that were acknowledged or read."""
+
+    acknowledged: dict[str, list[int]] = field(default_factory=lambda: {topic: [] for topic in TOPICS})
+    read: dict[str, list[int]] = field(default_factory=lambda: {topic: [] for topic in TOPICS})
+    failures: list[str] = field(default_factory=list)
+    threads: list[threading.Thread] = field(default_factory=list)
+    deadline: float = field(default_factory=lambda: time.monotonic() + READ_TIMEOUT_S)
+
+    def start(self, client: Callable[[], None]) -> None:
+        def run() -> None:
+            try:
+                client()
+            except Exception as error:  # noqa: BLE001  the thread would end in silence
+                self.failures.append(f"{client}: {error!r}")
+
+        self.threads.append(threading.Thread(target=run))
+        self.threads[-1].start()
+
+    def join(self) -> None:
+        for thread in self.threads:
+            thread.join()
+
+    def is_read(self, topic: str) -> bool:
+        return (
+            len(set(self.read[topic])) >= RECORDS or time.monotonic() > self.deadline or bool(self.failures)
+        )
+
+
+def produce_with_java(behind: Behind, load: Load) -> None:
+    """The tool's own setting is not to retry."""
+    file = behind.folder / "producer.properties"
+    file.write_text("retries=2147483647\nenable.idempotence=true\nlinger.ms=5\n")
+    limits = ("--max-messages", str(RECORDS), "--throughput", str(RECORDS_PER_S))
+    options = ("--topic", TOPICS[0], *limits, "--command-config", str(file))
+    with behind.tools.started("kafka-verifiable-producer", *options) as producer:
+        assert producer.stdout is not None
+        for line in producer.stdout:
+            said = json.loads(line)
+            if said["name"] == "producer_send_success":
+                load.acknowledged[TOPICS[0]].append(int(said["value"]))
+            elif said["name"] == "producer_send_error":
+                load.failures.append(line)
+
+
+def produce_with_librdkafka(behind: Behind, load: Load) -> None:
+    topic = TOPICS[1]
+
+    def delivered(error: Any, message: Any) -> None:
+        if error is not None:
+            load.failures.append(f"librdkafka: {error}")
+        else:
+            load.acknowledged[topic].append(int(message.value()))
+
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": behind.gateway.bootstrap, "enable.idempotence": True, "linger.ms": 5}
+    )
+    for number in range(RECORDS):
+        producer.produce(topic, b"%d" % number, partition=number % PARTITIONS, on_delivery=delivered)
+        producer.poll(1 / RECORDS_PER_S)
+    assert producer.flush(READ_TIMEOUT_S) == 0
+
+
+def produce_with_aiokafka(behind: Behind, load: Load) -> None:
+    topic = TOPICS[2]
+
+    async def produce() -> None:
+        producer = aiokafka.AIOKafkaProducer(
+            bootstrap_servers=behind.gateway.bootstrap, enable_idempotence=True, acks="all", linger_ms=5
+        )
+        await producer.start()
+        sent = []
+        for number in range(RECORDS):
+            sent.append(await producer.send(topic, b"%d" % number, partition=number % PARTITIONS))
+            await asyncio.sleep(1 / RECORDS_PER_S)
+        for number, future in enumerate(sent):
+            await future
+            load.acknowledged[topic].append(number)
+        await producer.stop()
+
+    asyncio.run(produce())
+
+
+def read_with_java(behind: Behind, load: Load, topic: str) -> None:
+    silence = ("--timeout-ms", str(1000 * READ_TIMEOUT_S))
+    with behind.tools.started(
+        "kafka-console-consumer", "--topic", topic, "--from-beginning", *silence
+    ) as consumer:
+        assert consumer.stdout is not None
+        for line in consumer.stdout:
+            load.read[topic].append(int(line))
+            if load.is_read(topic):
+                break
+
+
+def read_with_librdkafka(behind: Behind, load: Load, topic: str) -> None:
+    """A consumer group of its own."""
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": behind.gateway.bootstrap,
+            "group.id": f"librdkafka-{topic}",
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe([topic])
+    while not load.is_read(topic):
+        for message in consumer.consume(500, 0.2):
+            if message.error() is None:
+                load.read[topic].append(int(message.value()))
+    consumer.close()
+
+
+def read_with_aiokafka(behind: Behind, load: Load, topic: str) -> None:
+    async def read() -> None:
+        consumer = aiokafka.AIOKafkaConsumer(
+            topic,
+            bootstrap_servers=behind.gateway.bootstrap,
+            group_id=f"aiokafka-{topic}",
+            auto_offset_reset="earliest",
+        )
+        await consumer.start()
+        while not load.is_read(topic):
+            for messages in (await consumer.getmany(timeout_ms=200)).values():
+                load.read[topic] += (int(message.value) for message in messages)
+        await consumer.stop()
+
+    asyncio.run(read())
+
+
+def leaders(tools: ConsoleTools, topic: str) -> list[int]:
+    """The leader of each partition."""
+    lines = tools.succeed("kafka-topics", "--describe", "--topic", topic)
+    return [int(line.split("Leader: ")[1].split()[0]) for line in lines if "Leader: " in line]
+
+
+def move_leaders(behind: Behind, to: int) -> None:
+    """Make a node the leader of all partitions, by an assignment that names it first and an election."""
+    replicas = [to, *(node for node in NODES if node != to)]
+    rows = [
+        {"topic": topic, "partition": number, "replicas": replicas}
+        for topic in TOPICS
+        for number in range(PARTITIONS)
+    ]
+    file = behind.folder / "assignment.json"
+    file.write_text(json.dumps({"version": 1, "partitions": rows}))
+    behind.tools.succeed("kafka-reassign-partitions", "--execute", "--reassignment-json-file", str(file))
+    partitions = [{"topic": row["topic"], "partition": row["partition"]} for row in rows]
+    file.write_text(json.dumps({"partitions": partitions}))
+    behind.tools.run(
+        "kafka-leader-election", "--election-type", "preferred", "--path-to-json-file", str(file)
+    )
+    assert leaders(behind.tools, TOPICS[0]) == [to] * PARTITIONS
+
+
+def test_admin_tools_reach_the_nodes_that_they_name(behind: Behind) -> None:
+    host, _, port = behind.gateway.bootstrap.partition(":")
+    ports = {node: str(int(port) + place) for place, node in enumerate(NODES, start=1)}
+
+    endpoints = behind.tools.succeed("kafka-broker-api-versions")
+    sizes = behind.tools.succeed("kafka-log-dirs", "--describe", "--broker-list", "2,103")
+    broker = ("--entity-type", "brokers", "--entity-name", "103")
+    behind.tools.succeed("kafka-configs", "--alter", *broker, "--add-config", "log.cleaner.threads=2")
+
+    named = {line.split()[0] for line in endpoints if "(id: " in line}
+    assert named == {f"{host}:{port}" for port in ports.values()}
+    assert [row["broker"] for row in json.loads(sizes[-1])["brokers"]] == [2, 103]
+    # asked of the broker itself: its configuration names its listeners, and passes a gateway as it is
+    direct = ConsoleTools(behind.tools.jvm, behind.cluster.bootstrap)
+    assert any(
+        "log.cleaner.threads=2" in line for line in direct.succeed("kafka-configs", "--describe", *broker)
+    )
+
+
+def test_nothing_is_lost_and_no_address_leaks_while_leaders_move_and_a_node_dies(behind: Behind) -> None:
+    load = Load()
+    load.start(lambda: produce_with_java(behind, load))
+    load.start(lambda: produce_with_librdkafka(behind, load))
+    load.start(lambda: produce_with_aiokafka(behind, load))
+    load.start(lambda: read_with_java(behind, load, TOPICS[0]))
+    load.start(lambda: read_with_librdkafka(behind, load, TOPICS[1]))
+    load.start(lambda: read_with_aiokafka(behind, load, TOPICS[2]))
+    while not all(load.acknowledged[topic] for topic in TOPICS[:2]) and not load.failures:
+        time.sleep(0.1)
+    move_leaders(behind, 103)
+    move_leaders(behind, 2)
+    behind.cluster.kill(2)
+    load.join()
+
+    assert load.failures == []
+    every = list(range(RECORDS))
+    assert {topic: sorted(numbers) for topic, numbers in load.acknowledged.items()} == dict.fromkeys(
+        TOPICS, every
+    )
+    assert {topic: sorted(set(numbers)) for topic, numbers in load.read.items()} == dict.fromkeys(
+        TOPICS, every
+    )
+    lines = behind.tools.succeed(
+        "kafka-get-offsets",
+        "--topic-partitions",
+        ",".join(f"{t}:{p}" for t in TOPICS for p in range(PARTITIONS)),
+    )
+    ends: dict[str, int] = {}
+    for line in lines:
+        topic, _, end = line.split(":")
+        ends[topic] = ends.get(topic, 0) + int(end)
+    assert ends == dict.fromkeys(TOPICS, RECORDS), "nothing is doubled"
+    assert set(leaders(behind.tools, TOPICS[0])) <= {1, 103}
+    seen = behind.gateway.stopped()
+    assert seen.secrets == 0
+    assert seen.advertised > 50
+    assert seen.sent_bytes > 100_000
+    assert "Traceback" not in behind.gateway.log
+    assert "ERROR" not in behind.gateway.log
