@@ -133,6 +133,49 @@ def test_the_exit_status_tells_of_anomalies(root: str, options: list[str], statu
     assert ask(root, "anomalies", *options).exit_code == status
 
 
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        (
+            ("client", "--client-id", "cleint-1"),
+            "no client pushed with --client-id cleint-1; did you mean client-1 or client-2?",
+        ),
+        (("client", "--principal", "User:x\x1b"), r"no client pushed with --principal User:x\x1b"),
+        (("client", "--client-id", "client-1", "--topic", "orders"), "no points of the topic orders"),
+        (
+            ("client", "--client-id", "client-1", "--metric", "request.latency"),
+            "no points of request.latency; did you mean producer.request.latency.max?",
+        ),
+        (
+            ("client", "--client-id", "client-1", "--since", "9998-01-01T00:00:00+01:00"),
+            "no client pushed with --client-id client-1 since 9997-12-31 23:00:00 UTC",
+        ),
+        (("client", "--client-id", "client-1", "--client-address", "::1"), "--client-address ::1"),
+        (
+            ("top", "--metric", "producer.request.latency.mx"),
+            "no points of producer.request.latency.mx; did you mean producer.request.latency.max?",
+        ),
+        (("top", "--metric", "nope"), "no points of nope"),
+    ],
+    ids=lambda value: " ".join(value[:5]) if isinstance(value, tuple) else None,
+)
+def test_an_unknown_name_is_told_in_one_line(question: tuple[str, ...], line: str, root: str) -> None:
+    result = ask(root, *question)
+
+    (said,) = result.output.splitlines()
+    assert said.startswith(line) if line.startswith("no ") else line in said
+    assert result.exit_code == 0
+
+
+def test_names_that_exist_but_not_together_are_told(tmp_path: Path) -> None:
+    pushes = [Push(client=1, value=1.0), Push(client=2, value=1.0, name="other")]
+    ingested(str(tmp_path), pushes)
+
+    result = ask(str(tmp_path), "client", "--client-id", "client-1", "--metric", "other")
+
+    assert result.output == "no points match all options\n"
+
+
 def test_a_dataset_given_as_a_uri_answers_the_same(root: str, reader: Reader) -> None:
     asked = f"""SELECT client_id, date, hour, count(*) AS n, max(number) AS worst FROM v_points
         WHERE client_id = 'client-2' AND date = '{START:%Y-%m-%d}' GROUP BY ALL"""

@@ -46,7 +46,9 @@ class Column:
             yield each.rjust(self.width) if self.right else each.ljust(self.width)
 
 
-def show(rows: pa.Table, form: str, nothing: str, people: Callable[[], None] | None = None) -> None:
+def show(
+    rows: pa.Table, form: str, nothing: str | Callable[[], str], people: Callable[[], None] | None = None
+) -> None:
     """Print rows on stdout.
 
     Args:
@@ -63,7 +65,7 @@ def show(rows: pa.Table, form: str, nothing: str, people: Callable[[], None] | N
         writer.writerow(rows.column_names)
         writer.writerows([csv_value(value) for value in row.values()] for row in rows.to_pylist())
     elif not rows.num_rows:
-        click.echo(nothing)
+        click.echo(visible(nothing if isinstance(nothing, str) else nothing()))
     elif people is not None:
         people()
     else:

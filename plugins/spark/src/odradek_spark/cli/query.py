@@ -30,6 +30,7 @@ from odradek_spark.query import questions
 from odradek_spark.query.behind import anomalies_page, metrics_behind
 from odradek_spark.query.chart import Page
 from odradek_spark.query.figures import draw
+from odradek_spark.query.missing import missing_client, missing_metric
 from odradek_spark.query.pages import (
     client_pages,
     clients_page,
@@ -150,7 +151,7 @@ def client(
         show(
             rows,
             form,
-            "no points of a client like that",
+            lambda: missing_client(reader, asked.who),
             lambda: asked.show(rows.to_pylist(), everything=everything),
         )
         plotted(asked.pages, plot)
@@ -238,7 +239,7 @@ def top(
         show(
             rows,
             form,
-            f"no points of {metric}",
+            lambda: missing_metric(reader, metric) or f"no points of {metric}",
             lambda: show_columns(top_table(rows, metric, by, aggregate)),
         )
         plotted(lambda: [top_page(rows, metric, by, aggregate)], plot)
