@@ -38,16 +38,21 @@ class GoProgram:
         named = os.environ.get(f"ODRADEK_{self.name.upper()}_CACHE")
         return Path(named) if named else Path.home() / ".cache" / "odradek" / self.name
 
+    @property
+    def kept(self) -> Path:
+        """The path of the program, which may not be built yet."""
+        digest = hashlib.sha256(b"".join(source.read_bytes() for source in self.sources)).hexdigest()[:16]
+        return self.cache_dir / digest / self.name
+
     def path(self) -> Path:
         """Return the path of the program, and build it if needed. Several processes may call this at once.
 
         Raises:
             UnavailableError: Go or the modules are not available.
         """
-        digest = hashlib.sha256(b"".join(source.read_bytes() for source in self.sources)).hexdigest()[:16]
-        folder = self.cache_dir / digest
+        program = self.kept
+        folder = program.parent
         folder.mkdir(parents=True, exist_ok=True)
-        program = folder / self.name
         with (folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not program.exists():

@@ -56,7 +56,8 @@ def source_options(command: Command) -> Command:
             type=click.Choice(["odradek", "kafka"]),
             default="odradek",
             show_default=True,
-            help="Reader of the topic; kafka is Spark's own source and needs its jar in the session.",
+            help="Reader of the topic. kafka is Spark's own source, for logins that exist in Java only: it "
+            "needs its jar in the session, and properties of Java's client in --command-config.",
         ),
         click.option(
             "--max-bytes-per-trigger",

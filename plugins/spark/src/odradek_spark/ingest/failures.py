@@ -28,6 +28,10 @@ SHARED = ("CONCURRENT_STREAM_LOG_UPDATE", "Multiple streaming queries are concur
 """Errors of Spark if another query writes to the same checkpoint."""
 NO_KAFKA = re.compile(r"data source: `?kafka\b")
 KAFKA_JAR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+NO_JAR = (
+    "this session does not have Spark's own Kafka source. Add its jar, in Spark's version, with "
+    f"--conf spark.jars.packages={KAFKA_JAR}:VERSION, or use --source odradek, which needs no jar"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +56,7 @@ def explain(error: BaseException, checkpoint: str = "") -> Failure:
         name, message = ours[-1]
         return Failure(NOISE.sub("", message), name in PASSING)
     if NO_KAFKA.search(text):
-        return Failure(
-            "this session does not have Spark's own Kafka source. Add its jar, in Spark's version, with "
-            f"--conf spark.jars.packages={KAFKA_JAR}:VERSION, or use --source odradek, which needs no jar",
-            is_passing=False,
-        )
+        return Failure(NO_JAR, is_passing=False)
     no_store = NO_STORE.search(text)
     if no_store is not None:
         return Failure(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from odradek_spark.ingest.commit import CommitBatch
 from odradek_spark.ingest.dataset_root import check_root
-from odradek_spark.ingest.settings import IngestSettings
+from odradek_spark.ingest.settings import KAFKA, IngestSettings
 from odradek_spark.source.options import read_options
 from odradek_spark.source.topic import TopicReader
 from odradek_spark.tables.dataset import Dataset
@@ -23,17 +24,17 @@ LOOK_S = 10.0
 def check_ingest(settings: IngestSettings) -> None:
     """Check without Spark that the topic is readable and the dataset writable.
 
+    The topic of the source ``kafka`` is not checked: only Java may be able to log in.
+
     Raises:
         DatasetError: The dataset is not writable, or not a dataset.
         TopicError: The topic does not exist, or access is denied.
         Unreachable: No broker answers; a retry may help.
     """
     check_root(settings.dataset)
-    reader = TopicReader(read_options(settings.options()), LOOK_S)
-    try:
-        reader.partitions()
-    finally:
-        reader.close()
+    if settings.source != KAFKA:
+        with closing(TopicReader(read_options(settings.options()), LOOK_S)) as reader:
+            reader.partitions()
     Dataset(settings.dataset).create()
 
 
@@ -59,7 +60,7 @@ def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -
 def committing_writer(spark: SparkSession, settings: IngestSettings) -> DataStreamWriter:
     """The streaming query, not started yet, whose workers write all tables and whose driver commits."""
     Dataset(settings.dataset).create()
-    of_kafka = settings.source == "kafka"
+    of_kafka = settings.source == KAFKA
     if of_kafka:
         from odradek_spark.ingest.kafka_source import streamed
 

@@ -12,6 +12,9 @@ from odradek_spark.source.options import (
     OptionError,
 )
 
+KAFKA = "kafka"
+"""Spark's own source."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestSettings:
@@ -21,7 +24,7 @@ class IngestSettings:
     dataset: str
     topic: str = TELEMETRY_TOPIC
     source: str = "odradek"
-    """``odradek``, or ``kafka`` for Spark's own source, which needs its jar in the session."""
+    """``odradek``, or ``kafka`` for Spark's own source: for logins that exist in Java only."""
     checkpoint: str = ""
     """Folder for Spark's checkpoint; empty for ``_checkpoints/ingest`` in the dataset."""
     trigger_s: float = 60.0
@@ -31,7 +34,7 @@ class IngestSettings:
     fail_on_data_loss: bool = True
     starting_offsets: str = "earliest"
     client: Mapping[str, str] = field(default_factory=dict)
-    """More options of librdkafka: TLS, SASL."""
+    """More options of librdkafka, with the source ``kafka`` of Java's client: TLS, SASL."""
 
     def __post_init__(self) -> None:
         """Refuse contradictory settings.
@@ -39,7 +42,7 @@ class IngestSettings:
         Raises:
             OptionError: Two settings contradict each other.
         """
-        if self.source == "kafka" and self.min_bytes_per_trigger:
+        if self.source == KAFKA and self.min_bytes_per_trigger:
             raise OptionError(
                 "the source kafka does not support min.bytes.per.trigger: use the source odradek"
             )
