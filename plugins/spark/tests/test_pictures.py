@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from odradek.plugin.troubles import BY_ID, SILENCE, TROUBLES
+from odradek_spark.query.axes import SECOND_LINE
 from odradek_spark.query.behind import anomalies_page, metrics_behind
 from odradek_spark.query.chart import Bars, Line, Page, Panel, Span, SpanPanel
 from odradek_spark.query.concerns import CONCERNS, ORDER
@@ -90,7 +91,7 @@ def drawn(page: Page) -> Figure:
 
 def texts(axis: Axes) -> list[str]:
     """The texts in and beside a panel."""
-    return [text.get_text() for text in axis.texts if text.get_text()]
+    return [text.get_text() for text in axis.texts if text.get_text() and text.get_gid() != SECOND_LINE]
 
 
 def named(axis: Axes, label: str) -> Line2D:
@@ -103,8 +104,10 @@ def heights(line: Line2D) -> list[float]:
     return [float(value) for value in np.asarray(line.get_ydata())]
 
 
-def right_title(axis: Axes) -> str:
-    return axis.get_title(loc="right")
+def beside(axis: Axes) -> str:
+    """The text beside or below the title of a panel."""
+    below = [text.get_text() for text in axis.texts if text.get_gid() == SECOND_LINE]
+    return axis.get_title(loc="right") or "".join(below)
 
 
 def sizes(lines: Mapping[str, Line]) -> dict[str, int]:
@@ -184,7 +187,7 @@ def test_a_near_threshold_is_a_line_and_a_far_one_is_said() -> None:
     said = "alarm slow-produce-requests: above 5 s for 3 min"
     assert said in texts(near)
     assert [heights(line)[0] for line in near.lines if line.get_linestyle() == ":"] == [5.0]
-    assert right_title(far) == said
+    assert beside(far) == said
     assert [line for line in far.lines if line.get_linestyle() == ":"] == []
 
 
@@ -276,7 +279,7 @@ def test_anomalies_are_a_timeline_with_the_metric_behind_each_rule() -> None:
         "silent  orders",
     ]
     assert first.get_title(loc="left") == "silent: pushes received"
-    assert right_title(first) == "threshold: above 3 push intervals for 30 s"
+    assert beside(first) == "threshold: above 3 push intervals for 30 s"
     assert second.get_title(loc="left") == f"slow-produce-requests: {LATENCY}.max"
     assert "threshold: above 5 s for 3 min" in texts(second)
     assert [line.get_marker() for line in timeline.lines].count(">") == 1
@@ -341,6 +344,33 @@ def test_clients_are_counted_by_library_and_shown_one_by_one() -> None:
         ("a first  java 4.1.0", True),
         ("a gone  java 4.1.0", False),
     ]
+
+
+def test_of_a_fleet_the_clients_that_changed_last_are_drawn() -> None:
+    row = {"software": "java", "push_interval_ms": 30_000, "terminated": False, "client_instance_id": "i"}
+    rows = [
+        row | {"client_id": f"{n}", "first_seen": at(0), "last_seen": at(n if n % 2 else 500)}
+        for n in range(200)
+    ]
+
+    page = clients_page(rows, [])
+
+    panel = page.panels[1]
+    assert isinstance(panel, SpanPanel)
+    assert panel.title == "the 40 that started or stopped last; an arrow marks those that still push"
+    assert {span.label for span in panel.spans} == {f"{n} i  java" for n in range(121, 200, 2)}
+    assert page.title == "Client instances: 200, of which 100 still pushed at the end"
+
+
+def test_long_names_leave_room_for_the_lines() -> None:
+    rows = [row for n in range(9) for row in points(f"{PRODUCE}.max", 9.0, 9.0, client=f"{'x' * 200}-{n}")]
+    figure = drawn(throttle_page(rows, 1.0))
+    figure.canvas.draw()
+
+    (axis,) = figure.axes
+    assert axis.get_position().width > 0.6
+    labels = {text for text in texts(axis) if text.startswith("xx") and "more" not in text}
+    assert len(labels) == MAX_LINES
 
 
 def test_bars_have_values_with_units_and_the_threshold() -> None:

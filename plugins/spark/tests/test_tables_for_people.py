@@ -267,6 +267,23 @@ def test_optional_columns_are_taken_in_order_as_they_fit(monkeypatch: pytest.Mon
     assert fits(columns[:1], 30)
 
 
+def test_of_many_series_the_largest_are_shown_and_the_others_counted() -> None:
+    rows = [series(f"{LATENCY}.max", float(n), f'{{"node_id": "node-{n}"}}') for n in range(9)]
+
+    ((_, brief),), ((_, whole),) = (series_tables(rows, everything=each) for each in (False, True))
+
+    assert list(brief[1].texts) == [f"node {n}" for n in range(3, 9)]
+    assert len(whole[1].texts) == 9
+
+
+def test_the_summary_of_many_clients_is_short() -> None:
+    found = client_summary([CLIENT] * 200, [], [anomaly()] * 30, NOW)
+
+    assert found[-12] == "and 195 more clients: odradek spark query clients"
+    assert found[-11] == "  orders: slow-produce-requests: from 2026-09-22 09:30, 15 min, up to 7.79 s"
+    assert found[-1] == "  and 20 more: odradek spark query anomalies"
+
+
 def test_a_client_is_shown_whole_or_with_what_matters(tmp_path: Path) -> None:
     root = str(tmp_path / "tables")
     values = (Value(f"{PREFIX}{LATENCY}.max", 6_000.0), Value(f"{PREFIX}app.info.start.time.ms", 1.0))

@@ -180,12 +180,12 @@ class AboutClient:
         """The pages of the picture."""
         rows = questions.series(self.reader, self.who, self.window).to_pylist()
         clients = self.clients()
-        title = listed(sorted({each["client_id"] or "-" for each in clients})) or "client"
+        title = self.who.said()
         subtitle = listed(sorted({each["software"] or "-" for each in clients}))
         if len(clients) == 1:
             subtitle = f"{subtitle}, instance {clients[0]['client_instance_id']}"
         elif clients:
-            subtitle = f"{subtitle}, {len(clients):,} instances"
+            subtitle = f"{len(clients):,} instances, {subtitle}"
         if self.who.metric is not None:
             return metric_pages(rows, title, subtitle)
         return client_pages(rows, title, subtitle, self.episodes(), self.latest())

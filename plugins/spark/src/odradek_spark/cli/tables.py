@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from odradek.plugin.troubles import BY_ID, SILENCE
 from odradek_spark.cli.printing import Column, visible
+from odradek_spark.query.axes import shortened
 from odradek_spark.query.behind import OPEN, lasted, unit_behind
 from odradek_spark.query.concerns import CONCERNS, Concern, is_limit, place, stated, troubles_of
 from odradek_spark.query.localtime import clock, span, zone
@@ -22,6 +23,12 @@ from odradek_spark.query.units import duration, number, said, unit_of
 from odradek_spark.query.views import PREFIX
 
 MAX_LABEL = 24
+MAX_SERIES = 6
+"""Limit of the series of one metric."""
+MAX_CLIENTS = 5
+"""Limit of the clients in a summary."""
+MAX_EPISODES = 10
+"""Limit of the anomalies in a summary."""
 WHOLE_MINUTES_S = 600
 """Longer durations are told in minutes."""
 
@@ -169,7 +176,7 @@ def client_summary(
 ) -> list[str]:
     """Lines about clients: who they are, what they pushed, and their troubles."""
     lines = []
-    for each in clients:
+    for each in clients[:MAX_CLIENTS]:
         who = f"{visible(each['client_id'] or '-')}  {each['client_instance_id']}"
         ended = ", then terminated" if each["terminated"] else ""
         seen = f"{span(each['first_seen'], each['last_seen'])} ({zone(each['last_seen'])})"
@@ -179,9 +186,14 @@ def client_summary(
             f"at {visible(each['client_address'] or '-')}",
             f"  {each['pushes']:,} pushes, {each['points']:,} points, {seen}{ended}",
         ]
-    for each in episodes:
+    if len(clients) > MAX_CLIENTS:
+        lines.append(f"and {len(clients) - MAX_CLIENTS:,} more clients: odradek spark query clients")
+    for each in episodes[:MAX_EPISODES]:
         began = f"{clock(each['started_ts'])}, {lasting(each, latest)}"
-        lines.append(f"  {each['rule']}: from {began}, up to {worst(each)}")
+        name = f"{visible(each['client_id'] or '-')}: " if len(clients) > 1 else ""
+        lines.append(f"  {name}{each['rule']}: from {began}, up to {worst(each)}")
+    if len(episodes) > MAX_EPISODES:
+        lines.append(f"  and {len(episodes) - MAX_EPISODES:,} more: odradek spark query anomalies")
     lines += beyond(rows, {each["rule"] for each in episodes})
     return lines
 
@@ -214,8 +226,23 @@ def series_tables(rows: Sequence[Row], *, everything: bool) -> list[tuple[str, l
     if everything:
         known = {name for _, names in groups for name in names}
         groups.append(("Other metrics", {row["name"] for row in rows} - known))
+    if not everything:
+        ordered = largest(ordered)
     found = [(title, [row for row in ordered if row["name"] in names]) for title, names in groups]
     return [(title, series_table(group)) for title, group in found if group]
+
+
+def largest(rows: Sequence[Row]) -> list[Row]:
+    """Of each metric the series with the largest values."""
+    by_name: dict[str, list[Row]] = {}
+    for row in rows:
+        by_name.setdefault(row["name"], []).append(row)
+    kept = {
+        id(row)
+        for found in by_name.values()
+        for row in sorted(found, key=lambda row: -(row["max"] or 0.0))[:MAX_SERIES]
+    }
+    return [row for row in rows if id(row) in kept]
 
 
 def names_of(concern: Concern) -> set[str]:
@@ -226,12 +253,18 @@ def names_of(concern: Concern) -> set[str]:
 def series_table(rows: Sequence[Row]) -> list[Column]:
     """Rows of `odradek_spark.query.questions.client`: a line for each series."""
     instances = {row["client_instance_id"] for row in rows}
-    own = [row["client_instance_id"][:6] if len(instances) > 1 else "" for row in rows]
+    clients = {row["client_id"] for row in rows}
+    own = [
+        (row["client_id"] or "-")
+        if len(clients) > 1
+        else row["client_instance_id"][:6] * (len(instances) > 1)
+        for row in rows
+    ]
     told = [" ".join(filter(None, [mine, labels(row["attrs"])])) for mine, row in zip(own, rows, strict=True)]
     units = [unit_of(row["name"], row["unit"]) for row in rows]
     table = [Column("metric", [visible(row["name"].removeprefix(PREFIX)) for row in rows])]
     if any(told):
-        table.append(Column("labels", [each[:MAX_LABEL] for each in told]))
+        table.append(Column("labels", [visible(shortened(each, MAX_LABEL)) for each in told]))
     return table + [
         Column(
             stat,

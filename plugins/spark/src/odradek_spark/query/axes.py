@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 LABEL_CHARS = 48
 TITLE_CHARS = 100
-"""The length of a title with what stands beside it."""
+SECOND_LINE: Final = "second line"
+"""The id of a line between the title of a panel and the panel."""
+SECOND_LINE_PT = 14
 COLORS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#000000")
 """Okabe and Ito's palette; its vermilion is kept for limits."""
 TROUBLE: Final = "#D55E00"
@@ -69,5 +71,11 @@ def say_nothing(axis: Axes, text: str) -> None:
 
 def drawn(label: str, chars: int = LABEL_CHARS) -> str:
     """A shortened label. The space hides a leading ``_``, which would keep matplotlib from showing it."""
-    shown = label if len(label) <= chars else label[: chars - 1] + "…"
+    shown = shortened(label, chars)
     return f" {shown}" if shown.startswith("_") else shown
+
+
+def shortened(text: str, chars: int) -> str:
+    """A text of at most so many characters, shortened in the middle: names often differ at the end."""
+    head = (chars - 1) // 2
+    return text if len(text) <= chars else f"{text[:head]}…{text[head + 1 - chars :]}"

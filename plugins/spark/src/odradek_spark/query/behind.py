@@ -18,6 +18,8 @@ from odradek_spark.query.views import PREFIX
 OPEN: Final = "open"
 MAX_BEHIND: Final = 5
 """Limit of rules whose metric is drawn."""
+MAX_EPISODES: Final = 40
+"""Limit of the anomalies on the timeline."""
 SAME_PUSH: Final = timedelta(seconds=1)
 """Java gives each metric of a push a time of its own."""
 AGGREGATES: Final[Mapping[str, Callable[[Iterable[float]], float]]] = {
@@ -41,8 +43,9 @@ def anomalies_page(
     """
     if not episodes:
         return Page("anomalies", "Anomalies", (), nothing="no anomalies in this time range")
-    spans = [span_of(each, latest, f"{each['rule']}  {who(each)}") for each in episodes]
-    open_count = sum(span.is_open for span in spans)
+    newest = sorted(episodes, key=lambda each: (each["state"] == OPEN, each["last_ts"]))[-MAX_EPISODES:]
+    spans = [span_of(each, latest, f"{each['rule']}  {who(each)}") for each in episodes if each in newest]
+    open_count = sum(each["state"] == OPEN for each in episodes)
     first = sorted(episodes, key=lambda each: each["state"] != OPEN)
     rules = list(dict.fromkeys(each["rule"] for each in first))
     panels = [
@@ -51,10 +54,9 @@ def anomalies_page(
     ]
     start, end = min(span.start for span in spans), max(span.end for span in spans)
     margin = max((end - start) * 0.15, timedelta(minutes=1))
-    title = (
-        f"Anomalies: {len(spans)}, {open_count} open" if open_count else f"Anomalies: {len(spans)}, all over"
-    )
-    timeline = SpanPanel("when; an arrow marks those that go on", spans)
+    title = f"Anomalies: {len(episodes):,}, {f'{open_count:,} open' if open_count else 'all over'}"
+    which = f"the {MAX_EPISODES} that go on or ended last" if len(episodes) > MAX_EPISODES else "when"
+    timeline = SpanPanel(f"{which}; an arrow marks those that go on", spans)
     more = len(rules) - len(panels)
     return Page(
         "anomalies",

@@ -65,6 +65,8 @@ class SpanPanel:
 
     title: str
     spans: Sequence[Span]
+    groups: Sequence[str] = ()
+    """The groups in the order of their colors; by default that of the spans."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 from odradek_spark.query.axes import (
     COLORS,
     GREY,
+    SECOND_LINE,
+    SECOND_LINE_PT,
     TITLE_CHARS,
     TROUBLE,
     axis_unit,
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 MAX_BARS = 40
 WIDTH_IN = 10.0
+HEADLINE_CHARS = 80
+SUBTITLE_CHARS = 110
 PANEL_IN = 2.1
 HEAD_IN = 0.75
 ROW_IN = 0.3
@@ -108,7 +112,7 @@ def figure_of(page: Page) -> tuple[Figure, list[str]]:
     heights = [height_of(panel) for panel in shown] or [PANEL_IN]
     figure = Figure(figsize=(WIDTH_IN, HEAD_IN + sum(heights)), layout="constrained")
     figure.get_layout_engine().set(h_pad=0.08, hspace=0.06)  # type: ignore[union-attr,call-arg]
-    figure.suptitle(drawn(page.title, 90), x=0.01, ha="left", fontsize=13, fontweight="bold")
+    figure.suptitle(drawn(page.title, HEADLINE_CHARS), x=0.01, ha="left", fontsize=13, fontweight="bold")
     axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
     for axis, panel in zip(axes, shown, strict=False):
         match panel:
@@ -125,10 +129,11 @@ def figure_of(page: Page) -> tuple[Figure, list[str]]:
     if timed and range_of is not None:
         draw_time(timed, *range_of)
     if page.subtitle:
+        lower = any(text.get_gid() == SECOND_LINE for text in axes[0].texts)
         axes[0].annotate(
-            page.subtitle,
+            drawn(page.subtitle, SUBTITLE_CHARS),
             (0.0, 1.0),
-            xytext=(0, 24),
+            xytext=(0, 24 + SECOND_LINE_PT * lower),
             xycoords="axes fraction",
             textcoords="offset points",
             fontsize=9,
@@ -155,7 +160,7 @@ def draw_spans(axis: Axes, panel: SpanPanel) -> list[str]:
     if not shown:
         say_nothing(axis, "none")
         return []
-    colors = colors_of(span.group for span in shown)
+    colors = colors_of([*panel.groups, *(span.group for span in shown)])
     for row, span in enumerate(shown):
         start, end = local(span.start), local(span.end)
         color = colors[span.group]
@@ -174,7 +179,7 @@ def draw_spans(axis: Axes, panel: SpanPanel) -> list[str]:
 def draw_bars(axis: Axes, chart: Bars) -> list[str]:
     """Draw horizontal bars, so that their labels are readable; the first is at the top."""
     shown, more = chart.bars[:MAX_BARS], len(chart.bars) - MAX_BARS
-    axis.set_title(drawn(chart.title, 90), fontsize=10, loc="left")
+    axis.set_title(drawn(chart.title, TITLE_CHARS), fontsize=10, loc="left")
     if not shown:
         say_nothing(axis, "no rows")
         return []

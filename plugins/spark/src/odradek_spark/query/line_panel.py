@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from odradek_spark.query.axes import (
     GREY,
+    SECOND_LINE,
+    SECOND_LINE_PT,
     TITLE_CHARS,
     TROUBLE,
     axis_unit,
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
 
 MAX_LINES = 6
 """Limit of lines in a panel; more are indistinguishable."""
-LINE_LABEL_CHARS = 26
+LINE_LABEL_CHARS = 30
+BESIDE_CHARS = 70
+"""The length of a title with what stands beside it; long labels may narrow the panel."""
 LINE_CHARS = 130
 """The length of a small text across a panel."""
 SHADE: Final = "#FBE3D6"
@@ -120,20 +124,22 @@ def style_of(line: Line) -> str:
 
 
 def say_title(axis: Axes, panel: Panel, far: Sequence[Limit]) -> None:
-    """The title, and beside it what the panel does not show: limits that are far away."""
+    """The title, and beside or below it what the panel does not show: limits that are far away."""
     axis.set_title(drawn(panel.title, TITLE_CHARS), fontsize=10, loc="left")
     beside = "; ".join([*([panel.note] if panel.note else []), *(limit.label for limit in far)])
-    if len(panel.title) + len(beside) <= TITLE_CHARS:
+    if len(panel.title) + len(beside) <= BESIDE_CHARS:
         axis.set_title(beside, fontsize=8, loc="right", color=TROUBLE)
         return
+    axis.set_title(drawn(panel.title, TITLE_CHARS), fontsize=10, loc="left", pad=SECOND_LINE_PT + 6)
     axis.annotate(
         drawn(beside, LINE_CHARS),
         (0.0, 1.0),
-        xytext=(4, -10),
+        xytext=(0, 6),
         xycoords="axes fraction",
         textcoords="offset points",
         fontsize=8,
         color=TROUBLE,
+        gid=SECOND_LINE,
     )
 
 

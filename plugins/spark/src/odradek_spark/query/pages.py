@@ -9,6 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from odradek.plugin.troubles import Trouble
+from odradek_spark.query.axes import LABEL_CHARS
 from odradek_spark.query.behind import span_of
 from odradek_spark.query.chart import Bars, Limit, Line, Page, Panel, Span, SpanPanel
 from odradek_spark.query.concerns import Chart, concerns_of, is_limit, stated, troubles_of
@@ -19,6 +20,8 @@ from odradek_spark.query.views import PREFIX
 THROTTLE: Final = ".throttle.time."
 STILL_INTERVALS: Final = 2.5
 """A client whose last push is within this many push intervals of the end still pushes."""
+MAX_CLIENTS: Final = 40
+"""Limit of the clients that are drawn one by one."""
 COMPARED: Final = ("max", "mean", "min")
 """Aggregates that can be compared with a threshold of the metric."""
 
@@ -112,7 +115,7 @@ def throttle_page(rows: Sequence[Row], at_least_ms: float) -> Page:
     return Page("throttled", title, panels, listed(clients), nothing)
 
 
-def listed(names: Sequence[str], limit: int = 5) -> str:
+def listed(names: Sequence[str], limit: int = 3) -> str:
     """Names, shortened if there are many."""
     more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more
@@ -128,16 +131,17 @@ def clients_page(clients: Sequence[Row], counts: Sequence[Row]) -> Page:
     if not clients:
         return Page("clients", "Clients", (), nothing="no client pushed in this time range")
     latest = max(row["last_seen"] for row in clients)
-    found = sorted(clients, key=lambda row: (row["software"] or "", row["first_seen"]))
+    shown = sorted(clients, key=lambda row: changed(row, latest), reverse=True)[:MAX_CLIENTS]
+    libraries = sorted({row["software"] or "" for row in clients})
     spans = [
         Span(
-            f"{row['client_id'] or '-'} {row['client_instance_id'][:6]}  {row['software']}",
+            client_label(row),
             row["first_seen"],
             row["last_seen"],
             is_pushing(row, latest),
             row["software"] or "",
         )
-        for row in found
+        for row in sorted(shown, key=by_library)
     ]
     lines: dict[str, list[Row]] = {}
     for row in counts:
@@ -146,16 +150,37 @@ def clients_page(clients: Sequence[Row], counts: Sequence[Row]) -> Page:
         Line(name, [row["bucket"] for row in lines[name]], [float(row["instances"]) for row in lines[name]])
         for name in sorted(lines)
     ]
-    pushing = sum(span.is_open for span in spans)
-    title = f"Client instances: {len(spans):,}, of which {pushing:,} still pushed at the end"
+    pushing = sum(is_pushing(row, latest) for row in clients)
+    title = f"Client instances: {len(clients):,}, of which {pushing:,} still pushed at the end"
+    more = len(clients) > MAX_CLIENTS
+    which = (
+        f"the {MAX_CLIENTS} that started or stopped last; " if more else "from the first push to the last; "
+    )
     return Page(
         "clients",
         title,
         [
             Panel("client instances that pushed, by library", "", fleet),
-            SpanPanel("from the first push to the last; an arrow marks those that still push", spans),
+            SpanPanel(f"{which}an arrow marks those that still push", spans, libraries),
         ],
     )
+
+
+def client_label(row: Row) -> str:
+    """The client of a row, with its library if there is room. The color says it too."""
+    name = f"{row['client_id'] or '-'} {row['client_instance_id'][:6]}"
+    whole = f"{name}  {row['software']}"
+    return whole if len(whole) <= LABEL_CHARS else name
+
+
+def by_library(row: Row) -> tuple[str, datetime, str]:
+    return row["software"] or "", row["first_seen"], row["client_instance_id"]
+
+
+def changed(row: Row, latest: datetime) -> datetime:
+    """The last time at which a client started or stopped."""
+    found: datetime = row["first_seen"] if is_pushing(row, latest) else row["last_seen"]
+    return found
 
 
 def is_pushing(row: Row, latest: datetime) -> bool:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from odradek_spark.query.reader import Reader
 from odradek_spark.query.top import MERGED, ranked
 from odradek_spark.query.views import NEAR_PUSHES, PREFIX, clients_of, counted
+from odradek_spark.tables.following import last_received
 
 DIMENSIONS = (
     "client_id",
@@ -71,6 +72,11 @@ class Who:
     def identity(self) -> tuple[str, list[object]]:
         """The SQL condition on pushes or anomalies, and its values: without topic and metric."""
         return self.equal(*IDENTITY)
+
+    def said(self) -> str:
+        """The given values, for people."""
+        found = [getattr(self, name) for name in (*IDENTITY, "topic", "metric")]
+        return ", ".join(value or "no name" for value in found if value is not None)
 
     def equal(self, *names: str) -> tuple[str, list[object]]:
         """The SQL condition for the given ones of some values."""
@@ -142,11 +148,9 @@ def push_counts(reader: Reader, instances: Sequence[str], window: Window) -> pa.
 
 
 def last_push(reader: Reader, window: Window) -> datetime | None:
-    """The time of the last push of any client; None if there is none."""
-    during, values = window.condition("recv_ts")
-    rows = reader.ask(f"SELECT max(recv_ts) AS latest FROM pushes WHERE {during}", values)
-    found: datetime | None = rows["latest"][0].as_py()
-    return found
+    """The time of the last push of any client, by the log of the table; None if there is none."""
+    latest = last_received(reader.dataset)
+    return latest if latest is None or window.until is None else min(latest, window.until)
 
 
 def client(reader: Reader, who: Who, window: Window) -> pa.Table:
