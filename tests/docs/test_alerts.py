@@ -34,6 +34,8 @@ WITHOUT_ALERT = {
         "odradek.forwarder.offered",
         "odradek.push.appended",
         "odradek.push.empty",
+        "odradek.source.received",
+        "odradek.source.appended",
         "odradek.requests.long",
         "odradek.worker.requests",
         "odradek.requests.delayed",
@@ -52,12 +54,15 @@ WITHOUT_ALERT = {
         "odradek.jwks.keys",
         "odradek.plugin.queued",
         "odradek.push.waiting",
+        "odradek.source.waiting",
+        "odradek.source.rejected",
         "odradek.queued.paused",
         "odradek.worker.queued",
         "odradek.worker.queued.size",
     ),
 }
 WHOLE_GROUPS = (
+    "odradek.gateway.",  # the rules are those of a host
     "kafka.server.client.metrics.",  # by client: an alert on each is noise, and `odradek.push.*` has all
     "kafka.server.produce.",  # quotas: to throttle is what the operator asked for
     "kafka.server.fetch.",

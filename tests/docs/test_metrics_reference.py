@@ -15,13 +15,14 @@ from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.server.meters.connection_metrics import connection_rows
-from odradek.server.meters.metrics import INSTRUMENTS, forwarder_rows, push_rows
+from odradek.server.meters.metrics import INSTRUMENTS, forwarder_rows, push_rows, source_rows
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
 from odradek.telemetry.push_accounts import PushAccounts
 from odradek.testing.clock import MockClock
 from odradek.wire.error_code import ErrorCode
 from support.broker import make_broker
+from support.observed import Stage
 from support.reference_page import page, rows
 
 ROWS = rows(page("reference/metrics.md"))
@@ -67,6 +68,10 @@ def gateway_telemetry_metrics() -> Iterator[MetricRow]:
     known.listed({}, {})
     yield from answers.metric_rows()
     yield from known.metric_rows()
+    stage = Stage()
+    stage.source.accounts.reject(ErrorCode.INVALID_RECORD)
+    yield from stage.observation.metric_rows()
+    yield from source_rows(stage.source)
 
 
 def test_every_instrument_has_its_kind_and_unit() -> None:

@@ -120,6 +120,8 @@ def run_gateway(start: Start, config: HostConfig, made: Gateway, connection: Com
         own = config.gateway.own_telemetry
         telemetry = GatewayTelemetry(host, own, made.addresses.learned)
         made.offer(telemetry.answers, telemetry.silence)
+        if telemetry.observation is not None:
+            made.observe(telemetry.observation)
 
         def polled(state: Observed) -> None:
             loop.call_soon_threadsafe(telemetry.polled, state)
@@ -134,6 +136,7 @@ def run_gateway(start: Start, config: HostConfig, made: Gateway, connection: Com
         try:
             await first_poll(watch, made)
             await host.start()
+            telemetry.start()
             watch.start()
             loop.add_signal_handler(signal.SIGUSR1, made.step_down)
             if config.gateway.switch_file is not None:
@@ -144,6 +147,7 @@ def run_gateway(start: Start, config: HostConfig, made: Gateway, connection: Com
             await stop.wait()
         finally:
             await asyncio.to_thread(watch.stop)
+            telemetry.stop()
             await host.stop()
 
     run(main)

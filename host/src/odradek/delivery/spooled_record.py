@@ -48,6 +48,7 @@ def spooled(partition: int, original: Record) -> SpooledRecord:
         payload=read.payload,
         subscription_id=read.subscription_id,
         codec=read.codec,
+        observed=read.observed,
         partition=partition,
         original=original,
         fault=fault,

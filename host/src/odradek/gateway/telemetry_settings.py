@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from odradek.gateway.observation.settings import ObservationSettings
 from odradek.settings.kinds import INT, TEXT, Choice, Whole
-from odradek.settings.setting import setting
+from odradek.settings.setting import section, setting
 
 
 class SubscriptionSource(StrEnum):
@@ -39,6 +40,7 @@ class GatewayTelemetrySettings:
         "gateway.subscriptions.interval.ms", Whole(INT, 100, 3_600_000), 10_000,
         "How often the gateway asks the upstream cluster for its brokers and its subscriptions.", unit="ms",
     )
+    observation: ObservationSettings = section(ObservationSettings)
     # fmt: on
 
     @property

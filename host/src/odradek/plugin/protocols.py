@@ -157,6 +157,8 @@ class TelemetryRecord:
     subscription_id: int = 0
     codec: int = 0
     """Kafka's number of the compression that the client used."""
+    observed: bool = False
+    """The client pushed nothing: the host derived the metrics from the client's requests."""
 
 
 class Retry(Exception):

@@ -23,8 +23,11 @@ CLIENT_ID: Final = "client_id"
 RECEIVED_MS: Final = "received_ms"
 TERMINATING: Final = "terminating"
 CODEC: Final = "codec"
+OBSERVED: Final = "observed"
 
 Header = tuple[str, bytes | None]
+OBSERVED_MARK: Final[Header] = (OBSERVED, TRUE)
+"""The additional header of a record that no client pushed, after `client_headers`."""
 
 
 class MalformedTelemetry(ValueError):
@@ -77,6 +80,7 @@ def encode_headers(record: TelemetryRecord) -> list[Header]:
     """All headers of a push, in the order of the format."""
     return [
         *client_headers(record.context, record.push_interval_ms, record.subscription_id),
+        *((OBSERVED_MARK,) if record.observed else ()),
         *push_headers(record.context.received_ms, record.codec, record.payload.terminating),
     ]
 
@@ -105,6 +109,7 @@ def decode_record(
             payload=ClientTelemetryPayload(instance_id, required(named, TERMINATING) == "true", value),
             subscription_id=int(required(named, "subscription_id")),
             codec=CODECS.index(required(named, CODEC)),
+            observed=named.get(OBSERVED) == "true",
         )
     except ValueError as error:
         raise MalformedTelemetry(str(error)) from error

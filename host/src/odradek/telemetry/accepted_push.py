@@ -28,5 +28,10 @@ class AcceptedPush:
         """The push as forwarders get it."""
         instance = self.instance
         return TelemetryRecord(
-            self.context, instance.push_interval_ms, self.payload, instance.subscription_id, self.codec
+            self.context,
+            instance.push_interval_ms,
+            self.payload,
+            instance.subscription_id,
+            self.codec,
+            instance.observed,
         )

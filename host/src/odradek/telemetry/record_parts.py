@@ -13,6 +13,7 @@ from odradek.plugin.context import RequestContext
 from odradek.plugin.telemetry_topic import (
     CODEC,
     CODECS,
+    OBSERVED_MARK,
     RECEIVED_MS,
     client_headers,
     push_headers,
@@ -23,7 +24,8 @@ from odradek.telemetry.client_metrics_instance import ClientMetricsInstance, Rec
 from odradek.wire.record import Headers, encoded_headers, encoded_varint
 
 HEADERS: Final = encoded_varint(16)
-"""How many headers a record has."""
+"""How many headers the record of a push has."""
+OBSERVED_HEADERS: Final = encoded_varint(17)
 
 
 def without_count(headers: Headers) -> bytes:
@@ -57,11 +59,15 @@ def record_head(instance: ClientMetricsInstance, context: RequestContext) -> Rec
     if head is None or head[0] is not context.connection or head[1] != context.client_id:
         key = record_key(instance.client_instance_id)
         headers = client_headers(context, instance.push_interval_ms, instance.subscription_id)
+        count = HEADERS
+        if instance.observed:
+            headers.append(OBSERVED_MARK)
+            count = OBSERVED_HEADERS
         instance.record_head = head = (
             context.connection,
             context.client_id,
             encoded_varint(len(key)) + key,
-            HEADERS + without_count(tuple(headers)),
+            count + without_count(tuple(headers)),
         )
     return head
 

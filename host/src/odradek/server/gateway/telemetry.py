@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from odradek.gateway.cluster_subscriptions import ClusterSubscriptions, Wanted
 from odradek.gateway.gateway_labels import GatewayLabels
+from odradek.gateway.observation.observation import SOURCE_NAME, Observation
+from odradek.gateway.observation.settings import ObservationSettings, Observe
 from odradek.gateway.telemetry_answers import TelemetryAnswers
 from odradek.gateway.telemetry_settings import GatewayTelemetrySettings
 from odradek.plugin.config import ConfigError
+from odradek.server.meters.metrics import source_rows
+from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_stats import MetricRow
+from odradek.telemetry.record_source import RecordSource
 from odradek.wire.api_error import ApiError
 
 if TYPE_CHECKING:
@@ -74,6 +79,8 @@ class GatewayTelemetry:
             None if known is None else json.loads(known),
         )
         host.file_subscriptions.combined = self.subscriptions.combined
+        self.observation = observation_of(host, settings.observation, self.labels.name)
+        """None if no client is observed."""
         host.meters.append(self.metric_rows)
 
     def polled(self, state: ClusterState) -> None:
@@ -120,6 +127,16 @@ class GatewayTelemetry:
         if metadata.value(OF_CLUSTER) != text:
             metadata.put_value(OF_CLUSTER, text)
 
+    def start(self) -> None:
+        """Begin to write records of observed clients; after the start of the host."""
+        if self.observation is not None:
+            self.observation.start()
+
+    def stop(self) -> None:
+        """Write the last records of observed clients; before the stop of the host."""
+        if self.observation is not None:
+            self.observation.stop()
+
     def silence(self, silent: bool) -> None:
         """The kill switch: tell all clients to push nothing, or end that."""
         self.answers.silence(silent)
@@ -128,3 +145,21 @@ class GatewayTelemetry:
         """The metrics of the gateway's telemetry."""
         yield from self.answers.metric_rows()
         yield from self.subscriptions.metric_rows()
+        if self.observation is not None:
+            yield from self.observation.metric_rows()
+            yield from source_rows(self.observation.source)
+
+
+def observation_of(host: Host, settings: ObservationSettings, origin: str) -> Observation | None:
+    """The observation of the clients of a gateway; None if it is off, or if nothing takes its records."""
+    if settings.observe is Observe.NONE or not host.broker.wants_telemetry:
+        return None
+    sink = host.broker.sink
+    source = RecordSource(SOURCE_NAME, host.telemetry, accept if sink is None else sink.take)
+    responses = {key: route.response for key, route in host.dispatcher.routes.items()}
+    return Observation(settings, source, host.clock, host.timer, responses, origin)
+
+
+def accept(_push: AcceptedPush) -> bool:
+    """The outcome of storing a record if only receivers take records."""
+    return True

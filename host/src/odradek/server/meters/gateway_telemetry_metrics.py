@@ -35,5 +35,20 @@ GATEWAY_TELEMETRY_INSTRUMENTS = {
     "gateway-subscription-polls": Instrument(
         "odradek.gateway.subscription.polls", "counter", "{poll}", "Polls of the upstream cluster"
     ),
+    "gateway-observed-clients": Instrument(
+        "odradek.gateway.observed.clients", "gauge", "{client}", "Clients that are observed now"
+    ),
+    "gateway-observed-clients-evicted": Instrument(
+        "odradek.gateway.observed.clients.evicted",
+        "counter",
+        "{client}",
+        "Observed clients that were forgotten because there were too many",
+    ),
+    "gateway-observed-clients-folded": Instrument(
+        "odradek.gateway.observed.clients.folded",
+        "counter",
+        "{connection}",
+        "Connections that are observed as the client id `other`",
+    ),
 }
 """By row name."""

@@ -25,6 +25,7 @@ from odradek.server.sockets.listener import Listener
 from odradek.server.sockets.turns import Turns
 from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.push_accounts import PushAccounts
+from odradek.telemetry.record_source import RecordSource
 
 KAFKA = "kafka.server.client.metrics"
 """Kafka's group ``client-metrics`` of the domain ``kafka.server``, as a prefix."""
@@ -148,6 +149,21 @@ INSTRUMENTS = {
     "push-waiting": Instrument(
         "odradek.push.waiting", "gauge", "{push}", "Pushes being decompressed or written"
     ),
+    "source-received": Instrument(
+        "odradek.source.received",
+        "counter",
+        "{record}",
+        "Records that no client pushed, as the observation of clients makes them",
+    ),
+    "source-appended": Instrument(
+        "odradek.source.appended", "counter", "{record}", "Records of a source that were stored"
+    ),
+    "source-waiting": Instrument(
+        "odradek.source.waiting", "gauge", "{record}", "Records of a source being written"
+    ),
+    "source-rejected": Instrument(
+        "odradek.source.rejected", "counter", "{record}", "Records of a source that were lost, by error code"
+    ),
     "spool-refused": Instrument(
         "odradek.spool.refused", "counter", "{push}", "Valid pushes that could not be stored"
     ),
@@ -255,6 +271,16 @@ def push_rows(accounts: PushAccounts, refused: Mapping[str, int]) -> list[Metric
             for reason, pushes in refused.items()
         ),
     ]
+
+
+def source_rows(source: RecordSource) -> Iterator[MetricRow]:
+    """The account of a source of records that no client pushed: received = appended + rejected + waiting."""
+    labels, accounts = {"source": source.name}, source.accounts
+    yield MetricRow("source-received", "counter", labels, accounts.received)
+    yield MetricRow("source-appended", "counter", labels, accounts.appended)
+    yield MetricRow("source-waiting", "gauge", labels, accounts.waiting)
+    for code, records in accounts.rejected.items():
+        yield MetricRow("source-rejected", "counter", labels | {"error": code.name}, records)
 
 
 def forwarder_rows(name: str, stats: ForwarderStats) -> Iterator[MetricRow]:

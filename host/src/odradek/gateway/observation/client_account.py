@@ -1,0 +1,147 @@
+"""The account of one observed client: the sums of the current window, and the state that outlives it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Final, NamedTuple, Protocol
+
+from odradek.gateway.observation.apis import Role
+from odradek.gateway.observation.membership import Memberships
+from odradek.gateway.observation.observer import CloseCause
+from odradek.gateway.observation.row import Row
+
+BOOTSTRAP_NODE: Final = -1
+"""Node id of pairs whose node is not known."""
+MAX_TRANSACTIONAL_IDS: Final = 100
+DASH: Final = 62
+
+
+class ClientKey(NamedTuple):
+    """The facts that tell one observed client from another."""
+
+    principal: str
+    client_id: str
+    address: str
+    software_name: str
+    software_version: str
+
+    def instance_id(self, origin: str) -> bytes:
+        """The 16 bytes that stand for the client instance id, the same after every restart.
+
+        Args:
+            origin: The observing gateway: what two of them see of a client are two series.
+        """
+        texts = ("odradek.observed", origin, *self)
+        raw = bytearray(sha256("".join(f"{len(text)}:{text}" for text in texts).encode()).digest()[:16])
+        raw[6] = raw[6] & 0x0F | 0x80  # a UUID of version 8, made by the program's own rule
+        raw[8] = raw[8] & 0x3F | 0x80
+        if raw[0] >> 2 == DASH:
+            raw[0] ^= 0x80  # as text it must not look like a command-line option
+        return bytes(raw)
+
+
+@dataclass(slots=True, eq=False)
+class NodeAccount:
+    """The part of a client's account about one node."""
+
+    node_id: int
+    rows: dict[int, Row] = field(default_factory=dict)
+    """By API key. The dictionary stays the same object: pairs hold it."""
+    in_flight_max: int = 0
+    """Most requests of one connection that waited for their responses at the same time."""
+    connections: int = 0
+    """Opened in the window."""
+    open: int = 0
+    """Open now."""
+    disconnects: dict[CloseCause, int] = field(default_factory=dict)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing happened in the window."""
+        return not self.rows and not self.connections and not self.disconnects
+
+    def row(self, api_key: int, is_special: bool) -> Row:
+        """The row of an API, known or new."""
+        row = self.rows.get(api_key)
+        if row is None:
+            row = self.rows[api_key] = Row(api_key, is_special)
+        return row
+
+    def closed(self, by: CloseCause) -> None:
+        """Count the end of a connection."""
+        self.disconnects[by] = self.disconnects.get(by, 0) + 1
+        self.open -= 1
+
+    def merge(self, other: NodeAccount) -> None:
+        """Take over the sums of another account."""
+        for api_key, row in other.rows.items():
+            self.row(api_key, row.is_special).merge(row)
+        self.in_flight_max = max(self.in_flight_max, other.in_flight_max)
+
+    def clear(self) -> None:
+        """Begin the next window."""
+        self.rows.clear()
+        self.in_flight_max = self.connections = 0
+        self.disconnects = {}
+
+
+class OpenPair(Protocol):
+    """An open pair of a client."""
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether the pair belongs to another client, or leads to another node, than at its last frame."""
+
+    def leave(self) -> None:
+        """Find the client again at the next frame."""
+
+
+@dataclass(slots=True, eq=False)
+class ClientAccount:
+    """One observed client."""
+
+    key: ClientKey
+    instance_id: bytes
+    since_ms: int
+    """When the window began, epoch milliseconds."""
+    since_monotonic_ms: int
+    nodes: dict[int, NodeAccount] = field(default_factory=dict)
+    pairs: set[OpenPair] = field(default_factory=set)
+    """Its open pairs."""
+    role: Role = Role.NONE
+    pushes: bool = False
+    """One of its pairs has carried a telemetry request."""
+    memberships: Memberships = field(default_factory=Memberships)
+    transactional_ids: set[str] = field(default_factory=set)
+    due_ms: int = 0
+    """When the window ends, on the monotonic clock."""
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing happened in the window."""
+        return all(node.is_quiet for node in self.nodes.values()) and not self.memberships.rebalances.count
+
+    @property
+    def instances_seen(self) -> int:
+        """A guess of how many processes share the key: open pairs by number of nodes."""
+        nodes = sum(1 for node in self.nodes.values() if node.open)
+        return -(-len(self.pairs) // nodes) if nodes else 0
+
+    def node(self, node_id: int) -> NodeAccount:
+        """The account of a node, known or new."""
+        node = self.nodes.get(node_id)
+        if node is None:
+            node = self.nodes[node_id] = NodeAccount(node_id)
+        return node
+
+    def clear(self, now_ms: int, now_monotonic_ms: int) -> None:
+        """Begin the next window."""
+        self.since_ms, self.since_monotonic_ms = now_ms, now_monotonic_ms
+        for node in list(self.nodes.values()):
+            if node.open <= 0:
+                del self.nodes[node.node_id]
+            else:
+                node.clear()
+        self.memberships.rebalances = type(self.memberships.rebalances)()
+        self.memberships.forget_silent(now_monotonic_ms)

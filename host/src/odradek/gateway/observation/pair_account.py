@@ -1,0 +1,243 @@
+"""The account of one pair: the part of the observation that runs for every frame.
+
+A pair adds to the rows of its client directly. A row that does not exist yet is the only slow path: there the
+pair finds its client, which is known by then. Rows end with their window, so each pair comes by again.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+from odradek.clock import Clock
+from odradek.gateway.observation.apis import (
+    INIT_PRODUCER_ID,
+    OPENING,
+    PRODUCE,
+    ROLES,
+    TELEMETRY,
+    Place,
+    Places,
+    Role,
+)
+from odradek.gateway.observation.client_account import (
+    BOOTSTRAP_NODE,
+    MAX_TRANSACTIONAL_IDS,
+    ClientAccount,
+    ClientKey,
+    NodeAccount,
+)
+from odradek.gateway.observation.membership import COORDINATION, Coordination, Texts
+from odradek.gateway.observation.observer import CloseCause, Reader
+from odradek.gateway.observation.row import BOUNDS_NS, DISCONNECTED, Row
+from odradek.gateway.pair_identity import PairIdentity
+from odradek.plugin.context import UNKNOWN
+
+SPECIAL: Final = COORDINATION | {PRODUCE, INIT_PRODUCER_ID}
+"""APIs of which more is read than the first fields of a response."""
+LENGTH_BYTES: Final = 4
+FLEXIBLE_INIT_PRODUCER_ID: Final = 2
+
+
+def key_of(identity: PairIdentity) -> ClientKey:
+    """The observed client that a pair belongs to."""
+    return ClientKey(
+        identity.principal,
+        identity.client_id,
+        identity.address,
+        identity.software_name or UNKNOWN,
+        identity.software_version or UNKNOWN,
+    )
+
+
+def noted(place: Place, found: tuple[int, ...]) -> tuple[int, int]:
+    """The throttle time and the error code among the first fields of a response; 0 if it has none."""
+    throttle_ms = 0 if place.throttle is None else found[place.throttle]
+    return max(throttle_ms, 0), 0 if place.error is None else found[place.error]
+
+
+def note_produced(row: Row, version: int, head: bytes, at: int, size: int) -> None:
+    """Add the throttle time and the partitions' errors of a Produce response."""
+    assert row.answers is not None
+    answer = row.answers.read(version, head, at, size)
+    if answer is None:
+        return
+    if answer.throttle_ms > 0:
+        row.throttle(answer.throttle_ms)
+    for code in answer.errors:
+        row.fail(code)
+
+
+class Clients(Protocol):
+    """Knows all observed clients."""
+
+    clock: Clock
+
+    def bind(self, pair: PairAccount) -> None:
+        """Call `PairAccount.join` with the pair's client."""
+
+
+class PairAccount:
+    """A `PairObserver` that adds to the account of the pair's client."""
+
+    __slots__ = (
+        "client", "clients", "coordination", "identity", "key", "node", "places", "rows"
+    )  # fmt: skip
+
+    def __init__(self, clients: Clients, identity: PairIdentity, places: Places) -> None:
+        self.clients = clients
+        self.identity = identity
+        self.places = places
+        self.client: ClientAccount | None = None
+        """None until a request shows who the client is, and after its account was closed."""
+        self.key: ClientKey | None = None
+        """Of the identity when the pair found its client."""
+        self.coordination: Coordination | None = None
+        self.node = NodeAccount(BOOTSTRAP_NODE)
+        """At first an account of its own, then the client's."""
+        self.rows = self.node.rows
+
+    # For every frame
+
+    def request(
+        self, api_key: int, version: int, size: int, head: bytes, at: int, in_flight: int
+    ) -> Reader | None:
+        row = self.rows.get(api_key)
+        if row is None:
+            row = self.new_row(api_key)
+        row.requests += 1
+        row.request_bytes += size + LENGTH_BYTES
+        row.version = version
+        if in_flight > self.node.in_flight_max:
+            self.node.in_flight_max = in_flight
+        if row.is_special:
+            if row.produced is not None:
+                return row.produced.read(version, head, at, size)
+            self.special_request(api_key, version, head, at)
+        return None
+
+    def response(  # noqa: C901  straight-line: it runs for every response
+        self,
+        api_key: int,
+        version: int,
+        size: int,
+        latency_ns: int,
+        head: bytes,
+        at: int,
+        error_code: int | None = None,
+        throttle_ms: int | None = None,
+    ) -> None:
+        row = self.rows.get(api_key)
+        if row is None:
+            row = self.new_row(api_key)
+        row.responses += 1
+        row.response_bytes += size + LENGTH_BYTES
+        row.latency_ns += latency_ns
+        if latency_ns > row.latency_max_ns:
+            row.latency_max_ns = latency_ns
+        row.buckets[bisect_left(BOUNDS_NS, latency_ns)] += 1
+        if row.produced is not None:
+            note_produced(row, version, head, at, size)
+            return
+        if version != row.place_version:
+            row.place_version, row.place = version, self.places.find(api_key, version)
+        place = row.place
+        if place is not None:
+            try:
+                found = place.read(head, at + place.offset)
+            except struct.error:
+                found = place.quiet
+            if found != place.quiet:
+                throttle_ms, error_code = noted(place, found)
+        if throttle_ms:
+            row.throttle(throttle_ms)
+        if error_code:
+            row.fail(error_code)
+        if row.is_special:
+            self.special_response(api_key, error_code or 0, head, at, size)
+
+    # For the first frame of an API in a window, and for rare APIs
+
+    def new_row(self, api_key: int) -> Row:
+        """The row of an API that this window does not have yet."""
+        if self.client is None and api_key not in OPENING:
+            self.clients.bind(self)
+        client = self.client
+        if client is not None:
+            client.role |= ROLES.get(api_key, Role.NONE)
+            if api_key in TELEMETRY:
+                client.pushes = True
+        return self.node.row(api_key, api_key in SPECIAL)
+
+    def special_request(self, api_key: int, version: int, head: bytes, at: int) -> None:
+        """Look at a request of a rare API."""
+        if api_key == INIT_PRODUCER_ID:
+            self.note_transactional_id(version, head, at)
+            return
+        if self.coordination is None:
+            self.coordination = Coordination()
+        self.coordination.request(api_key, version, head, at, self.clients.clock.monotonic_ns())
+
+    def special_response(self, api_key: int, error_code: int, head: bytes, at: int, size: int) -> None:
+        """Look at a response of a rare API."""
+        if api_key in COORDINATION and self.coordination is not None and self.client is not None:
+            now_ns = self.clients.clock.monotonic_ns()
+            self.coordination.response(self.client.memberships, error_code, head, at, size, now_ns)
+
+    def note_transactional_id(self, version: int, head: bytes, at: int) -> None:
+        """Remember the transactional id of an InitProducerId request."""
+        try:
+            text = Texts(head, at, version >= FLEXIBLE_INIT_PRODUCER_ID).text()
+        except (IndexError, struct.error, ValueError):
+            return
+        client = self.client
+        if text and client is not None and len(client.transactional_ids) < MAX_TRANSACTIONAL_IDS:
+            client.transactional_ids.add(text)
+
+    def closed(self, by: CloseCause, outstanding: Iterable[int]) -> None:
+        if self.client is None:
+            if not self.rows:
+                return  # a connection without a request, such as a health check
+            self.clients.bind(self)
+        for api_key in outstanding:
+            row = self.rows.get(api_key)
+            if row is None:
+                row = self.new_row(api_key)
+            row.fail(DISCONNECTED)
+        self.node.closed(by)
+        if self.client is not None:
+            self.client.pairs.discard(self)
+
+    # Called by the observation
+
+    @property
+    def node_id(self) -> int:
+        """The node that the pair leads to."""
+        return BOOTSTRAP_NODE if self.identity.node_id is None else self.identity.node_id
+
+    def join(self, client: ClientAccount) -> None:
+        """Add what the pair has seen to this client's account, and what it sees from now on."""
+        own, node = self.node, client.node(self.node_id)
+        node.merge(own)
+        is_new = self.key is None
+        self.client, self.node, self.rows = client, node, node.rows
+        self.key = key_of(self.identity)
+        client.pairs.add(self)
+        node.connections += is_new
+        node.open += 1
+
+    def leave(self) -> None:
+        """Find the client again at the next frame: its account was closed, or it is another client."""
+        if self.client is not None:
+            self.client.pairs.discard(self)
+            self.node.open -= 1
+        self.client = None
+        self.node = NodeAccount(BOOTSTRAP_NODE)
+        self.rows = self.node.rows
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether the pair belongs to another client, or leads to another node, than at its last frame."""
+        return self.key != key_of(self.identity) or self.node.node_id != self.node_id

@@ -1,0 +1,153 @@
+"""Sums over windows are what passed, however the frames are cut and the windows lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from odradek.gateway.observation.names import OWN
+from odradek.gateway.observation.produce_request import Produced
+from odradek.wire.codec import encode
+from odradek.wire.compression import Codec
+from odradek.wire.header import RequestHeader, request_header
+from odradek.wire.messages.metadata import MetadataRequest, MetadataResponse
+from odradek.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from support.batches import batch_of
+from support.observed import INTERVAL_MS, Stage, totals
+
+
+@dataclass
+class Expected:
+    records: int = 0
+    batches: int = 0
+    bytes: int = 0
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> tuple[bytes | None, Expected]:
+    """The batches of one partition."""
+    sizes = draw(st.lists(st.integers(1, 4), max_size=2))
+    if not sizes:
+        return draw(st.sampled_from([None, b""])), Expected()
+    codec = draw(st.sampled_from([Codec.NONE, Codec.GZIP]))
+    value = b"v" * draw(st.integers(0, 300))
+    made = [batch_of(*[value] * size, codec=codec) for size in sizes]
+    whole = b"".join(made)
+    return whole, Expected(sum(sizes), len(sizes), len(whole))
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> tuple[ProduceRequest, Expected]:
+    """A Produce request, and what is in it."""
+    expected = Expected()
+    topics = []
+    for topic in range(draw(st.integers(0, 3))):
+        partitions = []
+        for index, (records, found) in enumerate(draw(st.lists(batches(), max_size=3))):
+            partitions.append(PartitionProduceData(index=index, records=records))
+            expected.records += found.records
+            expected.batches += found.batches
+            expected.bytes += found.bytes
+        topics.append(
+            TopicProduceData(
+                name=f"topic-{topic}", topic_id=bytes(15) + bytes([topic]), partition_data=partitions
+            )
+        )
+    transactional = draw(st.sampled_from([None, "tx", "t" * 200]))
+    acks = draw(st.sampled_from([0, 1, -1]))
+    return ProduceRequest(transactional_id=transactional, acks=acks, topic_data=topics), expected
+
+
+@settings(max_examples=300, deadline=None)
+@given(requests(), st.integers(3, 13), st.sampled_from(["", "orders", "c" * 300]), st.data())
+def test_a_request_in_pieces_has_the_same_sums(
+    made: tuple[ProduceRequest, Expected], version: int, client_id: str, data: st.DataObject
+) -> None:
+    request, expected = made
+    header = RequestHeader(0, version, 7, client_id)
+    frame = request_header(header, version in ProduceRequest.FLEXIBLE) + encode(request, version)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(frame)), max_size=6)))
+    pieces = [frame[start:end] for start, end in zip([0, *cuts], [*cuts, len(frame)], strict=True)]
+    first = data.draw(st.integers(0, len(frame)))
+    produced = Produced()
+
+    for _ in range(2):  # the second request is compared with the first
+        reader = produced.read(version, b"__" + frame[:first], 2, len(frame))
+        if reader is not None:
+            for piece in pieces:
+                reader(piece)
+
+    found = (produced.records, produced.batches, produced.bytes, produced.acks0)
+    assert found == (2 * expected.records, 2 * expected.batches, 2 * expected.bytes, 2 * (request.acks == 0))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=200), st.integers(0, 14), st.integers(0, 200))
+def test_bytes_that_are_no_request_raise_nothing(data: bytes, version: int, cut: int) -> None:
+    produced = Produced()
+
+    reader = produced.read(version, data, 0, len(data))
+    if reader is not None:
+        reader(data[:cut])
+        reader(data[cut:])
+
+    assert produced.bytes >= 0
+
+
+STEP = st.one_of(
+    st.tuples(st.just("wait"), st.integers(1, 2 * INTERVAL_MS)),
+    st.tuples(st.just("produce"), st.integers(0, 3)),
+    st.tuples(st.just("ask"), st.integers(0, 3)),
+    st.tuples(st.just("reconnect"), st.integers(0, 3)),
+    st.tuples(st.just("subscribe"), st.sampled_from([1_000, 5_000, INTERVAL_MS])),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(STEP, max_size=25), st.integers(1, 4))
+def test_sums_over_windows_are_what_passed(steps: list[tuple[str, int]], max_clients: int) -> None:
+    stage = Stage(max_clients=max_clients)
+    pairs = [stage.pair(f"client-{number % 3}", node_id=number % 2) for number in range(4)]
+    batch = batch_of(b"a", b"b")
+    topic = TopicProduceData(name="t", partition_data=[PartitionProduceData(records=batch)])
+    request = ProduceRequest(acks=1, topic_data=[topic])
+    asked = sent = received = records = opened = 0
+    used = [False] * 4
+
+    for what, number in steps:
+        if what == "wait":
+            stage.clock.advance(number)
+        elif what == "subscribe":
+            stage.subscribe("*", interval_ms=number)
+        elif what == "reconnect":
+            pairs[number].close()
+            pairs[number] = stage.pair(f"client-{number % 3}", node_id=number % 2)
+            used[number] = False
+        else:
+            opened += not used[number]
+            used[number] = True
+            asked += 1
+            if what == "produce":
+                sent += pairs[number].send(request, 7)
+                received += pairs[number].answer(ProduceResponse(), 7)
+                records += 2
+            else:
+                sent += pairs[number].send(MetadataRequest(), 7)
+                received += pairs[number].answer(MetadataResponse(), 7)
+    stage.observation.stop()
+
+    points = stage.points()
+    assert totals(points, OWN + "requests") == asked
+    assert totals(points, OWN + "request.bytes") == sent
+    assert totals(points, OWN + "response.bytes") == received
+    assert totals(points, OWN + "produce.records") == records
+    assert totals(points, OWN + "connections") == opened
+    assert sum(point.raw.count for point in points if point.metric == OWN + "latency") == asked
+    assert stage.source.accounts.balanced

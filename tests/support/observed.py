@@ -1,0 +1,155 @@
+"""A gateway's observation without a gateway: pairs whose frames are written by the test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.telemetry_broker import TelemetryBroker
+from odradek.broker.dispatch.routes import API_VERSIONS_KEY, load_handlers
+from odradek.deferred import Deferred
+from odradek.gateway.observation.observation import SOURCE_NAME, Observation
+from odradek.gateway.observation.observer import CloseCause, PairObserver
+from odradek.gateway.observation.settings import ObservationSettings, Observe
+from odradek.gateway.pair_identity import PairIdentity
+from odradek.telemetry.accepted_push import AcceptedPush
+from odradek.telemetry.record_source import RecordSource
+from odradek.testing.data_points import DataPoint, data_points
+from odradek.wire.codec import encode
+from odradek.wire.header import RequestHeader, request_header
+
+INTERVAL_MS = 10_000
+PLENTY_MS = 3 * INTERVAL_MS
+Answer = bool | Deferred[bool]
+
+
+class Stage:
+    """An observation, the subscriptions it obeys, and the records it wrote."""
+
+    def __init__(
+        self,
+        observe: Observe = Observe.SILENT,
+        *,
+        max_clients: int = 10_000,
+        cardinality: int = 1_000,
+        metrics: str = "*",
+        keep: Callable[[AcceptedPush], Answer] | None = None,
+    ) -> None:
+        self.telemetry = TelemetryBroker(max_decompressed_bytes=1 << 20)
+        self.clock = self.telemetry.clock
+        self.records: list[AcceptedPush] = []
+        self.subscribe(metrics)
+        self.source = RecordSource(SOURCE_NAME, self.telemetry.manager, keep or self.keep)
+        self.observation = Observation(
+            ObservationSettings(observe=observe, max_clients=max_clients, cardinality=cardinality),
+            self.source,
+            self.clock,
+            self.clock.timer,
+            {key: route.response for key, route in load_handlers().items()},
+            origin="gateway-1",
+        )
+        self.observation.start()
+
+    def subscribe(self, metrics: str, interval_ms: int = INTERVAL_MS, match: str = "") -> None:
+        """Replace the only subscription; empty metrics delete it."""
+        properties = {"metrics": metrics, "interval.ms": str(interval_ms), "match": match} if metrics else {}
+        self.telemetry.update("all", properties)
+
+    def keep(self, push: AcceptedPush) -> Answer:
+        self.records.append(push)
+        return True
+
+    def pair(self, client_id: str = "orders", node_id: int | None = 1, **more: Any) -> Pair:
+        """A new connection of a client."""
+        identity = PairIdentity("10.0.0.7", 40_000, "PLAINTEXT", node_id, client_id)
+        identity.software_name, identity.software_version = "kafka-python", "2.2.15"
+        for name, value in more.items():
+            setattr(identity, name, value)
+        return Pair(self, identity, self.observation.opened(identity))
+
+    def ended(self) -> list[DataPoint]:
+        """The data points of all windows that end within the next intervals."""
+        before = len(self.records)
+        self.clock.advance(PLENTY_MS)
+        return self.points(before)
+
+    def points(self, since: int = 0) -> list[DataPoint]:
+        """The data points of the records written."""
+        return [point for push in self.records[since:] for point in data_points(push.payload.data)]
+
+
+@dataclass
+class Pair:
+    """One connection of a client to the gateway."""
+
+    stage: Stage
+    identity: PairIdentity
+    observer: PairObserver
+    in_flight: int = 0
+    serial: int = 0
+    head_bytes: int = 1 << 20
+    """So much of a request has arrived when its header is known."""
+    piece_bytes: int = 1 << 20
+    outstanding: list[int] = field(default_factory=list)
+
+    def send(self, request: Any, version: int, *, answered: bool = True) -> int:
+        """Pass a request; return the length of its frame."""
+        key = request.API_KEY
+        self.serial += 1
+        header = RequestHeader(key, version, self.serial, self.identity.client_id)
+        frame = request_header(header, version in request.FLEXIBLE) + encode(request, version)
+        self.send_frame(key, version, frame, answered=answered)
+        return len(frame) + 4
+
+    def send_frame(self, key: int, version: int, frame: bytes, *, answered: bool = True) -> None:
+        """Pass a request frame without its length, between bytes of others."""
+        if answered:
+            self.outstanding.append(key)
+        first = frame[: self.head_bytes]
+        chunk = b"before" + first + (b"after it" if len(first) == len(frame) else b"")
+        reader = self.observer.request(key, version, len(frame), chunk, 6, len(self.outstanding))
+        if reader is not None:
+            reader(memoryview(first))
+            for start in range(len(first), len(frame), self.piece_bytes):
+                reader(frame[start : start + self.piece_bytes])
+
+    def answer(self, response: Any, version: int, *, latency_ms: float = 3) -> int:
+        """Pass a response; return the length of its frame."""
+        key = response.API_KEY
+        flexible = version in response.FLEXIBLE and key != API_VERSIONS_KEY
+        frame = bytes(4) + (b"\0" if flexible else b"") + encode(response, version)
+        self.outstanding.remove(key)
+        latency_ns = round(latency_ms * 1_000_000)
+        self.observer.response(key, version, len(frame), latency_ns, b"x" + frame + b"next", 1)
+        return len(frame) + 4
+
+    def exchange(self, request: Any, response: Any, version: int, *, latency_ms: float = 3) -> None:
+        """Pass a request and its response."""
+        self.send(request, version)
+        self.answer(response, version, latency_ms=latency_ms)
+
+    def close(self, by: CloseCause = "client") -> None:
+        self.observer.closed(by, self.outstanding)
+
+
+def values(points: Iterable[DataPoint], name: str) -> dict[tuple[str, ...], float]:
+    """The values of a metric by the values of its attributes, in the order of their names."""
+    found = {}
+    for point in points:
+        if point.metric == name:
+            attributes = tuple(str(point.attributes[key]) for key in sorted(point.attributes))
+            assert attributes not in found, (name, attributes)
+            found[attributes] = point.value
+    return found
+
+
+def value(points: Iterable[DataPoint], name: str) -> float:
+    """The value of a metric that has one data point."""
+    (only,) = values(points, name).values()
+    return only
+
+
+def totals(points: Iterable[DataPoint], name: str) -> float:
+    """The sum of all data points of a metric."""
+    return sum(point.value for point in points if point.metric == name)
