@@ -54,7 +54,7 @@ def test_the_telemetry_apis_have_the_versions_of_the_gateway(upstream: Rows) -> 
 
 
 def test_the_telemetry_apis_are_hidden_while_telemetry_is_off() -> None:
-    rows = seen({18: (0, 4), 71: (0, 0), 72: (0, 0), 74: (0, 0)}, ApiPolicy(telemetry=False))
+    rows = seen({18: (0, 4), 71: (0, 0), 72: (0, 0), 74: (0, 0)}, ApiPolicy(telemetry="off"))
 
     assert rows == {18: (0, 4), 74: (0, 0)}
 
@@ -65,32 +65,32 @@ def test_the_telemetry_apis_are_hidden_while_telemetry_is_off() -> None:
 def test_an_api_with_addresses_ends_at_the_last_known_version(key: int, last: int) -> None:
     older, same = {key: (0, last - 1)}, {key: (0, last)}
 
-    assert seen({key: (0, last + 1)}, ApiPolicy(telemetry=False)) == same
-    assert seen(same, ApiPolicy(telemetry=False)) == same
-    assert seen(older, ApiPolicy(telemetry=False)) == older
-    assert seen({key: (last + 1, last + 2)}, ApiPolicy(telemetry=False)) == {}
+    assert seen({key: (0, last + 1)}, ApiPolicy(telemetry="off")) == same
+    assert seen(same, ApiPolicy(telemetry="off")) == same
+    assert seen(older, ApiPolicy(telemetry="off")) == older
+    assert seen({key: (last + 1, last + 2)}, ApiPolicy(telemetry="off")) == {}
 
 
 def test_no_first_version_changes() -> None:
     """Brokers list Produce from 0 although they serve 3 and newer (KAFKA-18659)."""
-    assert seen({0: (0, 13), 1: (4, 18)}, ApiPolicy(telemetry=False)) == {0: (0, 13), 1: (4, 18)}
+    assert seen({0: (0, 13), 1: (4, 18)}, ApiPolicy(telemetry="off")) == {0: (0, 13), 1: (4, 18)}
 
 
 def test_fetch_can_be_limited_further_but_not_beyond_the_known_layouts() -> None:
-    assert seen({1: (4, 18)}, ApiPolicy(telemetry=False, fetch_max_version=15)) == {1: (4, 15)}
-    assert seen({1: (4, 30)}, ApiPolicy(telemetry=False, fetch_max_version=30)) == {1: (4, 18)}
+    assert seen({1: (4, 18)}, ApiPolicy(telemetry="off", fetch_max_version=15)) == {1: (4, 15)}
+    assert seen({1: (4, 30)}, ApiPolicy(telemetry="off", fetch_max_version=30)) == {1: (4, 18)}
 
 
 def test_apis_newer_than_kafka_4_4_are_hidden_unless_they_may_pass() -> None:
     rows = {92: (0, 0), 93: (0, 0), 94: (0, 0), 95: (0, 7), 1000: (0, 1)}
 
-    assert seen(rows, ApiPolicy(telemetry=False)) == {92: (0, 0), 93: (0, 0), 94: (0, 0)}
-    assert seen(rows, ApiPolicy(telemetry=False, unknown_apis="pass")) == rows
+    assert seen(rows, ApiPolicy(telemetry="off")) == {92: (0, 0), 93: (0, 0), 94: (0, 0)}
+    assert seen(rows, ApiPolicy(telemetry="off", unknown_apis="pass")) == rows
 
 
 def test_the_addresses_of_controllers_can_be_hidden() -> None:
-    assert seen({55: (0, 2)}, ApiPolicy(telemetry=False)) == {55: (0, 2)}
-    assert seen({55: (0, 2)}, ApiPolicy(telemetry=False, hide_quorum=True)) == {55: (0, 1)}
+    assert seen({55: (0, 2)}, ApiPolicy(telemetry="off")) == {55: (0, 2)}
+    assert seen({55: (0, 2)}, ApiPolicy(telemetry="off", hide_quorum=True)) == {55: (0, 1)}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -107,7 +107,7 @@ def test_everything_but_the_rows_passes(version: int) -> None:
         ]
         upstream.zk_migration_ready = True
 
-    out = rewrite_api_versions(HEADER + encode(upstream, version), version, ApiPolicy(telemetry=False))
+    out = rewrite_api_versions(HEADER + encode(upstream, version), version, ApiPolicy(telemetry="off"))
 
     assert decode(ApiVersionsResponse, version, out[4:]) == upstream
 
@@ -117,7 +117,7 @@ def test_unknown_tags_of_rows_and_of_the_response_pass() -> None:
     row = bytes((0, 3, 0, 0, 0, 13)) + b"\x01\x09\x02ab"
     frame = HEADER + bytes(2) + b"\x02" + row + bytes(4) + b"\x01\x05\x03xyz"
 
-    assert rewrite_api_versions(frame, 3, ApiPolicy(telemetry=False)) == frame
+    assert rewrite_api_versions(frame, 3, ApiPolicy(telemetry="off")) == frame
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -161,3 +161,10 @@ def test_a_response_that_ends_early_or_late_is_malformed(version: int) -> None:
 def test_a_wrong_number_of_rows_is_malformed(count: bytes) -> None:
     with pytest.raises(MalformedResponse):
         rewrite_api_versions(HEADER + bytes(2) + count + bytes(6 * 1001), 0, ApiPolicy())
+
+
+def test_telemetry_of_the_brokers_passes() -> None:
+    rows = {18: (0, 4), 71: (0, 0), 72: (0, 0)}
+
+    assert seen(rows, ApiPolicy(telemetry="pass")) == rows
+    assert seen({18: (0, 4)}, ApiPolicy(telemetry="pass")) == {18: (0, 4)}

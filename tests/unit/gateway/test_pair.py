@@ -163,6 +163,19 @@ def test_a_local_answer_waits_for_the_rest_of_a_response() -> None:
     assert through.received == whole + local(2)
 
 
+def test_a_local_answer_waits_for_the_rest_of_a_response_that_is_rewritten() -> None:
+    through = Through(at_once=True)
+    through.send(bare(3, 5, 1), push(2))
+    brokers = [MetadataResponseBroker(node_id=1, host="internal.example", port=9092)]
+    theirs = response(MetadataResponse(brokers=brokers), 5, 1)
+
+    for part in (theirs[:8], theirs[8:9], theirs[9:]):
+        through.reply(part)
+
+    gate = [MetadataResponseBroker(node_id=1, host="gate", port=19001)]
+    assert through.received == response(MetadataResponse(brokers=gate), 5, 1) + local(2)
+
+
 def test_a_local_answer_passes_the_start_of_a_later_response() -> None:
     through = Through()
     through.send(bare(HEARTBEAT, 3, 1), push(2), bare(HEARTBEAT, 3, 3))

@@ -20,8 +20,8 @@ from odradek.clock import SystemClock
 from odradek.gateway.gateway_settings import UPSTREAM, nodes_text
 from odradek.server.config import REFERENCE, HostConfig
 from odradek.server.gateway.gateway import Gateway
-from odradek.server.gateway.gateway_kinds import check_listeners, gateway_kinds
-from odradek.server.gateway.telemetry import GatewayTelemetry
+from odradek.server.gateway.gateway_host import GatewayHost
+from odradek.server.gateway.gateway_kinds import check_listeners
 from odradek.server.host import Host
 from odradek.server.log_format import FORMATTERS, audit_to_file, hide_in_log, log_to_stderr
 from odradek.server.plugins.process import freeze_garbage, keep_buffers, raise_descriptor_limit, run
@@ -115,16 +115,12 @@ def run_gateway(start: Start, config: HostConfig, made: Gateway, connection: Com
 
         keep_buffers()
         raise_descriptor_limit()
-        host = Host(config, failed=failed, listener_kinds=gateway_kinds(config, made))
+        host = GatewayHost(config, made, failed)
         loop = asyncio.get_running_loop()
         own = config.gateway.own_telemetry
-        telemetry = GatewayTelemetry(host, own, made.addresses.learned)
-        made.offer(telemetry.answers, telemetry.silence)
-        if telemetry.observation is not None:
-            made.observe(telemetry.observation)
 
         def polled(state: Observed) -> None:
-            loop.call_soon_threadsafe(telemetry.polled, state)
+            loop.call_soon_threadsafe(host.polled, state)
 
         watch = ClusterWatch(
             partial(connected, config, connection),
@@ -136,18 +132,14 @@ def run_gateway(start: Start, config: HostConfig, made: Gateway, connection: Com
         try:
             await first_poll(watch, made)
             await host.start()
-            telemetry.start()
             watch.start()
             loop.add_signal_handler(signal.SIGUSR1, made.step_down)
-            if config.gateway.switch_file is not None:
-                made.follow_file(config.gateway.switch_file, host.timer)
             freeze_garbage()
             report(host, start.config_file, start.log_level)
             announce(ready_line(config, host))
             await stop.wait()
         finally:
             await asyncio.to_thread(watch.stop)
-            telemetry.stop()
             await host.stop()
 
     run(main)

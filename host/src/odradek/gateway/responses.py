@@ -84,7 +84,9 @@ class Responses:
             return
         self.taken = 0
         self.now_ns = self.state.path.monotonic_ns()
-        pos = self.walk(data, self.go_on(data, end) if rest else 0, end)
+        pos = self.go_on(data, end) if rest else 0
+        if not self.rest:
+            pos = self.walk(data, pos, end)
         if pos < end:
             self.partial = bytearray(data[pos:])
         if not self.out and not self.taken and pos >= end:

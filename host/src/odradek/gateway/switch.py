@@ -53,6 +53,6 @@ class Switch:
         return self.position < STEPS.index("no-telemetry")
 
     @property
-    def most_fetch_version(self) -> int | None:
-        """The highest version of Fetch that is offered; None for the setting's."""
-        return OPAQUE_FETCH_VERSION if self.step == "rewrite-only" else None
+    def rewrites_least(self) -> bool:
+        """Whether only what has to be rewritten is offered."""
+        return self.step == "rewrite-only"

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from odradek.broker.broker import Broker, Endpoint
 from odradek.broker.composition import compose_broker
@@ -58,6 +56,7 @@ from odradek.server.plugins.plugin_manager import HostPluginManager, load_plugin
 from odradek.server.plugins.plugin_thread import PluginThreads
 from odradek.server.plugins.principal_builders import built_principals
 from odradek.server.plugins.process import descriptor_limit
+from odradek.server.random_ids import random_session_id, random_uuid
 from odradek.server.sockets.authentications import Authentications
 from odradek.server.sockets.displacement import displace
 from odradek.server.sockets.held_bytes import Memory
@@ -76,7 +75,6 @@ from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
-from odradek.wire.limits import INT32_MAX
 
 if TYPE_CHECKING:
     from odradek.server.meters.metrics_endpoint import MetricsEndpoint
@@ -88,18 +86,8 @@ log = logging.getLogger(__name__)
 GUARDED = GuardedCallback | GuardedAuthorizer | BuiltPrincipals
 
 
-def random_uuid() -> bytes:
-    """The 16 bytes of a random UUID (version 4)."""
-    return uuid4().bytes
-
-
 def ignore(_reason: str) -> None:
     """The reaction of an embedded host to a failure: only the log tells."""
-
-
-def random_session_id() -> int:
-    """An unpredictable id for a fetch session, from 1 on."""
-    return secrets.randbelow(INT32_MAX - 1) + 1
 
 
 class Host:
@@ -313,6 +301,10 @@ class Host:
         yield from state_rows(self.broker.state_limits, self.broker.names)
         yield from (row for meter in self.meters for row in meter())
 
+    def is_ready(self) -> bool:
+        """Whether load balancers should send clients here."""
+        return not any(listener.draining for listener in self.listeners)
+
     async def start(self) -> None:
         """Start everything, the listeners last.
 
@@ -336,7 +328,7 @@ class Host:
 
             tls = self.certificates.listeners.get(METRICS_LISTENER)
             self.metrics_endpoint = MetricsEndpoint(
-                self.config.metrics_listener, self.metric_rows, self.config.metrics_token, tls
+                self.config.metrics_listener, self.metric_rows, self.is_ready, self.config.metrics_token, tls
             )
         if self.config.metrics_push.endpoint is not None:
             from odradek.server.meters.metrics_push import MetricsPush

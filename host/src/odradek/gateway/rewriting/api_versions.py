@@ -42,8 +42,8 @@ Row = tuple[int, int, int, bytes]
 class ApiPolicy:
     """The choices of an operator."""
 
-    telemetry: bool = True
-    """Offer the telemetry APIs; otherwise hide them."""
+    telemetry: Literal["own", "pass", "off"] = "own"
+    """Offer the telemetry APIs, pass the broker's rows, or hide them."""
     unknown_apis: Literal["hide", "pass"] = "hide"
     fetch_max_version: int = ADDRESSED[FetchResponse.API_KEY].last
     hide_quorum: bool = False
@@ -70,7 +70,7 @@ def rewrite_api_versions(body: bytes, requested_version: int, policy: ApiPolicy)
     try:
         (error_code,) = int16_at(body, 4)
         if error_code == ErrorCode.UNSUPPORTED_VERSION:
-            return rewritten(body, 0, replace(policy, telemetry=False))
+            return rewritten(body, 0, replace(policy, telemetry="off"))
         return body if error_code else rewritten(body, requested_version, policy)
     except BROKEN as error:
         raise MalformedResponse(f"ApiVersions of {len(body)} bytes: {error}") from error
@@ -108,11 +108,11 @@ def rows_at(body: bytes, at: int, flexible: bool) -> tuple[list[Row], int]:
 
 def offered(rows: list[Row], policy: ApiPolicy, no_tags: bytes) -> Iterator[Row]:
     """The rows that a client gets. Rows of the telemetry APIs stand in the order of the keys."""
-    missing = list(TELEMETRY) if policy.telemetry else []
+    missing = list(TELEMETRY) if policy.telemetry == "own" else []
     for key, first, last, tags in rows:
         while missing and missing[0] < key:
             yield missing.pop(0), 0, 0, no_tags
-        if key in TELEMETRY:
+        if key in TELEMETRY and policy.telemetry != "pass":
             continue
         last = min(last, highest(key, policy))
         if last >= first:

@@ -74,7 +74,7 @@ class ClientSide(SocketEnd):
     async def connect_upstream(self) -> None:
         """Dial the broker, then pass on what the client has sent meanwhile."""
         node_id = self.listener.node_of(self.context_port)
-        upstream = UpstreamSide(self.from_upstream, self.upstream_ended)
+        upstream = UpstreamSide(self.from_upstream, self.upstream_ended, self.is_slow)
         upstream.other, self.other = self, upstream
         failure = await self.listener.gateway.dialer.dial(node_id, upstream)
         if failure is not None or self.closing:
@@ -109,6 +109,9 @@ class ClientSide(SocketEnd):
         """Take what the broker has sent."""
         if self.pair is not None and not self.closing:
             self.pair.from_upstream(data)
+
+    def is_slow(self) -> None:
+        self.listener.gateway.slow_peers += 1
 
     def upstream_ended(self, was_reset: bool) -> None:
         """The broker has closed: send the client what has arrived, then close."""

@@ -12,6 +12,7 @@ from itertools import count
 from odradek.clock import Clock
 from odradek.gateway.addresses import NodeTable
 from odradek.gateway.pair_failure import Cause, PairFailure
+from odradek.gateway.reachability import Reachability
 from odradek.sampled_log import SampledLog
 
 log = logging.getLogger(__name__)
@@ -19,6 +20,7 @@ log = logging.getLogger(__name__)
 UNKNOWN_WAIT_S = 5.0
 """How long a connection to a node waits until its address is known."""
 Address = tuple[str, int]
+BOOTSTRAP = "bootstrap"
 
 
 class Dialer:
@@ -30,6 +32,7 @@ class Dialer:
         tls: Encrypts the connections; None for a cluster without TLS.
         timeout_s: For one dial, with its TLS handshake.
         clock: The time.
+        reachability: Learns whether a broker has answered.
         refresh: Asks for the nodes again, after a failed dial or for an unknown node.
     """
 
@@ -40,6 +43,7 @@ class Dialer:
         tls: ssl.SSLContext | None,
         timeout_s: float,
         clock: Clock,
+        reachability: Reachability,
         refresh: Callable[[], None] = lambda: None,
     ) -> None:
         self.bootstrap = bootstrap
@@ -47,6 +51,7 @@ class Dialer:
         self.tls = tls
         self.timeout_s = timeout_s
         self.clock = clock
+        self.reachability = reachability
         self.refresh = refresh
         self.turn = count()
         self.failures: Counter[str] = Counter()
@@ -60,7 +65,7 @@ class Dialer:
             first = next(self.turn)
             size = len(self.bootstrap)
             for step in range(size):
-                failure = await self.connect(self.bootstrap[(first + step) % size], protocol, "bootstrap")
+                failure = await self.connect(self.bootstrap[(first + step) % size], protocol, BOOTSTRAP)
                 if failure is None:
                     return None
             return failure
@@ -94,8 +99,11 @@ class Dialer:
                 broker=f"{host}:{port}",
                 why=why,
             )
+            if node == BOOTSTRAP:
+                self.reachability.missed(self.clock.monotonic_ms())
             self.refresh()
             return PairFailure(Cause.UNREACHABLE, f"{host}:{port}: {why}")
+        self.reachability.reached()
         return None
 
     async def learned(self, node_id: int) -> Address | None:

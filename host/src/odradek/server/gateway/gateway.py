@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import ssl
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -15,19 +16,23 @@ from odradek.gateway.gateway_settings import NODES, GatewaySettings, nodes_text
 from odradek.gateway.local_answers import LocalAnswers
 from odradek.gateway.observation.observer import Observer
 from odradek.gateway.path_meter import PathMeter
+from odradek.gateway.reachability import Reachability
 from odradek.gateway.rewriting.api_versions import ApiPolicy
 from odradek.gateway.rewriting.rewriter import HoldLimits
-from odradek.gateway.switch import STEPS, Switch
+from odradek.gateway.switch import OPAQUE_FETCH_VERSION, STEPS, Switch
 from odradek.plugin.config import ConfigError
 from odradek.sampled_log import SampledLog
 from odradek.server.config import HostConfig
 from odradek.server.gateway.dialer import Address, Dialer
+from odradek.wire.messages.fetch import FetchResponse
 
 log = logging.getLogger(__name__)
 
 SWITCH_MS = 1000
 """How often the file of the kill switch is read."""
 SWITCH_BYTES = 64
+FETCH_FAULTS, FETCH_FAULTS_MS = 3, 60_000
+"""After so many bugs in this time, Fetch is offered only up to a version without addresses."""
 
 
 class Gateway:
@@ -54,7 +59,12 @@ class Gateway:
         self.clock = clock
         self.table = NodeTable()
         self.addresses = PortPerNode("", (), settings.nodes, self.table, on_unmapped=self.unmapped)
-        self.dialer = Dialer(upstream, self.table, tls, settings.dial_timeout_ms / 1000, clock)
+        self.reachability = Reachability()
+        self.slow_peers = 0
+        """How often a connection was not read because the other one of its pair is slow."""
+        self.dialer = Dialer(
+            upstream, self.table, tls, settings.dial_timeout_ms / 1000, clock, self.reachability
+        )
         self.table.on_new = self.dialer.node_learned
         self.switch = Switch()
         self.step = self.switch.step
@@ -80,15 +90,23 @@ class Gateway:
             meter=PathMeter(),
             policy=self.policy(),
             requires_sasl=requires_sasl,
+            on_internal_error=self.internal_error,
         )
+        self.fetch_faults: deque[int] = deque(maxlen=FETCH_FAULTS)
+        """Times of the last bugs in rewriting Fetch, monotonic ms."""
+        self.caps_fetch = False
 
     def policy(self) -> ApiPolicy:
         """The APIs that clients are offered, at the present position of the switch."""
         settings, switch = self.settings, self.switch
-        own = settings.telemetry == "own"
-        most_fetch = min(settings.fetch_max_version, switch.most_fetch_version or settings.fetch_max_version)
+        telemetry = settings.telemetry
+        if telemetry == "own" and (self.answers is None or not switch.has_telemetry):
+            telemetry = "off"
+        most_fetch = settings.fetch_max_version
+        if self.caps_fetch or switch.rewrites_least:
+            most_fetch = min(most_fetch, OPAQUE_FETCH_VERSION)
         return ApiPolicy(
-            telemetry=own and switch.has_telemetry and self.answers is not None,
+            telemetry=telemetry,
             unknown_apis=settings.unknown_apis,
             fetch_max_version=most_fetch,
             hide_quorum=settings.hide_quorum,
@@ -114,6 +132,17 @@ class Gateway:
         if missing:
             found, known = ", ".join(map(str, missing)), nodes_text(self.settings.nodes)
             raise ConfigError(NODES, f"the cluster has brokers with the ids {found}, which {known} lacks")
+
+    def internal_error(self, api_key: int) -> None:
+        """A bug has closed a pair. Bugs in the walk through Fetch end with an older version of it."""
+        if api_key != FetchResponse.API_KEY or self.caps_fetch:
+            return
+        now_ms = self.clock.monotonic_ms()
+        self.fetch_faults.append(now_ms)
+        if len(self.fetch_faults) == FETCH_FAULTS and now_ms - self.fetch_faults[0] <= FETCH_FAULTS_MS:
+            self.caps_fetch = True
+            log.error("Fetch is limited for new connections", extra={"version": OPAQUE_FETCH_VERSION})
+            self.path.policy = self.policy()
 
     def step_down(self) -> None:
         """Take the next step of the kill switch."""

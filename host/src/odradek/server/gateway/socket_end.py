@@ -64,6 +64,10 @@ class SocketEnd(asyncio.Protocol):
         """This end does not take more, so the other one is not read."""
         if self.other is not None:
             self.other.hold(PEER_IS_SLOW)
+            self.is_slow()
+
+    def is_slow(self) -> None:
+        """Count a pause of the other end."""
 
     def resume_writing(self) -> None:
         """This end takes more again."""

@@ -14,17 +14,24 @@ class UpstreamSide(SocketEnd):
     Args:
         received: Takes what the broker sends.
         ended: Called when the connection is gone, with True if it was reset.
+        slow: Called when the broker does not take what the client has sent.
     """
 
-    __slots__ = ("ended", "received")
+    __slots__ = ("ended", "received", "slow")
 
-    def __init__(self, received: Callable[[bytes], None], ended: Callable[[bool], None]) -> None:
+    def __init__(
+        self, received: Callable[[bytes], None], ended: Callable[[bool], None], slow: Callable[[], None]
+    ) -> None:
         super().__init__()
         self.received = received
         self.ended = ended
+        self.slow = slow
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.attached(transport)
+
+    def is_slow(self) -> None:
+        self.slow()
 
     def data_received(self, data: bytes) -> None:
         self.received(data)

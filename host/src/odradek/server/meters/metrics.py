@@ -16,6 +16,7 @@ from odradek.plugin.plugin_stats import PluginStats
 from odradek.server.meters.authentication_metrics import AUTHENTICATION_INSTRUMENTS, authentication_rows
 from odradek.server.meters.certificate_metrics import CERTIFICATE_INSTRUMENTS
 from odradek.server.meters.connection_metrics import CONNECTION_INSTRUMENTS
+from odradek.server.meters.gateway_path_metrics import GATEWAY_PATH_INSTRUMENTS
 from odradek.server.meters.gateway_telemetry_metrics import GATEWAY_TELEMETRY_INSTRUMENTS
 from odradek.server.meters.instrument import Instrument
 from odradek.server.meters.memory_metrics import MEMORY_INSTRUMENTS
@@ -188,6 +189,7 @@ INSTRUMENTS = {
     **QUOTA_INSTRUMENTS,
     **CONNECTION_INSTRUMENTS,
     **STATE_INSTRUMENTS,
+    **GATEWAY_PATH_INSTRUMENTS,
     **GATEWAY_TELEMETRY_INSTRUMENTS,
 }
 """By row name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Thread
 
 import prometheus_client
@@ -9,7 +10,7 @@ from opentelemetry.exporter.prometheus import PrometheusMetricReader
 
 from odradek.plugin.config import ConfigError
 from odradek.server.meters.host_meter import CARDINALITY_LIMITS, HostMeter, ReadRows
-from odradek.server.meters.metrics_server import MetricsServer, guarded
+from odradek.server.meters.metrics_server import MetricsServer, guarded, with_health
 from odradek.server.meters.metrics_settings import MetricsAddress
 from odradek.server.sockets.listener_tls import ListenerTls
 
@@ -17,11 +18,12 @@ CLOSE_TIMEOUT_S = 5
 
 
 class MetricsEndpoint:
-    """Serves ``http://HOST:PORT/metrics`` on its own thread.
+    """Serves ``http://HOST:PORT/metrics``, ``/healthz`` and ``/readyz`` on its own thread.
 
     Args:
         address: The address.
         read_rows: The current values.
+        is_ready: Whether load balancers should send clients here; called on another thread.
         token: The bearer token that a client must send; None if it needs none.
         tls: The certificates of an https address.
 
@@ -33,6 +35,7 @@ class MetricsEndpoint:
         self,
         address: MetricsAddress,
         read_rows: ReadRows,
+        is_ready: Callable[[], bool],
         token: str | None = None,
         tls: ListenerTls | None = None,
     ) -> None:
@@ -41,9 +44,8 @@ class MetricsEndpoint:
         self.meter = HostMeter(read_rows, reader)
         app = prometheus_client.make_wsgi_app(registry)
         try:
-            self.server = MetricsServer(
-                address.host, address.port, app if token is None else guarded(app, token), tls
-            )
+            protected = app if token is None else guarded(app, token)
+            self.server = MetricsServer(address.host, address.port, with_health(protected, is_ready), tls)
         except OSError as error:
             reason = str(error.strerror).lower()
             raise ConfigError(

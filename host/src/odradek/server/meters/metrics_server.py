@@ -84,3 +84,17 @@ def guarded(app: App, token: str) -> App:
         return [b"a bearer token is required\n"]
 
     return answer
+
+
+def with_health(app: App, is_ready: Callable[[], bool]) -> App:
+    """The same with ``/healthz`` and ``/readyz``, which need no token: 200, or 503 while it is not ready."""
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO")
+        if path not in ("/healthz", "/readyz"):
+            return app(environ, start_response)
+        well = path == "/healthz" or is_ready()
+        start_response("200 OK" if well else "503 Service Unavailable", [("Content-Type", "text/plain")])
+        return [b"ok\n" if well else b"not ready\n"]
+
+    return answer

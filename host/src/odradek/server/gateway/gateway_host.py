@@ -1,0 +1,59 @@
+"""The host of a gateway: everything of a host, with the listener of the gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+from odradek.server.config import HostConfig
+from odradek.server.gateway.client_side import ClientSide
+from odradek.server.gateway.gateway import Gateway
+from odradek.server.gateway.gateway_kinds import gateway_kinds
+from odradek.server.gateway.gateway_metrics import api_names, gateway_rows
+from odradek.server.gateway.telemetry import ClusterState, GatewayTelemetry
+from odradek.server.host import Host
+from odradek.telemetry.client_metrics_stats import MetricRow
+
+
+class GatewayHost(Host):
+    """The host of a gateway on the running event loop.
+
+    Args:
+        config: The configuration.
+        gateway: Shared by its pairs.
+        failed: See `Host`.
+
+    Raises:
+        ConfigError: See `Host`; or the certificate is not for the advertised name.
+    """
+
+    def __init__(self, config: HostConfig, gateway: Gateway, failed: Callable[[str], None]) -> None:
+        super().__init__(config, failed=failed, listener_kinds=gateway_kinds(config, gateway))
+        self.gateway = gateway
+        self.own = GatewayTelemetry(self, config.gateway.own_telemetry, gateway.addresses.learned)
+        self.api_names = api_names(self.dispatcher.routes)
+        gateway.offer(self.own.answers, self.own.silence)
+
+    async def start(self) -> None:
+        await super().start()
+        path = self.gateway.settings.switch_file
+        if path is not None:
+            self.gateway.follow_file(path, self.timer)
+
+    def polled(self, state: ClusterState) -> None:
+        """Take note of the result of a poll of the cluster."""
+        if state.failure is None:
+            self.gateway.reachability.reached()
+        elif not state.nodes:
+            self.gateway.reachability.missed(self.clock.monotonic_ms())
+        self.own.polled(state)
+
+    def is_ready(self) -> bool:
+        return super().is_ready() and self.gateway.reachability.is_ready(self.clock.monotonic_ms())
+
+    def metric_rows(self) -> Iterator[MetricRow]:
+        yield from super().metric_rows()
+        yield from self.own.metric_rows()
+        sides = [side for listener in self.listeners for side in cast(set[Any], listener.channels)]
+        now_ms = self.clock.monotonic_ms()
+        yield from gateway_rows(self.gateway, cast(list[ClientSide], sides), self.api_names, now_ms)
