@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from odradek.wire.messages.api_versions import ApiVersionsRequest
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import running_host
 from support.wire_client import WireClient
@@ -42,7 +43,60 @@ def gateway(tmp_path: Path, *settings: str) -> Iterator[tuple[GatewayProcess, in
         yield process, port
 
 
+def has(port: int, name: str, label: str, value: str) -> bool:
+    """Whether a metric has a value."""
+    rows = get(port, "/metrics")[1].splitlines()
+    return any(row.startswith(name) and label in row and row.endswith(f" {value}") for row in rows)
+
+
 def offered(process: GatewayProcess) -> set[int]:
     host, _, port = process.bootstrap.rpartition(":")
     with WireClient((host, int(port))) as client:
-        return {row.api_key for row in client.api_versions().api_keys}
+        return {row.api_key for row in client.send(ApiVersionsRequest(), 3).api_keys}
+
+
+def wait_for_offer(process: GatewayProcess, with_telemetry: bool) -> bool:
+    """Whether new connections are offered telemetry, or not, within a few seconds."""
+    deadline_s = time.monotonic() + 5
+    while ({71, 72} <= offered(process)) != with_telemetry:
+        if time.monotonic() > deadline_s:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def test_a_gateway_is_ready_and_counts_what_passes(tmp_path: Path) -> None:
+    with gateway(tmp_path) as (process, port):
+        offered(process)
+
+        assert get(port, "/healthz") == (200, "ok\n")
+        assert get(port, "/readyz") == (200, "ok\n")
+        assert has(port, "odradek_gateway_requests_total", 'api="ApiVersions"', "1.0")
+        assert has(port, "odradek_gateway_nodes_known", "", "1.0")
+
+
+def test_the_kill_switch_takes_telemetry_out_and_back(tmp_path: Path) -> None:
+    switch = tmp_path / "switch"
+    with gateway(tmp_path, f"gateway.switch={switch}") as (process, _):
+        assert wait_for_offer(process, True)
+        for _ in range(2):
+            process.process.send_signal(signal.SIGUSR1)
+            time.sleep(0.1)  # signals of one kind do not queue
+        assert wait_for_offer(process, False)
+
+        switch.write_text("full\n")
+
+        assert wait_for_offer(process, True)
+
+
+def test_a_cluster_that_is_down_does_not_stop_the_gateway(tmp_path: Path) -> None:
+    port = free_port()
+    listener = f"metrics.listener=http://127.0.0.1:{port}"
+    with gateway_of(f"127.0.0.1:{free_port()}", tmp_path, listener) as process:
+        host, _, bootstrap = process.bootstrap.rpartition(":")
+        with WireClient((host, int(bootstrap))) as client:
+            client.send_bytes(b"\0\0\0\x0a\0\x12\0\0\0\0\0\x01\xff\xff")
+
+            assert client.closed_by_peer()
+        assert has(port, "odradek_gateway_pairs_closed_total", 'cause="unreachable"', "1.0")
+        assert has(port, "odradek_gateway_dials_failed_total", 'node="bootstrap"', "1.0")

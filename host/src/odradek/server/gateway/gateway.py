@@ -78,6 +78,9 @@ class Gateway:
         """Tells the clients of the gateway's own telemetry to push nothing, or ends that."""
         self.switch_log = SampledLog(log)
         self.unmapped_log = SampledLog(log)
+        self.fetch_faults: deque[int] = deque(maxlen=FETCH_FAULTS)
+        """Times of the last bugs in rewriting Fetch, monotonic ms."""
+        self.caps_fetch = False
         self.path = DataPath(
             addresses=self.addresses,
             monotonic_ns=time.monotonic_ns,
@@ -92,9 +95,6 @@ class Gateway:
             requires_sasl=requires_sasl,
             on_internal_error=self.internal_error,
         )
-        self.fetch_faults: deque[int] = deque(maxlen=FETCH_FAULTS)
-        """Times of the last bugs in rewriting Fetch, monotonic ms."""
-        self.caps_fetch = False
 
     def policy(self) -> ApiPolicy:
         """The APIs that clients are offered, at the present position of the switch."""
