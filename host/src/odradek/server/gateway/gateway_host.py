@@ -32,6 +32,7 @@ class GatewayHost(Host):
         self.gateway = gateway
         self.own = GatewayTelemetry(self, config.gateway.own_telemetry, gateway.addresses.learned)
         self.api_names = api_names(self.dispatcher.routes)
+        self.meters.append(self.path_rows)
         gateway.offer(self.own.answers, self.own.silence)
 
     async def start(self) -> None:
@@ -51,9 +52,8 @@ class GatewayHost(Host):
     def is_ready(self) -> bool:
         return super().is_ready() and self.gateway.reachability.is_ready(self.clock.monotonic_ms())
 
-    def metric_rows(self) -> Iterator[MetricRow]:
-        yield from super().metric_rows()
-        yield from self.own.metric_rows()
+    def path_rows(self) -> Iterator[MetricRow]:
+        """Yield the metrics of the data path."""
         sides = [side for listener in self.listeners for side in cast(set[Any], listener.channels)]
         now_ms = self.clock.monotonic_ms()
         yield from gateway_rows(self.gateway, cast(list[ClientSide], sides), self.api_names, now_ms)
