@@ -34,12 +34,19 @@ class GatewayHost(Host):
         self.api_names = api_names(self.dispatcher.routes)
         self.meters.append(self.path_rows)
         gateway.offer(self.own.answers, self.own.silence)
+        if self.own.observation is not None:
+            gateway.observe(self.own.observation)
 
     async def start(self) -> None:
         await super().start()
+        self.own.start()
         path = self.gateway.settings.switch_file
         if path is not None:
             self.gateway.follow_file(path, self.timer)
+
+    async def stop(self) -> None:
+        self.own.stop()
+        await super().stop()
 
     def polled(self, state: ClusterState) -> None:
         """Take note of the result of a poll of the cluster."""
