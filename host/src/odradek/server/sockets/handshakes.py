@@ -18,7 +18,6 @@ from typing import Final
 from odradek.clock import Clock
 from odradek.sampled_log import SampledLog
 from odradek.security.refused_login import RefusedLogin
-from odradek.server.sockets.listener_settings import SSL
 from odradek.server.sockets.listener_tls import ListenerTls
 from odradek.server.sockets.peer import Peer
 from odradek.server.sockets.tls_alert import CONNECTION
@@ -26,6 +25,8 @@ from odradek.server.sockets.unauthenticated import Unauthenticated
 
 log = logging.getLogger(__name__)
 
+TLS: Final = "SSL"
+"""How the audit log names a login by certificate: like the security protocol."""
 BEGUN_AT_ONCE: Final = 4
 """Handshakes that are begun in one round of the loop: about two milliseconds with RSA keys."""
 
@@ -134,7 +135,7 @@ class Handshakes:
                 listener=self.tls.listener,
                 address=peer.address,
                 port=peer.port,
-                mechanism=SSL,
+                mechanism=TLS,
                 why=reason,
                 connection=connection,
             )
