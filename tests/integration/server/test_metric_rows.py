@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from odradek.server.meters.gateway_path_metrics import GATEWAY_PATH_INSTRUMENTS
 from odradek.server.meters.gateway_telemetry_metrics import GATEWAY_TELEMETRY_INSTRUMENTS
 from odradek.server.meters.metrics import INSTRUMENTS
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
@@ -22,12 +23,16 @@ WITH_USE = frozenset(
         "plugin-export-time-avg",
         "plugin-export-time-max",
         "push-rejected",
+        "source-appended",
+        "source-received",
+        "source-rejected",
+        "source-waiting",
         "spool-refused",
         "throttle-count",
         "throttle-rate",
     }
 )
-"""Metrics by client instance, error or reason; budgets of quotas, too, have no rows before they are used."""
+"""Metrics by client instance, error, reason or source; budgets of quotas have no rows before use either."""
 
 
 def test_a_host_without_clients_exports_all_metrics_but_those_of_clients(tmp_path: Path) -> None:
@@ -46,5 +51,6 @@ def test_a_host_without_clients_exports_all_metrics_but_those_of_clients(tmp_pat
         exported = host.call(lambda: {row.name for row in host.host.metric_rows()})
 
     assert exported <= INSTRUMENTS.keys()
-    elsewhere = QUOTA_INSTRUMENTS.keys() | GATEWAY_TELEMETRY_INSTRUMENTS.keys()
+    of_gateways = GATEWAY_TELEMETRY_INSTRUMENTS.keys() | GATEWAY_PATH_INSTRUMENTS.keys()
+    elsewhere = QUOTA_INSTRUMENTS.keys() | of_gateways
     assert INSTRUMENTS.keys() - exported - elsewhere == WITH_USE
