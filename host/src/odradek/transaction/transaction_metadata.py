@@ -138,8 +138,21 @@ class TransactionMetadata:
 
     @classmethod
     def from_text(cls, transactional_id: str, text: str) -> TransactionMetadata:
-        """The state from its stored form."""
-        fields = json.loads(text)
-        fields["state"] = TransactionState(fields["state"])
-        fields["partitions"] = frozenset((topic, index) for topic, index in fields["partitions"])
-        return cls(transactional_id=transactional_id, **fields)
+        """The state from its stored form.
+
+        Raises:
+            ValueError: It is not the stored form of a state.
+        """
+        try:
+            fields = json.loads(text)
+            state = TransactionState(fields.pop("state"))
+            partitions = frozenset((topic, index) for topic, index in fields.pop("partitions"))
+            known = cls(transactional_id=transactional_id, state=state, partitions=partitions, **fields)
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"the state of transactional id {transactional_id!r}: {error!r}") from error
+        numbers = (*fields.values(), *(index for _, index in partitions))
+        if not all(type(each) is int for each in numbers):
+            raise ValueError(
+                f"the state of transactional id {transactional_id!r}: a number is not an integer"
+            )
+        return known

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -108,7 +107,8 @@ class Storage:
         """
         try:
             yield
-        except (ApiError, OSError, StoreError, sqlite3.Error, UnicodeError, json.JSONDecodeError) as error:
+        # ValueError: text, JSON or the code of an enumeration that is not valid
+        except (ApiError, OSError, StoreError, sqlite3.Error, ValueError) as error:
             of_metadata = isinstance(error, MetadataFailure)
             # A stored configuration that was valid once is not valid any more.
             invalid = isinstance(error, ApiError) and error.code is ErrorCode.INVALID_CONFIG
