@@ -26,7 +26,7 @@ from odradek.plugin import (
 from odradek.server.config import load_config
 from odradek.server.host import Host
 from odradek.server.plugins.plugin_manager import HostPluginManager
-from odradek.server.plugins.process import freeze_garbage, keep_buffers
+from odradek.server.plugins.process import freeze_garbage, keep_buffers, switch_threads_often
 
 SHORTEST_INTERVAL_MS = 100
 BATCH = 40
@@ -122,6 +122,7 @@ def plugins_of(receiver: Counting, *, enrich: bool) -> HostPluginManager:
 async def main(arguments: argparse.Namespace, directory: str) -> None:
     receiver = RECEIVERS[arguments.receiver]()
     keep_buffers()
+    switch_threads_often()
     config = load_config(None, (*SETTINGS, f"data.dir={Path(directory) / 'data'}"))
     clock = JumpingClock() if arguments.clock == "jumping" else SystemClock()
     await serve(Host(config, clock=clock, plugins=plugins_of(receiver, enrich=arguments.enrich)))

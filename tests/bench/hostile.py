@@ -1,8 +1,12 @@
 """A host under two hundred hostile clients: what well-behaved clients notice, and what the host holds.
 
-First the well-behaved clients run alone, then beside the hostile ones. Usage, from the folder above:
-``python -m bench.hostile [--seconds 300] [--quiet 30] [--hostile 200]``. Exits with 1 if a goal is
-missed.
+First the well-behaved clients run alone, then beside the hostile ones. Between the two phases there is a
+control: the same hostile clients, but they attack a second host. It shows how much of the delay comes from
+the machine, on which the hostile clients use the well-behaved clients' core; the rest comes from the host.
+
+Usage, from the folder above:
+``python -m bench.hostile [--seconds 300] [--quiet 30] [--control 60] [--hostile 200]``. Exits with 1 if a
+goal is missed.
 """
 
 from __future__ import annotations
@@ -13,7 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +34,9 @@ LOOP_GOAL_MS = 5.0
 CALL_GOAL_MS = 50.0
 SLOWDOWN_GOAL = 2.0
 MIB = 1 << 20
+MODULE = [sys.executable, "-m"]
+LAST = ["nice", "-n", "19"]
+"""Runs a program at the lowest priority."""
 
 
 class Lines:
@@ -45,7 +54,7 @@ class Lines:
 
 
 class Phase:
-    """The figures of the quiet or of the hostile phase."""
+    """The figures of the quiet phase, of the control or of the hostile phase."""
 
     def __init__(self, host: Lines, good: Lines, peak_bytes: int) -> None:
         self.host, clients = host.report(), good.report()
@@ -56,6 +65,10 @@ class Phase:
     def percentile_ms(self, kind: str, share: float) -> float:
         values = self.ms[kind]
         return values[int(share * (len(values) - 1))]
+
+    def slowdown(self, other: Phase) -> float:
+        """How much higher p99 is than in another phase: for the kind of request for which it is the most."""
+        return max(self.percentile_ms(kind, 0.99) / other.percentile_ms(kind, 0.99) for kind in self.ms)
 
 
 def peak_bytes(pid: int, until_s: float) -> int:
@@ -77,39 +90,65 @@ def settings(folder: Path, sink: Server) -> list[str]:
     ]
 
 
-def measure(arguments: argparse.Namespace, folder: Path) -> tuple[Phase, Phase, dict[str, Any]]:
-    """The quiet phase, the hostile phase, and what the hostile clients counted."""
+@contextmanager
+def attack(port: int, seconds: float, count: int, core: int | None) -> Iterator[subprocess.Popen[str]]:
+    """Run the hostile clients.
+
+    They have the lowest priority, or the good clients would wait for a core, and not for the host.
+    """
+    numbers = (port, seconds, count)
+    process = spawn([*LAST, *MODULE, "bench.hostile_clients", *map(str, numbers)], core)
+    try:
+        yield process
+    finally:
+        process.kill()
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The three phases, and what the hostile clients counted."""
+
+    quiet: Phase
+    control: Phase
+    mixed: Phase
+    hostile: dict[str, Any]
+
+
+def measure(arguments: argparse.Namespace, folder: Path) -> Figures:
+    """Run the three phases with the same well-behaved clients."""
     host_core, load_core = cores()
     with ExitStack() as stack:
-        module = [sys.executable, "-m"]
-        sink = stack.enter_context(running([*module, "bench.delivery_sink", "http"], core=load_core))
-        command = [*module, "bench.hostile_host", *settings(folder, sink)]
-        server = stack.enter_context(running(command, core=host_core))
-        good = spawn([*module, "bench.good_clients", str(server.port)], load_core)
+        sink = stack.enter_context(running([*MODULE, "bench.delivery_sink", "http"], core=load_core))
+        command = [*MODULE, "bench.hostile_host"]
+        server = stack.enter_context(running([*command, *settings(folder / "1", sink)], core=host_core))
+        good = spawn([*MODULE, "bench.good_clients", str(server.port)], load_core)
         stack.callback(good.kill)
         host, clients = Lines(server.process), Lines(good)
         assert clients.stdout.readline() == "ready\n"
         time.sleep(WARM_UP_S)
         host.report(), clients.report()
-        most = peak_bytes(server.pid, time.monotonic() + arguments.quiet)
-        quiet = Phase(host, clients, most)
-        numbers = (server.port, arguments.seconds, arguments.hostile)
-        # The lowest priority, or the good clients would wait for a core, and not for the host.
-        hostile = spawn(["nice", "-n", "19", *module, "bench.hostile_clients", *map(str, numbers)], load_core)
-        stack.callback(hostile.kill)
-        most = peak_bytes(server.pid, time.monotonic() + arguments.seconds)
-        mixed = Phase(host, clients, most)
-        output, _ = hostile.communicate(timeout=LEAVING_S)
-        return quiet, mixed, json.loads(output)
+        quiet = Phase(host, clients, peak_bytes(server.pid, time.monotonic() + arguments.quiet))
+        # Beside the first host on its core, and the first one has it whenever it needs it.
+        second_host = running([*LAST, *command, *settings(folder / "2", sink)], core=host_core)
+        with second_host as second, attack(second.port, arguments.control, arguments.hostile, load_core):
+            control = Phase(host, clients, peak_bytes(server.pid, time.monotonic() + arguments.control))
+        time.sleep(WARM_UP_S)
+        host.report(), clients.report()
+        with attack(server.port, arguments.seconds, arguments.hostile, load_core) as hostile:
+            mixed = Phase(host, clients, peak_bytes(server.pid, time.monotonic() + arguments.seconds))
+            output, _ = hostile.communicate(timeout=LEAVING_S)
+        return Figures(quiet, control, mixed, json.loads(output))
 
 
-def report(quiet: Phase, mixed: Phase, hostile: dict[str, Any]) -> bool:
+def report(figures: Figures) -> bool:
     """Print the tables; return whether every goal was reached."""
-    print(f"{'':<34}{'quiet':>10}{'hostile':>10}{'ratio':>8}")
+    quiet, control, mixed, hostile = figures.quiet, figures.control, figures.mixed, figures.hostile
+    print(f"{'':<38}{'quiet':>9}{'control':>9}{'hostile':>9}{'/ quiet':>9}{'/ control':>11}")
     for kind in sorted(quiet.ms):
         for name, share in (("p50", 0.5), ("p99", 0.99)):
-            before, after = (phase.percentile_ms(kind, share) for phase in (quiet, mixed))
-            print(f"{f'{kind}, {name}, ms':<34}{before:>10.2f}{after:>10.2f}{after / before:>8.1f}")
+            found = [phase.percentile_ms(kind, share) for phase in (quiet, control, mixed)]
+            ratios = f"{found[2] / found[0]:>9.1f}{found[2] / found[1]:>11.1f}"
+            print(f"{f'{kind}, {name}, ms':<38}" + "".join(f"{each:>9.2f}" for each in found) + ratios)
     for name, key in (
         ("one call on the loop, p99.9, ms", "call_p999_ms"),
         ("loop busy without a break, p99.9, ms", "cpu_p999_ms"),
@@ -117,8 +156,10 @@ def report(quiet: Phase, mixed: Phase, hostile: dict[str, Any]) -> bool:
         ("loop late for a timer, p99.9, ms", "wall_p999_ms"),
         ("loop late for a timer, max, ms", "wall_max_ms"),
     ):
-        print(f"{name:<34}{quiet.host[key]:>10.2f}{mixed.host[key]:>10.2f}")
-    print(f"{'memory, peak, MiB':<34}{quiet.peak_bytes / MIB:>10.0f}{mixed.peak_bytes / MIB:>10.0f}")
+        row = "".join(f"{phase.host[key]:>9.2f}" for phase in (quiet, control, mixed))
+        print(f"{name:<38}{row}")
+    row = "".join(f"{phase.peak_bytes / MIB:>9.0f}" for phase in (quiet, control, mixed))
+    print(f"{'memory, peak, MiB':<38}{row}")
     print("\ncalls that kept the loop busy for longer than 5 ms: how often, and the longest, ms")
     for name, (times, longest_ms) in sorted(mixed.host["holds"].items(), key=lambda row: -row[1][1]):
         print(f"  {name:<70}{times:>8}{longest_ms:>8.1f}")
@@ -128,7 +169,7 @@ def report(quiet: Phase, mixed: Phase, hostile: dict[str, Any]) -> bool:
     print(f"hostile requests answered: {hostile['answered']:,}; behaviors, and how they ended:")
     for name, count in sorted(hostile["found"].items()):
         print(f"  {name:<50}{count:>8}")
-    slowest = max(mixed.percentile_ms(kind, 0.99) / quiet.percentile_ms(kind, 0.99) for kind in quiet.ms)
+    slowest = mixed.slowdown(quiet)
     longest_ms = max((longest_ms for _, longest_ms in mixed.host["holds"].values()), default=0.0)
     goals = {
         f"one call below {LOOP_GOAL_MS:.0f} ms at p99.9": mixed.host["call_p999_ms"] < LOOP_GOAL_MS,
@@ -148,12 +189,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=300, help="of the hostile phase")
     parser.add_argument("--quiet", type=float, default=30, help="seconds of the quiet phase")
+    parser.add_argument("--control", type=float, default=60, help="seconds of the control")
     parser.add_argument("--hostile", type=int, default=200, help="hostile clients")
     arguments = parser.parse_args()
     print(head("hostile"), file=sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
-        quiet, mixed, hostile = measure(arguments, Path(folder))
-    sys.exit(0 if report(quiet, mixed, hostile) else 1)
+        figures = measure(arguments, Path(folder))
+    sys.exit(0 if report(figures) else 1)
 
 
 if __name__ == "__main__":

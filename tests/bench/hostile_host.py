@@ -19,7 +19,7 @@ from typing import Any
 from odradek.broker.dispatch.routes import ROUTES
 from odradek.server.config import load_config
 from odradek.server.host import Host
-from odradek.server.plugins.process import freeze_garbage, keep_buffers
+from odradek.server.plugins.process import freeze_garbage, keep_buffers, switch_threads_often
 from odradek.step_runner import StepRunner
 
 TICK_S = 0.001
@@ -92,6 +92,7 @@ class Holds:
         def timed_finished(route: Any, *rest: Any) -> Any:
             return self.timed(f"response: {route.request.__name__}", finished)(route, *rest)
 
+        host.turns.do_work = self.timed("ring or a turn of long requests", host.turns.do_work)  # type: ignore[method-assign]
         host.dispatcher.finished = timed_finished  # type: ignore[assignment,method-assign]
         host.dispatcher.answer = timed_answer  # type: ignore[method-assign]
         StepRunner.advance = timed_advance  # type: ignore[assignment,method-assign]
@@ -138,6 +139,7 @@ class Holds:
 
 async def main(settings: list[str]) -> None:
     keep_buffers()
+    switch_threads_often()
     host = Host(load_config(None, settings))
     holds = Holds(host)
     await host.start()

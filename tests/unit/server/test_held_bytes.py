@@ -10,7 +10,7 @@ import pytest
 from odradek.server.meters.memory_metrics import memory_rows
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.held_bytes import CHECK_MS, COUNTED_BYTES, HeldBytes, Memory, MemorySettings
-from odradek.server.sockets.large_frame import SCARCE_BUFFER_BYTES, LargeFrame
+from odradek.server.sockets.large_frame import SMALL_PIECE_BYTES, LargeFrame
 from odradek.testing.clock import MockClock
 from support.channels import RecordingTransport, ScriptedListener, framed
 from support.memory import memory_of
@@ -181,7 +181,7 @@ def test_above_the_limit_less_is_received_at_once(crowd: Crowd) -> None:
     channel.data_received(LARGE[:10])
 
     assert isinstance(transport.protocol, LargeFrame)
-    assert len(transport.protocol.get_buffer(-1)) == SCARCE_BUFFER_BYTES
+    assert len(transport.protocol.get_buffer(-1)) == SMALL_PIECE_BYTES
 
 
 def test_one_large_request_after_the_other_gets_complete(crowd: Crowd) -> None:

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import struct
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
-from odradek.plugin.context import ConnectionContext
-from odradek.sampled_log import SampledLog
-from odradek.server.sockets.channel import Channel
-from odradek.server.sockets.held_bytes import Memory
 from odradek.server.sockets.large_frame import LargeFrame
 from odradek.server.sockets.request_reader import BACKLOG, READ_AHEAD_BYTES
-from odradek.server.sockets.turns import COUNTED_NS, READS_PER_ROUND, Turns, TurnSettings
-from odradek.testing.clock import MockClock
-from support.memory import memory_of
+from odradek.server.sockets.turns import COUNTED_NS, READS_PER_ROUND, TurnSettings
+from support.rounds import Rounds, busy, framed, single
 
 PER_ROUND = 1
 """Requests of a millisecond: one is longer than a round."""
@@ -28,121 +18,8 @@ MEMORY = 2
 """Another reason to stop reading."""
 
 
-class Socket(asyncio.Transport):
-    """Records whether it is read."""
-
-    protocol: asyncio.BaseProtocol | None = None
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.reads, self.closed, self.written = True, False, b""
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.written += data
-
-    def pause_reading(self) -> None:
-        self.reads = False
-
-    def resume_reading(self) -> None:
-        self.reads = True
-
-    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        self.protocol = protocol
-
-    def close(self) -> None:
-        self.closed = True
-
-    abort = close
-
-
-@dataclass
-class Rounds:
-    """A host whose event loop runs round by round. Requests are echoed and take a millisecond."""
-
-    settings: TurnSettings = field(default_factory=TurnSettings)
-    request_ms: int = 1
-    requests_per_ms: int = 1
-    clock: MockClock = field(default_factory=MockClock)
-    max_request_bytes: int = 1 << 20
-    refused: int = 0
-    refused_log: SampledLog = field(default_factory=lambda: SampledLog(logging.getLogger("odradek.test")))
-    draining: bool = False
-    shared_buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(1 << 20)))
-    soon: list[Callable[[], Any]] = field(default_factory=list)
-    seen: list[str] = field(default_factory=list)
-    memory: Memory = field(init=False)
-    turns: Turns = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.memory = memory_of(self.clock)
-        self.turns = Turns(self.clock, self.settings, self.soon.append)
-
-    @property
-    def dispatcher(self) -> Rounds:
-        return self
-
-    def answer(self, frame: bytes | memoryview, offset: int, _connection: object) -> bytes | None:
-        request = bytes(frame[offset:]).rstrip(b".")
-        self.seen.append(request.decode())
-        if len(self.seen) % self.requests_per_ms == 0:
-            self.clock.advance(self.request_ms)
-        if request == b"bug":
-            raise ZeroDivisionError
-        return None if request.startswith(b"quiet") else request
-
-    def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
-        return ConnectionContext("test", "PLAINTEXT", "PLAINTEXT", "127.0.0.1", 1, 1)
-
-    def closed(self, _channel: Channel) -> None:
-        """Ignore the call."""
-
-    def connect(self) -> tuple[Channel, Socket]:
-        channel, transport = Channel(self), Socket()
-        channel.connection_made(transport)
-        return channel, transport
-
-    def pipelining(self, name: str, requests: int) -> tuple[Channel, Socket]:
-        """A new connection that has sent ``requests`` at once."""
-        channel, transport = self.connect()
-        channel.data_received(framed(*(f"{name}{number}" for number in range(requests))))
-        return channel, transport
-
-    def run_once(self) -> list[str]:
-        """One round of the loop; return the requests that were answered in it."""
-        before = len(self.seen)
-        due, self.soon[:] = self.soon[:], []
-        for callback in due:
-            callback()
-        return self.seen[before:]
-
-    def run_until_idle(self) -> None:
-        while self.soon:
-            self.run_once()
-
-
-def framed(*requests: str, size: int = 0) -> bytes:
-    """Requests, padded to a size with dots."""
-    padded = (request.ljust(size, ".").encode() for request in requests)
-    return b"".join(struct.pack(">i", len(request)) + request for request in padded)
-
-
 SHARE_MS = 10
 """A hundredth of a second."""
-
-
-def busy(rounds: Rounds) -> None:
-    """Use up the free time of a pass of the loop."""
-    channel, _ = rounds.connect()
-    channel.data_received(framed("one"))
-    rounds.clock.advance(1)
-    rounds.seen.clear()
-
-
-def single(rounds: Rounds, channel: Channel, request: str) -> list[str]:
-    """The requests that are answered at once when one arrives."""
-    before = len(rounds.seen)
-    channel.data_received(framed(request))
-    return rounds.seen[before:]
 
 
 def test_in_a_busy_pass_a_single_request_of_a_new_connection_waits_for_its_turn() -> None:
@@ -243,7 +120,7 @@ def test_all_pipelining_connections_together_hold_the_loop_for_one_round() -> No
     assert at_arrival <= PER_ROUND
     assert max(answered) <= PER_ROUND + 1
     assert min(answered) >= PER_ROUND
-    assert len(rounds.soon) == 1
+    assert len(rounds.turns.work) == 1
 
 
 def test_a_single_request_does_not_wait_for_those_that_pipeline() -> None:

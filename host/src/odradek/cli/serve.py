@@ -23,6 +23,7 @@ from odradek.server.plugins.process import (
     on_hangup,
     raise_descriptor_limit,
     run,
+    switch_threads_often,
 )
 from odradek.server.reload import reload
 from odradek.server.standard_streams import silence
@@ -165,6 +166,7 @@ def serve_until_stopped(start: Start, config: HostConfig) -> None:
             stop.set()
 
         keep_buffers()
+        switch_threads_often()
         raise_descriptor_limit()
         host = Host(config, recover_metadata=start.recover_metadata, failed=failed)
         try:

@@ -219,6 +219,7 @@ class Host:
         self.forwarders = make_runners(self.plugins, self.spool)
         self.broker.sink = sink_of(self.spool, self.forwarders)  # the spool needs the broker's topics
         self.turns = Turns(self.clock, config.turns)
+        self.broker.steps.soon = self.turns.soon
         self.memory = Memory(config.memory, config.socket_request_max_bytes, self.clock, self.timer)
         self.authentications = Authentications(config, self.broker, self.password_threads, self.principals)
         self.certificates = Certificates(config, self.clock, self.timer, self.file_threads.offload)

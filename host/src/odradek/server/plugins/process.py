@@ -25,6 +25,7 @@ MOST_DESCRIPTORS = 1 << 20
 # (tests/bench/push.py).
 MALLOC_OPTIONS = {-1: 256 << 20, -3: 64 << 20, -2: 16 << 20}  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_TOP_PAD
 COLLECTION_THRESHOLDS = (1_000, 4, 5_000)
+SWITCH_INTERVAL_S = 0.0005
 
 
 def keep_buffers() -> None:
@@ -33,6 +34,15 @@ def keep_buffers() -> None:
         library = ctypes.CDLL(None)
         for option, value in MALLOC_OPTIONS.items():
             library.mallopt(option, value)
+
+
+def switch_threads_often() -> None:
+    """Let no thread keep the interpreter from the event loop for longer than half a millisecond.
+
+    The loop gives the interpreter up around every callback and may get it back after the interval, by default
+    five milliseconds, while a thread computes: a forwarder, or a check of records.
+    """
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
 
 
 def descriptor_limit() -> int | None:

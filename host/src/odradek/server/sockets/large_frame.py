@@ -20,8 +20,9 @@ from odradek.clock import Clock, Timer
 
 SHARED_BUFFER_BYTES = 1 << 20
 """Nearly all frames of a megabyte arrive in one piece; a buffer of a quarter of it costs 10 % more CPU."""
-SCARCE_BUFFER_BYTES = 65_536
-"""The same while memory is scarce, so that a thousand connections do not get another megabyte each."""
+SMALL_PIECE_BYTES = 65_536
+"""The same while memory is scarce, so that a thousand connections do not get another megabyte each; and on a
+busy loop, on which many connections may have a piece in one pass."""
 HUGE_FRAME_BYTES = 32 << 20
 """A frame of this size has pages of its own. Smaller ones would take more CPU that way: they use memory that
 the process already has."""
@@ -37,8 +38,8 @@ class FrameTaker(Protocol):
     closing: bool
 
     @property
-    def memory_is_scarce(self) -> bool:
-        """Whether the requests of all connections hold more than their limit."""
+    def wants_small_pieces(self) -> bool:
+        """Whether memory is scarce or the loop is busy."""
 
     def piece_received(self, piece_bytes: int) -> None:
         """A piece of the frame has arrived. If the loop is busy, the next one waits."""
@@ -87,7 +88,7 @@ class LargeFrame(asyncio.BufferedProtocol):
     @property
     def room(self) -> int:
         """The most that is received at once."""
-        return SCARCE_BUFFER_BYTES if self.channel.memory_is_scarce else SHARED_BUFFER_BYTES
+        return SMALL_PIECE_BYTES if self.channel.wants_small_pieces else SHARED_BUFFER_BYTES
 
     def take(self, nbytes: int) -> None:
         """Add what was received."""

@@ -107,9 +107,9 @@ class RequestReader(asyncio.Protocol):
         self.count()
 
     @property
-    def memory_is_scarce(self) -> bool:
-        """Whether the requests of all connections hold more than their limit."""
-        return self.owner.memory.requests.is_exceeded
+    def wants_small_pieces(self) -> bool:
+        """Whether memory is scarce or the loop is busy."""
+        return self.owner.memory.requests.is_exceeded or self.turns.is_busy
 
     def count(self) -> None:
         """Count the bytes of requests that this connection holds."""

@@ -11,6 +11,9 @@ of a large frame is received later, that of a few connections in each round. A c
 uses less than a small share of the loop's time. A new one is not: it must exist for some time before it has a
 share to use, or a client would only have to connect again.
 
+Requests that take long, and run in steps, alternate with the ring: a pass of the loop does a piece of one of
+them, so it is half as long as if it did a piece of each.
+
 The first turn of a connection that joins comes before the ring's. It stays in the ring until it is found
 with nothing to answer, so a client that pipelines is not first again whenever it runs out of requests. After
 the new and old flows of FQ-CoDel (RFC 8290, section 4.2).
@@ -23,6 +26,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Protocol
 
 from odradek.clock import Clock
@@ -121,6 +125,8 @@ class Turns:
         self.ring: deque[TurnTaker] = deque()
         self.unread: deque[TurnTaker] = deque()
         """Connections in the middle of large frames."""
+        self.work: deque[Callable[[], None]] = deque()
+        """The turns of the ring and of long requests that are due. The first one may have begun."""
         self.ring_overdue = False
         """No connection of the ring had a turn in the last round."""
         self.scheduled = False
@@ -130,6 +136,7 @@ class Turns:
         """Before this time, everybody is answered at once."""
         self.pass_began = False
         """The pass of the loop that is measured has not ended."""
+        self.passes = 0
         self.used_up = 0
         """Turns that ended with requests left."""
         self.delayed = 0
@@ -150,26 +157,37 @@ class Turns:
         self.unread.append(connection)
         self.schedule()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether this pass of the loop has used up the time in which no request has to wait."""
+        return self.pass_began and self.monotonic_ns() > self.free_until_ns
+
     def must_wait(self, connection: TurnTaker, now_ns: int) -> bool:
         """Whether a connection has to wait with a request that has arrived after `free_until_ns`.
 
-        That time may be over because the loop was idle. So the first such request begins a pass, which ends
-        with the next round of callbacks; only one that finds the time of this pass used up may have to wait.
+        That time may be over because the loop was idle. So the first such request begins a pass, unless
+        other work has; only one that finds the time of this pass used up may have to wait.
         """
         if not self.pass_began:
-            self.pass_began = True
-            self.free_until_ns = now_ns + FREE_NS
-            self.call_soon(self.end_pass)
+            self.begin_pass(now_ns)
             return False
         if self.is_light(connection, now_ns):
             return False
         self.delayed += 1
         return True
 
-    def end_pass(self) -> None:
-        """The loop has served all sockets and begins again."""
-        self.pass_began = False
-        self.free_until_ns = self.monotonic_ns() + FREE_NS
+    def begin_pass(self, now_ns: int) -> None:
+        """Measure a pass of the loop, which ends with the next round of callbacks."""
+        self.passes += 1
+        self.pass_began = True
+        self.free_until_ns = now_ns + FREE_NS
+        self.call_soon(partial(self.end_pass, self.passes))
+
+    def end_pass(self, number: int) -> None:
+        """The loop has served all sockets and begins again. Ignored if a later pass has begun."""
+        if number == self.passes:
+            self.pass_began = False
+            self.free_until_ns = self.monotonic_ns() + FREE_NS
 
     def is_light(self, connection: TurnTaker, now_ns: int) -> bool:
         """Whether a connection has used less than its share of the loop."""
@@ -179,11 +197,27 @@ class Turns:
             connection.used_ns //= 2
         return 100 * (connection.used_ns + RESERVE_NS) <= self.light_percent * age_ns
 
+    def soon(self, work: Callable[[], None]) -> None:
+        """Do work that may take a while in one of the next passes of the loop: a piece in each of them."""
+        self.work.append(work)
+        if len(self.work) == 1:
+            self.call_soon(self.do_work)
+
+    def do_work(self) -> None:
+        """Do one piece of work, which uses up the time of the pass in which everybody is answered at once."""
+        self.begin_pass(self.monotonic_ns())
+        try:
+            self.work[0]()
+        finally:
+            self.work.popleft()
+            if self.work:
+                self.call_soon(self.do_work)
+
     def schedule(self) -> None:
-        """Serve the ring in the next round of the loop."""
+        """Serve the ring soon."""
         if not self.scheduled:
             self.scheduled = True
-            self.call_soon(self.round)
+            self.soon(self.round)
 
     def round(self) -> None:
         """Serve the connections until the time is used up: those that joined first, unless they had the whole
