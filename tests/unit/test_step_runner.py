@@ -14,6 +14,8 @@ from odradek.deferred import Deferred
 from odradek.step_runner import BETWEEN_TURNS_MS, TURN_NS, StepRunner
 from odradek.steps import Pause, Steps
 from odradek.testing.clock import MockClock
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
 from support.ticking_clock import TickingClock
 
 
@@ -181,6 +183,35 @@ def test_a_short_request_is_answered_at_once() -> None:
     assert runner.answer(answering(seen, "a", 5)) == "a is done"
     assert not runner.tasks
     assert clock.timer.next_deadline_ms() is None
+
+
+class Request:
+    """A request that a weak reference can follow."""
+
+
+def refused_later(request: Request) -> Generator[None, None, Request]:
+    for _ in range(35):
+        yield
+    raise ApiError(ErrorCode.POLICY_VIOLATION, "too much")
+    return request
+
+
+def test_a_long_request_that_is_refused_is_freed_at_once() -> None:
+    clock, request = TickingClock(), Request()
+    runner, alive = requests_of(clock), weakref.ref(request)
+    deferred = runner.answer(refused_later(request))
+    assert isinstance(deferred, Deferred)
+    del request
+    gc.disable()
+    try:
+        while not deferred.done:
+            clock.one_turn()
+        is_freed = alive() is None
+    finally:
+        gc.enable()
+
+    assert is_freed
+    assert isinstance(deferred.outcome, ApiError)
 
 
 def test_a_long_request_takes_one_millisecond_of_each_turn() -> None:

@@ -196,6 +196,10 @@ class StepRunner:
             except StopIteration as stop:
                 task.result = stop.value
                 return None
+            except ApiError as error:
+                # its traceback would hold this frame, and so the task and the request, in a cycle
+                task.result = error.with_traceback(None)
+                return None
             except Exception as error:  # noqa: BLE001  the caller handles the outcome
                 task.result = error
                 return None
