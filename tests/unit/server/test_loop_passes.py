@@ -19,7 +19,7 @@ def steps(rounds: Rounds, count: int) -> Steps:
     for _ in range(count):
         rounds.clock.advance(1)
         rounds.seen.append("step")
-        yield
+        yield None
 
 
 def long_request(rounds: Rounds, count: int) -> None:
