@@ -46,10 +46,26 @@ WITHOUT_ALERT = {
         "kafka.server.socket.server.metrics.successful.authentication.no.reauth",
         "kafka.server.socket.server.metrics.successful.reauthentication",
         "kafka.server.socket.server.metrics.reauthentication.latency",
+        "odradek.gateway.bytes",
+        "odradek.gateway.pairs.opened",
+        "odradek.gateway.requests",
+        "odradek.gateway.requests.without.response",
+        "odradek.gateway.responses.rewritten",
+        "odradek.gateway.subscription.polls",
+        "odradek.gateway.telemetry.answers",
     ),
     "moments of what another metric counts, or sees at its limit": (
         "odradek.connections.unauthenticated",
         "odradek.connections.waiting",
+        "odradek.gateway.nodes.known",
+        "odradek.gateway.observed.clients",
+        "odradek.gateway.observed.clients.evicted",
+        "odradek.gateway.observed.clients.folded",
+        "odradek.gateway.outstanding",
+        "odradek.gateway.pauses.in.flight",
+        "odradek.gateway.pauses.slow.peer",
+        "odradek.gateway.subscriptions",
+        "odradek.gateway.subscriptions.of.cluster",
         "odradek.jwks.age",
         "odradek.jwks.keys",
         "odradek.plugin.queued",
@@ -62,7 +78,6 @@ WITHOUT_ALERT = {
     ),
 }
 WHOLE_GROUPS = (
-    "odradek.gateway.",  # the rules are those of a host
     "kafka.server.client.metrics.",  # by client: an alert on each is noise, and `odradek.push.*` has all
     "kafka.server.produce.",  # quotas: to throttle is what the operator asked for
     "kafka.server.fetch.",

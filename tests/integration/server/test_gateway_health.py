@@ -11,10 +11,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from odradek.server.meters.metrics import INSTRUMENTS
 from odradek.wire.messages.api_versions import ApiVersionsRequest
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import running_host
 from support.wire_client import WireClient
+
+WITH_FAULTS = {
+    "odradek.gateway.dials.failed",
+    "odradek.gateway.internal.errors",
+    "odradek.gateway.pairs.closed",
+    "odradek.gateway.responses.rewritten",
+    "odradek.gateway.telemetry.answers",
+    "odradek.source.rejected",
+}
+"""Metrics by node, cause, API or error have no rows before there is one."""
 
 
 def free_port() -> int:
@@ -100,3 +111,17 @@ def test_a_cluster_that_is_down_does_not_stop_the_gateway(tmp_path: Path) -> Non
             assert client.closed_by_peer()
         assert has(port, "odradek_gateway_pairs_closed_total", 'cause="unreachable"', "1.0")
         assert has(port, "odradek_gateway_dials_failed_total", 'node="bootstrap"', "1.0")
+
+
+def test_a_gateway_exports_all_its_metrics_but_those_of_faults(tmp_path: Path) -> None:
+    of_gateways = {
+        each.name for name, each in INSTRUMENTS.items() if name.startswith(("gateway-", "source-"))
+    }
+
+    with gateway(tmp_path) as (process, port):
+        offered(process)
+        status, text = get(port, "/metrics")
+
+    assert status == 200
+    exported = {name for name in of_gateways if f"\n{name.replace('.', '_')}" in text}
+    assert of_gateways - exported <= WITH_FAULTS

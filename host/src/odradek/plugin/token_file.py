@@ -20,6 +20,9 @@ TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105  a key
 class TokenError(ValueError):
     """A file has no token that can be used; the message names the file."""
 
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+
 
 def token_path(url: str) -> Path | None:
     """Return the path of a ``file:`` address; None for another address.
