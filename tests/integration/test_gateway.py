@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import struct
 import subprocess
@@ -13,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from odradek.cli.main import run
+from odradek.wire.messages.api_versions import ApiVersionsRequest
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import EVERYTHING, ThreadedHost, running_host
+from support.wire_client import WireClient
 
 RECORDS = 2_000
 NODE = 1
@@ -155,8 +158,28 @@ def test_an_apiversions_request_from_the_future_is_answered_here(gateway: Gatewa
         assert client.recv(100) == struct.pack(">iihihhh", 16, 7, 35, 1, 18, 0, 5)
 
 
-def test_the_port_of_an_unknown_node_closes(host: ThreadedHost, gateway: GatewayProcess) -> None:
-    pass
+def free_ports(number: int) -> int:
+    """The first of some free ports in a row."""
+    while True:
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError, OverflowError):
+            first = 0
+            for following in range(number):
+                found = stack.enter_context(socket.socket())
+                found.bind(("127.0.0.1", first + following if first else 0))
+                first = first or found.getsockname()[1]
+            return first
+
+
+def test_the_port_of_a_node_that_does_not_exist_closes(host: ThreadedHost, tmp_path: Path) -> None:
+    start = free_ports(3)
+    with gateway_of(host.bootstrap, tmp_path, f"gateway.port.start={start}"):
+        answered = []
+        for node_id in (NODE, NODE + 1):
+            with WireClient(("127.0.0.1", start + node_id)) as client:
+                client.send_bytes(client.frame(ApiVersionsRequest(), 0))
+                answered.append(not client.closed_by_peer())
+
+    assert answered == [True, False]
 
 
 def address_of(gateway: GatewayProcess) -> tuple[str, int]:
