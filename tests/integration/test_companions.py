@@ -17,8 +17,9 @@ from odradek.clock import SystemClock
 from odradek.plugin import PluginConfig, hookimpl
 from odradek.server.config import load_config
 from odradek.server.host import Host
-from odradek.server.plugins.companions import CompanionRunner
+from odradek.server.plugins.companions import CompanionRunner, address_for
 from odradek.server.plugins.plugin_manager import HostPluginManager
+from support.certificates import Files
 
 TIME_LIMIT_S = 10.0
 APPENDS = "import os, sys; open(sys.argv[1], 'a').write(f'{os.getpid()} {sys.argv[2]}\\n'); "
@@ -127,7 +128,7 @@ def test_it_is_restarted_when_it_ends(tmp_path: Path) -> None:
     runner = CompanionRunner("beside", program, SystemClock(), backoff_s=0.01)
 
     async def scenario() -> list[tuple[int, str]]:
-        runner.start("here:1")
+        runner.start([("PLAINTEXT", "here:1")])
         starts = await program.until(lambda found: len(found) >= 3)
         await runner.stop(1.0)
         return starts
@@ -143,7 +144,7 @@ def test_a_companion_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     runner = CompanionRunner("beside", program, SystemClock())
 
     async def scenario() -> int:
-        runner.start("here:1")
+        runner.start([("PLAINTEXT", "here:1")])
         ((pid, _),) = await program.until(bool)
         await runner.stop(0.2)
         return pid
@@ -169,7 +170,7 @@ def test_its_children_are_stopped_with_it(
     runner = CompanionRunner("beside", program, SystemClock())
 
     async def scenario() -> int:
-        runner.start("here:1")
+        runner.start([("PLAINTEXT", "here:1")])
         ((child, _),) = await program.until(bool)
         await runner.stop(1.0)
         await gone(child)
@@ -185,7 +186,7 @@ def test_its_standard_input_ends_when_the_host_is_killed(tmp_path: Path) -> None
 
     async def scenario() -> None:
         runner = CompanionRunner("beside", program, SystemClock())
-        runner.start("here:1")
+        runner.start([("PLAINTEXT", "here:1")])
         await program.until(bool)
         os._exit(9)
 
@@ -212,7 +213,7 @@ def test_a_companion_that_cannot_be_started_does_not_stop_the_host(
     runner = CompanionRunner("beside", Missing("", tmp_path), SystemClock(), backoff_s=0.01)
 
     async def scenario() -> None:
-        runner.start("here:1")
+        runner.start([("PLAINTEXT", "here:1")])
         while runner.task is not None and runner.starts < 2:
             await asyncio.sleep(0.01)
         await runner.stop(1.0)
@@ -221,3 +222,44 @@ def test_a_companion_that_cannot_be_started_does_not_stop_the_host(
 
     assert (runner.starts > 1) is bool(command)
     assert runner.process is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "address"),
+    [
+        (None, "host:2"),
+        ("PLAINTEXT", "host:2"),
+        ("SASL_SSL", "host:3"),
+        ("SSL", "host:1"),
+    ],
+)
+def test_it_gets_the_address_of_a_listener_that_it_can_connect_to(
+    tmp_path: Path, wanted: str | None, address: str
+) -> None:
+    program = Program(WAITS, tmp_path / "starts")
+    if wanted is not None:
+        program.security_protocol = wanted  # type: ignore[attr-defined]
+    listeners = [("SSL", "host:1"), ("PLAINTEXT", "host:2"), ("SASL_SSL", "host:3")]
+
+    assert address_for(program, listeners) == address
+    assert address_for(program, listeners[:1]) == "host:1"
+
+
+def test_a_host_whose_first_listener_has_tls_passes_the_other_one(tmp_path: Path) -> None:
+    program = Program(WAITS, tmp_path / "starts")
+    plugins = HostPluginManager()
+    plugins.add("beside", Plugin(program), "odradek-beside", "1.0")
+    listeners = "listeners=SSL://localhost:0,PLAINTEXT://127.0.0.1:0"
+    config = load_config(None, [listeners, f"data.dir={tmp_path / 'data'}", *Files(tmp_path).settings])
+
+    async def scenario() -> tuple[list[tuple[int, str]], int]:
+        host = Host(config, plugins=plugins)
+        try:
+            await host.start()
+            return await program.until(bool), host.listeners[1].bound_port
+        finally:
+            await host.stop()
+
+    ((_, address),), port = asyncio.run(scenario())
+
+    assert address == f"127.0.0.1:{port}"

@@ -58,6 +58,17 @@ def test_the_pipeline_reads_the_host_that_runs_it() -> None:
     assert "--command-config" not in pairs
 
 
+def test_the_pipeline_names_the_protocol_of_its_settings(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("security.protocol=sasl_ssl\n")
+
+    plain, secured = configured(dataset="/data"), configured(dataset="/data", command_config=str(file))
+
+    assert isinstance(plain, Pipeline)
+    assert isinstance(secured, Pipeline)
+    assert (plain.security_protocol, secured.security_protocol) == ("PLAINTEXT", "SASL_SSL")
+
+
 def test_alarms_have_the_same_settings_as_on_the_command_line() -> None:
     companion = configured(
         dataset="/data",

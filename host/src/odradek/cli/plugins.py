@@ -70,20 +70,23 @@ def configured(config_file: Path | None) -> tuple[list[ActivePlugin], Status, Ma
     found = activate(load_plugins(), config.plugins, config.requested_plugins)
     listener = config.listeners[0]
     bootstrap_servers = listener.nearby(listener.port)
-    status = statuses(found, bootstrap_servers)
+    listeners = [(each.security_protocol, each.nearby(each.port)) for each in config.listeners]
+    status = statuses(found, listeners)
     names = [plugin.name for plugin in found if plugin.wants_pushes]
     if names and subscribed(config.data_dir, config.subscriptions) is not False:
         names = []
     return found, status, dict.fromkeys(names, NO_SUBSCRIPTION), CREATE.format(bootstrap_servers)
 
 
-def statuses(found: Sequence[ActivePlugin], bootstrap_servers: str) -> Status:
+def statuses(found: Sequence[ActivePlugin], listeners: Sequence[tuple[str, str]]) -> Status:
     """The status of each companion, or the error that its ``status`` raised."""
+    from odradek.server.plugins.companions import address_for  # it needs asyncio
+
     told: dict[str, Mapping[str, object]] = {}
     for plugin in found:
         for companion in plugin.offered(COMPANION):
             try:
-                told[plugin.name] = companion.status(bootstrap_servers)
+                told[plugin.name] = companion.status(address_for(companion, listeners))
             except Exception as error:  # noqa: BLE001  a plugin may raise anything
                 told[plugin.name] = {"problem": f"{type(error).__name__}: {error}"}
     return told

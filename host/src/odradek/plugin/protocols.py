@@ -116,8 +116,9 @@ class Companion(Protocol):
         itself is started again.
 
         Args:
-            bootstrap_servers: The host's first listener. If that requires TLS or a login, the plugin's own
-                settings must say how to connect.
+            bootstrap_servers: The first listener with the security protocol that the companion's attribute
+                ``security_protocol`` names, or without that attribute the first one with PLAINTEXT. If there
+                is none, the host's first listener. TLS and logins need settings of the plugin.
         """
 
     def status(self, bootstrap_servers: str) -> Mapping[str, object]:

@@ -342,8 +342,12 @@ class Host:
         self.certificates.start()
         OffsetExpiration(self.broker.groups).start()
         self.checkpoints.start()
-        first = self.listeners[0]
-        self.companions.start(first.address.nearby(first.bound_port))
+        self.companions.start(
+            [
+                (each.address.security_protocol, each.address.nearby(each.bound_port))
+                for each in self.listeners
+            ]
+        )
 
     async def listen(self, listener: Listener) -> None:
         """Open one listener and set its advertised address."""

@@ -75,6 +75,13 @@ class Pipeline:
             given += ["--rollup-fleet-labels", label]
         return [sys.executable, "-m", "odradek_spark", "run", "--until-stdin-ends", *given]
 
+    @property
+    def security_protocol(self) -> str:
+        """That of the file of ``command.config``: the host passes the address of such a listener."""
+        from odradek_spark.cli.options import properties
+
+        return properties(self.command_config).get("security.protocol", "PLAINTEXT").upper()
+
     def status(self, bootstrap_servers: str) -> Mapping[str, object]:
         """The last batch, read from the tables, and the number of waiting pushes, read from the topic."""
         from odradek_spark.ingest.status import last_batch

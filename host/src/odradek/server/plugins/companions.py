@@ -18,6 +18,7 @@ log = logging.getLogger(__name__)
 
 STDERR = 2
 """Companions write to stderr: the host's stdout carries the ready line."""
+PLAINTEXT = "PLAINTEXT"
 BACKOFF_S = 1.0
 BACKOFF_MAX_S = 60.0
 STEADY_MS = 60_000
@@ -36,10 +37,10 @@ class CompanionRunner:
         self.task: asyncio.Task[None] | None = None
         self.starts = 0
 
-    def start(self, bootstrap_servers: str) -> None:
-        """Start the process, and restart it whenever it ends."""
+    def start(self, listeners: Sequence[tuple[str, str]]) -> None:
+        """Start the process, and restart it whenever it ends. See `address_for`."""
         try:
-            command = list(self.companion.command(bootstrap_servers))
+            command = list(self.companion.command(address_for(self.companion, listeners)))
         except Exception:
             log.exception("companion cannot be started; its command() failed", extra={"plugin": self.name})
             return
@@ -113,6 +114,17 @@ def send_group(pid: int, number: signal.Signals) -> None:
         os.killpg(pid, number)
 
 
+def address_for(companion: Companion, listeners: Sequence[tuple[str, str]]) -> str:
+    """The address of the listener that a companion can connect to, as far as the host knows.
+
+    Args:
+        companion: Its ``security_protocol``, if it has one, is that of its own settings.
+        listeners: The security protocol and the address of each listener of the host.
+    """
+    wanted = getattr(companion, "security_protocol", PLAINTEXT)
+    return next((address for protocol, address in listeners if protocol == wanted), listeners[0][1])
+
+
 class Companions:
     """The companions of all plugins."""
 
@@ -123,10 +135,14 @@ class Companions:
             for companion in plugin.offered(COMPANION)
         ]
 
-    def start(self, bootstrap_servers: str) -> None:
-        """Start all; the host must already accept connections."""
+    def start(self, listeners: Sequence[tuple[str, str]]) -> None:
+        """Start all; the host must already accept connections.
+
+        Args:
+            listeners: The security protocol and the address of each listener of the host.
+        """
         for runner in self.runners:
-            runner.start(bootstrap_servers)
+            runner.start(listeners)
 
     async def stop(self, timeout_s: float) -> None:
         """Stop all at the same time."""
