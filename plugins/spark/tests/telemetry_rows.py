@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext, TelemetryRecord
 from odradek.plugin.telemetry_topic import encode_headers, record_key
@@ -40,6 +41,14 @@ class Value:
     """The start time, on the clock of `Told`."""
 
 
+def resource(labels: tuple[tuple[str, str], ...]) -> Resource:
+    """A Resource with these attributes."""
+    made = Resource()
+    for key, text in labels:
+        made.attributes.add(key=key).value.string_value = text
+    return made
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """One push."""
@@ -54,6 +63,8 @@ class Told:
     terminating: bool = False
     clock_s: float = 0.0
     """The offset of the client's clock."""
+    resource: tuple[tuple[str, str], ...] = ()
+    """Attributes of the Resource."""
     raw: bytes | None = field(default=None)
     """These bytes instead of values."""
 
@@ -62,7 +73,7 @@ class Told:
         if self.raw is not None:
             return self.raw
         data = MetricsData()
-        metrics = data.resource_metrics.add().scope_metrics.add().metrics
+        metrics = data.resource_metrics.add(resource=resource(self.resource)).scope_metrics.add().metrics
         for each in self.values:
             metric = metrics.add(name=each.name)
             if each.sum:

@@ -55,7 +55,8 @@ def test_an_incident_rings_a_webhook_within_two_batches(
 ) -> None:
     url, bodies = hook
     fine = [gauge(Told(t + 1, client=2, client_id="fine"), 0.0, THROTTLED) for t in range(0, 450, 30)]
-    bad = [gauge(Told(t, client_id="orders"), 0.0 if t == 0 else 40.0, THROTTLED) for t in range(0, 450, 30)]
+    orders = Told(0, client_id="orders", resource=(("client_rack", "rack-1"), ("group_id", "readers")))
+    bad = [gauge(replace(orders, at_s=t), 0.0 if t == 0 else 40.0, THROTTLED) for t in range(0, 450, 30)]
     pushes = [push for pair in zip(bad, fine, strict=True) for push in pair]
 
     end = ingest(dataset, pushes[:10], 0)
@@ -73,6 +74,7 @@ def test_an_incident_rings_a_webhook_within_two_batches(
     assert (ring["event"], ring["rule"], ring["client_id"]) == ("opened", "throttled-produce", "orders")
     assert (ring["client_address"], ring["software_name"]) == ("127.0.0.1", "apache-kafka-java")
     assert ring["principal"]
+    assert (ring["client_rack"], ring["group_id"]) == ("rack-1", "readers")
     ended = detected(spark, dataset, at=at(450) + timedelta(minutes=10))  # nobody pushes
     run_deliver(dataset.root, [Webhook(url)], at(1100))
     assert told(ended)[1] == [("throttled-produce", "no-pushes")]
