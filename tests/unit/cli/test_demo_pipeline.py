@@ -3,27 +3,26 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from odradek.cli.demo import demo
 from odradek.cli.demo_pipeline import Pipeline, quota_line
+from odradek.cli.main import run
 
 
-def test_tables_are_kept_only_with_the_pipeline(tmp_path: Path) -> None:
-    result = CliRunner().invoke(demo, ["--keep", str(tmp_path)])
+def test_tables_are_kept_only_with_the_pipeline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = run(["demo", "--keep", str(tmp_path)])
 
-    assert result.exit_code == 2
-    assert "--keep needs --spark" in result.output
+    assert status == 2
+    assert "--keep needs --spark" in capsys.readouterr().err
 
 
-def test_tables_that_exist_are_not_overwritten(tmp_path: Path) -> None:
+def test_tables_that_exist_are_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("confluent_kafka")
     (tmp_path / "tables").mkdir()
 
-    result = CliRunner().invoke(demo, ["--spark", "--keep", str(tmp_path)])
+    status = run(["demo", "--spark", "--keep", str(tmp_path)])
 
-    assert result.exit_code == 2
-    assert f"{tmp_path}/tables exists; name another folder" in " ".join(result.output.split())
+    assert status == 2
+    assert f"{tmp_path}/tables exists; name another folder" in " ".join(capsys.readouterr().err.split())
 
 
 def test_the_quota_is_named() -> None:

@@ -204,8 +204,7 @@ class Turns:
             self.call_soon(self.do_work)
 
     def do_work(self) -> None:
-        """Do one piece of work, which uses up the time of the pass in which everybody is answered at once."""
-        self.begin_pass(self.monotonic_ns())
+        """Do one piece of work; the next one waits for the next pass."""
         try:
             self.work[0]()
         finally:
