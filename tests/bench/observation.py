@@ -1,4 +1,4 @@
-"""What the observation of a client costs for each request, and for each window.
+"""The cost of observing a client, for each request and for each window.
 
 Run: ``python tests/bench/observation.py [ROUNDS]``. Each row is the CPU time of the request and its response
 together, as a pair calls the observer; the relay of a gateway takes 5 to 14 µs for the same.

@@ -1,4 +1,4 @@
-"""What a question or a job reads: it grows with the asked range or with new data, never with the table."""
+"""The data that a query or a job reads grow with the range or with new data, never with the table."""
 
 from __future__ import annotations
 

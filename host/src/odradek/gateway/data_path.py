@@ -1,4 +1,4 @@
-"""What all pairs of a gateway share: addresses, limits, policy, counters."""
+"""The shared state of all pairs of a gateway: addresses, limits, policy, counters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PathLimits:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class DataPath:
-    """What all pairs of a gateway share. Fields change at run time; a pair reads them when it needs them."""
+    """The shared state of all pairs. Fields change at run time; a pair reads them when it needs them."""
 
     addresses: Addresses
     monotonic_ns: Callable[[], int]

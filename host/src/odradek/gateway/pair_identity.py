@@ -12,7 +12,7 @@ PrincipalSource = Literal["none", "sasl", "tls"]
 
 @dataclass(slots=True)
 class PairIdentity:
-    """Whose connection a pair is. Fields are filled as requests pass."""
+    """The client of a pair. Fields are filled as requests pass."""
 
     address: str
     """The client's IP address, or the one that the PROXY header named."""

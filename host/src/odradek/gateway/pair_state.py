@@ -1,4 +1,4 @@
-"""What the two directions of a pair share."""
+"""The shared state of the two directions of a pair."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ Outstanding = tuple[int, int, int, int, LocalAnswer | None]
 
 @dataclass(slots=True, eq=False)
 class PairState:
-    """What the two directions of a pair share."""
+    """The shared state of the two directions of a pair."""
 
     path: DataPath
     identity: PairIdentity

@@ -39,6 +39,6 @@ def hold_hangup() -> None:
 
 
 def held_hangup() -> HeldHangup | None:
-    """What `hold_hangup` remembers; None if it was not called, or if the signal has another handler now."""
+    """The handler of `hold_hangup`; None if that was not called, or the signal has another one now."""
     handler = signal.getsignal(HANGUP) if HANGUP is not None else None
     return handler if isinstance(handler, HeldHangup) else None

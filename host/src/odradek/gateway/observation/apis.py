@@ -84,14 +84,14 @@ def api_name(api_key: int) -> str:
 
 
 class Place(NamedTuple):
-    """Where a response has its throttle time, its top-level error code, or one right after the other."""
+    """The place of the throttle time, the top-level error code, or both in a row, in a response."""
 
     offset: int
     """From the correlation id on."""
     read: Callable[[bytes, int], tuple[int, ...]]
     """Unpacks the fields."""
     quiet: tuple[int, ...]
-    """What ``read`` returns if there is nothing to note."""
+    """The result of ``read`` if there is nothing to note."""
     throttle: int | None
     """Index of the throttle time; None if it has no fixed place."""
     error: int | None

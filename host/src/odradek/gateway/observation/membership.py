@@ -64,7 +64,7 @@ class Member:
 
 @dataclass(slots=True)
 class Asked:
-    """What the response of a request is about."""
+    """The subject of the response to a request."""
 
     api_key: int
     version: int
@@ -279,7 +279,7 @@ class Texts:
 
 
 def read_request(api_key: int, version: int, head: bytes, at: int, now_ns: int) -> Asked:
-    """What a request to the coordinator asks for.
+    """The subject of a request to the coordinator.
 
     Raises:
         IndexError, struct.error, ValueError: Its beginning is malformed, or longer than ``head``.

@@ -25,7 +25,7 @@ RECORD_ERRORS: Final = 8
 
 
 class ProduceAnswer(NamedTuple):
-    """What a Produce response says about its request."""
+    """The facts that a Produce response tells about its request."""
 
     throttle_ms: int
     errors: list[int]

@@ -8,7 +8,7 @@ from odradek.wire.errors import WireError
 from odradek.wire.varint import MAX_HEADER_TAGS, read_varint, tag_disorder, too_many_tags, varint
 
 BROKEN = (IndexError, struct.error, UnicodeDecodeError, WireError)
-"""What reading past the end, a wrong size or a wrong text raises."""
+"""The exceptions of reading past the end, a wrong size or a wrong text."""
 INT32 = struct.Struct(">i")
 INT16 = struct.Struct(">h")
 int32_at = INT32.unpack_from

@@ -31,7 +31,7 @@ throttle_and_error_at = struct.Struct(">ih").unpack_from
 
 
 class Noted(Protocol):
-    """What a walk reads on its way."""
+    """The fields that a walk reads on its way."""
 
     error_code: int | None
     throttle_ms: int | None

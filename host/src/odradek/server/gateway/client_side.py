@@ -40,7 +40,7 @@ class ClientSide(SocketEnd):
         self.closing = False
         self.last_active_ms = listener.clock.monotonic_ms()
         self.held = bytearray()
-        """What the client has sent before the broker is connected."""
+        """Bytes that the client has sent before the broker is connected."""
         self.dial: asyncio.Task[None] | None = None
         self.pair: Pair | None = None
         self.upstream: UpstreamSide | None = None

@@ -36,7 +36,7 @@ FETCH_FAULTS, FETCH_FAULTS_MS = 3, 60_000
 
 
 class Gateway:
-    """What the listeners and pairs of one gateway share.
+    """The shared state of the listeners and pairs of one gateway.
 
     Args:
         config: The configuration.

@@ -73,7 +73,7 @@ class Authentications:
 
     @cached_property
     def shared(self) -> SaslAuthentication:
-        """What all listeners share."""
+        """Shared by all listeners."""
         from odradek.security.sasl_authentication import SaslAuthentication, user_principal
 
         return SaslAuthentication(

@@ -1,4 +1,4 @@
-"""What matters of a client: its metrics by concern, the standard ones of KIP-714 first.
+"""The metrics of a client by concern, the standard ones of KIP-714 first.
 
 A concern is a page of a picture and a part of a table. The conditions that are troubles, with their names and
 advice, come from `odradek.plugin.troubles`.

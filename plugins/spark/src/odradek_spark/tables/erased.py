@@ -1,4 +1,4 @@
-"""What erasures removed: records of the topic, and files with their successors."""
+"""Removals by erasures: records of the topic, and files with their successors."""
 
 from __future__ import annotations
 
