@@ -16,13 +16,13 @@ from support.gateway_pair import HEARTBEAT, Through, answer, bare, request, resp
 
 @dataclass(frozen=True)
 class Exchange:
-    """One request, and what comes of it."""
+    """One request and its responses."""
 
     request: bytes
     upstream: bytes | None = None
     """The broker's response; None if there is none."""
     client: bytes | None = None
-    """What the client gets; None for the broker's response."""
+    """The client's response; None for the broker's."""
     is_local: bool = False
 
 

@@ -126,12 +126,12 @@ class Through:
 
     @property
     def sent(self) -> bytes:
-        """What the broker has got."""
+        """All bytes that were sent to the broker."""
         return bytes(self.upstream.data)
 
     @property
     def received(self) -> bytes:
-        """What the client has got."""
+        """All bytes that were sent to the client."""
         return bytes(self.client.data)
 
     @property

@@ -22,7 +22,7 @@ SETTINGS = IngestSettings(
 
 
 class NoClass:
-    """What py4j returns for a class that the JVM lacks."""
+    """The answer of py4j for a class that the JVM lacks."""
 
     def __getattr__(self, name: str) -> NoClass:
         return NoClass()

@@ -45,7 +45,7 @@ def seeds() -> Iterator[bytes]:
 
 
 def outcome(case: tuple[type[Any], int], frame: bytes, every: int, limits: HoldLimits) -> bytes | str:
-    """What a client gets if the frame comes in pieces, or the error."""
+    """The bytes that a client gets if the frame comes in pieces, or the error."""
     cls, version = case
     rewriter = rewriter_for(cls.API_KEY, version, len(frame), Advertised("g", 5), limits)
     assert rewriter is not None

@@ -22,7 +22,7 @@ PROGRAM = Path(__file__).with_name("watched_gateway.py")
 
 @dataclass(slots=True)
 class Seen:
-    """What clients were sent."""
+    """Counts of the bytes that clients were sent."""
 
     secrets: int
     """How often a broker's address occurred."""

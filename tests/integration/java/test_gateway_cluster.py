@@ -20,6 +20,7 @@ from integration.java.console_tools import ConsoleTools
 from integration.java.gateway_process import GatewayProcess, gateway_process
 from integration.java.jvm import Jvm
 from integration.java.kafka_cluster import ADDRESS, NODES, KafkaCluster, kafka_cluster
+from support.waiting import wait_until
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 aiokafka = pytest.importorskip("aiokafka")
@@ -238,8 +239,9 @@ def test_nothing_is_lost_and_no_address_leaks_while_leaders_move_and_a_node_dies
     load.start(lambda: read_with_java(behind, load, TOPICS[0]))
     load.start(lambda: read_with_librdkafka(behind, load, TOPICS[1]))
     load.start(lambda: read_with_aiokafka(behind, load, TOPICS[2]))
-    while not all(load.acknowledged[topic] for topic in TOPICS[:2]) and not load.failures:
-        time.sleep(0.1)
+    wait_until(
+        lambda: load.failures or all(load.acknowledged[topic] for topic in TOPICS[:2]), "the load has begun"
+    )
     move_leaders(behind, 103)
     move_leaders(behind, 2)
     behind.cluster.kill(2)

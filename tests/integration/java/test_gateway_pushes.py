@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,13 +11,13 @@ from contrib.capture.kafka_node import CLUSTER_ID, kafka_node
 from integration.java.conftest import TOOLS_VERSION
 from integration.java.jvm import Jvm
 from support.gateways import GatewayProcess, gateway_of
+from support.waiting import wait_until
 from support.wire_client import WireClient
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(180)]
 
 CLIENT_ID = "java-behind-a-gateway"
 NODE = 1
-PATIENCE_S = 20
 NO_RECEIVER = ""
 """Without a metrics reporter that takes telemetry, a broker does not offer it."""
 
@@ -52,10 +51,7 @@ def test_a_java_producer_pushes_what_the_tool_of_the_cluster_asks_for(
     alter = ("--client-metrics", CLIENT_ID, "--alter", "--add-config", wanted)
     subscribed = jvm.run("kafka.admin.ConfigCommand", "--bootstrap-server", gateway.bootstrap, *alter)
     assert subscribed.status == 0, subscribed.said
-    end_s = time.monotonic() + PATIENCE_S
-    while requested(gateway) != ["org.apache.kafka.producer."]:
-        assert time.monotonic() < end_s
-        time.sleep(0.1)
+    wait_until(lambda: requested(gateway) == ["org.apache.kafka.producer."], lambda: requested(gateway))
 
     done = jvm.run("odradek.TelemetryProducer", gateway.bootstrap, "behind-a-gateway", "2", CLIENT_ID)
 

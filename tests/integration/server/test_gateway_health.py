@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import socket
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from odradek.server.meters.metrics import INSTRUMENTS
 from odradek.wire.messages.api_versions import ApiVersionsRequest
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import running_host
+from support.waiting import wait_until
 from support.wire_client import WireClient
 
 WITH_FAULTS = {
@@ -66,14 +66,9 @@ def offered(process: GatewayProcess) -> set[int]:
         return {row.api_key for row in client.send(ApiVersionsRequest(), 0).api_keys}
 
 
-def wait_for_offer(process: GatewayProcess, with_telemetry: bool) -> bool:
-    """Whether new connections are offered telemetry, or not, within a few seconds."""
-    deadline_s = time.monotonic() + 5
-    while ({71, 72} <= offered(process)) != with_telemetry:
-        if time.monotonic() > deadline_s:
-            return False
-        time.sleep(0.05)
-    return True
+def wait_for_step(port: int, step: int) -> None:
+    """Wait until the kill switch has this position."""
+    wait_until(lambda: has(port, "odradek_gateway_switch", "", f"{step}.0"), f"step {step} of the switch")
 
 
 def test_a_gateway_is_ready_and_counts_what_passes(tmp_path: Path) -> None:
@@ -88,16 +83,17 @@ def test_a_gateway_is_ready_and_counts_what_passes(tmp_path: Path) -> None:
 
 def test_the_kill_switch_takes_telemetry_out_and_back(tmp_path: Path) -> None:
     switch = tmp_path / "switch"
-    with gateway(tmp_path, f"gateway.switch={switch}") as (process, _):
-        assert wait_for_offer(process, True)
-        for _ in range(2):
+    with gateway(tmp_path, f"gateway.switch={switch}") as (process, port):
+        assert offered(process) >= {71, 72}
+        for step in (1, 2):
             process.process.send_signal(signal.SIGUSR1)
-            time.sleep(0.1)  # signals of one kind do not queue
-        assert wait_for_offer(process, False)
+            wait_for_step(port, step)
+        assert not offered(process) & {71, 72}
 
         switch.write_text("full\n")
 
-        assert wait_for_offer(process, True)
+        wait_for_step(port, 0)
+        assert offered(process) >= {71, 72}
 
 
 def test_a_cluster_that_is_down_does_not_stop_the_gateway(tmp_path: Path) -> None:

@@ -36,6 +36,10 @@ def test_all_shares_together_fit_and_connections_have_at_least_three_eighths(
     assert shares.connections >= limit * 3 // 8
 
 
+def test_connections_that_take_two_descriptors_are_half_as_many() -> None:
+    assert divided(1_024, DescriptorSettings(), per_connection=2).connections == 448 // 2
+
+
 def test_a_process_without_a_limit_has_no_limit_of_connections() -> None:
     shares = divided(None, DescriptorSettings(segments=100))
 

@@ -13,6 +13,7 @@ import click
 from odradek.cli.command_config import CommandConfig, load_command_config
 from odradek.cli.errors import CommandFailed
 from odradek.cli.serve import Start, announce
+from odradek.cli.start_options import config_options, log_options
 from odradek.client.address import addresses
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import ClusterWatch, Observed
@@ -23,7 +24,7 @@ from odradek.server.gateway.gateway import Gateway
 from odradek.server.gateway.gateway_host import GatewayHost
 from odradek.server.gateway.gateway_kinds import check_listeners
 from odradek.server.host import Host
-from odradek.server.log_format import FORMATTERS, audit_to_file, hide_in_log, log_to_stderr
+from odradek.server.log_format import audit_to_file, hide_in_log, log_to_stderr
 from odradek.server.plugins.process import freeze_garbage, keep_buffers, raise_descriptor_limit, run
 from odradek.server.start_report import report
 
@@ -35,33 +36,8 @@ FIRST_POLL_S = 5.0
 
 @click.command(epilog=f"\b\nAll keys of the configuration:\n  {REFERENCE}")
 @click.option("--upstream", metavar="HOST:PORT[,...]", help="Brokers of the cluster; sets gateway.upstream.")
-@click.option(
-    "--config",
-    "config_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="TOML file; the page below lists its keys.",
-)
-@click.option(
-    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one key; may be repeated."
-)
-@click.option(
-    "--plugin", "plugins", multiple=True, metavar="NAME", help="Activate a plugin; may be repeated."
-)
-@click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    show_default=True,
-    help="Lowest level to log on stderr.",
-)
-@click.option(
-    "--log-format",
-    type=click.Choice(list(FORMATTERS)),
-    default="text",
-    show_default=True,
-    help="Form of the log on stderr; json is one object per line.",
-)
+@config_options
+@log_options
 def gateway(
     upstream: str | None,
     config_file: Path | None,
@@ -130,8 +106,9 @@ def run_gateway(start: Start, config: HostConfig, made: Gateway, connection: Com
         )
         made.dialer.refresh = watch.poke
         try:
-            await first_poll(watch, made)
+            found = await first_poll(watch, made)
             await host.start()
+            host.polled(found)
             watch.start()
             loop.add_signal_handler(signal.SIGUSR1, made.step_down)
             freeze_garbage()
@@ -158,8 +135,9 @@ def connected(config: HostConfig, connection: CommandConfig) -> AdminClient:
     )
 
 
-async def first_poll(watch: ClusterWatch, made: Gateway) -> None:
-    """Ask the cluster for its brokers before clients can connect, unless it does not answer soon.
+async def first_poll(watch: ClusterWatch, made: Gateway) -> Observed:
+    """Ask the cluster for its brokers and subscriptions before clients can connect, unless it does not answer
+    soon.
 
     Raises:
         ConfigError: A broker has no port.
@@ -169,13 +147,12 @@ async def first_poll(watch: ClusterWatch, made: Gateway) -> None:
     except TimeoutError:
         found = Observed(failure=f"no answer within {FIRST_POLL_S:g} s")
     made.check_nodes(node_id for node_id, _, _ in found.nodes)
-    for node in found.nodes:
-        made.addresses.learned(*node)
     if found.failure is not None:
         log.warning(
             "the cluster does not answer; clients are accepted, and closed until it does",
             extra={"upstream": ",".join(made.settings.upstream), "problem": found.failure},
         )
+    return found
 
 
 def ready_line(config: HostConfig, host: Host) -> str:

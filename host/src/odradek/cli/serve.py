@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 import click
 
 from odradek.cli.errors import CommandFailed
+from odradek.cli.start_options import config_options, log_options
 from odradek.server.config import REFERENCE, HostConfig, load_config, read_values
 from odradek.server.config_check import check
 from odradek.server.host import Host
-from odradek.server.log_format import FORMATTERS, audit_to_file, hide_in_log, log_to_stderr
+from odradek.server.log_format import audit_to_file, hide_in_log, log_to_stderr
 from odradek.server.plugins.process import (
     freeze_garbage,
     keep_buffers,
@@ -36,19 +37,7 @@ log = logging.getLogger(__name__)
 
 
 @click.command(epilog=f"\b\nAll keys of the configuration:\n  {REFERENCE}")
-@click.option(
-    "--config",
-    "config_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="TOML file; the page below lists its keys.",
-)
-@click.option(
-    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one key; may be repeated."
-)
-@click.option(
-    "--plugin", "plugins", multiple=True, metavar="NAME", help="Activate a plugin; may be repeated."
-)
+@config_options
 @click.option(
     "--recover-metadata",
     is_flag=True,
@@ -76,20 +65,7 @@ log = logging.getLogger(__name__)
     is_flag=True,
     help="With --ephemeral: the host's time stands still until the control port advances it.",
 )
-@click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    show_default=True,
-    help="Lowest level to log on stderr.",
-)
-@click.option(
-    "--log-format",
-    type=click.Choice(list(FORMATTERS)),
-    default="text",
-    show_default=True,
-    help="Form of the log on stderr; json is one object per line.",
-)
+@log_options
 def serve(
     config_file: Path | None,
     overrides: tuple[str, ...],

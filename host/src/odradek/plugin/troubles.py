@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal
 
 JAVA: Final = "apache-kafka-java"
@@ -54,6 +55,9 @@ def everywhere(metric: str) -> dict[str, str]:
     return {JAVA: metric, LIBRDKAFKA: metric}
 
 
+in_ten_minutes = partial(Trouble, agg="sum", over_s=600.0, for_s=0.0)
+"""A trouble that compares the increase of a counter over ten minutes."""
+
 TROUBLES: Final[tuple[Trouble, ...]] = (
     Trouble(
         id="slow-produce-requests",
@@ -91,27 +95,21 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
         source=f"1 %: {OURS}",
         advice="Look for leader changes, full disks and throttling on the brokers of the topic.",
     ),
-    Trouble(
+    in_ten_minutes(
         id="record-errors",
         question="Are records lost to errors?",
         metrics={JAVA: PRODUCER + "record.error.total"},
         threshold=0.0,
         unit="records in 10 minutes",
-        agg="sum",
-        over_s=600.0,
-        for_s=0.0,
         source="any: delivery.timeout.ms (120 000 ms) is over, or the error is permanent",
         advice="The application's log names the error of each record.",
     ),
-    Trouble(
+    in_ten_minutes(
         id="buffer-exhausted",
         question="Is the producer's buffer exhausted?",
         metrics={JAVA: PRODUCER + "buffer.exhausted.total"},
         threshold=0.0,
         unit="records in 10 minutes",
-        agg="sum",
-        over_s=600.0,
-        for_s=0.0,
         source="any: a send waited max.block.ms (60 000 ms) for memory",
         advice="Find out why brokers answer slowly; if they do not, raise buffer.memory or send less.",
     ),
@@ -158,39 +156,30 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
         source="any, for longer than KIP-714's 180 s; a quota has 11 windows of 1 s",
         advice="Raise the quota of the client or its user, or read less.",
     ),
-    Trouble(
+    in_ten_minutes(
         id="rebalance-storm",
         question="Does a group rebalance again and again?",
         metrics={JAVA: COORDINATOR + "rebalance.total"},
         threshold=3.0,
         unit="rebalances in 10 minutes",
-        agg="sum",
-        over_s=600.0,
-        for_s=0.0,
         source=f"3 for each member in 10 minutes: {OURS}",
         advice="Look for members that restart, or that exceed max.poll.interval.ms or session.timeout.ms.",
     ),
-    Trouble(
+    in_ten_minutes(
         id="long-rebalances",
         question="Does a group spend its time in rebalances?",
         metrics=everywhere(COORDINATOR + "rebalance.latency.total"),
         threshold=60_000.0,
         unit="ms in 10 minutes",
-        agg="sum",
-        over_s=600.0,
-        for_s=0.0,
         source=f"10 % of the time: {OURS}",
         advice="Look for members that restart, or that exceed max.poll.interval.ms or session.timeout.ms.",
     ),
-    Trouble(
+    in_ten_minutes(
         id="failed-rebalances",
         question="Do rebalances fail?",
         metrics={JAVA: COORDINATOR + "failed.rebalance.total"},
         threshold=0.0,
         unit="rebalances in 10 minutes",
-        agg="sum",
-        over_s=600.0,
-        for_s=0.0,
         source="any",
         advice="The consumer's log names the error.",
     ),
@@ -214,27 +203,21 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
         source="KIP-714: a client pushes once in 0.5 to 1.5 intervals; two pushes may be lost",
         advice="Look whether the process still runs and reaches the host.",
     ),
-    Trouble(
+    in_ten_minutes(
         id="producer-reconnects",
         question="Does a producer connect again and again?",
         metrics=everywhere(PRODUCER + "connection.creation.total"),
         threshold=20.0,
         unit="connections in 10 minutes",
-        agg="sum",
-        over_s=600.0,
-        for_s=0.0,
         source=f"20 in 10 minutes: {OURS}; a healthy client opens one to a broker each 9 minutes",
         advice="Look for refused connections, failed authentication and idle timeouts of load balancers.",
     ),
-    Trouble(
+    in_ten_minutes(
         id="consumer-reconnects",
         question="Does a consumer connect again and again?",
         metrics=everywhere(CONSUMER + "connection.creation.total"),
         threshold=20.0,
         unit="connections in 10 minutes",
-        agg="sum",
-        over_s=600.0,
-        for_s=0.0,
         source=f"20 in 10 minutes: {OURS}; a healthy client opens one to a broker each 9 minutes",
         advice="Look for refused connections, failed authentication and idle timeouts of load balancers.",
     ),

@@ -49,13 +49,18 @@ class Descriptors:
     """Segment files. As many of deleted segments may be open that are still being sent."""
 
 
-def divided(limit: int | None, settings: DescriptorSettings) -> Descriptors:
-    """Return the shares of a process that may have ``limit`` descriptors; None if there is no limit."""
+def divided(limit: int | None, settings: DescriptorSettings, per_connection: int = 1) -> Descriptors:
+    """Return the shares of a process.
+
+    Args:
+        limit: The descriptors that the process may have; None if there is no limit.
+        settings: The wanted shares of files.
+        per_connection: How many descriptors a connection takes.
+    """
     if limit is None:
         return Descriptors(segments=settings.segments)
     segments = min(settings.segments, limit // 8)
     reserved = min(settings.reserved, limit // 4)
     throttled = min(MOST_THROTTLED, limit // 16)
-    return Descriptors(
-        connections=limit - 2 * segments - reserved - throttled, throttled=throttled, segments=segments
-    )
+    connections = (limit - 2 * segments - reserved - throttled) // per_connection
+    return Descriptors(connections=connections, throttled=throttled, segments=segments)

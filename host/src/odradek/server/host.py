@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from odradek.broker.broker import Broker, Endpoint
 from odradek.broker.composition import compose_broker
@@ -105,6 +105,8 @@ class Host:
         ConfigError: The data directory, a plugin or a subscription is not usable.
     """
 
+    DESCRIPTORS_PER_CONNECTION: ClassVar[int] = 1
+
     def __init__(
         self,
         config: HostConfig,
@@ -131,7 +133,7 @@ class Host:
             config.connections,
             config.inter_broker_listener or "PLAINTEXT",
             look_up,
-            divided(descriptor_limit(), config.descriptors),
+            divided(descriptor_limit(), config.descriptors, self.DESCRIPTORS_PER_CONNECTION),
         )
         self.authorizer = chosen_authorizer(
             config.authorizer, self.plugins, self.clock, config.telemetry.slow_ms

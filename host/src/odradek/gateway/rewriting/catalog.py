@@ -12,7 +12,13 @@ from odradek.gateway.rewriting.metadata import MetadataRewriter
 from odradek.gateway.rewriting.rewriter import HoldLimits, MalformedResponse, Rewriter
 from odradek.gateway.rewriting.tails import listed_endpoints, tagged_endpoints
 from odradek.gateway.rewriting.walked import WalkedRewriter
-from odradek.gateway.rewriting.walks import fetch_walk, produce_walk, share_acknowledge_walk, share_fetch_walk
+from odradek.gateway.rewriting.walks import (
+    acknowledged_partition,
+    fetch_walk,
+    fetched_partition,
+    produce_walk,
+    share_walk,
+)
 from odradek.gateway.rewriting.whole import WholeRewriter
 from odradek.wire.messages.describe_cluster import DescribeClusterResponse
 from odradek.wire.messages.fetch import FetchResponse
@@ -85,12 +91,12 @@ def fetch(version: int, size: int, addresses: Addresses, limits: HoldLimits) -> 
 
 
 def share_fetch(version: int, size: int, addresses: Addresses, limits: HoldLimits) -> Rewriter:
-    walk, exact = share_fetch_walk(lock_timeout=version >= 1), is_held(size, limits)
+    walk, exact = share_walk(version >= 1, fetched_partition), is_held(size, limits)
     return WalkedRewriter(size, walk, listed_endpoints, addresses, limits.response_bytes, exact)
 
 
 def share_acknowledge(version: int, size: int, addresses: Addresses, limits: HoldLimits) -> Rewriter:
-    walk = share_acknowledge_walk(lock_timeout=version >= 2)
+    walk = share_walk(version >= 2, acknowledged_partition)
     return WalkedRewriter(size, walk, listed_endpoints, addresses, limits.response_bytes, exact=True)
 
 

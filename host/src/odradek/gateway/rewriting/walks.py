@@ -158,8 +158,13 @@ def aborted(w: bytes, limit: int, at: int) -> PartitionWalk:
     return w, limit, at
 
 
-def share_fetch_walk(lock_timeout: bool) -> Walker:
-    """Return the walk of ShareFetch; v1 and newer have the time-out of acquisition locks."""
+def share_walk(lock_timeout: bool, partition: Callable[[bytes, int, int], PartitionWalk]) -> Walker:
+    """Return the walk of ShareFetch or ShareAcknowledge.
+
+    Args:
+        lock_timeout: Whether the response has the time-out of acquisition locks.
+        partition: Walks over a partition from its error message on.
+    """
 
     def walk(noted: Noted) -> Walk:
         w, limit, at = yield from share_head(noted, lock_timeout)
@@ -170,14 +175,14 @@ def share_fetch_walk(lock_timeout: bool) -> Walker:
                 at = 0
             partitions, at = read_varint(w, at + 16)
             for _ in range(partitions - 1):
-                w, limit, at = yield from share_partition(w, limit, at + 6, noted)
+                w, limit, at = yield from partition(w, limit, at + 6)
             w, limit, at = yield from tags(w, limit, at)
         return at
 
     return walk
 
 
-def share_partition(w: bytes, limit: int, at: int, noted: Noted) -> PartitionWalk:
+def fetched_partition(w: bytes, limit: int, at: int) -> PartitionWalk:
     """Walk over a partition of ShareFetch from its error message on."""
     w, limit, at = yield from text(w, limit, at)
     w, limit, at = yield from text(w, limit, at + 2)
@@ -192,25 +197,11 @@ def share_partition(w: bytes, limit: int, at: int, noted: Noted) -> PartitionWal
     return (yield from tags(w, limit, at))
 
 
-def share_acknowledge_walk(lock_timeout: bool) -> Walker:
-    """Return the walk of ShareAcknowledge; v2 has the time-out of acquisition locks."""
-
-    def walk(noted: Noted) -> Walk:
-        w, limit, at = yield from share_head(noted, lock_timeout)
-        topics, at = read_varint(w, at)
-        for _ in range(topics - 1):
-            if at > limit:
-                w, limit = yield at
-                at = 0
-            partitions, at = read_varint(w, at + 16)
-            for _ in range(partitions - 1):
-                w, limit, at = yield from text(w, limit, at + 6)
-                w, limit, at = yield from tags(w, limit, at + 8)
-                w, limit, at = yield from tags(w, limit, at)
-            w, limit, at = yield from tags(w, limit, at)
-        return at
-
-    return walk
+def acknowledged_partition(w: bytes, limit: int, at: int) -> PartitionWalk:
+    """Walk over a partition of ShareAcknowledge from its error message on."""
+    w, limit, at = yield from text(w, limit, at)
+    w, limit, at = yield from tags(w, limit, at + 8)
+    return (yield from tags(w, limit, at))
 
 
 def share_head(noted: Noted, lock_timeout: bool) -> PartitionWalk:

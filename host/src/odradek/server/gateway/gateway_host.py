@@ -27,6 +27,8 @@ class GatewayHost(Host):
         ConfigError: See `Host`; or the certificate is not for the advertised name.
     """
 
+    DESCRIPTORS_PER_CONNECTION = 2
+
     def __init__(self, config: HostConfig, gateway: Gateway, failed: Callable[[str], None]) -> None:
         super().__init__(config, failed=failed, listener_kinds=gateway_kinds(config, gateway))
         self.gateway = gateway
