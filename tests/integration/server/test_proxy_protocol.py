@@ -24,6 +24,7 @@ from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from odradek.wire.proxy_header import SIGNATURE
 from support.certificates import Files
 from support.hosts import ThreadedHost, running_host
+from support.waiting import wait_until
 from support.wire_client import WireClient
 
 API_VERSIONS = bytes.fromhex("0000000e 0012 0000 00000001 0004 74657374".replace(" ", ""))
@@ -176,9 +177,14 @@ def test_connections_are_limited_by_the_address_of_the_client(tmp_path: Path) ->
 def test_clients_that_wait_for_a_slot_enter_in_order(tmp_path: Path) -> None:
     with running_host(tmp_path, *REQUIRED, "max.connections=1") as host:
         connections = [connected(host) for _ in range(4)]
+        acceptor = host.host.listeners[0].acceptor
+        assert acceptor is not None and acceptor.proxies is not None
+        incomplete = acceptor.proxies.waiting
+        wait_until(lambda: len(incomplete) == 4, "four connections without a header")
         answers = []
-        for connection in connections:
+        for left, connection in zip((3, 2, 1, 0), connections, strict=True):
             connection.sendall(V1 + API_VERSIONS)
+            wait_until(lambda left=left: len(incomplete) == left, f"{left} connections without a header")
         for connection in connections:
             answers.append(outcome(connection))
             connection.close()
