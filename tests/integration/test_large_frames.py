@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import struct
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -18,6 +20,8 @@ from odradek.testing.clock import MockClock
 from support.loops import loops
 from support.memory import memory_of
 
+CLIENTS = 4
+LARGE_BYTES = 1_000_000
 SIZES = (1, 70_000, 2_000_000, 3, 1_000_000, 65_536, 65_535, 5_000_000, 2)
 
 
@@ -76,3 +80,51 @@ def test_large_and_small_requests_are_answered_in_order(
         answered = runner.run(answers_to(b"".join(frames), len(frames)))
 
     assert answered == expected
+
+
+@pytest.fixture
+def traced_memory() -> Iterator[None]:
+    """Count the memory of Python objects. No cycle of references is collected."""
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+    gc.enable()
+
+
+async def held_by_clients() -> tuple[int, int]:
+    """Bytes in use while clients are idle after a large request, and when they have left in the middle of
+    another one.
+    """
+    listener = SmallListener()
+    loop = asyncio.get_running_loop()
+    request = struct.pack(">i", LARGE_BYTES) + bytes(LARGE_BYTES)
+    server = await loop.create_server(lambda: Channel(listener), "127.0.0.1", 0)
+    async with server, asyncio.timeout(20):
+        clients = [await asyncio.open_connection(*server.sockets[0].getsockname()) for _ in range(CLIENTS)]
+        before = tracemalloc.get_traced_memory()[0]
+        for reader, writer in clients:
+            writer.write(request)
+            await reader.readexactly(5)
+        idle = tracemalloc.get_traced_memory()[0] - before
+        for _, writer in clients:
+            writer.write(request[:-1])
+        while listener.memory.requests.total_bytes < CLIENTS * LARGE_BYTES:
+            await asyncio.sleep(0.001)
+        for _, writer in clients:
+            writer.close()
+            await writer.wait_closed()
+        while listener.memory.requests.total_bytes:
+            await asyncio.sleep(0.001)
+        return idle, tracemalloc.get_traced_memory()[0] - before
+
+
+@pytest.mark.usefixtures("traced_memory")
+@pytest.mark.parametrize("new_loop", loops())
+def test_a_connection_keeps_no_large_request(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        idle, lost = runner.run(held_by_clients())
+
+    assert idle < LARGE_BYTES / 2
+    assert lost < LARGE_BYTES / 2

@@ -104,10 +104,20 @@ class LargeFrame(asyncio.BufferedProtocol):
         self.missing_bytes -= nbytes
         channel.large_frame_grew(self.size_bytes, self.missing_bytes)
         if not self.missing_bytes:
-            channel.large_frame_received(self.frame)
+            frame = self.frame
+            self.forget()
+            channel.large_frame_received(frame)
+
+    def forget(self) -> None:
+        """Let go of the frame and the channel: uvloop keeps the methods of a transport's former protocol, and
+        thus this object, until the next large frame.
+        """
+        del self.frame, self.channel
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.channel.connection_lost(exc)
+        channel = self.channel
+        self.forget()
+        channel.connection_lost(exc)
 
     def pause_writing(self) -> None:
         self.channel.pause_writing()
