@@ -178,7 +178,8 @@ def test_clients_that_wait_for_a_slot_enter_in_order(tmp_path: Path) -> None:
     with running_host(tmp_path, *REQUIRED, "max.connections=1") as host:
         connections = [connected(host) for _ in range(4)]
         acceptor = host.host.listeners[0].acceptor
-        assert acceptor is not None and acceptor.proxies is not None
+        assert acceptor is not None
+        assert acceptor.proxies is not None
         incomplete = acceptor.proxies.waiting
         wait_until(lambda: len(incomplete) == 4, "four connections without a header")
         answers = []
