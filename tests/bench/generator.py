@@ -1,4 +1,4 @@
-"""The load generator of ``native/load.c``, and one window of measuring a server under it."""
+"""The load generator of ``native/load.c``, and one window of measuring a server under it or another one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypedDict
+from typing import IO, Protocol, TypedDict
 
 from bench.harness import PATIENCE_S, Server, UnavailableError, build, close, cpu_ns, pipes, spawn
 
@@ -50,15 +50,25 @@ class Load:
     codec: int
     payload: Path
 
+    def command(self, port: int) -> list[str | Path]:
+        """How to start the generator."""
+        numbers = (port, self.connections, self.depth, self.codec)
+        return [build("load"), *(str(number) for number in numbers), self.payload]
 
-def measure(server: Server, load: Load, *, seconds: float, core: int | None = None) -> Measurement:
+
+class Generator(Protocol):
+    """A program that puts a server under load and prints a `Window` for each line on its standard input."""
+
+    def command(self, port: int) -> list[str | Path]: ...
+
+
+def measure(server: Server, load: Generator, *, seconds: float, core: int | None = None) -> Measurement:
     """Put a server under load, let it warm up for a third of the time, and measure one window.
 
     Raises:
         UnavailableError: The generator gave up.
     """
-    numbers = (server.port, load.connections, load.depth, load.codec)
-    generator = spawn([build("load"), *(str(number) for number in numbers), load.payload], core)
+    generator = spawn(load.command(server.port), core)
     stdin, stdout = pipes(generator)
     try:
         answer(stdout)

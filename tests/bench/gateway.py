@@ -1,0 +1,199 @@
+"""CPU time, latency and memory of `odradek gateway`, compared with two relays in Go and a direct connection.
+
+Usage, from the folder above: ``python -m bench.gateway [--row TEXT] [--tls | --plain] [--rounds 3]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import socket
+import ssl
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from bench.frames import API_VERSIONS_V3, ask
+from bench.gateway_relays import BARE, DIRECT, FRAMES, FULL, RELAYS, RecordLoad, Row, program, relays
+from bench.generator import Measurement, measure, median_cpu_us
+from bench.harness import Server, UnavailableError, cores, head, rss_bytes, spread
+from bench.idle_memory import allow_descriptors
+
+ROWS: Final = (
+    Row(title="Produce 1 MB", kind="produce", size=1_000_000, connections=4),
+    Row(title="Fetch 1 MB", kind="fetch", size=1_000_000, connections=4),
+    Row(title="Produce 64 kB", kind="produce", size=64_000, connections=8),
+    Row(title="Fetch 64 kB", kind="fetch", size=64_000, connections=8),
+    Row(title="Produce 1 kB, 5 in flight", kind="produce", size=1_000, connections=8, depth=5),
+    Row(title="Fetch 1 kB, 5 in flight", kind="fetch", size=1_000, connections=8, depth=5),
+    Row(title="Produce 1 kB, one at a time", kind="produce", size=1_000, connections=1),
+)
+OF_GO: Final = 0.6
+"""The part of the requests per CPU second of the relay that looks at frames."""
+BYTES_PER_CORE_S: Final = {False: 1.2e9, True: 0.7e9}
+"""By TLS, in requests of 64 kB and more."""
+SMALL_US: Final = 12.0
+"""CPU time of a pipelined request of 1 kB, without TLS."""
+TELEMETRY_PART: Final = {False: 0.10, True: 0.02}
+"""The part of telemetry and observation in the CPU time of requests, by whether they are large."""
+P99: Final = 1.5
+"""Times the added latency of the relay that looks at frames."""
+IDLE_BYTES: Final = 10 * 1024
+WARM_UP: Final = 200
+SPARE_DESCRIPTORS: Final = 300
+
+Windows = dict[str, list[Measurement]]
+
+
+def run(row: Row, servers: dict[str, Server], secure: bool, arguments: argparse.Namespace) -> Windows:
+    """Alternate the relays, so that a change of the machine's speed affects all of them."""
+    _, load_core = cores()
+    load = RecordLoad(row=row, secure=secure)
+    windows: Windows = {}
+    for _ in range(arguments.rounds):
+        for name, server in servers.items():
+            if name != DIRECT or row.is_single:
+                window = measure(server, load, seconds=arguments.seconds, core=load_core)
+                windows.setdefault(name, []).append(window)
+    return windows
+
+
+def median_us(windows: Sequence[Measurement], field: str) -> float:
+    """Median of a latency over all windows."""
+    return float(statistics.median(getattr(window, field) for window in windows))
+
+
+def report(row: Row, windows: Windows, secure: bool) -> int:
+    """Print the figures of a row. Returns the number of missed goals."""
+    direct = windows.pop(DIRECT, None)
+    print(f"\n{row.title}{', TLS' if secure else ''}")
+    titles = f"{'GB/core-s':>11}{'of Go':>7}{'p50 µs':>9}{'p99 µs':>9}{'core':>6}"
+    print(f"  {'relay':<15}{'CPU µs/request':>24}{titles}")
+    go = median_cpu_us(windows[FRAMES]) if FRAMES in windows else math.nan
+    for name, found in windows.items():
+        cpu_us = median_cpu_us(found)
+        all_us = spread([window.cpu_us for window in found])
+        p50, p99 = median_us(found, "p50_us"), median_us(found, "p99_us")
+        if direct is not None:
+            p50, p99 = p50 - median_us(direct, "p50_us"), p99 - median_us(direct, "p99_us")
+        core = statistics.median(window.core for window in found)
+        rate = row.size / cpu_us / 1000
+        print(f"  {name:<15}{all_us:>24}{rate:>11.2f}{go / cpu_us:>7.2f}{p50:>9.0f}{p99:>9.0f}{core:>6.2f}")
+    if direct is not None:
+        first = spread([window.p50_us for window in direct], 0)
+        print(f"  the latencies are added to those of a direct connection, whose p50 is {first} µs")
+    missed = 0
+    for text, figure, most in goals(row, windows, secure, direct):
+        verdict = "not measured" if math.isnan(figure) else "reached" if figure <= most else "MISSED"
+        missed += verdict == "MISSED"
+        print(f"  {verdict}: {text}: {figure:.2f}, goal {most:.2f} at most")
+    return missed
+
+
+def goals(
+    row: Row, windows: Windows, secure: bool, direct: Sequence[Measurement] | None
+) -> list[tuple[str, float, float]]:
+    """Name, figure and upper bound of each goal of a row; NaN if a relay is missing."""
+
+    def cpu(name: str) -> float:
+        return median_cpu_us(windows[name]) if name in windows else math.nan
+
+    def p99(name: str) -> float:
+        if direct is None or name not in windows:
+            return math.nan
+        return median_us(windows[name], "p99_us") - median_us(direct, "p99_us")
+
+    found = [("times the CPU time of Go", cpu(FULL) / cpu(FRAMES), 1 / OF_GO)]
+    if row.is_bulk:
+        found.append(("CPU ns per kB", cpu(FULL) / row.size * 1e6, 1e12 / BYTES_PER_CORE_S[secure]))
+    elif not row.is_single and not secure:
+        found.append(("CPU µs per pipelined request", cpu(FULL), SMALL_US))
+    if row.is_single:
+        found.append(("times the added p99 of Go", p99(FULL) / p99(FRAMES), P99))
+    else:
+        found.append(("part of telemetry", 1 - cpu(BARE) / cpu(FULL), TELEMETRY_PART[row.is_bulk]))
+    return found
+
+
+def idle_bytes(server: Server, secure: bool, connections: int) -> float:
+    """Private memory of a relay for each idle pair, after one request on it."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with ExitStack() as stack:
+
+        def connect() -> None:
+            plain = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=10))
+            ask(stack.enter_context(context.wrap_socket(plain)) if secure else plain, API_VERSIONS_V3)
+
+        for _ in range(WARM_UP):
+            connect()
+        before = rss_bytes(server.pid)
+        for _ in range(connections):
+            connect()
+        time.sleep(0.5)
+        return (rss_bytes(server.pid) - before) / connections
+
+
+def idle(servers: dict[str, Server], secure: bool, wanted: int) -> int:
+    """Print the memory of idle pairs. Returns the number of missed goals."""
+    beside = WARM_UP + SPARE_DESCRIPTORS
+    connections = min(wanted, allow_descriptors(2 * wanted + beside) - beside)
+    print(f"\n{connections} idle pairs{', TLS' if secure else ''}")
+    missed = 0
+    for name, server in servers.items():
+        if name == DIRECT:
+            continue
+        found = idle_bytes(server, secure, connections)
+        verdict = ""
+        if name in (FULL, BARE) and not secure:
+            missed += found > IDLE_BYTES
+            verdict = f"  {'MISSED' if found > IDLE_BYTES else 'reached'}, goal {IDLE_BYTES / 1024:.0f}"
+        print(f"  {name:<15}{found / 1024:>8.1f} KiB per pair{verdict}")
+    return missed
+
+
+def arguments_of(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--row", action="append", help="only rows with this text; may be repeated")
+    parser.add_argument("--relay", dest="relays", choices=RELAYS, action="append", help="only this relay")
+    parser.add_argument("--tls", action="store_true", help="only with TLS")
+    parser.add_argument("--plain", action="store_true", help="only without TLS")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=1.0, help="of one window")
+    parser.add_argument("--idle", type=int, default=2000, help="idle connections; 0 leaves this row out")
+    return parser.parse_args(argv)
+
+
+def main() -> int:
+    """Measure and print. Returns 1 if a goal is missed."""
+    arguments = arguments_of(sys.argv[1:])
+    try:
+        program()
+    except UnavailableError as reason:
+        print(f"skipped: {reason}", file=sys.stderr)
+        return 0
+    allow_descriptors(2 * (arguments.idle + WARM_UP) + SPARE_DESCRIPTORS)
+    print(head("gateway"), file=sys.stderr)
+    relay_core, load_core = cores()
+    chosen = [row for row in ROWS if any(text in row.title for text in arguments.row or [""])]
+    names = (DIRECT, *(name for name in RELAYS if name in (arguments.relays or RELAYS)))
+    missed = 0
+    for secure in (False, True):
+        if (secure and arguments.plain) or (not secure and arguments.tls):
+            continue
+        with relays(names, secure, relay_core, load_core) as servers:
+            for row in chosen:
+                missed += report(row, run(row, servers, secure, arguments), secure)
+            if arguments.idle:
+                missed += idle(servers, secure, arguments.idle)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,3 @@
+module odradek/bench/gateway
+
+go 1.22
