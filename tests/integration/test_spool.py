@@ -33,6 +33,7 @@ from support.spooling import (
     names,
     payload,
     push_all,
+    settled_stats,
     until,
 )
 from support.waiting import wait_until
@@ -246,7 +247,7 @@ def test_a_record_without_the_hosts_headers_becomes_a_dead_letter(tmp_path: Path
         host.call(lambda: spool.write(0, stranger))
         push_all(host, range(1))
         until(host, lambda: len(far.taken) == 1)
-        stats = host.host.forwarders[0].stats()
+        stats = settled_stats(host)
 
     assert far.names == ["push.0"]
     assert stats.rejected == {"malformed": 1}
@@ -318,7 +319,7 @@ def test_records_that_expire_before_delivery_are_counted(tmp_path: Path) -> None
         host.call(lambda: partition.delete_records(290))
         far.behavior = lambda batch: None
         until(host, lambda: far.names[-1:] == ["push.299"])
-        stats = host.host.forwarders[0].stats()
+        stats = settled_stats(host)
 
     assert stats.delivered == len(far.taken)
     assert stats.delivered + stats.dropped.get("expired", 0) == 300
@@ -430,7 +431,7 @@ def test_offsets_can_be_moved_forward_too(tmp_path: Path) -> None:
             admin.offset_commit("odradek.forwarder.fake.far", {(TOPIC, 0): CommittedOffset(9)})
         far.behavior = lambda batch: None
         until(host, lambda: far.names[-1:] == ["push.9"])
-        stats = host.host.forwarders[0].stats()
+        stats = settled_stats(host)
 
     assert stats.delivered + stats.dropped.get("skipped", 0) == 10
 
@@ -502,7 +503,7 @@ def test_a_deleted_telemetry_topic_is_created_again(tmp_path: Path) -> None:
             admin.delete_topics([TOPIC])
         codes = push_all(host, range(3, 6))
         wait_until(lambda: len(far.taken) == 6, lambda: far.taken)
-        stats = host.host.forwarders[0].stats()
+        stats = settled_stats(host)
 
     assert codes == [0] * 3
     assert far.names == names(range(6))

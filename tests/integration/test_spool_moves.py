@@ -8,7 +8,7 @@ from odradek.cli.main import run
 from odradek.client.admin import AdminClient
 from odradek.client.group_offsets import CommittedOffset
 from support.hosts import ThreadedHost
-from support.spooling import PATIENCE_S, FarSide, down, hosting, names, push_all, until
+from support.spooling import PATIENCE_S, FarSide, down, hosting, names, push_all, settled_stats, until
 from support.waiting import wait_until
 
 TOPIC = "__client_telemetry"
@@ -35,7 +35,7 @@ def test_records_delivered_before_the_topic_was_deleted_are_not_counted_as_delet
         delete_topic(host)
         push_all(host, range(3, 5))
         wait_until(lambda: len(far.taken) == 5, lambda: far.taken)
-        spool, stats = host.host.spool, host.host.forwarders[0].stats()
+        stats, spool = settled_stats(host), host.host.spool
         written = spool.written if spool is not None else 0
 
     assert (stats.offered, stats.delivered, stats.dropped) == (5, 5, {})
@@ -105,7 +105,7 @@ def test_an_offset_after_the_end_skips_no_later_record(tmp_path: Path) -> None:
             admin.offset_commit(GROUP, {(TOPIC, 0): CommittedOffset(1_000)})
         push_all(host, range(2, 4))
         until(host, lambda: len(far.taken) == 4)
-        stats = host.host.forwarders[0].stats()
+        stats = settled_stats(host)
 
     assert far.names == names(range(4))
     assert stats.dropped == {}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, ResourceMetrics, ScopeMetrics
 
+from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.plugin import Forwarder, PluginConfig, Retry, TelemetryRecord, hookimpl
 from odradek.server.plugins.plugin_manager import HostPluginManager
 from support.accounts import assert_accounts_balance
@@ -104,6 +105,17 @@ def until(host: ThreadedHost, condition: Callable[[], bool]) -> None:
         return condition()
 
     wait_until(holds, lambda: [runner.stats() for runner in host.host.forwarders])
+
+
+def settled_stats(host: ThreadedHost) -> ForwarderStats:
+    """The numbers of the first forwarder, once nothing waits for it.
+
+    The destination has a record a moment before the forwarder counts it as delivered.
+    """
+
+    runner = host.host.forwarders[0]
+    wait_until(lambda: not (runner.stats().queued or runner.stats().in_flight), runner.stats)
+    return runner.stats()
 
 
 def names(numbers: range) -> list[str]:
