@@ -59,6 +59,8 @@ class FakeEnd:
 
     data: bytearray = field(default_factory=bytearray)
     held: set[int] = field(default_factory=set)
+    held_bytes: tuple[int, int] = (0, 0)
+    """Held bytes of an incomplete frame, and how many are missing."""
     writes: int = 0
 
     def write(self, data: bytes | memoryview) -> None:
@@ -73,6 +75,9 @@ class FakeEnd:
 
     def release(self, reason: int) -> None:
         self.held.discard(reason)
+
+    def holds(self, held_bytes: int, missing_bytes: int) -> None:
+        self.held_bytes = held_bytes, missing_bytes
 
 
 @dataclass

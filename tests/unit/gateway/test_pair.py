@@ -280,3 +280,48 @@ def test_a_closed_pair_tells_its_telemetry_and_takes_nothing() -> None:
     assert through.sent == bare(HEARTBEAT, 3, 1)
     assert through.received == b""
     assert dict(through.path.meter.closed) == {"desync": 1}
+
+
+def test_a_large_push_is_counted_until_it_is_answered() -> None:
+    through = Through()
+    frame = push(1, bytes(40_000))
+
+    counted = []
+    for part in (frame[:30_000], frame[30_000:35_000], frame[35_000:]):
+        through.send(part)
+        counted.append(through.client.held_bytes)
+    through.answers.finish()
+    counted.append(through.client.held_bytes)
+
+    size = len(frame)
+    assert counted == [(30_000, size - 30_000), (35_000, size - 35_000), (size - 4, 0), (0, 0)]
+
+
+@pytest.mark.parametrize("version", [5, 12])
+def test_a_response_that_is_held_is_counted_until_it_leaves(version: int) -> None:
+    through = Through()
+    brokers = [MetadataResponseBroker(node_id=1, host="h" * 200, port=1) for _ in range(200)]
+    frame = response(MetadataResponse(brokers=brokers), version, 1)
+    through.send(bare(3, version, 1, b"\0\0" if version > 8 else b""))
+
+    counted = []
+    for part in (frame[:30_000], frame[30_000:35_000], frame[35_000:]):
+        through.reply(part)
+        counted.append(through.upstream.held_bytes)
+
+    size = len(frame)
+    assert counted[0] == (29_996, size - 30_000)
+    assert counted[1:] == [(34_996, size - 35_000), (0, 0)]
+
+
+def test_responses_that_wait_for_a_local_answer_are_counted() -> None:
+    through = Through()
+    through.send(push(1), bare(HEARTBEAT, 3, 2))
+
+    counted = []
+    through.reply(answer(2, bytes(20_000)))
+    counted.append(through.upstream.held_bytes)
+    through.answers.finish()
+    counted.append(through.upstream.held_bytes)
+
+    assert counted == [(20_008, 0), (0, 0)]

@@ -10,7 +10,7 @@ from typing import Literal
 from odradek.gateway.addresses import NodeRanges
 from odradek.gateway.telemetry_settings import GatewayTelemetrySettings
 from odradek.plugin.config import PluginConfig
-from odradek.settings.kinds import INT, Choice, Flag, Items, Special, Whole
+from odradek.settings.kinds import INT, LONG, Choice, Flag, Items, Special, Whole
 from odradek.settings.setting import section, setting
 from odradek.wire.config_resource import ConfigType
 
@@ -113,6 +113,12 @@ class GatewaySettings:
     hold_bytes: int = setting(
         "gateway.hold.bytes", Whole(INT, 1024), 1_048_576,
         "Largest response that is held to be rewritten whole, for each connection.", unit="bytes",
+    )
+    memory_bytes: int = setting(
+        "gateway.memory.max", Whole(LONG, -1), -1,
+        "Memory of all connections together, for bytes that one side has sent and the other has not taken; "
+        "above it those that hold the most are not read, and one that stands still for `queued.stalled.ms` "
+        "is closed.", unit="bytes", unset="an eighth of the memory, at least 64 MiB", page=PAGE,
     )
     most_in_flight: int = setting(
         "gateway.in.flight.max", Whole(INT, 2), 1000,

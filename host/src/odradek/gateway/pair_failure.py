@@ -32,6 +32,8 @@ class Cause(StrEnum):
     DRAINED = "drained"
     """The gateway stops."""
     IDLE = "idle"
+    MEMORY = "memory"
+    """All pairs together hold too much, and this one stands still."""
 
 
 class PairFailure(Exception):

@@ -17,6 +17,8 @@ IN_FLIGHT = 1
 """Reason to stop reading: the client has too many requests outstanding."""
 LOCAL_ANSWER = 2
 """Reason to stop reading: a local answer is not ready, and later responses wait for it."""
+LARGE_FRAME_BYTES: Final = 16_384
+"""From this size on, the memory of a frame that is held back is counted."""
 
 
 class End(Protocol):
@@ -33,6 +35,9 @@ class End(Protocol):
 
     def release(self, reason: int) -> None:
         """Take a reason away."""
+
+    def holds(self, held_bytes: int, missing_bytes: int) -> None:
+        """A frame that was read here is held back, and so much of it is missing; 0 bytes: no longer."""
 
 
 class LocalAnswer:

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 from odradek.gateway.observation.observer import Reader
 from odradek.gateway.pair_failure import Cause, PairFailure
-from odradek.gateway.pair_state import IN_FLIGHT, RAW_TOKEN, LocalAnswer, PairState
+from odradek.gateway.pair_state import IN_FLIGHT, LARGE_FRAME_BYTES, RAW_TOKEN, LocalAnswer, PairState
 from odradek.gateway.request_heads import (
     HEAD_BYTES,
     SMALLEST_FRAME,
@@ -42,7 +42,7 @@ READ_WHOLE_BYTES: Final = 8192
 class Requests:
     """The direction from the client to the broker."""
 
-    __slots__ = ("first", "needed", "now_ns", "partial", "reader", "sent", "skip", "state")
+    __slots__ = ("answering_bytes", "first", "needed", "now_ns", "partial", "reader", "sent", "skip", "state")
 
     SPECIAL: ClassVar[Mapping[int, Callable[[Requests, bytes, int, Head], int]]]
 
@@ -61,6 +61,8 @@ class Requests:
         """No request has passed yet."""
         self.reader: Reader | None = None
         """Wants the rest of the current frame, for the observation."""
+        self.answering_bytes = 0
+        """Large telemetry requests whose answers are not ready."""
 
     def feed(self, data: bytes) -> None:
         """Take bytes of the client.
@@ -70,9 +72,14 @@ class Requests:
         """
         if self.partial is not None:
             self.partial += data
+            is_large = self.needed >= LARGE_FRAME_BYTES
             if len(self.partial) < self.needed:
+                if is_large:
+                    self.count_held()
                 return
             data, self.partial = bytes(self.partial), None
+            if is_large:
+                self.count_held()
         state = self.state
         rest, end = self.skip, len(data)
         if rest and self.reader is not None:
@@ -98,8 +105,16 @@ class Requests:
         if pos < end:
             self.partial = bytearray(data[pos:])
             self.skip = 0
+            if self.needed >= LARGE_FRAME_BYTES:
+                self.count_held()
         else:
             self.skip = pos - end
+
+    def count_held(self) -> None:
+        """Count the frame that is held back, and the telemetry that is being answered."""
+        partial = len(self.partial or b"")
+        missing = self.needed - partial if partial else 0
+        self.state.client.holds(partial + self.answering_bytes, missing)
 
     def walk(self, data: bytes, pos: int, end: int) -> int:
         """Find the frames of a chunk and decide about each.
@@ -267,12 +282,18 @@ class Requests:
         answer = LocalAnswer()
         self.takes(data, pos, head, answer)
         frame = data[pos + 4 : pos + 4 + size]
-        state.path.answers.answer(frame, state.identity, partial(self.answered, answer))
+        state.path.answers.answer(frame, state.identity, partial(self.answered, answer, size))
+        if size >= LARGE_FRAME_BYTES and answer.frame is None:
+            self.answering_bytes += size
+            self.count_held()
         return 0
 
-    def answered(self, answer: LocalAnswer, frame: bytes) -> None:
+    def answered(self, answer: LocalAnswer, size: int, frame: bytes) -> None:
         """A local answer is ready."""
         answer.frame = frame
+        if self.answering_bytes and size >= LARGE_FRAME_BYTES:
+            self.answering_bytes -= size
+            self.count_held()
         self.state.answer_ready()
 
 

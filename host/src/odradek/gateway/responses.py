@@ -12,7 +12,14 @@ from typing import ClassVar, Final
 
 from odradek.gateway.observation.observer import HEAD_BYTES, LONG_HEADS
 from odradek.gateway.pair_failure import Cause, PairFailure
-from odradek.gateway.pair_state import IN_FLIGHT, LOCAL_ANSWER, RAW_TOKEN, Outstanding, PairState
+from odradek.gateway.pair_state import (
+    IN_FLIGHT,
+    LARGE_FRAME_BYTES,
+    LOCAL_ANSWER,
+    RAW_TOKEN,
+    Outstanding,
+    PairState,
+)
 from odradek.gateway.request_heads import unpack_int32
 from odradek.gateway.rewriting.api_versions import rewrite_api_versions
 from odradek.gateway.rewriting.catalog import ADDRESSED, rewriter_for
@@ -34,8 +41,8 @@ class Responses:
     """The direction from the broker to the client."""
 
     __slots__ = (
-        "current", "head", "head_bytes", "is_blocked", "key", "needed", "now_ns", "out", "partial", "rest",
-        "rewriter", "size", "state", "taken",
+        "current", "head", "head_bytes", "is_blocked", "is_counted", "key", "needed", "now_ns", "out",
+        "partial", "rest", "rewriter", "size", "state", "taken",
     )  # fmt: skip
 
     WHOLE: ClassVar[Mapping[int, Callable[[Responses, bytes, int], bytes | None]]]
@@ -52,6 +59,8 @@ class Responses:
         """How many bytes `partial` must have before they are looked at again."""
         self.is_blocked = False
         """`partial` waits until a local answer is ready."""
+        self.is_counted = False
+        """The memory that is held was told to the end."""
         self.out: list[bytes | memoryview] = []
         """Pieces for the client that are sent at the end of the chunk."""
         self.taken = 0
@@ -73,10 +82,10 @@ class Responses:
             MalformedResponse: The same, because a response cannot be rewritten.
         """
         if self.partial is not None:
-            self.partial += data
-            if self.is_blocked or len(self.partial) < self.needed:
+            completed = self.completed(data)
+            if completed is None:
                 return
-            data, self.partial = bytes(self.partial), None
+            data = completed
         rest, end = self.rest, len(data)
         if rest > end and self.rewriter is None and self.current is None:
             self.rest = rest - end
@@ -94,10 +103,36 @@ class Responses:
         else:
             self.pass_to(data, pos)
             self.flush()
+            self.count_held()
         state = self.state
         if state.paused and len(state.outstanding) <= state.path.limits.most_in_flight // 2:
             state.paused = False
             state.client.release(IN_FLIGHT)
+
+    def completed(self, data: bytes) -> bytes | None:
+        """Add bytes to those that are held back, and return all; None if they are still held back."""
+        assert self.partial is not None
+        held = self.partial
+        held += data
+        if self.is_blocked or len(held) < self.needed:
+            self.count_held()
+            return None
+        self.partial = None
+        self.count_held()
+        return bytes(held)
+
+    def count_held(self) -> None:
+        """Count what is held of a response that is incomplete, or waits."""
+        held = missing = 0
+        if self.partial is not None:
+            held = len(self.partial)
+            missing = max(self.needed - held, 0)
+        elif self.rewriter is not None:
+            held, missing = self.rewriter.held_bytes, self.rest
+        is_large = held >= LARGE_FRAME_BYTES
+        if is_large or self.is_counted:
+            self.is_counted = is_large
+            self.state.upstream.holds(held if is_large else 0, missing if is_large else 0)
 
     def walk(self, data: bytes, pos: int, end: int) -> int:
         """Find the responses of a chunk and treat each as its request demands.
@@ -275,6 +310,7 @@ class Responses:
         self.is_blocked = False
         self.state.upstream.release(LOCAL_ANSWER)
         data, self.partial = bytes(self.partial or b""), None
+        self.count_held()
         self.feed(data)
 
     def before_partial(self) -> None:

@@ -287,7 +287,7 @@ class Host:
         yield from self.telemetry.metric_rows()
         yield from listener_rows(self.listeners)
         yield from key_rows(self.authentications.key_sets.values(), now_ms)
-        yield from memory_rows(self.memory)
+        yield from memory_rows(self.memory.requests, self.memory.answers)
         yield from certificate_rows(self.certificates.listeners, self.clock.now_ms())
         yield MetricRow("authorization-denied", "counter", {}, self.broker.audit.denials)
         yield from request_rows(self.dispatcher, self.broker)

@@ -49,6 +49,7 @@ class UnknownLayout:
 
     error_code: int | None = None
     throttle_ms: int | None = None
+    held_bytes = 0
 
     def __init__(self, api_key: int, version: int) -> None:
         self.api_key = api_key

@@ -43,6 +43,10 @@ class MetadataRewriter:
         self.held = b""
         """Bytes that follow these."""
 
+    @property
+    def held_bytes(self) -> int:
+        return 0 if self.left == 0 else self.parsed + len(self.held)
+
     def feed(self, chunk: memoryview) -> list[bytes | memoryview]:
         """Take the next bytes of the response and return what can be sent now.
 

@@ -29,6 +29,10 @@ class Rewriter(Protocol):
     throttle_ms: int | None
     """The throttle time, None if it was not read."""
 
+    @property
+    def held_bytes(self) -> int:
+        """The bytes of the response that are held."""
+
     def feed(self, chunk: memoryview) -> list[bytes | memoryview]:
         """Take the next bytes of the response and return what can be sent now.
 

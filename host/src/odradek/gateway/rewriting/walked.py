@@ -52,6 +52,10 @@ class WalkedRewriter:
         self.walk = walker(self)
         next(self.walk)
 
+    @property
+    def held_bytes(self) -> int:
+        return len(self.kept) + len(self.held)
+
     def feed(self, chunk: memoryview) -> list[bytes | memoryview]:
         """Take the next bytes of the response and return what can be sent now.
 

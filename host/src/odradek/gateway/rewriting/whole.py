@@ -37,6 +37,10 @@ class WholeRewriter:
         self.wanted = size
         self.held = bytearray()
 
+    @property
+    def held_bytes(self) -> int:
+        return len(self.held)
+
     def feed(self, chunk: memoryview) -> list[bytes | memoryview]:
         """Take the next bytes of the response and return what can be sent now.
 

@@ -18,6 +18,7 @@ from odradek.plugin.context import ConnectionContext
 from odradek.server.gateway.pair_owner import PairOwner
 from odradek.server.gateway.socket_end import SocketEnd
 from odradek.server.gateway.upstream_side import UpstreamSide
+from odradek.server.sockets.held_bytes import COUNTED_BYTES
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ class ClientSide(SocketEnd):
     context: ConnectionContext
 
     def __init__(self, listener: PairOwner) -> None:
-        super().__init__()
+        super().__init__(listener.gateway.memory)
         self.listener = listener
         self.closing = False
         self.last_active_ms = listener.clock.monotonic_ms()
@@ -61,6 +62,8 @@ class ClientSide(SocketEnd):
             self.pair.from_client(data)
             return
         self.held += data
+        if len(self.held) > COUNTED_BYTES:
+            self.holds(len(self.held), 0)
         if self.dial is not None or self.answer is not None:
             return
         try:
@@ -74,7 +77,7 @@ class ClientSide(SocketEnd):
     async def connect_upstream(self) -> None:
         """Dial the broker, then pass on what the client has sent meanwhile."""
         node_id = self.listener.node_of(self.context_port)
-        upstream = UpstreamSide(self.from_upstream, self.upstream_ended, self.is_slow)
+        upstream = UpstreamSide(self.from_upstream, self.upstream_ended, self.is_slow, self.pool)
         upstream.other, self.other = self, upstream
         failure = await self.listener.gateway.dialer.dial(node_id, upstream)
         if failure is not None or self.closing:
@@ -86,6 +89,7 @@ class ClientSide(SocketEnd):
         self.upstream = upstream
         self.pair = Pair(self.listener.gateway.path, self.identity(node_id), self, upstream, self.failed)
         held, self.held = bytes(self.held), bytearray()
+        self.holds(0, 0)
         self.pair.from_client(held)
         self.release(DIALING)
 
@@ -132,8 +136,8 @@ class ClientSide(SocketEnd):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closing = True
-        self.other = None
         self.held = bytearray()
+        self.lost()
         if self.dial is not None and not self.dial.done():
             self.dial.cancel()
         if self.pair is not None:
@@ -141,7 +145,16 @@ class ClientSide(SocketEnd):
         if self.upstream is not None and self.upstream.transport is not None:
             self.upstream.finish()
             self.listener.linger(self.upstream)
+        else:
+            self.other = None
         self.listener.closed(self)
+
+    def give_up(self) -> None:
+        if self.pair is not None:
+            self.pair.close(Cause.MEMORY)
+        if self.upstream is not None:
+            self.upstream.abort()
+        self.abort()
 
     def close(self) -> None:
         """Close after everything written has been sent, within `LINGER_S`."""

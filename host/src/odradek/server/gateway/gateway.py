@@ -24,6 +24,7 @@ from odradek.plugin.config import ConfigError
 from odradek.sampled_log import SampledLog
 from odradek.server.config import HostConfig
 from odradek.server.gateway.dialer import Address, Dialer
+from odradek.server.gateway.pair_bytes import PairBytes
 from odradek.wire.messages.fetch import FetchResponse
 
 log = logging.getLogger(__name__)
@@ -60,6 +61,8 @@ class Gateway:
         self.table = NodeTable()
         self.addresses = PortPerNode("", (), settings.nodes, self.table, on_unmapped=self.unmapped)
         self.reachability = Reachability()
+        self.memory: PairBytes
+        """Of all pairs; set by the host of the gateway."""
         self.slow_peers = 0
         """How often a connection was not read because the other one of its pair is slow."""
         self.dialer = Dialer(

@@ -10,6 +10,7 @@ from odradek.server.gateway.client_side import ClientSide
 from odradek.server.gateway.gateway import Gateway
 from odradek.server.gateway.gateway_kinds import gateway_kinds
 from odradek.server.gateway.gateway_metrics import api_names, gateway_rows
+from odradek.server.gateway.pair_bytes import PairBytes
 from odradek.server.gateway.telemetry import ClusterState, GatewayTelemetry
 from odradek.server.host import Host
 from odradek.telemetry.client_metrics_stats import MetricRow
@@ -32,6 +33,10 @@ class GatewayHost(Host):
     def __init__(self, config: HostConfig, gateway: Gateway, failed: Callable[[str], None]) -> None:
         super().__init__(config, failed=failed, listener_kinds=gateway_kinds(config, gateway))
         self.gateway = gateway
+        frame_bytes = max(config.gateway.hold_bytes, gateway.path.limits.max_push_bytes)
+        gateway.memory = PairBytes(
+            config.gateway.memory_bytes, config.memory, self.clock, self.timer, frame_bytes
+        )
         self.own = GatewayTelemetry(self, config.gateway.own_telemetry, gateway.addresses.learned)
         self.api_names = api_names(self.dispatcher.routes)
         self.meters.append(self.path_rows)

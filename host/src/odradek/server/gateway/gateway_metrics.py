@@ -8,6 +8,7 @@ from typing import Any
 from odradek.broker.dispatch.error_log import api_name
 from odradek.server.gateway.client_side import ClientSide
 from odradek.server.gateway.gateway import Gateway
+from odradek.server.meters.memory_metrics import memory_rows
 from odradek.telemetry.client_metrics_stats import MetricRow
 
 
@@ -43,6 +44,7 @@ def gateway_rows(
     yield counter("slow-peer-pauses", gateway.slow_peers)
     outstanding = sum(len(side.pair.state.outstanding) for side in sides if side.pair is not None)
     yield gauge("outstanding", outstanding)
+    yield from memory_rows(gateway.memory)
     yield gauge("nodes-known", len(gateway.table.addresses))
     yield gauge("switch", gateway.switch.position)
     yield gauge("ready", gateway.reachability.is_ready(now_ms))

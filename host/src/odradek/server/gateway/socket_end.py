@@ -7,6 +7,8 @@ import contextlib
 import socket
 from typing import Final
 
+from odradek.server.gateway.pair_bytes import PairBytes, ReadBytes
+
 HIGH_WATER_BYTES: Final = 65_536
 """Beyond this, the other connection of the pair is not read."""
 KEEPALIVE_S: Final = 60
@@ -16,11 +18,18 @@ PEER_IS_SLOW: Final = 4
 
 
 class SocketEnd(asyncio.Protocol):
-    """One connection of a pair, as its `End`."""
+    """One connection of a pair, as its `End`.
 
-    __slots__ = ("last_active_ms", "other", "reasons", "transport")
+    Args:
+        pool: The memory of all pairs.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("last_active_ms", "other", "pool", "read_bytes", "reasons", "transport")
+
+    def __init__(self, pool: PairBytes) -> None:
+        self.pool = pool
+        self.read_bytes: ReadBytes | None = None
+        """What this end has read and the other one has not sent; None as long as that was never much."""
         self.transport: asyncio.Transport | None = None
         self.reasons = 0
         """The reasons not to read, as bits."""
@@ -64,6 +73,7 @@ class SocketEnd(asyncio.Protocol):
         """This end does not take more, so the other one is not read."""
         if self.other is not None:
             self.other.hold(PEER_IS_SLOW)
+            self.other.counted().count()
             self.is_slow()
 
     def is_slow(self) -> None:
@@ -73,6 +83,34 @@ class SocketEnd(asyncio.Protocol):
         """This end takes more again."""
         if self.other is not None:
             self.other.release(PEER_IS_SLOW)
+            self.other.counted().count()
+
+    @property
+    def writer(self) -> SocketEnd | None:
+        """The other connection, which sends what this one reads."""
+        return self.other
+
+    def counted(self) -> ReadBytes:
+        """What this end has read, counted from now on."""
+        if self.read_bytes is None:
+            self.read_bytes = ReadBytes(self, self.pool)
+        return self.read_bytes
+
+    def holds(self, held_bytes: int, missing_bytes: int) -> None:
+        """A frame that was read is held back, or (0) no longer."""
+        if held_bytes or self.read_bytes is not None:
+            self.counted().frame(held_bytes, missing_bytes)
+
+    def lost(self) -> None:
+        """The connection is gone, and with it the bytes that were to be sent on it."""
+        if self.read_bytes is not None:
+            self.read_bytes.frame(0, 0)
+        if self.other is not None and self.other.read_bytes is not None:
+            self.other.read_bytes.drop()
+
+    def give_up(self) -> None:
+        """All pairs hold too much memory: close this one without sending the rest."""
+        raise NotImplementedError
 
     def finish(self) -> None:
         """Close after everything written has been sent."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from odradek.server.gateway.pair_bytes import PairBytes
 from odradek.server.gateway.socket_end import SocketEnd
 
 
@@ -15,14 +16,19 @@ class UpstreamSide(SocketEnd):
         received: Takes what the broker sends.
         ended: Called when the connection is gone, with True if it was reset.
         slow: Called when the broker does not take what the client has sent.
+        pool: The memory of all pairs.
     """
 
     __slots__ = ("ended", "received", "slow")
 
     def __init__(
-        self, received: Callable[[bytes], None], ended: Callable[[bool], None], slow: Callable[[], None]
+        self,
+        received: Callable[[bytes], None],
+        ended: Callable[[bool], None],
+        slow: Callable[[], None],
+        pool: PairBytes,
     ) -> None:
-        super().__init__()
+        super().__init__(pool)
         self.received = received
         self.ended = ended
         self.slow = slow
@@ -38,4 +44,11 @@ class UpstreamSide(SocketEnd):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.ended(exc is not None)
-        self.other = None
+        self.lost()
+        if self.other is not None:
+            self.other.other = None
+            self.other = None
+
+    def give_up(self) -> None:
+        if self.other is not None:
+            self.other.give_up()

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from odradek.server.meters.instrument import Instrument
-from odradek.server.sockets.held_bytes import Memory
+from odradek.server.sockets.held_bytes import HeldBytes
 from odradek.telemetry.client_metrics_stats import MetricRow
 
 MEMORY_INSTRUMENTS = {
     "queued-bytes": Instrument(
-        "odradek.queued.bytes", "gauge", "By", "Memory held by requests, or by answers that were not read"
+        "odradek.queued.bytes",
+        "gauge",
+        "By",
+        "Memory held by requests, unread answers, or pairs",
     ),
     "queued-limit": Instrument("odradek.queued.limit", "gauge", "By", "Limit of that memory"),
     "queued-paused": Instrument(
@@ -23,9 +26,9 @@ MEMORY_INSTRUMENTS = {
 """By row name."""
 
 
-def memory_rows(memory: Memory) -> Iterator[MetricRow]:
-    """The memory that requests and answers hold."""
-    for each in (memory.requests, memory.answers):
+def memory_rows(*memory: HeldBytes) -> Iterator[MetricRow]:
+    """What connections hold, for each purpose."""
+    for each in memory:
         labels = {"of": each.what}
         yield MetricRow("queued-bytes", "gauge", labels, each.total_bytes)
         yield MetricRow("queued-limit", "gauge", labels, each.limit_bytes)

@@ -79,8 +79,9 @@ class Holder(Protocol):
 
     missing_bytes: int
     """Part of its request that has not arrived; 0 if none is arriving."""
-    closing: bool
 
+    @property
+    def closing(self) -> bool: ...
     def stop_reading(self, reason: int) -> None: ...
     def read_again(self, reason: int) -> None: ...
     def abort(self) -> None:
@@ -268,6 +269,11 @@ class AnswerBytes(HeldBytes):
         super().hold(holder, size_bytes)
 
 
+def default_limit_bytes(machine_bytes: int | None = None) -> int:
+    """An eighth of the memory that the process can have, at least 64 MiB; None to ask the machine."""
+    return max((machine_bytes or machine_memory_bytes()) // 8, 64 << 20)
+
+
 class Memory:
     """The memory of one host.
 
@@ -287,7 +293,7 @@ class Memory:
         timer: Timer,
         machine_bytes: int | None = None,
     ) -> None:
-        default = max((machine_bytes or machine_memory_bytes()) // 8, 64 << 20)
+        default = default_limit_bytes(machine_bytes)
         requests = settings.request_bytes if settings.request_bytes > 0 else default
         answers = settings.response_bytes if settings.response_bytes > 0 else default
         most = requests + max(requests // 2, max_request_bytes)
