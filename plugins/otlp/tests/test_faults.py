@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,7 +51,7 @@ def with_forwarder(
     return asyncio.run(run())
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def started(forwarder: OtlpForwarder) -> AsyncIterator[OtlpForwarder]:
     await forwarder.start()
     try:
@@ -315,13 +315,17 @@ def against(protocol: str, behavior: Behavior, kit: Kit, scheme: str = "http", *
     """The reason why a large push was not delivered to a server with this behavior."""
 
     async def run() -> str:
-        async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            try:
+        serving: list[asyncio.Task[None]] = []
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(ConnectionError, EOFError):
                 await behavior(reader, writer)
-            except ConnectionError:
-                pass
-            finally:
-                writer.close()
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+        def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            serving.append(asyncio.create_task(serve(reader, writer)))
 
         server = await asyncio.start_server(served, "127.0.0.1", 0)
         values = {name.replace("__", "."): value for name, value in table.items()}
@@ -335,7 +339,7 @@ def against(protocol: str, behavior: Behavior, kit: Kit, scheme: str = "http", *
             with pytest.raises(Retry) as caught:
                 await forwarder.deliver([kit.record("orders", *["x" * 100_000] * 30)])
         server.close()
-        await server.wait_closed()
+        await asyncio.wait_for(asyncio.gather(*serving), 10)  # the forwarder has disconnected
         return str(caught.value)
 
     return asyncio.run(run())
