@@ -197,8 +197,7 @@ class StepRunner:
                 task.result = stop.value
                 return None
             except ApiError as error:
-                # its traceback would hold this frame, and so the task and the request, in a cycle
-                task.result = error.with_traceback(None)
+                task.result = error.kept()
                 return None
             except Exception as error:  # noqa: BLE001  the caller handles the outcome
                 task.result = error

@@ -96,7 +96,7 @@ class Acls:
             self.names.check("host of the ACL", acl.entry.host)
             self.limit.check(more + 1)
         except ApiError as refusal:
-            return refusal
+            return refusal.kept()
         return None
 
     def delete_in_steps(

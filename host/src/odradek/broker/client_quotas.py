@@ -143,7 +143,7 @@ class ClientQuotas:
                 try:
                     self.change(changes)
                 except ApiError as error:
-                    outcomes.update(dict.fromkeys(changes, error))
+                    outcomes.update(dict.fromkeys(changes, error.kept()))
             self.limit.reserved = 0
             yield
         return outcomes
@@ -181,7 +181,7 @@ class ClientQuotas:
             try:
                 changes[entity] = self.changed(alteration)
             except ApiError as refusal:
-                outcomes[entity] = refusal
+                outcomes[entity] = refusal.kept()
         return changes
 
     def changed(self, alteration: Alteration) -> Values:

@@ -43,7 +43,7 @@ class CommitVerdict:
             try:
                 self.check = self.ask()
             except ApiError as error:
-                self.refusal = error
+                self.refusal = error.kept()
         if self.refusal is not None:
             raise ApiError(self.refusal.code, self.refusal.message)
         return self.check

@@ -124,7 +124,8 @@ class Credentials:
                 for change, credential in made:
                     self.write(change, credential)
         except ApiError as error:
-            outcomes.update((change.name, error) for change, _ in made)
+            refusal = error.kept()
+            outcomes.update((change.name, refusal) for change, _ in made)
             return
         for change, credential in made:
             self.remember(change, credential)
@@ -157,7 +158,7 @@ class Credentials:
             self.names.check("user name", user)
             self.limit.reserve()
         except ApiError as refusal:
-            return refusal
+            return refusal.kept()
         return None
 
     def write(self, change: Change, made: ScramCredential | None) -> None:

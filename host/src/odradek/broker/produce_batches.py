@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -82,8 +81,7 @@ class ProduceBatches:
                 try:
                     batch = self.prepared(topic, log, partition.records or b"", context)
                 except ApiError as error:
-                    # A copy, because the traceback would keep the request until the next collection.
-                    self.outcomes[number, place] = copy(error)
+                    self.outcomes[number, place] = error.kept()
                     continue
                 if isinstance(batch, BatchWork):
                     self.waiting.append(((number, place), batch))

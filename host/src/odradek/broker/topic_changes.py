@@ -73,7 +73,7 @@ class ChangeableTopics(Topics):
         try:
             self.unlist(present)
         except ApiError as error:
-            return failed | {topic.id: error for topic in present}
+            return failed | dict.fromkeys((topic.id for topic in present), error.kept())
         for topic in present:
             problem = yield from self.delete_logs(topic.name, topic.partitions)
             if problem is None:
@@ -167,7 +167,7 @@ class ChangeableTopics(Topics):
                 try:
                     self.logs.delete(name, index)
                 except ApiError as error:
-                    failure = failure or error
+                    failure = failure or error.kept()
                 yield
         return failure
 
@@ -235,7 +235,7 @@ class NewTopics:
                     metadata.put_resource(TOPIC_RESOURCE, topic.name, properties)
         except ApiError as error:
             for topic, _ in ready:
-                self.failed[topic.name] = error
+                self.failed[topic.name] = error.kept()
                 yield from self.discard(topic)
             return
         for topic, properties in ready:

@@ -162,7 +162,7 @@ class SpoolWriter:
         try:
             self.write(partition, outcome)
         except ApiError as error:
-            self.settle(batch, error)
+            self.settle(batch, error.kept())
             return
         if self.when_flushed is None:
             self.settle(batch, None)

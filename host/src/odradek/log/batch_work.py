@@ -44,7 +44,7 @@ class BatchWork:
                 self.check,
             )
         except ApiError as error:
-            return error
+            return error.kept()
         return found if isinstance(found.body, bytes) else found._replace(body=b"")
 
     def completed(self, outcome: Prepared) -> Prepared:

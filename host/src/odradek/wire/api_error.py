@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from odradek.wire.error_code import ErrorCode
 
@@ -19,6 +19,13 @@ class ApiError(Exception):
         super().__init__(message or code.name)
         self.code = code
         self.message = message
+
+    def kept(self) -> Self:
+        """The same error without the frames that it came through. Call it before an error is stored: the
+        frames hold the request, and if one of them holds the error, only a full collection frees them.
+        """
+        self.__context__ = None
+        return self.with_traceback(None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.code, self.message)

@@ -67,7 +67,7 @@ def alter(
         try:
             refusals += alter_some(some, times, validate_only, rights, broker)
         except ApiError as error:
-            refusals += [error] * len(some)
+            refusals += [error.kept()] * len(some)
         yield
     return refusals
 
@@ -119,7 +119,7 @@ def alter_some(
                     if limit is not None:
                         limit.reserve()
                 except ApiError as refusal:
-                    refusals.append(refusal)
+                    refusals.append(refusal.kept())
                     continue
                 refusals.append(None)
                 if after != before and not validate_only:

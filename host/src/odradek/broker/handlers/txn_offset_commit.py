@@ -25,6 +25,7 @@ Differs from Kafka:
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 
 from odradek.broker.broker import Broker
 from odradek.broker.commit_verdict import CommitVerdict
@@ -101,8 +102,7 @@ class TxnCommit:
 
     def __init__(self, broker: Broker, request: TxnOffsetCommitRequest, context: RequestContext) -> None:
         self.broker = broker
-        self.request = request
-        self.version = version = context.api_version
+        version = context.api_version
         self.committer = Committer(
             member_id=request.member_id,
             group_instance_id=request.group_instance_id,
@@ -111,6 +111,8 @@ class TxnCommit:
             is_transactional=True,
         )
         self.by_id = version >= TOPIC_ID_VERSION
+        # without this object, which holds the verdict: a cycle is freed late
+        self.admitted = partial(admitted, broker, request, version, self.committer)
         room = broker.groups.offsets.room(request.group_id, request.producer_id)
         rights = broker.authorization.rights(context, AclOperation.READ, ResourceType.TOPIC)
         self.verdict = CommitVerdict(broker, room, self.admitted, rights)
@@ -136,25 +138,27 @@ class TxnCommit:
         )
         return ErrorCode.NONE
 
-    def admitted(self) -> PartitionCheck | None:
-        """Check that the transaction and the group take offsets from this client. Returns a check for each
-        partition, or None.
-
-        Raises:
-            ApiError: INVALID_GROUP_ID, or one of `join` and `GroupCoordinator.committing`.
-        """
-        group_id = self.request.group_id
-        if not group_id:
-            raise ApiError(ErrorCode.INVALID_GROUP_ID)
-        self.broker.check_new_group(group_id)
-        join(self.request, self.version, self.broker)
-        return self.broker.groups.committing(group_id, self.committer)
-
     def known_to_client(self, code: ErrorCode) -> ErrorCode:
         """The error as clients of this version know it."""
         if code is ErrorCode.STALE_MEMBER_EPOCH and not self.committer.knows_member_epochs:
             return ErrorCode.ILLEGAL_GENERATION
         return code
+
+
+def admitted(
+    broker: Broker, request: TxnOffsetCommitRequest, version: int, committer: Committer
+) -> PartitionCheck | None:
+    """Check that the transaction and the group take offsets from this client. Returns a check for each
+    partition, or None.
+
+    Raises:
+        ApiError: INVALID_GROUP_ID, or one of `join` and `GroupCoordinator.committing`.
+    """
+    if not request.group_id:
+        raise ApiError(ErrorCode.INVALID_GROUP_ID)
+    broker.check_new_group(request.group_id)
+    join(request, version, broker)
+    return broker.groups.committing(request.group_id, committer)
 
 
 def join(request: TxnOffsetCommitRequest, version: int, broker: Broker) -> None:

@@ -1,0 +1,68 @@
+"""No request leaves a reference cycle: only a full collection, which comes minutes later, would free it."""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from odradek.broker.dispatch.routes import CloseConnection, load_handlers
+from odradek.deferred import Deferred
+from odradek.wire.errors import WireError
+from random_messages import MessageMaker
+from support.broker import BrokerClient
+
+ROUNDS = 3
+APIS = {route.request.__name__.removesuffix("Request"): key for key, route in load_handlers().items()}
+
+
+def random_frames(api_key: int, client: BrokerClient) -> Iterator[bytes]:
+    """Well-formed requests of random versions with random contents."""
+    route = load_handlers()[api_key]
+    for seed in range(ROUNDS):
+        source = random.Random(seed)
+        version = source.randint(route.versions.first, route.versions.last)
+        yield client.frame(MessageMaker(source).message(route.request, version), version)
+
+
+def exchange(client: BrokerClient, frame: bytes) -> None:
+    """Have a request answered, in steps if it takes them; leave if it waits for something else."""
+    with suppress(WireError, CloseConnection):
+        answer = client.dispatcher.answer(frame, 0, client.connection)
+        if isinstance(answer, Deferred):
+            answer.when_done(lambda _: None)
+            client.broker.clock.advance(0)  # type: ignore[attr-defined]
+            answer.lost()
+
+
+def uncollected(client: BrokerClient, frames: list[bytes]) -> Counter[str]:
+    """What requests leave for the collector, by type."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        for frame in frames:
+            exchange(client, frame)
+        gc.collect()
+        kinds = [type(each) for each in gc.garbage]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+        gc.unfreeze()
+    return Counter(kind.__name__ for kind in kinds if kind.__module__.startswith("odradek"))
+
+
+@pytest.mark.parametrize("api_key", APIS.values(), ids=APIS)
+def test_a_request_is_freed_with_its_answer(api_key: int) -> None:
+    client = BrokerClient()
+    frames = list(random_frames(api_key, client))
+    for frame in frames:  # compiles its codec
+        exchange(client, frame)
+
+    assert uncollected(client, frames) == {}
