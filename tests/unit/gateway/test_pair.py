@@ -108,6 +108,32 @@ def test_produce_with_acks_has_a_response(version: int, acks: int) -> None:
     assert [each[0] for each in through.pair.state.outstanding] == [1, 2]
 
 
+def test_the_acks_of_each_produce_request_are_read() -> None:
+    through = Through()
+    messages = [
+        request(ProduceRequest(acks=acks, transactional_id=name), version, number)
+        for number, (acks, name, version) in enumerate(
+            [(1, "a", 9), (1, "a", 9), (0, "a", 9), (0, "a", 9), (-1, "b", 9), (0, "b", 12), (-1, "b", 8)]
+        )
+    ]
+
+    through.send(*messages)
+
+    assert [each[0] for each in through.pair.state.outstanding] == [0, 1, 4, 6]
+
+
+def test_a_known_beginning_does_not_hide_that_a_produce_request_ends_before_its_acks() -> None:
+    through = Through()
+    name = "n" * 30
+    whole = request(ProduceRequest(acks=1, transactional_id=name), 9, 1)
+    through.send(whole)
+    short = framed(whole[4:40])
+
+    through.send(short + whole[40:])
+
+    assert through.cause == "bad-request"
+
+
 def test_a_produce_request_that_ends_before_its_acks_closes() -> None:
     through = Through()
 

@@ -102,12 +102,14 @@ class Acks(NamedTuple):
     """The field `acks` of a Produce request."""
 
     value: int
-    needed: int
-    """0, or how many bytes of the frame are needed to read the field."""
+    """0 if the field has not arrived."""
+    end: int
+    """The end of the field, from the length of the frame on. If the data ends before it, that many bytes are
+    needed, or more."""
 
 
 def produce_acks(data: bytes, pos: int, size: int, version: int) -> Acks:
-    """Return the field `acks` of the Produce request at `pos`, or how many bytes are needed for it.
+    """Return the field `acks` of the Produce request at `pos`, and how many bytes are needed to read it.
 
     Raises:
         PairFailure: The frame ends before the field, or is malformed.
@@ -121,9 +123,8 @@ def produce_acks(data: bytes, pos: int, size: int, version: int) -> Acks:
         at = after_text(data, at, flexible)
     if at + 2 > pos + 4 + size:
         raise PairFailure(Cause.BAD_REQUEST, "a Produce request ends before its acks")
-    if at + 2 > end:
-        return Acks(0, at + 2 - pos)
-    return Acks(unpack_int16(data, at)[0], 0)
+    value = unpack_int16(data, at)[0] if at + 2 <= end else 0
+    return Acks(value, at + 2 - pos)
 
 
 def after_text(data: bytes, at: int, compact: bool) -> int:

@@ -37,12 +37,17 @@ from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHands
 PRODUCE, HANDSHAKE, API_VERSIONS, AUTHENTICATE, SUBSCRIPTIONS, PUSH = 0, 17, 18, 36, 71, 72
 READ_WHOLE_BYTES: Final = 8192
 """ApiVersions and SaslHandshake requests up to this size are read."""
+KNOWN_HEAD_BYTES: Final = 512
+"""Longer beginnings of Produce requests are not remembered."""
 
 
 class Requests:
     """The direction from the client to the broker."""
 
-    __slots__ = ("answering_bytes", "first", "needed", "now_ns", "partial", "reader", "sent", "skip", "state")
+    __slots__ = (
+        "acks", "answering_bytes", "first", "needed", "now_ns", "partial", "produce_head", "produce_version",
+        "reader", "sent", "skip", "state",
+    )  # fmt: skip
 
     SPECIAL: ClassVar[Mapping[int, Callable[[Requests, bytes, int, Head], int]]]
 
@@ -63,6 +68,10 @@ class Requests:
         """Wants the rest of the current frame, for the observation."""
         self.answering_bytes = 0
         """Large telemetry requests whose answers are not ready."""
+        self.produce_head = b""
+        """The bytes of the last Produce request from the client id to its acks: the next one has the same."""
+        self.produce_version = -1
+        self.acks = 1
 
     def feed(self, data: bytes) -> None:
         """Take bytes of the client.
@@ -202,14 +211,24 @@ class Requests:
 
     def produce(self, data: bytes, pos: int, head: Head) -> int:
         """A Produce request with acks=0 has no response."""
-        size, _, version, _ = head
-        acks, needed = produce_acks(data, pos, size, version)
-        if needed:
-            return needed
-        if acks == 0:
+        size, key, version, correlation_id = head
+        known = self.produce_head
+        if (
+            version != self.produce_version
+            or not data.startswith(known, pos + HEAD_BYTES)
+            or size < HEAD_BYTES - 4 + len(known)
+        ):
+            self.acks, needed = produce_acks(data, pos, size, version)
+            if pos + needed > len(data):
+                return needed
+            is_known = needed <= KNOWN_HEAD_BYTES
+            self.produce_head = data[pos + HEAD_BYTES : pos + needed] if is_known else b""
+            self.produce_version = version if is_known else -1
+        if self.acks:
+            self.state.outstanding.append((correlation_id, key, version, self.now_ns, None))
+        else:
             self.state.path.meter.acks0 += 1
-            return 0
-        return self.passes(head)
+        return 0
 
     def api_versions(self, data: bytes, pos: int, head: Head) -> int:
         """Note the software of the client; refuse a version whose response is not known."""

@@ -134,14 +134,22 @@ class Responses:
             self.is_counted = is_large
             self.state.upstream.holds(held if is_large else 0, missing if is_large else 0)
 
-    def walk(self, data: bytes, pos: int, end: int) -> int:
+    def walk(self, data: bytes, pos: int, end: int) -> int:  # noqa: C901  straight-line: each response passes
         """Find the responses of a chunk and treat each as its request demands.
 
         Returns:
             The offset of the first byte that is held back, or the end of the chunk.
         """
-        outstanding, observer = self.state.outstanding, self.state.observer
-        while (pos := self.aligned(data, pos, end)) + HEAD <= end and not self.needed:
+        outstanding, observer, now_ns = self.state.outstanding, self.state.observer, self.now_ns
+        self.needed = 0
+        while True:
+            if outstanding and outstanding[0][4] is not None:
+                pos = self.aligned(data, pos, end)
+                if self.needed:
+                    return pos
+            if pos + HEAD > end:
+                self.needed = HEAD
+                return pos
             size, correlation_id = unpack_head(data, pos)
             if size < SMALLEST or not outstanding or outstanding[0][0] != correlation_id:
                 self.pass_to(data, pos)
@@ -154,15 +162,24 @@ class Responses:
                 pos = after
                 continue
             request = outstanding.popleft()
-            rewriter = self.rewrite(request, data, pos, size) if key in ADDRESSED else None
-            if observer is not None:
-                self.observe(request, size, data, pos, rewriter)
+            api, rewriter = ADDRESSED.get(key), None
+            error = throttle_ms = None
+            if api is not None and request[2] >= api.first:
+                if after <= end and api.is_usual(request[2], data, pos + 4, after):
+                    error = throttle_ms = 0
+                else:
+                    rewriter = self.rewrite(request, data, pos, size)
+                    error, throttle_ms = rewriter.error_code, rewriter.throttle_ms
             if after > end:
                 self.rest, self.rewriter = after - end, rewriter
+                if observer is not None:
+                    self.observe_rest(request, size, data, pos)
                 return end
+            if observer is not None:
+                observer.response(
+                    key, request[2], size, now_ns - request[3], data, pos + 4, error, throttle_ms
+                )
             pos = after
-        self.needed = self.needed or HEAD
-        return pos
 
     def aligned(self, data: bytes, pos: int, end: int) -> int:
         """Send local answers whose turn has come, and pass SASL tokens without headers.
@@ -195,15 +212,13 @@ class Responses:
             self.rewriter = None
         return size
 
-    def rewrite(self, request: Outstanding, data: bytes, pos: int, size: int) -> Rewriter | None:
-        """Give the first part of a response to its rewriter; None if it passes as it is."""
-        path = self.state.path
+    def rewrite(self, request: Outstanding, data: bytes, pos: int, size: int) -> Rewriter:
+        """Give the first part of a response to its rewriter."""
+        path, after = self.state.path, pos + 4 + size
         self.key = request[1]
         rewriter = rewriter_for(request[1], request[2], size, path.addresses, path.limits.hold)
-        if rewriter is None:
-            return None
+        assert rewriter is not None
         self.pass_to(data, pos)
-        after = pos + 4 + size
         path.meter.rewritten[request[1]] += 1
         self.out += rewriter.feed(memoryview(data)[pos + 4 : after])
         self.taken = min(after, len(data))
@@ -335,13 +350,8 @@ class Responses:
             self.state.client.writelines(out)
         self.out = []
 
-    def observe(
-        self, request: Outstanding, size: int, data: bytes, pos: int, rewriter: Rewriter | None
-    ) -> None:
-        """Show a response to the observer, now or when it is complete."""
-        if pos + 4 + size <= len(data):
-            self.observed(request, size, data, pos + 4, rewriter)
-            return
+    def observe_rest(self, request: Outstanding, size: int, data: bytes, pos: int) -> None:
+        """Show a response to the observer when it is complete."""
         self.current = request
         self.size = size
         self.head_bytes = min(size, LONG_HEADS.get(request[1], HEAD_BYTES))

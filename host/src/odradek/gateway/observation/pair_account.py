@@ -138,6 +138,8 @@ class PairAccount:
         if latency_ns > row.latency_max_ns:
             row.latency_max_ns = latency_ns
         row.buckets[bisect_left(BOUNDS_NS, latency_ns)] += 1
+        if error_code == 0 and throttle_ms == 0:
+            return  # the rewriter has read both, and those of partitions
         if row.produced is not None:
             note_produced(row, version, head, at, size)
             return

@@ -11,6 +11,7 @@ from odradek.gateway.rewriting.find_coordinator import find_coordinator
 from odradek.gateway.rewriting.metadata import MetadataRewriter
 from odradek.gateway.rewriting.rewriter import HoldLimits, MalformedResponse, Rewriter
 from odradek.gateway.rewriting.tails import listed_endpoints, tagged_endpoints
+from odradek.gateway.rewriting.usual import IsUsual, never, usual_fetch, usual_produce
 from odradek.gateway.rewriting.walked import WalkedRewriter
 from odradek.gateway.rewriting.walks import (
     acknowledged_partition,
@@ -42,6 +43,8 @@ class AddressedApi:
     make: Make
     first: int = 0
     """The first version with an address."""
+    is_usual: IsUsual = never
+    """Whether a response has the usual form, which is passed without a rewriter."""
 
 
 class UnknownLayout:
@@ -102,8 +105,8 @@ def share_acknowledge(version: int, size: int, addresses: Addresses, limits: Hol
 
 
 ADDRESSED: dict[int, AddressedApi] = {
-    ProduceResponse.API_KEY: AddressedApi(13, produce, first=10),
-    FetchResponse.API_KEY: AddressedApi(18, fetch, first=16),
+    ProduceResponse.API_KEY: AddressedApi(13, produce, first=10, is_usual=usual_produce),
+    FetchResponse.API_KEY: AddressedApi(18, fetch, first=16, is_usual=usual_fetch),
     MetadataResponse.API_KEY: AddressedApi(13, metadata),
     FindCoordinatorResponse.API_KEY: AddressedApi(6, coordinator),
     DescribeClusterResponse.API_KEY: AddressedApi(2, cluster),

@@ -1,0 +1,144 @@
+"""Responses of the usual form pass as they are; every other one goes through its rewriter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from odradek.gateway.rewriting.usual import usual_fetch, usual_produce
+from odradek.wire.messages.fetch import (
+    AbortedTransaction,
+    FetchableTopicResponse,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+from odradek.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from support.gateway_pair import Through, bare, response
+from support.rewriting import frame_of
+
+FETCH_VERSIONS, PRODUCE_VERSIONS = range(16, 19), range(10, 14)
+AROUND = b"\2" * 30
+"""Bytes of other frames in the same chunk."""
+
+
+def fetched(*partitions: PartitionData, **fields: Any) -> FetchResponse:
+    topic = FetchableTopicResponse(topic_id=bytes(range(16)), partitions=list(partitions))
+    return FetchResponse(responses=[topic], **fields)
+
+
+def produced(*partitions: PartitionProduceResponse, name: str = "orders", **fields: Any) -> ProduceResponse:
+    topic = TopicProduceResponse(name=name, partition_responses=list(partitions))
+    return ProduceResponse(responses=[topic], **fields)
+
+
+ONE = PartitionData(partition_index=7, high_watermark=9, records=b"r" * 300)
+STORED = PartitionProduceResponse(index=3, base_offset=77)
+ENDPOINT = NodeEndpoint(node_id=1, host="b1.upstream.internal", port=9092)
+
+USUAL_FETCHES = {
+    "records": fetched(ONE),
+    "many records": fetched(PartitionData(records=b"r" * 70_000)),
+    "no records": fetched(PartitionData(records=b"")),
+    "null records": fetched(PartitionData(records=None)),
+    "read committed": fetched(PartitionData(aborted_transactions=[], records=b"r")),
+    "nothing": FetchResponse(session_id=12345),
+}
+UNUSUAL_FETCHES = {
+    "two partitions": fetched(ONE, ONE),
+    "two topics": FetchResponse(responses=fetched(ONE).responses * 2),
+    "no partition": fetched(),
+    "throttled": fetched(ONE, throttle_time_ms=1),
+    "an error": FetchResponse(error_code=70),
+    "an error of the partition": fetched(PartitionData(error_code=3)),
+    "aborted transactions": fetched(PartitionData(aborted_transactions=[AbortedTransaction(producer_id=1)])),
+    "a leader": fetched(PartitionData(current_leader=LeaderIdAndEpoch(leader_id=1, leader_epoch=2))),
+    "an endpoint": fetched(ONE, node_endpoints=[ENDPOINT]),
+    "only an endpoint": FetchResponse(node_endpoints=[ENDPOINT]),
+}
+USUAL_PRODUCES = {"stored": produced(STORED), "a long name": produced(STORED, name="n" * 126)}
+UNUSUAL_PRODUCES = {
+    "two partitions": produced(STORED, STORED),
+    "two topics": ProduceResponse(responses=produced(STORED).responses * 2),
+    "throttled": produced(STORED, throttle_time_ms=1),
+    "an error": produced(PartitionProduceResponse(error_code=6)),
+    "a message": produced(PartitionProduceResponse(error_message="no")),
+    "an error of a record": produced(
+        PartitionProduceResponse(record_errors=[BatchIndexAndErrorMessage(batch_index=1)])
+    ),
+    "an endpoint": produced(STORED, node_endpoints=[ENDPOINT]),
+    "nothing": ProduceResponse(),
+}
+
+
+def is_usual(message: Any, version: int, cut: int = 0) -> bool:
+    """The verdict about a response in the middle of a chunk, with so many bytes missing at its end."""
+    frame = frame_of(message, version)
+    check = usual_fetch if isinstance(message, FetchResponse) else usual_produce
+    return check(version, AROUND + frame + AROUND, len(AROUND), len(AROUND) + len(frame) - cut)
+
+
+@pytest.mark.parametrize("version", FETCH_VERSIONS)
+@pytest.mark.parametrize("case", USUAL_FETCHES)
+def test_a_usual_fetch_response_is_recognized(case: str, version: int) -> None:
+    assert is_usual(USUAL_FETCHES[case], version)
+
+
+@pytest.mark.parametrize("version", FETCH_VERSIONS)
+@pytest.mark.parametrize("case", UNUSUAL_FETCHES)
+def test_another_fetch_response_is_not(case: str, version: int) -> None:
+    assert not is_usual(UNUSUAL_FETCHES[case], version)
+
+
+@pytest.mark.parametrize("version", PRODUCE_VERSIONS)
+@pytest.mark.parametrize("case", USUAL_PRODUCES)
+def test_a_usual_produce_response_is_recognized(case: str, version: int) -> None:
+    assert is_usual(USUAL_PRODUCES[case], version)
+
+
+@pytest.mark.parametrize("version", PRODUCE_VERSIONS)
+@pytest.mark.parametrize("case", UNUSUAL_PRODUCES)
+def test_another_produce_response_is_not(case: str, version: int) -> None:
+    assert not is_usual(UNUSUAL_PRODUCES[case], version)
+
+
+@pytest.mark.parametrize("message", [USUAL_FETCHES["records"], FetchResponse(), produced(STORED)])
+def test_a_response_that_ends_early_or_late_is_not_usual(message: Any) -> None:
+    size = len(frame_of(message, 13 if isinstance(message, ProduceResponse) else 16))
+    version = 13 if isinstance(message, ProduceResponse) else 16
+
+    verdicts = [is_usual(message, version, cut) for cut in range(-3, size + 1) if cut]
+
+    assert not any(verdicts)
+
+
+def test_usual_responses_pass_in_one_piece() -> None:
+    through = Through()
+    frames = response(USUAL_FETCHES["records"], 17, 1) + response(produced(STORED), 13, 2)
+    produce_acks_1 = b"\0\0\0\1" + bytes(8)
+    through.send(bare(1, 17, 1, b"\0"), bare(0, 13, 2, produce_acks_1))
+
+    through.reply(frames)
+
+    assert through.received == frames
+    assert through.client.writes == 1
+    assert not through.path.meter.rewritten
+
+
+def test_a_usual_response_in_two_pieces_passes_a_rewriter() -> None:
+    through = Through()
+    frame = response(USUAL_FETCHES["records"], 17, 1)
+    through.send(bare(1, 17, 1, b"\0"))
+
+    through.reply(frame[:100])
+    through.reply(frame[100:])
+
+    assert through.received == frame
+    assert through.path.meter.rewritten == {1: 1}
