@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 import struct
 import subprocess
@@ -15,7 +14,7 @@ import pytest
 
 from odradek.cli.main import run
 from odradek.wire.messages.api_versions import ApiVersionsRequest
-from support.gateways import GatewayProcess, gateway_of
+from support.gateways import GatewayProcess, free_ports, gateway_of
 from support.hosts import EVERYTHING, ThreadedHost, running_host
 from support.wire_client import WireClient
 
@@ -158,18 +157,6 @@ def test_an_apiversions_request_from_the_future_is_answered_here(gateway: Gatewa
         assert client.recv(100) == struct.pack(">iihihhh", 16, 7, 35, 1, 18, 0, 5)
 
 
-def free_ports(number: int) -> int:
-    """The first of some free ports in a row."""
-    while True:
-        with contextlib.ExitStack() as stack, contextlib.suppress(OSError, OverflowError):
-            first = 0
-            for following in range(number):
-                found = stack.enter_context(socket.socket())
-                found.bind(("127.0.0.1", first + following if first else 0))
-                first = first or found.getsockname()[1]
-            return first
-
-
 def test_the_port_of_a_node_that_does_not_exist_closes(host: ThreadedHost, tmp_path: Path) -> None:
     start = free_ports(3)
     with gateway_of(host.bootstrap, tmp_path, f"gateway.port.start={start}"):
@@ -205,8 +192,25 @@ def start(*arguments: str) -> subprocess.CompletedProcess[str]:
         (("gateway.upstream=h:1", "gateway.nodes=x"), "gateway.nodes: expected node ids and ranges"),
         (("gateway.upstream=h:1", "listeners=SASL_PLAINTEXT://127.0.0.1:0"), "SASL passes through a gateway"),
         (
-            ("gateway.upstream=h:1", "listeners=PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0"),
-            "listeners: expected one listener",
+            ("gateway.upstream=h:1", "listeners=PLAINTEXT://h:1100,PLAINTEXT_B://h:1103"),
+            "listener.name.plaintext_b.gateway.port.start: PLAINTEXT_B://h:1103 and PLAINTEXT://h:1100 need "
+            "the same ports for the nodes 0-2; choose others",
+        ),
+        (
+            (
+                "gateway.upstream=h:1",
+                "listeners=PLAINTEXT://h:1100,PLAINTEXT_B://h:1200",
+                "gateway.port.start=1300",
+            ),
+            "listener.name.plaintext_b.gateway.port.start: ",
+        ),
+        (
+            ("gateway.upstream=h:1", "gateway.reuse.port=true", "listeners=PLAINTEXT://127.0.0.1:0"),
+            "gateway.reuse.port: expected a port for PLAINTEXT://127.0.0.1:0",
+        ),
+        (
+            ("gateway.upstream=h:1", "gateway.connections.max.idle.ms=600000"),
+            "gateway.connections.max.idle.ms: expected",
         ),
         (("gateway.upstream=h:1", "gateway.upstream.command.config=/missing"), "/missing"),
     ],

@@ -111,7 +111,6 @@ class Through:
         self.table = NodeTable()
         addresses = PortPerNode("gate", range(19000, 19003), NodeRanges.of([(0, 2)]), self.table)
         values: dict[str, Any] = {
-            "addresses": addresses,
             "monotonic_ns": count(1_000, 1_000).__next__,
             "limits": PathLimits(),
             "meter": PathMeter(),
@@ -121,7 +120,9 @@ class Through:
         self.path = DataPath(**(values | path))
         self.identity = PairIdentity("10.0.0.7", 40_000, "PLAINTEXT", node_id=node_id)
         self.failures: list[PairFailure] = []
-        self.pair = Pair(self.path, self.identity, self.client, self.upstream, self.failures.append)
+        self.pair = Pair(
+            self.path, addresses, self.identity, self.client, self.upstream, self.failures.append
+        )
 
     def send(self, *frames: bytes) -> None:
         self.pair.from_client(b"".join(frames))

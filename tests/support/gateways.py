@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,18 @@ class GatewayProcess(ServeProcess):
     """``odradek gateway`` as a user starts it."""
 
     command = "gateway"
+
+
+def free_ports(number: int) -> int:
+    """The first of some free ports in a row."""
+    while True:
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError, OverflowError):
+            first = 0
+            for following in range(number):
+                found = stack.enter_context(socket.socket())
+                found.bind(("127.0.0.1", first + following if first else 0))
+                first = first or found.getsockname()[1]
+            return first
 
 
 @contextlib.contextmanager

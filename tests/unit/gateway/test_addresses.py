@@ -23,12 +23,12 @@ def test_a_port_is_a_function_of_the_node_id(node_id: int, port: int) -> None:
 def test_a_node_outside_every_range_has_no_address_and_is_counted(node_id: int) -> None:
     unmapped = addresses()
     first: list[int] = []
-    unmapped.on_unmapped = first.append
+    unmapped.unmapped.on_first = first.append
 
     assert unmapped.advertised(node_id) is None
     assert unmapped.advertised(node_id) is None
 
-    assert unmapped.unmapped == {node_id: 2}
+    assert unmapped.unmapped.seen == {node_id: 2}
     assert first == [node_id]
 
 
@@ -58,3 +58,32 @@ def test_ranges_are_counted_and_listed_in_order() -> None:
 
     assert len(nodes) == 6
     assert list(nodes) == [0, 1, 2, 101, 102, 103]
+
+
+def test_a_node_outside_every_range_may_be_dialed_directly() -> None:
+    direct = addresses()
+    direct.unmapped.bypass = True
+
+    direct.learned(7, "broker-7", 9092)
+
+    assert direct.advertised(7) == ("broker-7", 9092)
+    assert direct.advertised(8) is None
+    assert direct.unmapped.seen == {7: 1}
+
+
+def test_the_nodes_that_are_dialed_directly_are_bounded() -> None:
+    direct = addresses()
+    direct.unmapped.bypass, direct.unmapped.limit = True, 10
+
+    for node_id in range(1000, 1100):
+        direct.learned(node_id, "broker", 9092)
+
+    assert len(direct.table.addresses) == 10
+
+
+def test_a_host_name_that_is_too_long_takes_no_memory() -> None:
+    found = addresses()
+
+    found.learned(1, "h" * 256, 9092)
+
+    assert found.table.addresses == {}

@@ -12,12 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+MOST_HOST_CHARACTERS = 255
+"""No host name is longer; a longer text would only take memory."""
+
 
 class Addresses(Protocol):
     """The addresses that a rewriter needs."""
 
     def advertised(self, node_id: int) -> tuple[str, int] | None:
-        """Return the host and port that clients dial for a node; None for a node id outside every range.
+        """Return the host and port that clients dial for a node; None for a node that has none.
 
         A response leaves such a node out: its own address must not reach a client.
         """
@@ -81,7 +84,7 @@ class NodeTable:
 
     def learned(self, node_id: int, host: str, port: int) -> None:
         """Take note of the address of a node; a host that is empty says nothing."""
-        if not host or port <= 0 or node_id < 0:
+        if not 0 < len(host) <= MOST_HOST_CHARACTERS or port <= 0 or node_id < 0:
             return
         address = (host, port)
         if self.addresses.get(node_id) == address:
@@ -96,39 +99,55 @@ class NodeTable:
 
 
 @dataclass(slots=True)
+class UnmappedNodes:
+    """The node ids outside every range that responses have named."""
+
+    seen: dict[int, int] = field(default_factory=dict)
+    """How often each was named."""
+    on_first: Callable[[int], None] | None = None
+    """Called at the first time a node id is seen."""
+    bypass: bool = False
+    """Clients dial such a node at its own address."""
+    limit: int = 1000
+
+    def note(self, node_id: int) -> None:
+        """Count a node id."""
+        seen = self.seen.get(node_id)
+        if seen is not None:
+            self.seen[node_id] = seen + 1
+        elif len(self.seen) < self.limit:
+            self.seen[node_id] = 1
+            if self.on_first is not None:
+                self.on_first(node_id)
+
+
+@dataclass(slots=True)
 class PortPerNode:
-    """`Addresses` with one host name, and one port for each node id."""
+    """`Addresses` of one listener, with one host name, and one port for each node id."""
 
     host: str
     ports: Sequence[int]
     """The advertised port of each place of `nodes`: `range(9193, 9199)` for six node ids."""
     nodes: NodeRanges
     table: NodeTable
-    unmapped: dict[int, int] = field(default_factory=dict)
-    """How often a response named a node id outside every range, by id."""
-    on_unmapped: Callable[[int], None] | None = None
-    """Called at the first time an unmapped node id is seen."""
-    unmapped_limit: int = 1000
+    unmapped: UnmappedNodes = field(default_factory=UnmappedNodes)
 
     def advertised(self, node_id: int) -> tuple[str, int] | None:
-        """Return the host and port that clients dial for a node; None for a node id outside every range."""
+        """Return the host and port that clients dial for a node; None for a node that has none."""
         place = self.nodes.place(node_id)
         if place is not None:
             return self.host, self.ports[place]
-        self.note_unmapped(node_id)
+        if self.unmapped.bypass:
+            return self.table.address(node_id)
+        self.unmapped.note(node_id)
         return None
 
     def learned(self, node_id: int, host: str, port: int) -> None:
         """Take note of the address that a broker's response named for a node."""
+        unmapped = self.unmapped
         if self.nodes.place(node_id) is not None:
             self.table.learned(node_id, host, port)
-
-    def note_unmapped(self, node_id: int) -> None:
-        """Count a node id that has no port."""
-        seen = self.unmapped.get(node_id)
-        if seen is not None:
-            self.unmapped[node_id] = seen + 1
-        elif len(self.unmapped) < self.unmapped_limit:
-            self.unmapped[node_id] = 1
-            if self.on_unmapped is not None:
-                self.on_unmapped(node_id)
+        elif unmapped.bypass:
+            unmapped.note(node_id)
+            if node_id in unmapped.seen:
+                self.table.learned(node_id, host, port)

@@ -1,11 +1,10 @@
-"""The shared state of all pairs of a gateway: addresses, limits, policy, counters."""
+"""The shared state of all pairs of a gateway: limits, policy, counters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from odradek.gateway.addresses import Addresses
 from odradek.gateway.local_answers import LocalAnswers
 from odradek.gateway.observation.observer import Observer
 from odradek.gateway.path_meter import PathMeter
@@ -35,7 +34,6 @@ class PathLimits:
 class DataPath:
     """The shared state of all pairs. Fields change at run time; a pair reads them when it needs them."""
 
-    addresses: Addresses
     monotonic_ns: Callable[[], int]
     limits: PathLimits
     meter: PathMeter

@@ -15,9 +15,12 @@ from odradek.settings.setting import section, setting
 from odradek.wire.config_resource import ConfigType
 
 NODES, PORT_START, UPSTREAM = "gateway.nodes", "gateway.port.start", "gateway.upstream"
+REUSE_PORT = "gateway.reuse.port"
 RANGE = re.compile(r"(?P<first>\d{1,10})(?:-(?P<last>\d{1,10}))?")
 MOST_NODES = 4096
 """Each node takes a listening socket."""
+LEAST_IDLE_MS = 600_001
+"""Brokers close idle connections after 600 s."""
 PAGE = "../explanation/gateway.md"
 
 Telemetry = Literal["own", "pass", "off"]
@@ -85,11 +88,29 @@ class GatewaySettings:
     port_start: int | None = setting(
         PORT_START, Whole(INT, 1, 65_535), None,
         "Port of the first node id; the next ones follow.", unset="the port after the listener's", page=PAGE,
+        by_listener=True,
     )
     advertised_port_start: int | None = setting(
         "gateway.advertised.port.start", Whole(INT, 1, 65_535), None,
         "Port of the first node id as clients see it, if a load balancer maps the ports.",
-        unset="the bound ports", page=PAGE,
+        unset="the bound ports", page=PAGE, by_listener=True,
+    )
+    bypass_unmapped: bool = setting(
+        "gateway.bypass.unmapped", Flag(), False,
+        "Tells clients the own address of a broker whose id is not in `gateway.nodes`, so that they dial it "
+        "directly; by default it is left out of all responses.", page=PAGE,
+    )
+    reuse_port: bool = setting(
+        REUSE_PORT, Flag(), False,
+        "Lets several gateways of one machine share all ports (SO_REUSEPORT), with one configuration but for "
+        "`data.dir`, `gateway.name` and `metrics.listener`; the system distributes the connections.",
+        page=PAGE,
+    )
+    max_idle_ms: int | None = setting(
+        "gateway.connections.max.idle.ms", Whole(LONG, LEAST_IDLE_MS), None,
+        "Time after which a connection without traffic is closed; more than what clients and brokers wait "
+        "themselves. A connection that never sent a request is closed after `connections.max.idle.ms`.",
+        unit="ms", unset="the client or the broker closes", page=PAGE,
     )
     telemetry: Telemetry = setting(
         "gateway.telemetry", Choice({"own": "own", "pass": "pass", "off": "off"}), "own",

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from odradek.gateway.addresses import Addresses
 from odradek.gateway.data_path import DataPath
 from odradek.gateway.observation.observer import CloseCause
 from odradek.gateway.pair_failure import Cause, PairFailure
@@ -35,6 +36,7 @@ class Pair:
 
     Args:
         path: What all pairs share.
+        addresses: Of the listener that the client is connected to.
         identity: The client.
         client: The client's end.
         upstream: The broker's end.
@@ -47,6 +49,7 @@ class Pair:
     def __init__(
         self,
         path: DataPath,
+        addresses: Addresses,
         identity: PairIdentity,
         client: End,
         upstream: End,
@@ -56,6 +59,7 @@ class Pair:
         observer = path.observer
         self.state = PairState(
             path=path,
+            addresses=addresses,
             identity=identity,
             client=client,
             upstream=upstream,
@@ -131,6 +135,11 @@ class Pair:
         if state.path.answers is not None:
             state.path.answers.closed(state.identity)
         state.outstanding.clear()
+
+    @property
+    def last_active_ns(self) -> int:
+        """When the last frame began or ended, monotonic; 0 before the first one."""
+        return max(self.requests.now_ns, self.responses.now_ns)
 
     @property
     def is_idle(self) -> bool:

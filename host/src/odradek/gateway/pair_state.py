@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from odradek.gateway.addresses import Addresses
 from odradek.gateway.data_path import DataPath
 from odradek.gateway.observation.observer import PairObserver
 from odradek.gateway.pair_failure import PairFailure
@@ -65,6 +66,8 @@ class PairState:
     """The shared state of the two directions of a pair."""
 
     path: DataPath
+    addresses: Addresses
+    """Of the listener that the client is connected to."""
     identity: PairIdentity
     client: End
     upstream: End

@@ -216,7 +216,7 @@ class Responses:
         """Give the first part of a response to its rewriter."""
         path, after = self.state.path, pos + 4 + size
         self.key = request[1]
-        rewriter = rewriter_for(request[1], request[2], size, path.addresses, path.limits.hold)
+        rewriter = rewriter_for(request[1], request[2], size, self.state.addresses, path.limits.hold)
         assert rewriter is not None
         self.pass_to(data, pos)
         path.meter.rewritten[request[1]] += 1

@@ -31,7 +31,7 @@ LINGER_S: Final = 30.0
 class ClientSide(SocketEnd):
     """The connection of a pair to its client."""
 
-    __slots__ = ("answer", "closing", "context", "dial", "held", "listener", "pair", "upstream")
+    __slots__ = ("answer", "closing", "context", "dial", "held", "listener", "pair", "since_ms", "upstream")
 
     context: ConnectionContext
 
@@ -39,7 +39,7 @@ class ClientSide(SocketEnd):
         super().__init__(listener.gateway.memory)
         self.listener = listener
         self.closing = False
-        self.last_active_ms = listener.clock.monotonic_ms()
+        self.since_ms = listener.clock.monotonic_ms()
         self.held = bytearray()
         """Bytes that the client has sent before the broker is connected."""
         self.dial: asyncio.Task[None] | None = None
@@ -56,7 +56,6 @@ class ClientSide(SocketEnd):
     def data_received(self, data: bytes) -> None:
         if self.closing:
             return
-        self.last_active_ms = self.listener.clock.monotonic_ms()
         if self.upstream is not None and self.upstream.transport is not None:
             assert self.pair is not None
             self.pair.from_client(data)
@@ -87,7 +86,9 @@ class ClientSide(SocketEnd):
                 self.failed(failure)
             return
         self.upstream = upstream
-        self.pair = Pair(self.listener.gateway.path, self.identity(node_id), self, upstream, self.failed)
+        owner = self.listener
+        identity = self.identity(node_id)
+        self.pair = Pair(owner.gateway.path, owner.addresses, identity, self, upstream, self.failed)
         held, self.held = bytes(self.held), bytearray()
         self.holds(0, 0)
         self.pair.from_client(held)
@@ -166,10 +167,22 @@ class ClientSide(SocketEnd):
     def drain(self) -> None:
         """The gateway stops: close if nothing is outstanding."""
         if self.pair is None or self.pair.is_idle:
-            if self.pair is not None:
-                self.pair.close(Cause.DRAINED)
-            self.close()
+            self.end(Cause.DRAINED)
+
+    def end(self, cause: Cause) -> None:
+        """Close a connection on which nothing is outstanding."""
+        if self.pair is not None:
+            self.pair.close(cause)
+        elif not self.closing:
+            self.listener.gateway.path.meter.closed[cause] += 1
+        self.close()
+
+    @property
+    def last_active_ms(self) -> int:
+        """When the last frame began or ended; before the first one, when the client connected."""
+        return self.since_ms if self.pair is None else self.pair.last_active_ns // 1_000_000
 
     def idle_since_ms(self) -> int | None:
-        """None: the gateway closes no idle connection; its clients and brokers do."""
-        return None
+        """When the connection was used last; None while it is in use, or closes."""
+        is_used = self.dial is not None if self.pair is None else not self.pair.is_idle
+        return None if is_used or self.closing else self.last_active_ms

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from odradek.clock import Clock, Timer
-from odradek.gateway.addresses import NodeTable, PortPerNode
+from odradek.gateway.addresses import NodeTable, PortPerNode, UnmappedNodes
 from odradek.gateway.data_path import TELEMETRY_HEADER_BYTES, DataPath, PathLimits
 from odradek.gateway.gateway_settings import NODES, GatewaySettings, nodes_text
 from odradek.gateway.local_answers import LocalAnswers
@@ -59,7 +59,10 @@ class Gateway:
         self.settings: GatewaySettings = settings
         self.clock = clock
         self.table = NodeTable()
-        self.addresses = PortPerNode("", (), settings.nodes, self.table, on_unmapped=self.unmapped)
+        self.unmapped = UnmappedNodes(on_first=self.found_unmapped, bypass=settings.bypass_unmapped)
+        """Shared by the addresses of all listeners."""
+        self.addresses = self.new_addresses()
+        """Takes note of addresses that no pair has passed; nothing is advertised here."""
         self.reachability = Reachability()
         self.memory: PairBytes
         """Of all pairs; set by the host of the gateway."""
@@ -85,7 +88,6 @@ class Gateway:
         """Times of the last bugs in rewriting Fetch, monotonic ms."""
         self.caps_fetch = False
         self.path = DataPath(
-            addresses=self.addresses,
             monotonic_ns=time.monotonic_ns,
             limits=PathLimits(
                 max_request_bytes=config.socket_request_max_bytes,
@@ -132,7 +134,7 @@ class Gateway:
             ConfigError: One has none.
         """
         missing = sorted(node_id for node_id in node_ids if self.settings.nodes.place(node_id) is None)
-        if missing:
+        if missing and not self.settings.bypass_unmapped:
             found, known = ", ".join(map(str, missing)), nodes_text(self.settings.nodes)
             raise ConfigError(NODES, f"the cluster has brokers with the ids {found}, which {known} lacks")
 
@@ -180,18 +182,16 @@ class Gateway:
         self.path.observer = self.observer if self.switch.observes else None
         self.path.policy = self.policy()
 
-    def bound(self, host: str, ports: Sequence[int]) -> None:
-        """The ports of the nodes are bound: advertise them."""
-        start = self.settings.advertised_port_start
-        self.addresses.host = host
-        self.addresses.ports = ports if start is None else range(start, start + len(ports))
+    def new_addresses(self) -> PortPerNode:
+        """The addresses of a listener, before its ports are bound."""
+        return PortPerNode("", (), self.settings.nodes, self.table, self.unmapped)
 
-    def unmapped(self, node_id: int) -> None:
+    def found_unmapped(self, node_id: int) -> None:
         """A response has named a node id outside every range."""
-        self.unmapped_log.write(
-            logging.ERROR,
-            self.clock.monotonic_ms(),
-            "a broker has no port: clients cannot use its partitions until gateway.nodes has its id",
-            node=node_id,
-        )
+        if self.settings.bypass_unmapped:
+            level, problem = logging.WARNING, "a broker has no port: clients dial it directly"
+        else:
+            level = logging.ERROR
+            problem = "a broker has no port: clients cannot use its partitions until gateway.nodes has its id"
+        self.unmapped_log.write(level, self.clock.monotonic_ms(), problem, node=node_id)
         self.dialer.refresh()

@@ -6,10 +6,10 @@ import asyncio
 import logging
 import os
 import socket
-from typing import Any
+from typing import Any, cast
 
-from odradek.gateway.gateway_settings import PORT_START
-from odradek.gateway.pair_failure import PairFailure
+from odradek.gateway.gateway_settings import PORT_START, GatewaySettings
+from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.plugin.config import ConfigError
 from odradek.plugin.context import ConnectionContext
 from odradek.sampled_log import SampledLog
@@ -17,20 +17,30 @@ from odradek.server.gateway.client_side import LINGER_S, ClientSide
 from odradek.server.gateway.gateway import Gateway
 from odradek.server.gateway.socket_end import SocketEnd
 from odradek.server.sockets.acceptor import listening_sockets
-from odradek.server.sockets.listener import Listener
+from odradek.server.sockets.listener import Listener, ListenerAddress
 
 log = logging.getLogger(__name__)
 
 LAST_PORT = 65_535
 
 
+def first_port(address: ListenerAddress, settings: GatewaySettings) -> int:
+    """The port of the first node id at a listener; 0 takes any free ones."""
+    return settings.port_start or (address.port + 1 if address.port else 0)
+
+
 class GatewayListener(Listener):
     """Accepts clients and gives each a connection to the broker of the port that it has dialed."""
 
-    def __init__(self, *arguments: Any, gateway: Gateway, advertised_host: str, **more: Any) -> None:
+    def __init__(
+        self, *arguments: Any, gateway: Gateway, settings: GatewaySettings, advertised_host: str, **more: Any
+    ) -> None:
         super().__init__(*arguments, **more)
         self.gateway = gateway
+        self.settings = settings
+        """Of this listener."""
         self.advertised_host = advertised_host
+        self.addresses = gateway.new_addresses()
         self.nodes_by_port: dict[int, int] = {}
         self.failure_log = SampledLog(log)
 
@@ -41,11 +51,10 @@ class GatewayListener(Listener):
             OSError: The bootstrap port is in use, or the address is not this machine's.
             ConfigError: The same for the port of a node.
         """
-        sockets = await super().listening()
+        settings = self.settings
+        sockets = await listening_sockets(self.address.host, self.address.port, settings.reuse_port)
         ports: list[int] = []
-        settings = self.gateway.settings
-        bootstrap = int(sockets[0].getsockname()[1])
-        start = settings.port_start or (bootstrap + 1 if self.address.port else 0)
+        start = first_port(self.address, settings)
         try:
             if start and start + len(settings.nodes) - 1 > LAST_PORT:
                 problem = f"{len(settings.nodes)} node ids from port {start} on end beyond port {LAST_PORT}"
@@ -59,7 +68,9 @@ class GatewayListener(Listener):
             for each in sockets:
                 each.close()
             raise
-        self.gateway.bound(self.advertised_host, ports)
+        advertised = settings.advertised_port_start
+        self.addresses.host = self.advertised_host
+        self.addresses.ports = ports if advertised is None else range(advertised, advertised + len(ports))
         return sockets
 
     async def node_sockets(self, node_id: int, port: int) -> list[socket.socket]:
@@ -69,10 +80,13 @@ class GatewayListener(Listener):
             ConfigError: It cannot be bound.
         """
         try:
-            return await listening_sockets(self.address.host, port)
+            return await listening_sockets(self.address.host, port, self.settings.reuse_port)
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else str(error)
-            problem = f"cannot listen on port {port} for node {node_id}: {reason.lower()}"
+            problem = (
+                f"cannot listen on {self.address.name}://{self.address.bracketed}:{port} for node {node_id}: "
+            )
+            problem += reason.lower()
             raise ConfigError(PORT_START, problem) from error
 
     def make_channel(self) -> Any:
@@ -93,6 +107,21 @@ class GatewayListener(Listener):
             cause=str(failure.cause),
             connection=context.connection_id,
         )
+
+    def close_idle(self, now_ms: int, max_idle_ms: int) -> int:
+        """Close clients that have never sent a request, after ``max_idle_ms``, and idle pairs after the
+        gateway's own time.
+        """
+        idle = []
+        for channel in self.channels:
+            side: ClientSide = cast(Any, channel)
+            since_ms = side.idle_since_ms()
+            limit_ms = max_idle_ms if side.pair is None else self.settings.max_idle_ms
+            if since_ms is not None and limit_ms is not None and now_ms - since_ms >= limit_ms:
+                idle.append(side)
+        for side in idle:
+            side.end(Cause.IDLE)
+        return len(idle)
 
     def linger(self, end: SocketEnd) -> None:
         """End a connection that is being closed, if its peer does not take the rest."""

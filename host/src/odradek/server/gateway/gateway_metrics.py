@@ -36,7 +36,7 @@ def gateway_rows(
         yield counter("responses-rewritten", number, api=names.get(key, str(key)))
     for key, number in meter.internal_errors.items():
         yield counter("internal-errors", number, api=names.get(key, str(key)))
-    yield counter("unmapped-nodes", sum(gateway.addresses.unmapped.values()))
+    yield counter("unmapped-nodes", sum(gateway.unmapped.seen.values()))
     yield counter("misrouted", meter.misrouted)
     for node, number in gateway.dialer.failures.items():
         yield counter("dials-failed", number, node=node)

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any, Protocol
 
 from odradek.clock import Clock
+from odradek.gateway.addresses import Addresses
 from odradek.gateway.pair_failure import PairFailure
 from odradek.plugin.context import ConnectionContext
 from odradek.server.gateway.gateway import Gateway
@@ -19,6 +20,10 @@ class PairOwner(Protocol):
     loop: asyncio.AbstractEventLoop
     clock: Clock
     max_request_bytes: int
+
+    @property
+    def addresses(self) -> Addresses:
+        """The addresses that clients of this listener are told."""
 
     def opened(self, channel: Any, transport: asyncio.Transport) -> ConnectionContext:
         """A client is connected. Returns the description of the connection."""

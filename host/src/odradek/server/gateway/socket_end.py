@@ -13,6 +13,8 @@ HIGH_WATER_BYTES: Final = 65_536
 """Beyond this, the other connection of the pair is not read."""
 KEEPALIVE_S: Final = 60
 """Load balancers cut silent connections after minutes; clients and brokers are silent for longer."""
+KEEPALIVE_PROBES: Final = 3
+"""A peer that vanished without a word is noticed after four minutes."""
 PEER_IS_SLOW: Final = 4
 """Reason to stop reading: the other end does not take what was read. See also `pair_state`."""
 
@@ -24,7 +26,7 @@ class SocketEnd(asyncio.Protocol):
         pool: The memory of all pairs.
     """
 
-    __slots__ = ("last_active_ms", "other", "pool", "read_bytes", "reasons", "transport")
+    __slots__ = ("other", "pool", "read_bytes", "reasons", "transport")
 
     def __init__(self, pool: PairBytes) -> None:
         self.pool = pool
@@ -124,10 +126,15 @@ class SocketEnd(asyncio.Protocol):
 
 
 def keep_alive(connection: socket.socket | None) -> None:
-    """Let the kernel probe a silent connection each minute."""
+    """Let the kernel probe a silent connection each minute, and end it if its peer is gone.
+
+    There is no TCP_USER_TIMEOUT: it would also end the connection of a live client that reads nothing for
+    minutes, as consumers do that are slow between two polls.
+    """
     if connection is None:
         return
     with contextlib.suppress(OSError, AttributeError):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_S)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEPALIVE_PROBES)

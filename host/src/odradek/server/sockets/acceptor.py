@@ -40,12 +40,13 @@ REST_AFTER_ERROR_S = 1.0
 """Pause after the process ran out of descriptors (asyncio's ACCEPT_RETRY_DELAY)."""
 
 
-async def listening_sockets(host: str, port: int) -> list[socket.socket]:
+async def listening_sockets(host: str, port: int, reuse_port: bool = False) -> list[socket.socket]:
     """Sockets that listen on every address of a host, all on one port.
 
     Args:
         host: A name or an address; empty for all addresses of this machine.
         port: 0 takes any free port.
+        reuse_port: Share the port with other processes that do the same.
 
     Raises:
         OSError: The port is in use, or the address is not this machine's.
@@ -58,7 +59,7 @@ async def listening_sockets(host: str, port: int) -> list[socket.socket]:
         for family, address in dict.fromkeys((info[0], info[4]) for info in found):
             taken = sockets[0].getsockname()[1] if sockets else port
             try:
-                sockets.append(listening_socket(family, (address[0], taken, *address[2:])))
+                sockets.append(listening_socket(family, (address[0], taken, *address[2:]), reuse_port))
             except OSError as error:
                 if error.errno not in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):
                     raise
@@ -72,11 +73,13 @@ async def listening_sockets(host: str, port: int) -> list[socket.socket]:
     return sockets
 
 
-def listening_socket(family: int, address: tuple[object, ...]) -> socket.socket:
+def listening_socket(family: int, address: tuple[object, ...], reuse_port: bool = False) -> socket.socket:
     """A socket that listens and does not block."""
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if reuse_port:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if family == socket.AF_INET6:
             listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listening.setblocking(False)
