@@ -112,9 +112,9 @@ class PairAccount:
         row.version = version
         if in_flight > self.node.in_flight_max:
             self.node.in_flight_max = in_flight
+        if row.produced is not None:
+            return row.produced.read(version, head, at, size)
         if row.is_special:
-            if row.produced is not None:
-                return row.produced.read(version, head, at, size)
             self.special_request(api_key, version, head, at)
         return None
 

@@ -28,14 +28,18 @@ acks_timeout = struct.Struct(">hi").unpack_from
 partition_records = struct.Struct(">ii").unpack_from
 # Base offset, length, leader epoch, magic, then the record count at 57.
 batch = struct.Struct(">8xi4xb40xi").unpack_from
-# The length of the records before it, int32.
+# The length of the records before it, a varint of two bytes.
+usual_batch = struct.Struct(">BB8xi4xb40xi").unpack_from
+TWO_BYTES: Final = 0x80
+"""Added to a length by the first byte of its varint, because a second one follows."""
+# The same, int32.
 sized_batch = struct.Struct(">i8xi4xb40xi").unpack_from
 
 
 class Produced:
     """Sums of some Produce requests."""
 
-    __slots__ = ("acks", "acks0", "batches", "bytes", "prefix", "records")
+    __slots__ = ("acks", "acks0", "batches", "bytes", "length_at", "prefix", "records")
 
     def __init__(self) -> None:
         self.records = 0
@@ -47,6 +51,8 @@ class Produced:
         self.prefix = b"\x80"
         """The bytes of the last request from the client id to the only partition's index. At first some that
         no request has."""
+        self.length_at = 0
+        """Position of the length of its records, from the API key on."""
         self.acks = 1
         """Of the last request."""
 
@@ -66,20 +72,25 @@ class Produced:
             None if it is counted, or a reader that needs the whole frame from the API key on.
         """
         try:
-            start = at + CLIENT_ID
-            if not head.startswith(self.prefix, start):
+            if not head.startswith(self.prefix, at + CLIENT_ID):
                 self.learn(version, head, at)
-            start += len(self.prefix) + 4
+            start = at + self.length_at
+            first, second, batch_length, magic, records = usual_batch(head, start)
+            if (
+                version >= FLEXIBLE
+                and first >= TWO_BYTES > second
+                and first - TWO_BYTES + (second << 7) == batch_length + LOG_OVERHEAD + 1
+                and magic == MAGIC
+                and start + 2 + batch_length + LOG_OVERHEAD <= at + size
+            ):
+                self.records += records
+                self.batches += 1
+                self.bytes += batch_length + LOG_OVERHEAD
+                if not self.acks:
+                    self.acks0 += 1
+                return None
             if version >= FLEXIBLE:
-                length = head[start]
-                start += 1
-                if length > 0x7F:
-                    second = head[start]
-                    start += 1
-                    if second < 0x80:
-                        length = length & 0x7F | second << 7
-                    else:
-                        length, start = long_length(head, start - 2)
+                length, start = long_length(head, start)
                 batch_length, magic, records = batch(head, start)
                 end = start + length - 1
             else:
@@ -111,6 +122,7 @@ class Produced:
         if topics != 1 or partitions != 1:
             raise UnusualRequest
         self.prefix = bytes(head[at + CLIENT_ID : position])
+        self.length_at = position + 4 - at
         self.acks = acks
 
 
