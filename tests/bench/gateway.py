@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from bench.frames import API_VERSIONS_V3, ask
 from bench.gateway_relays import BARE, DIRECT, FRAMES, FULL, RELAYS, RecordLoad, Row, program, relays
 from bench.generator import Measurement, measure, median_cpu_us
-from bench.harness import Server, UnavailableError, cores, head, rss_bytes, spread
+from bench.harness import PATIENCE_S, Server, UnavailableError, cores, head, rss_bytes, spread
 from bench.idle_memory import allow_descriptors
 
 ROWS: Final = (
@@ -104,6 +104,10 @@ def goals(
     def cpu(name: str) -> float:
         return median_cpu_us(windows[name]) if name in windows else math.nan
 
+    def least(name: str) -> float:
+        """Of the best round: other programs can only add time, and the difference is small."""
+        return min((window.cpu_us for window in windows.get(name, [])), default=math.nan)
+
     def p99(name: str) -> float:
         if direct is None or name not in windows:
             return math.nan
@@ -117,7 +121,7 @@ def goals(
     if row.is_single:
         found.append(("times the added p99 of Go", p99(FULL) / p99(FRAMES), P99))
     else:
-        found.append(("part of telemetry", 1 - cpu(BARE) / cpu(FULL), TELEMETRY_PART[row.is_bulk]))
+        found.append(("part of telemetry", 1 - least(BARE) / least(FULL), TELEMETRY_PART[row.is_bulk]))
     return found
 
 
@@ -128,7 +132,8 @@ def idle_bytes(server: Server, secure: bool, connections: int) -> float:
     with ExitStack() as stack:
 
         def connect() -> None:
-            plain = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=10))
+            plain = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), PATIENCE_S))
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             ask(stack.enter_context(context.wrap_socket(plain)) if secure else plain, API_VERSIONS_V3)
 
         for _ in range(WARM_UP):

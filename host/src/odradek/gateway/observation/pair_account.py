@@ -38,6 +38,8 @@ from odradek.plugin.context import UNKNOWN
 SPECIAL: Final = COORDINATION | {PRODUCE, INIT_PRODUCER_ID}
 """APIs of which more is read than the first fields of a response."""
 LENGTH_BYTES: Final = 4
+FASTEST_NS: Final = BOUNDS_NS[0]
+"""The bound of the first bucket, which most responses belong to."""
 FLEXIBLE_INIT_PRODUCER_ID: Final = 2
 
 
@@ -137,7 +139,7 @@ class PairAccount:
         row.latency_ns += latency_ns
         if latency_ns > row.latency_max_ns:
             row.latency_max_ns = latency_ns
-        row.buckets[bisect_left(BOUNDS_NS, latency_ns)] += 1
+        row.buckets[bisect_left(BOUNDS_NS, latency_ns) if latency_ns > FASTEST_NS else 0] += 1
         if error_code == 0 and throttle_ms == 0:
             return  # the rewriter has read both, and those of partitions
         if row.produced is not None:
