@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from odradek.broker.quota_table import QuotaTable
 from odradek.broker.throttled_replicas import ThrottledReplicas
 from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.quota.replication_rates import ReplicationRates
@@ -62,6 +63,7 @@ def tables() -> dict[str, list[Setting]]:
     found["connections"] += [each for _, each in walk(ReplicationRates)]
     found["topics"] += [each for _, each in walk(ThrottledReplicas)]
     found["subscriptions"] = list(CONFIG_KEYS)
+    found["quota"] = [each for _, each in walk(QuotaTable)]
     found["plugins"] = [each for _, each in walk(PluginSettings)]
     found["forwarders"] = [each for _, each in walk(ForwarderSettings)]
     return found

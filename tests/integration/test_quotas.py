@@ -12,13 +12,9 @@ import pytest
 
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
 from support.hosts import ThreadedHost, running_host
+from support.limited_clients import CLIENT_ID, MEGABYTE, TOPIC, consume, produce
 from support.progress import Progress
 
-MEGABYTE = 1_000_000
-VALUE = b"v" * 9_900
-"""About ten thousand bytes, with the overhead of a request."""
-TOPIC = "t"
-CLIENT_ID = "noisy"
 SHORT_WINDOWS = ("quota.window.num=3",)
 ENTITIES = {
     "user": ClientQuotaEntity(user="ANONYMOUS"),
@@ -37,50 +33,6 @@ def host(tmp_path: Path) -> Iterator[ThreadedHost]:
 
 def limit(host: ThreadedHost, entity: ClientQuotaEntity, **values: float) -> None:
     host.call(lambda: host.host.broker.quotas.apply(entity, values))
-
-
-def produce(host: ThreadedHost, seconds: float, client_id: str = CLIENT_ID, total: int = 1 << 40) -> Progress:
-    """Produce as fast as the host allows, for some time or up to some bytes."""
-    confluent_kafka = pytest.importorskip("confluent_kafka")
-    progress = Progress()
-
-    def delivered(error: object, _message: object) -> None:
-        if error is None:  # otherwise it is counted at the end
-            progress.arrived(len(VALUE))
-
-    producer = confluent_kafka.Producer({
-        "bootstrap.servers": host.bootstrap, "client.id": client_id, "linger.ms": 5,
-        "batch.size": 100_000, "queue.buffering.max.kbytes": 2_000,
-    })  # fmt: skip
-    end_s = time.monotonic() + seconds
-    while time.monotonic() < end_s and progress.total < total:
-        try:
-            producer.produce(TOPIC, VALUE, partition=0, on_delivery=delivered)
-            producer.poll(0)
-        except BufferError:
-            producer.poll(0.05)
-    producer.purge()
-    producer.poll(0)
-    return progress
-
-
-def consume(host: ThreadedHost, seconds: float, client_id: str = CLIENT_ID) -> Progress:
-    """Read one partition from its beginning for some time."""
-    confluent_kafka = pytest.importorskip("confluent_kafka")
-    progress = Progress()
-    consumer = confluent_kafka.Consumer({
-        "bootstrap.servers": host.bootstrap, "client.id": client_id, "group.id": "readers",
-        "enable.auto.commit": False, "fetch.message.max.bytes": 200_000, "check.crcs": False,
-        "queued.max.messages.kbytes": 2_000,
-    })  # fmt: skip
-    consumer.assign([confluent_kafka.TopicPartition(TOPIC, 0, 0)])
-    end_s = time.monotonic() + seconds
-    while time.monotonic() < end_s:
-        for message in consumer.consume(100, 0.1):
-            assert message.error() is None
-            progress.arrived(len(message.value()))
-    consumer.close()
-    return progress
 
 
 def fill(host: ThreadedHost, megabytes: int) -> None:

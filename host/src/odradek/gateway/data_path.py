@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from odradek.gateway.local_answers import LocalAnswers
 from odradek.gateway.observation.observer import Observer
 from odradek.gateway.path_meter import PathMeter
+from odradek.gateway.path_quotas import PathQuotas
 from odradek.gateway.rewriting.api_versions import ApiPolicy
 from odradek.gateway.rewriting.rewriter import HoldLimits
 
@@ -43,6 +44,8 @@ class DataPath:
     """Answers telemetry; None if it is passed on to the broker."""
     observer: Observer | None = None
     """Sees the frames of pairs that open from now on."""
+    quotas: PathQuotas | None = None
+    """Charge the pairs that open from now on, if a client has a quota."""
     subject_claim: str = "sub"
     requires_sasl: bool = False
     """The brokers' listener has SASL, so that no client is trusted before it has authenticated."""

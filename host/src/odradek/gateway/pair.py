@@ -16,11 +16,13 @@ from odradek.gateway.observation.observer import CloseCause
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.pair_state import End, PairState
-from odradek.gateway.path_meter import REQUEST, RESPONSE, SAMPLED
+from odradek.gateway.path_quotas import PathQuotas
 from odradek.gateway.requests import Requests
 from odradek.gateway.responses import Responses
 from odradek.gateway.rewriting.rewriter import MalformedResponse
 from odradek.gateway.sasl_watch import SaslWatch
+from odradek.gateway.throttling.charged_pair import ChargedRequests, ChargedResponses
+from odradek.gateway.throttling.pair_charges import PairCharges
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +47,7 @@ class Pair:
             client has been written then.
     """
 
-    __slots__ = ("failed", "is_closed", "requests", "responses", "state")
+    __slots__ = ("charges", "failed", "is_closed", "requests", "responses", "state")
 
     def __init__(
         self,
@@ -68,43 +70,39 @@ class Pair:
             observer=None if observer is None else observer.opened(identity),
             answer_ready=self.answer_ready,
         )
-        self.requests = Requests(self.state)
-        self.responses = Responses(self.state)
+        self.charges: PairCharges | None = None
+        """None if no client has a quota."""
+        self.requests, self.responses = self.directions(path.quotas)
         self.failed = failed
         self.is_closed = False
         path.meter.opened += 1
+
+    def directions(self, quotas: PathQuotas | None) -> tuple[Requests, Responses]:
+        """The two directions. They only look at quotas if there are any."""
+        if quotas is None or not quotas.managers.is_enabled:
+            return Requests(self.state), Responses(self.state)
+        self.charges = PairCharges(quotas, self.state)
+        return ChargedRequests(self.state, self.charges), ChargedResponses(self.state, self.charges)
 
     def from_client(self, chunk: bytes) -> None:
         """Take bytes of the client: pass them on, or answer them."""
         if self.is_closed:
             return
-        path = self.state.path
-        meter = path.meter
-        meter.client_bytes += len(chunk)
-        meter.chunks += 1
-        read_ns = 0 if meter.chunks & SAMPLED else path.monotonic_ns()
+        self.state.path.meter.client_bytes += len(chunk)
         try:
             self.requests.feed(chunk)
         except Exception as error:  # noqa: BLE001  see `fail_with`
             self.fail_with(error)
-        if read_ns:
-            meter.added[REQUEST].add((path.monotonic_ns() - read_ns) / 1e9)
 
     def from_upstream(self, chunk: bytes) -> None:
         """Take bytes of the broker: pass them on, as they are or rewritten."""
         if self.is_closed:
             return
-        path = self.state.path
-        meter = path.meter
-        meter.upstream_bytes += len(chunk)
-        meter.chunks += 1
-        read_ns = 0 if meter.chunks & SAMPLED else path.monotonic_ns()
+        self.state.path.meter.upstream_bytes += len(chunk)
         try:
             self.responses.feed(chunk)
         except Exception as error:  # noqa: BLE001  see `fail_with`
             self.fail_with(error)
-        if read_ns:
-            meter.added[RESPONSE].add((path.monotonic_ns() - read_ns) / 1e9)
 
     def answer_ready(self) -> None:
         """A local answer is ready."""
@@ -147,6 +145,8 @@ class Pair:
             state.observer.closed(SIDES.get(cause, "gateway"), [each[1] for each in state.outstanding])
         if state.path.answers is not None:
             state.path.answers.closed(state.identity)
+        if self.charges is not None:
+            self.charges.closed()
         state.outstanding.clear()
 
     @property

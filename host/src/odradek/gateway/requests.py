@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from odradek.gateway.observation.observer import Reader
 from odradek.gateway.pair_failure import Cause, PairFailure
@@ -49,7 +49,7 @@ class Requests:
         "reader", "sent", "skip", "state",
     )  # fmt: skip
 
-    SPECIAL: ClassVar[Mapping[int, Callable[[Requests, bytes, int, Head], int]]]
+    SPECIAL: ClassVar[Mapping[int, Callable[[Any, bytes, int, Head], int]]]
 
     def __init__(self, state: PairState) -> None:
         self.state = state

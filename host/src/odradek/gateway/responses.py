@@ -17,15 +17,12 @@ from odradek.gateway.pair_state import (
     LARGE_FRAME_BYTES,
     LOCAL_ANSWER,
     RAW_TOKEN,
-    SMALLEST,
     Outstanding,
     PairState,
-    unexpected,
 )
-from odradek.gateway.path_meter import HELD
 from odradek.gateway.request_heads import unpack_int32
 from odradek.gateway.rewriting.api_versions import rewrite_api_versions
-from odradek.gateway.rewriting.catalog import ADDRESSED, rewriter_for
+from odradek.gateway.rewriting.catalog import ADDRESSED, AddressedApi, rewriter_for
 from odradek.gateway.rewriting.rewriter import Rewriter
 from odradek.gateway.whole_requests import response_body
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateResponse
@@ -33,6 +30,7 @@ from odradek.wire.messages.sasl_handshake import SaslHandshakeResponse
 
 HEAD: Final = 8
 """Length and correlation id."""
+SMALLEST: Final = 4
 HANDSHAKE, API_VERSIONS, AUTHENTICATE = 17, 18, 36
 
 unpack_head: Callable[..., tuple[int, int]] = struct.Struct(">ii").unpack_from
@@ -43,11 +41,13 @@ class Responses:
     """The direction from the broker to the client."""
 
     __slots__ = (
-        "current", "head", "head_bytes", "held_since_ns", "is_blocked", "is_counted", "key", "needed",
-        "now_ns", "out", "partial", "rest", "rewriter", "size", "state", "taken",
+        "current", "head", "head_bytes", "is_blocked", "is_counted", "key", "needed", "now_ns", "out",
+        "partial", "rest", "rewriter", "size", "state", "taken",
     )  # fmt: skip
 
     WHOLE: ClassVar[Mapping[int, Callable[[Responses, bytes, int], bytes | None]]]
+    ADDRESSED: ClassVar[Mapping[int, AddressedApi]] = ADDRESSED
+    """The APIs whose responses may need a rewriter."""
 
     def __init__(self, state: PairState) -> None:
         self.state = state
@@ -61,7 +61,6 @@ class Responses:
         """How many bytes `partial` must have before they are looked at again."""
         self.is_blocked = False
         """`partial` waits until a local answer is ready."""
-        self.held_since_ns = 0
         self.is_counted = False
         """The memory that is held was told to the end."""
         self.out: list[bytes | memoryview] = []
@@ -134,17 +133,8 @@ class Responses:
             held, missing = self.rewriter.held_bytes, self.rest
         is_large = held >= LARGE_FRAME_BYTES
         if is_large or self.is_counted:
-            if not self.is_counted:
-                self.held_since_ns = self.now_ns
-            elif not is_large:
-                self.time_held()
             self.is_counted = is_large
             self.state.upstream.holds(held if is_large else 0, missing if is_large else 0)
-
-    def time_held(self) -> None:
-        """What was held back leaves now."""
-        path = self.state.path
-        path.meter.added[HELD].add((path.monotonic_ns() - self.held_since_ns) / 1e9)
 
     def walk(self, data: bytes, pos: int, end: int) -> int:  # noqa: C901  straight-line: each response passes
         """Find the responses of a chunk and treat each as its request demands.
@@ -153,6 +143,7 @@ class Responses:
             The offset of the first byte that is held back, or the end of the chunk.
         """
         outstanding, observer, now_ns = self.state.outstanding, self.state.observer, self.now_ns
+        addressed = self.ADDRESSED
         self.needed = 0
         while True:
             if outstanding and outstanding[0][4] is not None:
@@ -174,7 +165,7 @@ class Responses:
                 pos = after
                 continue
             request = outstanding.popleft()
-            api, rewriter = ADDRESSED.get(key), None
+            api, rewriter = addressed.get(key), None
             error = throttle_ms = None
             if api is not None and request[2] >= api.first:
                 if after <= end and api.is_usual(request[2], data, pos + 4, after):
@@ -226,14 +217,21 @@ class Responses:
 
     def rewrite(self, request: Outstanding, data: bytes, pos: int, size: int) -> Rewriter:
         """Give the first part of a response to its rewriter."""
-        path, after = self.state.path, pos + 4 + size
+        after = pos + 4 + size
         self.key = request[1]
-        rewriter = rewriter_for(request[1], request[2], size, self.state.addresses, path.limits.hold)
+        rewriter = self.rewriter_of(request, size)
         assert rewriter is not None
         self.pass_to(data, pos)
-        path.meter.rewritten[request[1]] += 1
         self.out += rewriter.feed(memoryview(data)[pos + 4 : after])
         self.taken = min(after, len(data))
+        return rewriter
+
+    def rewriter_of(self, request: Outstanding, size: int) -> Rewriter | None:
+        """The rewriter of a response; None if it names no address."""
+        state = self.state
+        rewriter = rewriter_for(request[1], request[2], size, state.addresses, state.path.limits.hold)
+        if rewriter is not None:
+            state.path.meter.rewritten[request[1]] += 1
         return rewriter
 
     def whole(self, data: bytes, pos: int, size: int) -> bool:
@@ -293,7 +291,6 @@ class Responses:
         if answer.frame is None:
             if pos < end:
                 self.is_blocked = True
-                self.held_since_ns = self.now_ns
                 state.path.meter.answer_waits += 1
                 state.upstream.hold(LOCAL_ANSWER)
             self.needed = HEAD
@@ -338,8 +335,6 @@ class Responses:
         self.is_blocked = False
         self.state.upstream.release(LOCAL_ANSWER)
         data, self.partial = bytes(self.partial or b""), None
-        if not self.is_counted:
-            self.time_held()
         self.count_held()
         self.feed(data)
 
@@ -385,6 +380,14 @@ class Responses:
             observer.response(
                 request[1], request[2], size, latency_ns, head, at, rewriter.error_code, rewriter.throttle_ms
             )
+
+
+def unexpected(size: int, correlation_id: int, oldest: Outstanding | None) -> PairFailure:
+    """The failure of a response that is too short, or that no request waits for."""
+    if size < SMALLEST:
+        return PairFailure(Cause.MALFORMED_RESPONSE, f"a response of {size} bytes")
+    expected = "no response" if oldest is None else f"the response to request {oldest[0]} of API {oldest[1]}"
+    return PairFailure(Cause.DESYNC, f"response to request {correlation_id}, expected {expected}")
 
 
 Responses.WHOLE = {

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from odradek.broker.audit import AuditSettings
 from odradek.broker.broker import BrokerSettings, Endpoint
+from odradek.broker.quota_table import QuotaTable, read_quota_tables
 from odradek.broker.spool_settings import SpoolSettings
 from odradek.gateway.gateway_settings import GatewaySettings
 from odradek.group.group_config import GroupConfig
@@ -69,7 +70,7 @@ from odradek.telemetry.telemetry_config import TelemetryConfig
 from odradek.transaction.transaction_config import TransactionConfig
 from odradek.wire.config_resource import ConfigType
 
-TABLES = ("plugins", "subscriptions")
+TABLES = ("plugins", "quotas", "subscriptions")
 """Tables with a name, not a key, at the next level."""
 REFERENCE = str(DOCS / "reference/configuration.md")
 SUBSCRIPTION_KEYS = {key.name: key.kind for key in CONFIG_KEYS}
@@ -180,6 +181,8 @@ class HostConfig:
     listener_values: Mapping[str, Any] = field(default_factory=dict)
     """Values of single listeners, by full key: ``listener.name.internal.max.connections``."""
     subscriptions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    client_quotas: Mapping[str, QuotaTable] = field(default_factory=dict)
+    """The tables ``[quotas.NAME]``."""
     plugins: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     requested_plugins: frozenset[str] = frozenset()
     given: frozenset[str] | None = None
@@ -325,6 +328,7 @@ def checked(values: Mapping[str, object], requested_plugins: frozenset[str]) -> 
         connections=connections,
         listener_values=own,
         subscriptions=read_subscriptions(values),
+        client_quotas=read_quota_tables(named_tables(values, "quotas")),
         plugins=named_tables(values, "plugins"),
         requested_plugins=requested_plugins,
         given=given,

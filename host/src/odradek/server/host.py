@@ -30,6 +30,7 @@ from odradek.quota.quota_managers import QuotaManagers
 from odradek.security.principals import BuiltPrincipals
 from odradek.server.certificates import Certificates
 from odradek.server.config import HostConfig
+from odradek.server.file_quotas import FileQuotas
 from odradek.server.file_subscriptions import FileSubscriptions
 from odradek.server.meters.authentication_metrics import key_rows
 from odradek.server.meters.certificate_metrics import certificate_rows
@@ -196,6 +197,7 @@ class Host:
         )
         self.file_subscriptions = FileSubscriptions(self.metadata, self.telemetry)
         self.broker = self.load_broker(quotas, limits)
+        self.file_quotas = FileQuotas(self.metadata, self.broker.client_quotas)
         self.file_threads = FileThreads()
         self.checkpoints = MetadataCheckpoints(
             self.storage.metadata_path,
@@ -317,6 +319,7 @@ class Host:
         self.driver = TimerDriver(self.timer, self.clock)
         with self.storage.loading():
             self.file_subscriptions.start(self.config.subscriptions)
+            self.file_quotas.apply(self.config.client_quotas)
             self.broker.transactions.start()
         for limit in self.broker.state_limits:
             limit.warn_if_exceeded()

@@ -1,5 +1,5 @@
-"""Reloading the configuration while the host runs (SIGHUP): subscriptions, certificates, and the tables of
-plugins that can take a new one. Everything else needs a restart.
+"""Reloading the configuration while the host runs (SIGHUP): subscriptions, quotas, certificates, and the
+tables of plugins that can take a new one. Everything else needs a restart.
 
 Everything is checked before anything changes.
 """
@@ -50,7 +50,9 @@ def reload(host: Host, read: Callable[[], HostConfig]) -> None:
         config = read()
         changes = plugin_changes(host, config)
         host.file_subscriptions.check(config.subscriptions)
+        host.file_quotas.check(config.client_quotas)
         subscriptions = host.file_subscriptions.apply(config.subscriptions)
+        host.file_quotas.apply(config.client_quotas)
     except (ConfigError, ApiError) as error:
         log.error("configuration not reloaded, the old one stays", extra={"problem": str(error)})
         return
@@ -59,6 +61,7 @@ def reload(host: Host, read: Callable[[], HostConfig]) -> None:
     host.config = replace(
         host.config,
         subscriptions=config.subscriptions,
+        client_quotas=config.client_quotas,
         plugins=merged(host.config.plugins, config.plugins, taken),
         tls=host.certificates.config.tls,
         listener_values=host.certificates.config.listener_values,

@@ -42,6 +42,8 @@ class Scope(StrEnum):
     """Each group; the host's own value is read when it starts."""
     SUBSCRIPTION = "subscription"
     """Each subscription; the host has no value."""
+    QUOTA = "quota"
+    """Each entity with quotas; the host has no value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,11 +23,15 @@ class HoldLimits:
 class Rewriter(Protocol):
     """Rewrites one response."""
 
-    error_code: int | None
-    """The first error code that was read, of the response or of a partition; 0 without an error, None if no
-    error code was read."""
-    throttle_ms: int | None
-    """The throttle time, None if it was not read."""
+    @property
+    def error_code(self) -> int | None:
+        """The first error code that was read, of the response or of a partition; 0 without an error, None if
+        no error code was read.
+        """
+
+    @property
+    def throttle_ms(self) -> int | None:
+        """The throttle time, None if it was not read."""
 
     @property
     def held_bytes(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
+from odradek.gateway.path_quotas import PathQuotas
 from odradek.server.config import HostConfig
 from odradek.server.gateway.client_side import ClientSide
 from odradek.server.gateway.gateway import Gateway
@@ -13,7 +14,6 @@ from odradek.server.gateway.gateway_metrics import api_names, gateway_rows
 from odradek.server.gateway.pair_bytes import PairBytes
 from odradek.server.gateway.telemetry import ClusterState, GatewayTelemetry
 from odradek.server.host import Host
-from odradek.server.meters.loop_lag import LoopLag
 from odradek.telemetry.client_metrics_stats import MetricRow
 
 
@@ -39,17 +39,15 @@ class GatewayHost(Host):
             config.gateway.memory_bytes, config.memory, self.clock, self.timer, frame_bytes
         )
         self.own = GatewayTelemetry(self, config.gateway.own_telemetry, gateway.addresses.learned)
-        self.loop_lag: LoopLag | None = None
         self.api_names = api_names(self.dispatcher.routes)
         self.meters.append(self.path_rows)
+        gateway.path.quotas = PathQuotas(self.broker.quotas, self.dispatcher.routes)
         gateway.offer(self.own.answers, self.own.silence)
         if self.own.observation is not None:
             gateway.observe(self.own.observation)
 
     async def start(self) -> None:
         await super().start()
-        self.loop_lag = LoopLag()
-        self.meters.append(self.loop_lag.metric_rows)
         self.own.start()
         path = self.gateway.settings.switch_file
         if path is not None:
@@ -57,8 +55,6 @@ class GatewayHost(Host):
 
     async def stop(self) -> None:
         self.own.stop()
-        if self.loop_lag is not None:
-            self.loop_lag.stop()
         await super().stop()
 
     def polled(self, state: ClusterState) -> None:

@@ -1,0 +1,126 @@
+"""The two directions of a pair whose client has quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from odradek.gateway.pair_failure import Cause, PairFailure
+from odradek.gateway.pair_state import LocalAnswer, Outstanding, PairState
+from odradek.gateway.request_heads import Head, unpack_int32
+from odradek.gateway.requests import PRODUCE, Requests
+from odradek.gateway.responses import Responses
+from odradek.gateway.rewriting.catalog import AddressedApi
+from odradek.gateway.rewriting.rewriter import Rewriter
+from odradek.gateway.throttling.mutations import MUTATIONS, mutation
+from odradek.gateway.throttling.pair_charges import NS_PER_MS, PairCharges
+from odradek.gateway.throttling.throttle_writer import Unchanged, unchanged, with_throttle_time
+from odradek.wire.api_error import ApiError
+
+LARGEST_VERSION: Final = 32_767
+TELEMETRY_THROTTLE_AT: Final = 5
+"""In a response of telemetry: after the correlation id and the empty tags."""
+
+
+class ChargedRequests(Requests):
+    """The direction from the client to the broker."""
+
+    __slots__ = ("charges",)
+
+    def __init__(self, state: PairState, charges: PairCharges) -> None:
+        super().__init__(state)
+        self.charges = charges
+
+    def feed(self, data: bytes) -> None:
+        started_ns = self.state.path.monotonic_ns()
+        super().feed(data)
+        self.charges.spent_ns += self.state.path.monotonic_ns() - started_ns
+
+    def produce(self, data: bytes, pos: int, head: Head) -> int:
+        """Note the size of a Produce request."""
+        waiting = len(self.state.outstanding)
+        needed = super().produce(data, pos, head)
+        if needed:
+            return needed
+        if len(self.state.outstanding) > waiting:
+            self.charges.produced.append(head[0])
+        else:
+            self.charges.silent_produce(head[0])
+        return 0
+
+    def mutate(self, data: bytes, pos: int, head: Head) -> int:
+        """Count the partitions that a request creates or deletes; refuse it if the quota is used up."""
+        size, key, version, correlation_id = head
+        most = self.state.path.limits.hold.response_bytes
+        if size > most:
+            why = f"a request of {size} bytes to change topics; with a quota the limit is {most}"
+            raise PairFailure(Cause.BAD_REQUEST, why)
+        if len(data) - pos < 4 + size:
+            return 4 + size
+        request = mutation(key, version, data[pos : pos + 4 + size])
+        api = MUTATIONS[key]
+        quota = self.charges.mutation_quota(version >= api.strict_from)
+        try:
+            if request is not None:
+                quota.record(api.count(request))
+        except ApiError:
+            now_ms = self.charges.now_ms()
+            throttle_ms = quota.throttle_ms(now_ms)
+            self.charges.throttle(self.charges.managers.controller_mutation, throttle_ms, now_ms)
+            frame = self.charges.quotas.refusal(request, version, correlation_id, throttle_ms)
+            self.takes(data, pos, head, LocalAnswer(frame))
+            self.state.answer_ready()
+            return 0
+        self.charges.mutations.append(quota)
+        return self.passes(head)
+
+    def answered(self, answer: LocalAnswer, size: int, frame: bytes) -> None:
+        """A local answer to a telemetry request is ready; the host has charged for it."""
+        if frame:
+            (throttle_ms,) = unpack_int32(frame, TELEMETRY_THROTTLE_AT)
+            self.charges.throttle(self.charges.managers.request, throttle_ms, self.charges.now_ms())
+        super().answered(answer, size, frame)
+
+
+ChargedRequests.SPECIAL = {
+    **Requests.SPECIAL,
+    PRODUCE: ChargedRequests.produce,
+    **dict.fromkeys(MUTATIONS, ChargedRequests.mutate),
+}
+
+
+CHARGED: Final = AddressedApi(LARGEST_VERSION, unchanged)
+"""Each response of each API is charged before it passes."""
+
+
+class EveryApi(dict[int, AddressedApi]):
+    """Has an entry for every API."""
+
+    def get(self, _api_key: int, _default: object = None) -> AddressedApi:
+        return CHARGED
+
+
+class ChargedResponses(Responses):
+    """The direction from the broker to the client."""
+
+    __slots__ = ("charges",)
+
+    ADDRESSED: ClassVar[Mapping[int, AddressedApi]] = EveryApi()
+
+    def __init__(self, state: PairState, charges: PairCharges) -> None:
+        super().__init__(state)
+        self.charges = charges
+
+    def feed(self, data: bytes) -> None:
+        started_ns = self.state.path.monotonic_ns()
+        super().feed(data)
+        self.charges.spent_ns += self.state.path.monotonic_ns() - started_ns
+
+    def rewriter_of(self, request: Outstanding, size: int) -> Rewriter:
+        """The rewriter of a response, which also writes the throttle time if there is one."""
+        inner = super().rewriter_of(request, size)
+        _, key, version, _, _ = request
+        throttle_ms = self.charges.response(key, size, self.now_ns // NS_PER_MS)
+        if throttle_ms > 0:
+            inner = with_throttle_time(key, version, size, inner, throttle_ms, self.state.path.limits.hold)
+        return inner or Unchanged(size)

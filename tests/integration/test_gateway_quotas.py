@@ -1,0 +1,150 @@
+"""Quotas of `odradek gateway` in front of a host, in real time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from odradek.plugin.client_quota import ClientQuotaEntity
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.api_versions import ApiVersionsRequest
+from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from odradek.wire.messages.list_groups import ListGroupsRequest
+from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from support.gateways import GatewayProcess, gateway_of
+from support.hosts import ThreadedHost, running_host
+from support.limited_clients import CLIENT_ID, MEGABYTE, TOPIC, consume, produce
+from support.wire_client import WireClient
+
+SHORT_WINDOWS = ("quota.window.num=3", "controller.quota.window.num=3")
+"""Two seconds' worth is allowed at once."""
+QUOTAS = (
+    f"quotas.noisy.client-id={CLIENT_ID}",
+    f"quotas.noisy.producer_byte_rate={MEGABYTE}",
+    f"quotas.noisy.consumer_byte_rate={MEGABYTE}",
+    "quotas.raw.client-id=raw",
+    "quotas.raw.producer_byte_rate=10000",
+    "quotas.both.client-id=both",
+    "quotas.both.producer_byte_rate=10000",
+    "quotas.builder.client-id=builder",
+    "quotas.builder.controller_mutation_rate=20",
+)
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedHost]:
+    with running_host(tmp_path_factory.mktemp("upstream"), *SHORT_WINDOWS) as host:
+        host.call(lambda: host.host.broker.topics.create(TOPIC, 1, {}))
+        yield host
+
+
+@pytest.fixture(scope="module")
+def gateway(host: ThreadedHost, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    directory = tmp_path_factory.mktemp("gateway")
+    with gateway_of(host.bootstrap, directory, *SHORT_WINDOWS, *QUOTAS) as process:
+        yield process
+
+
+def dialed(gateway: GatewayProcess, client_id: str) -> WireClient:
+    host, _, port = gateway.bootstrap.rpartition(":")
+    return WireClient((host, int(port)), client_id, timeout_s=30)
+
+
+def produce_request(size: int) -> ProduceRequest:
+    """A request for a topic that does not exist: refused by the broker, and charged."""
+    partition = PartitionProduceData(index=0, records=bytes(size))
+    return ProduceRequest(acks=-1, topic_data=[TopicProduceData(name="no", partition_data=[partition])])
+
+
+def test_a_producer_is_throttled_to_its_quota_and_another_is_not(gateway: GatewayProcess) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        noisy = pool.submit(produce, gateway, 4)
+        neighbor = pool.submit(produce, gateway, 4, "neighbor", 12 * MEGABYTE)
+
+    assert noisy.result().total < 7 * MEGABYTE
+    assert neighbor.result().total >= 12 * MEGABYTE
+
+
+def test_a_consumer_is_throttled_to_its_quota_and_another_is_not(gateway: GatewayProcess) -> None:
+    assert produce(gateway, 60, client_id="filler", total=12 * MEGABYTE).total >= 12 * MEGABYTE
+
+    with ThreadPoolExecutor(2) as pool:
+        noisy = pool.submit(consume, gateway, 4)
+        neighbor = pool.submit(consume, gateway, 4, "neighbor")
+
+    assert MEGABYTE < noisy.result().total < 7 * MEGABYTE
+    assert neighbor.result().total >= 12 * MEGABYTE
+
+
+def test_a_throttled_client_is_told_and_not_read(gateway: GatewayProcess) -> None:
+    with dialed(gateway, "raw") as client:
+        begin_s = time.monotonic()
+        told_ms = client.send(produce_request(30_000), 9).throttle_time_ms
+        client.send(ListGroupsRequest())
+        waited_s = time.monotonic() - begin_s
+
+    assert 900 < told_ms < 1_200  # 30 kB at 10 kB/s, two seconds of it in advance
+    assert waited_s >= told_ms / 1000 - 0.05
+
+
+@pytest.mark.parametrize(("theirs", "told_ms"), [(5_000, 4_000), (500_000, 1_000)])
+def test_the_larger_of_both_throttle_times_is_told(
+    host: ThreadedHost, tmp_path: Path, theirs: int, told_ms: int
+) -> None:
+    entity = ClientQuotaEntity(client_id="both")
+    host.call(lambda: host.host.broker.quotas.apply(entity, {"producer_byte_rate": theirs}))
+
+    with (
+        gateway_of(host.bootstrap, tmp_path, *SHORT_WINDOWS, *QUOTAS) as gateway,
+        dialed(gateway, "both") as client,
+    ):
+        told = client.send(produce_request(30_000), 9)
+
+    assert told.throttle_time_ms == pytest.approx(told_ms, abs=300)
+    host.call(lambda: host.host.broker.quotas.apply(entity, {"producer_byte_rate": None}))
+
+
+def test_topics_beyond_the_quota_are_refused_until_clients_have_waited(gateway: GatewayProcess) -> None:
+    admin = pytest.importorskip("confluent_kafka.admin")
+    with dialed(gateway, "builder") as client:
+        errors = []
+        for name in ("wide", "refused"):
+            topic = CreatableTopic(name=name, num_partitions=80, replication_factor=1)
+            errors.append(client.send(CreateTopicsRequest(topics=[topic]), 7).topics[0].error_code)
+    builder = admin.AdminClient({"bootstrap.servers": gateway.bootstrap, "client.id": "builder"})
+
+    builder.create_topics([admin.NewTopic("later", 1, 1)])["later"].result(30)
+
+    assert errors == [ErrorCode.NONE, ErrorCode.THROTTLING_QUOTA_EXCEEDED]
+    topics = builder.list_topics(timeout=30).topics
+    assert {"wide", "refused", "later"} & topics.keys() == {"wide", "later"}
+
+
+def test_connections_beyond_the_rate_of_an_address_are_closed(host: ThreadedHost, tmp_path: Path) -> None:
+    quota = "quotas.addresses.ip=<default>", "quotas.addresses.connection_creation_rate=2"
+    answered = 0
+
+    with gateway_of(host.bootstrap, tmp_path, *SHORT_WINDOWS, *quota) as gateway:
+        for _ in range(10):
+            with dialed(gateway, "many") as client:
+                try:
+                    client.send(ApiVersionsRequest(), 0)
+                    answered += 1
+                except (ConnectionError, TimeoutError):
+                    pass
+
+    assert 0 < answered < 10
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("bandwidth")
+def test_clients_converge_to_their_quotas(host: ThreadedHost, tmp_path: Path) -> None:
+    produced_only = (*QUOTAS[:2], *SHORT_WINDOWS)
+    with gateway_of(host.bootstrap, tmp_path / "gateway", *produced_only) as gateway:
+        progress = produce(gateway, 20)
+
+    assert progress.rate_after(6) == pytest.approx(MEGABYTE, rel=0.15)
