@@ -116,6 +116,26 @@ def test_records_are_counted_by_batch_headers(version: int) -> None:
     assert values(points, OWN + "errors") == {}
 
 
+@pytest.mark.parametrize("version", [7, 9, 13])
+@pytest.mark.parametrize("piece_bytes", [1 << 20, 1, 40, 90, 700, 17_000])
+def test_batches_of_all_sizes_are_counted_in_requests_with_many(version: int, piece_bytes: int) -> None:
+    stage = Stage()
+    pair = stage.pair()
+    pair.head_bytes, pair.piece_bytes = max(piece_bytes, 14), piece_bytes
+    sizes = (1, 100, 1_000, 16_250, 16_300, 20_000, 10, 500)
+    batches = [batch_of(b"v" * size) for size in sizes]
+    two = batch_of(b"a") + batch_of(b"b", b"c")
+    request = produce(*batches, two, *batches)
+
+    pair.exchange(request, produced(*[0] * 17), version)
+
+    points = stage.ended()
+    assert values(points, OWN + "produce.records") == {("Produce", "node-1"): 19}
+    assert values(points, OWN + "produce.batches") == {("Produce", "node-1"): 18}
+    total = 2 * sum(map(len, batches)) + len(two)
+    assert values(points, OWN + "produce.bytes") == {("Produce", "node-1"): total}
+
+
 def test_a_request_without_acks_has_no_response() -> None:
     stage = Stage()
     pair = stage.pair()

@@ -20,6 +20,8 @@ TRANSACTIONAL: Final = 3
 MAGIC: Final = 2
 LOG_OVERHEAD: Final = 12
 """Base offset and length of a batch."""
+BATCH_HEAD_BYTES: Final = 61
+"""A batch without records."""
 
 short = struct.Struct(">h").unpack_from
 number = struct.Struct(">i").unpack_from
@@ -30,6 +32,9 @@ partition_records = struct.Struct(">ii").unpack_from
 batch = struct.Struct(">8xi4xb40xi").unpack_from
 # The length of the records before it, a varint of two bytes.
 usual_batch = struct.Struct(">BB8xi4xb40xi").unpack_from
+usual_partition = struct.Struct(">4xBB8xi4xb40xi")
+"""The same from the partition's index on."""
+usual_head = usual_partition.unpack_from
 TWO_BYTES: Final = 0x80
 """Added to a length by the first byte of its varint, because a second one follows."""
 # The same, int32.
@@ -63,7 +68,7 @@ class Produced:
         self.bytes += other.bytes
         self.acks0 += other.acks0
 
-    def read(
+    def read(  # noqa: C901  straight-line: it runs for every Produce request
         self, version: int, head: bytes, at: int, size: int
     ) -> Callable[[bytes | memoryview], None] | None:
         """Count a request whose first bytes are ``head[at:]``.
@@ -73,7 +78,9 @@ class Produced:
         """
         try:
             if not head.startswith(self.prefix, at + CLIENT_ID):
-                self.learn(version, head, at)
+                walk = self.learn(version, head, at)
+                if walk is not None:
+                    return walk
             start = at + self.length_at
             first, second, batch_length, magic, records = usual_batch(head, start)
             if (
@@ -108,26 +115,34 @@ class Produced:
             pass
         return ProduceWalk(self, version)
 
-    def learn(self, version: int, head: bytes, at: int) -> None:
+    def learn(self, version: int, head: bytes, at: int) -> ProduceWalk | None:
         """Find the only partition of a request.
 
+        Returns:
+            None if it is found; a walk through the request if there is not exactly one.
+
         Raises:
-            UnusualRequest, IndexError, struct.error: There is not exactly one, or the bytes end before it.
+            UnusualRequest, IndexError, struct.error: The bytes end before it, or are malformed.
         """
         acks, position, topics = request_head(version, head, at)
+        topics_at = position
         if version >= FLEXIBLE:
             position, partitions = compact_topic(version, head, position)
         else:
             position, partitions = plain_topic(head, position)
         if topics != 1 or partitions != 1:
-            raise UnusualRequest
+            walk = ProduceWalk(self, version)
+            walk.begun(acks, topics)
+            walk.skip = topics_at - at
+            return walk
         self.prefix = bytes(head[at + CLIENT_ID : position])
         self.length_at = position + 4 - at
         self.acks = acks
+        return None
 
 
 class UnusualRequest(Exception):
-    """A request with several partitions, or whose encoding is longer than necessary."""
+    """A request that is malformed, or whose encoding is longer than necessary."""
 
 
 def request_head(version: int, data: bytes | memoryview, at: int) -> tuple[int, int, int]:
@@ -239,11 +254,16 @@ class ProduceWalk:
 
     def begin(self, data: bytes | memoryview, position: int) -> int:
         """Everything before the first topic."""
-        acks, position, self.topics = request_head(self.version, data, position)
+        acks, position, topics = request_head(self.version, data, position)
+        self.begun(acks, topics)
+        return position
+
+    def begun(self, acks: int, topics: int) -> None:
+        """Everything before the first topic has been read."""
         if not acks:
             self.produced.acks0 += 1
-        self.step = self.topic if self.topics > 0 else None
-        return position
+        self.topics = topics
+        self.step = self.topic if topics > 0 else None
 
     def topic(self, data: bytes | memoryview, position: int) -> int:
         """The head of a topic."""
@@ -271,8 +291,12 @@ class ProduceWalk:
         return position
 
     def partition(self, data: bytes | memoryview, position: int) -> int:
-        """The head of a partition."""
+        """As many usual partitions as there are, or the head of one."""
         if self.version >= FLEXIBLE:
+            after = self.usual_partitions(data, position)
+            if after > position:
+                self.next_partition()
+                return after
             length, position = long_length(data, position + 4)
             self.records_left = max(length - 1, 0)
         else:
@@ -280,6 +304,37 @@ class ProduceWalk:
             position += 8
             self.records_left = max(length, 0)
         self.after_batches()
+        return position
+
+    def usual_partitions(self, data: bytes | memoryview, position: int) -> int:
+        """Partitions of one batch below 16 kB, up to the first other one. Straight-line: it runs often.
+
+        Returns:
+            The end of the last of them.
+        """
+        last, left = len(data) - usual_partition.size, self.partitions
+        records = size_bytes = 0
+        while left and position <= last:
+            first, second, batch_length, magic, count = usual_head(data, position)
+            length = batch_length + LOG_OVERHEAD
+            end = position + 6 + length
+            if (
+                first - TWO_BYTES + (second << 7) != length + 1
+                or not first >= TWO_BYTES > second
+                or magic != MAGIC
+                or length < BATCH_HEAD_BYTES
+                or end >= len(data)
+                or data[end]  # tags
+            ):
+                break
+            records += count
+            size_bytes += length
+            left -= 1
+            position = end + 1
+        self.produced.records += records
+        self.produced.batches += self.partitions - left
+        self.produced.bytes += size_bytes
+        self.partitions = left
         return position
 
     def after_batches(self) -> None:
@@ -303,12 +358,12 @@ class ProduceWalk:
         """A batch: its header is read, its records are passed. Old message sets count as bytes only."""
         produced = self.produced
         magic = data[position + 16] if self.records_left > 16 else 0
-        if magic != MAGIC or self.records_left < 61:
+        if magic != MAGIC or self.records_left < BATCH_HEAD_BYTES:
             length = self.records_left
         else:
             batch_length, _, records = batch(data, position)
             length = batch_length + LOG_OVERHEAD
-            if length < 61 or length > self.records_left:
+            if length < BATCH_HEAD_BYTES or length > self.records_left:
                 raise UnusualRequest
             produced.records += records
             produced.batches += 1
