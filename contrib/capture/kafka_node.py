@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +53,7 @@ class KafkaNode:
     port: int
     version: str
     log: Path
+    pid: int
 
 
 def free_port() -> int:
@@ -73,9 +74,9 @@ def kafka_version(classpath: str) -> str:
     return found.group(1)
 
 
-def java(classpath: str, main_class: str, *args: str) -> list[str]:
+def java(classpath: str, main_class: str, *args: str, options: Sequence[str] = QUICK_START) -> list[str]:
     logging = f"-Dlog4j2.configurationFile={JAVA / 'log4j2.properties'}"
-    return ["java", "-Xmx1g", *QUICK_START, logging, "-cp", classpath, main_class, *args]
+    return ["java", "-Xmx1g", *options, logging, "-cp", classpath, main_class, *args]
 
 
 def answers(port: int, address: str = "127.0.0.1") -> bool:
@@ -120,7 +121,10 @@ def stop(node: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def kafka_node(
-    reporters: str = TELEMETRY_REPORTER, overrides: Iterable[str] = (), kafka: str = NEWEST
+    reporters: str = TELEMETRY_REPORTER,
+    overrides: Iterable[str] = (),
+    kafka: str = NEWEST,
+    options: Sequence[str] = QUICK_START,
 ) -> Iterator[KafkaNode]:
     """Format, start, yield, stop and delete one node. Its log is printed if it does not start.
 
@@ -129,6 +133,7 @@ def kafka_node(
         overrides: Lines for ``server.properties``, as ``key=value``; ``{port}`` and ``{controller_port}`` are
             those of the node.
         kafka: The version.
+        options: Options of the JVM.
     """
     classpath = java_classpath(kafka)
     with tempfile.TemporaryDirectory(prefix="kafka-node-") as name:
@@ -136,9 +141,11 @@ def kafka_node(
         port = free_port()
         properties = format_storage(classpath, folder, port, reporters, overrides)
         with (folder / "node.log").open("wb") as log:
-            node = subprocess.Popen(java(classpath, "kafka.Kafka", properties), stdout=log, stderr=log)
+            command = java(classpath, "kafka.Kafka", properties, options=options)
+            node = subprocess.Popen(command, stdout=log, stderr=log)
             try:
                 wait_until_up(node, port, folder / "node.log")
-                yield KafkaNode(port=port, version=kafka_version(classpath), log=folder / "node.log")
+                version = kafka_version(classpath)
+                yield KafkaNode(port=port, version=version, log=folder / "node.log", pid=node.pid)
             finally:
                 stop(node)

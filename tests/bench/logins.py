@@ -1,47 +1,50 @@
 """CPU time of one login, by mechanism, and the time to serve a storm of clients that come back at once.
 
 A client connects, logs in, and asks for the metadata of no topic; the server's CPU time is divided by the
-clients. The row ``plain`` has no login, so the difference to it is what a login costs. With ``--kafka`` an
-Apache Kafka node serves the row ``plain``, too.
+clients. The rows without a mechanism have no login, so the difference to them is what a login costs. With
+``--kafka`` an Apache Kafka node serves the same clients on the same core, except those with tokens; before
+each row it serves as many clients as ``--warm-up`` says, so that its code is compiled.
 
 To compare two versions, run both in turn on the same machine.
 
-Usage, from the folder above: ``python -m bench.logins [--clients 2000] [--at-once 16] [--kafka]``
+Usage, from the folder above: ``python -m bench.logins [--clients 2000] [--at-once 16] [--rounds 3] [--kafka]
+[--warm-up 3000] [--only TEXT]``
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import resource
+import ssl
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bench.harness import Server, UnavailableError, cores, cpu_ns, head, running, spread
-from odradek.client.admin import AdminClient
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from bench.harness import cores, cpu_ns, head, spread
+from bench.secured import KAFKA, PASSWORD, PLAIN, SASL, SASL_TLS, SCRAM, TLS, USER, Secured, contexts, servers
 from odradek.client.sasl import new_nonce
-from odradek.client.users import new_credential
 from odradek.security.oauth.bearer_message import client_first
-from odradek.security.scram import ScramMechanism
 from odradek.security.scram_client import ScramSaslClient
 from odradek.wire.codec import decode, encode
 from odradek.wire.header import RequestHeader, request_header
 from odradek.wire.messages.metadata import MetadataRequest
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest
+from support.issuer import JWKS_KEY
 from support.tokens import claims_of, jwks, public_jwk, signed
 
-SCRAM = ScramMechanism.SCRAM_SHA_256
 OPEN_FILES = 8_192
 RESPONSE_HEADER_BYTES = 4
+PATIENCE_S = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,8 @@ class Row:
     """A mechanism, with the messages of its client."""
 
     name: str
-    mechanism: str | None
+    listener: str
+    mechanism: str | None = None
     login: Callable[[Connection], Any] | None = None
 
 
@@ -99,16 +103,16 @@ class Salting:
 
 
 async def log_in_with_scram(connection: Connection) -> None:
-    client = QuickScramClient("alice", "secret")
+    client = QuickScramClient(USER, PASSWORD)
     client.finish(await connection.token(client.final(await connection.token(client.first()))))
 
 
 async def log_in_with_plain(connection: Connection) -> None:
-    await connection.token(b"\0alice\0secret")
+    await connection.token(f"\0{USER}\0{PASSWORD}".encode())
 
 
 def log_in_with_token(algorithm: str) -> Callable[[Connection], Any]:
-    token = client_first(signed(claims_of("alice", time.time()), algorithm, kid=algorithm))
+    token = client_first(signed(claims_of(USER, time.time()), algorithm, kid=algorithm))
 
     async def log_in(connection: Connection) -> None:
         assert await connection.token(token) == b""
@@ -116,89 +120,112 @@ def log_in_with_token(algorithm: str) -> Callable[[Connection], Any]:
     return log_in
 
 
+OAUTH = "OAUTHBEARER"
 ROWS = (
-    Row("plain", None),
-    Row("SCRAM-SHA-256", "SCRAM-SHA-256", log_in_with_scram),
-    Row("OAUTHBEARER RS256", "OAUTHBEARER", log_in_with_token("RS256")),
-    Row("OAUTHBEARER ES256", "OAUTHBEARER", log_in_with_token("ES256")),
-    Row("PLAIN", "PLAIN", log_in_with_plain),
+    Row("no login", PLAIN),
+    Row("no login, TLS", TLS),
+    Row("SCRAM-SHA-256", SASL, "SCRAM-SHA-256", log_in_with_scram),
+    Row("SCRAM-SHA-256, TLS", SASL_TLS, "SCRAM-SHA-256", log_in_with_scram),
+    Row("PLAIN", SASL, "PLAIN", log_in_with_plain),
+    Row("OAUTHBEARER RS256", SASL, OAUTH, log_in_with_token("RS256")),
+    Row("OAUTHBEARER ES256", SASL, OAUTH, log_in_with_token("ES256")),
 )
 
 
 @asynccontextmanager
-async def connected(port: int) -> AsyncIterator[Connection]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+async def connected(port: int, context: ssl.SSLContext | None) -> AsyncIterator[Connection]:
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", port, ssl=context, ssl_handshake_timeout=PATIENCE_S if context else None
+    )
     try:
         yield Connection(reader, writer)
     finally:
         writer.transport.abort()
 
 
-async def client(row: Row, port: int, at_once: asyncio.Semaphore) -> None:
-    """Connect, log in, ask."""
-    async with at_once, connected(port) as connection:
-        if row.login is not None:
-            await connection.ask(SaslHandshakeRequest(mechanism=row.mechanism or ""), 1)
-            await row.login(connection)
-        assert await connection.ask(MetadataRequest(topics=[]), 1)
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The clients of one row at one server."""
+
+    row: Row
+    server: Secured
+    context: ssl.SSLContext | None
+
+    async def client(self, at_once: asyncio.Semaphore) -> None:
+        """Connect, log in, ask."""
+        row = self.row
+        async with at_once, connected(self.server.ports[row.listener], self.context) as connection:
+            if row.login is not None:
+                await connection.ask(SaslHandshakeRequest(mechanism=row.mechanism or ""), 1)
+                await row.login(connection)
+            assert await connection.ask(MetadataRequest(topics=[]), 1)
+
+    async def clients(self, count: int, at_once: int) -> None:
+        gate = asyncio.Semaphore(at_once)
+        async with asyncio.TaskGroup() as group:
+            for _ in range(count):
+                group.create_task(self.client(gate))
+
+    def measured(self, count: int, at_once: int) -> Figure:
+        """Serve some clients."""
+        before_ns, began_s, own_s = cpu_ns(self.server.pid), time.monotonic(), time.process_time()
+        asyncio.run(self.clients(count, at_once))
+        spent_ms = (cpu_ns(self.server.pid) - before_ns) / 1e6
+        return Figure(spent_ms / count, time.monotonic() - began_s, time.process_time() - own_s)
 
 
-async def clients(row: Row, port: int, count: int, at_once: int) -> None:
-    gate = asyncio.Semaphore(at_once)
-    async with asyncio.TaskGroup() as group:
-        for _ in range(count):
-            group.create_task(client(row, port, gate))
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """The cost of some clients."""
+
+    cpu_ms: float
+    """Milliseconds of the server for each client."""
+    wall_s: float
+    """Until all were served."""
+    own_s: float
+    """CPU time of the clients."""
 
 
-def measured(row: Row, server: Server, port: int, count: int, at_once: int) -> tuple[float, float]:
-    """Milliseconds on a core for each client, and seconds until all were served."""
-    before_ns, began_s = cpu_ns(server.pid), time.monotonic()
-    asyncio.run(clients(row, port, count, at_once))
-    return (cpu_ns(server.pid) - before_ns) / count / 1e6, time.monotonic() - began_s
-
-
-def serve(stack: ExitStack, folder: Path, core: int | None) -> tuple[Server, int, int]:
-    """A host with a user and keys: the process, its open port and its guarded one."""
-    keys = folder / "keys.json"
-    keys.write_bytes(jwks(*(public_jwk(each, kid=each) for each in ("RS256", "ES256"))))
-    program = [sys.executable, "-m", "bench.logins_host", str(folder / "data"), keys.as_uri()]
-    server = stack.enter_context(running(program, core=core))
-    guarded = json.loads((folder / "data" / "guarded.json").read_text())
-    with AdminClient(f"127.0.0.1:{server.port}") as admin:
-        admin.alter_user_scram_credentials(
-            upsertions=[new_credential("alice", SCRAM, "secret", 4096, b"salt of a bench")]
-        )
-    return server, server.port, guarded
-
-
-def report(name: str, one: Sequence[tuple[float, float]], storm: Sequence[tuple[float, float]]) -> None:
+def report(load: Load, one: Sequence[Figure], storm: Sequence[Figure]) -> None:
     """Print one row."""
-    cpu = spread([cpu_ms for cpu_ms, _ in one], 3)
-    cpu_storm = spread([cpu_ms for cpu_ms, _ in storm], 3)
-    print(f"{name:24} {cpu:>24} {cpu_storm:>24} {spread([each_s for _, each_s in storm], 2):>18}", flush=True)
+    cells = [
+        spread([each.cpu_ms for each in one], 3),
+        spread([each.cpu_ms for each in storm], 3),
+        spread([each.wall_s for each in storm], 2),
+        spread([each.own_s for each in storm], 2),
+    ]
+    title = f"{load.row.name}: {load.server.name}"
+    print(f"{title:40}" + "".join(f"{cell:>22}" for cell in cells), flush=True)
 
 
 def main(arguments: argparse.Namespace) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     print(head("logins"))
-    print(f"{'row':24} {'ms of CPU for each':>24} {'in the storm':>24} {'s until served':>18}")
+    titles = ("ms of CPU for each", "in the storm", "s until served", "s of CPU, clients")
+    print(f"{'':40}" + "".join(f"{title:>22}" for title in titles), flush=True)
     core, _ = cores()
-    with tempfile.TemporaryDirectory() as root, ExitStack() as stack:
-        host, plain_port, guarded = serve(stack, Path(root), core)
-        jobs = [(row.name, row, host, plain_port if row.login is None else guarded) for row in ROWS]
-        if arguments.kafka:
-            try:
-                kafka = stack.enter_context(running([sys.executable, "-m", "bench.kafka_broker"], core=core))
-                jobs.append(("plain, Apache Kafka", ROWS[0], kafka, kafka.port))
-            except UnavailableError as reason:
-                print(f"kafka: skipped, {reason}", file=sys.stderr)
-        for name, row, server, port in jobs:
-            measured(row, server, port, 200, arguments.at_once)
-            counts = (arguments.clients // 2, arguments.at_once), (arguments.clients, arguments.clients)
-            one, storm = (
-                [measured(row, server, port, *count) for _ in range(arguments.rounds)] for count in counts
-            )
-            report(name, one, storm)
+    with tempfile.TemporaryDirectory() as root:
+        keys = Path(root) / "keys.json"
+        keys.write_bytes(jwks(*(public_jwk(each, kid=each) for each in ("RS256", "ES256"))))
+        tokens = (f"sasl.enabled.mechanisms=SCRAM-SHA-256,PLAIN,{OAUTH}", f"{JWKS_KEY}={keys.as_uri()}")
+        with servers(Path(root), core, *tokens, kafka=arguments.kafka) as running:
+            known = contexts(Path(root))
+            for row in ROWS:
+                loads = [
+                    Load(row, server, known[row.listener])
+                    for server in running
+                    if arguments.only in row.name and (server.name != KAFKA or row.mechanism != OAUTH)
+                ]
+                for load in loads:
+                    measure(load, arguments)
+
+
+def measure(load: Load, arguments: argparse.Namespace) -> None:
+    """Warm up, measure, print."""
+    load.measured(arguments.warm_up if load.server.name == KAFKA else 200, arguments.at_once)
+    one = [load.measured(arguments.clients // 2, arguments.at_once) for _ in range(arguments.rounds)]
+    storm = [load.measured(arguments.clients, arguments.clients) for _ in range(arguments.rounds)]
+    report(load, one, storm)
 
 
 if __name__ == "__main__":
@@ -209,4 +236,6 @@ if __name__ == "__main__":
     parser.add_argument("--at-once", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--kafka", action="store_true", help="with an Apache Kafka node")
+    parser.add_argument("--warm-up", type=int, default=3_000, help="clients of each row that warm Kafka up")
+    parser.add_argument("--only", default="", help="only rows whose name contains this text")
     main(parser.parse_args())
