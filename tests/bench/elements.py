@@ -5,7 +5,11 @@ things that do not exist; further rows are the largest requests that real tools 
 longest turn of the loop, all turns of the request together, and the size of the answer. The bench fails if a
 turn is longer than `LIMIT_MS`.
 
-Usage, from the folder above: ``python -m bench.elements [--only TEXT] [--all] [--limit MS]``
+``--acls N`` gives the host an authorizer with N ACLs of others, many of them about the names of the requests;
+the client is allowed everything by ACLs. With ``--refuse`` it is allowed nothing.
+
+Usage, from the folder above: ``python -m bench.elements [--only TEXT] [--all] [--limit MS]
+[--acls N [--refuse]]``
 """
 
 from __future__ import annotations
@@ -17,15 +21,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from bench.element_rows import Request, fill, large_requests
 from bench.harness import head
 from bench.loop_turns import LoopTurns
 from odradek.broker.dispatch.routes import load_handlers
+from odradek.security.acl import Acl
+from odradek.security.standard_authorizer import StandardAuthorizer
 from odradek.server.plugins.process import freeze_garbage
+from odradek.testing.host_thread import HostThread
+from support.acls import acl
 from support.element_requests import Contents, full_requests
 from support.hosts import running_host
 from support.wire_client import WireClient
@@ -97,20 +106,54 @@ def rows(bench: Bench, contents: Contents, only: str) -> Iterator[Row]:
                 yield bench.row(title, request)
 
 
+def others_acls(count: int) -> list[Acl]:
+    """ACLs of other clients about names and prefixes of names in the requests, denials among them."""
+    found = []
+    for number in range(count):
+        kind = "topic" if number % 3 else "group"
+        permission, prefix = ("ALLOW", "DENY")[number % 7 == 0], "*" if number % 2 else ""
+        name = f"{kind}-{number}" if number % 4 < 2 else "unknown-9999"[: 1 + number % 12]
+        found.append(acl(f"{permission} User:{number} ALL {kind.upper()} {name}{prefix}"))
+    return found
+
+
+OWN_ACLS: Final = [
+    acl(f"ALLOW User:ANONYMOUS ALL {kind} *") for kind in ("TOPIC", "GROUP", "TRANSACTIONAL_ID")
+]
+CLUSTER_ACL: Final = acl("ALLOW User:ANONYMOUS ALL CLUSTER kafka-cluster")
+
+
+@contextmanager
+def filled_host(folder: Path, options: argparse.Namespace) -> Iterator[tuple[HostThread, Contents]]:
+    """A host with things to ask for, and ACLs if they are wanted."""
+    settings = ["telemetry.durability=memory"]
+    if options.acls:
+        settings += ["authorizer.class.name=StandardAuthorizer", "super.users=User:root"]
+    with running_host(folder, *settings) as thread:
+        authorizer = thread.host.authorizer
+        if isinstance(authorizer, StandardAuthorizer):
+            thread.call(lambda: authorizer.add([*others_acls(options.acls), *OWN_ACLS, CLUSTER_ACL]))
+        with WireClient(thread.address, timeout_s=PATIENCE_S) as client:
+            contents = fill(client)
+        if isinstance(authorizer, StandardAuthorizer) and options.refuse:
+            thread.call(lambda: authorizer.remove([*OWN_ACLS, CLUSTER_ACL]))
+        yield thread, contents
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="only rows whose title contains this text")
     parser.add_argument("--all", action="store_true", help="also print the rows below the goal")
     parser.add_argument("--limit", type=float, default=LIMIT_MS, help="milliseconds of one turn")
+    parser.add_argument("--acls", type=int, default=0, metavar="N", help="an authorizer with N ACLs")
+    parser.add_argument("--refuse", action="store_true", help="the client has no rights")
     options = parser.parse_args()
     print(head("elements"), file=sys.stderr)
     turns = LoopTurns()
     with (
         tempfile.TemporaryDirectory() as folder,
-        running_host(Path(folder), "telemetry.durability=memory") as thread,
+        filled_host(Path(folder), options) as (thread, contents),
     ):
-        with WireClient(thread.address, timeout_s=PATIENCE_S) as client:
-            contents = fill(client)
         thread.call(lambda: turns.watch(thread.loop))
         freeze_garbage()
         found = list(rows(Bench(thread.address, turns), contents, options.only))
