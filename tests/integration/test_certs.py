@@ -5,15 +5,27 @@ from __future__ import annotations
 import builtins
 import ssl
 import stat
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from odradek.cli.errors import CommandFailed
 from odradek.cli.main import cli
 from odradek.security.certificate import read_certificate
 from odradek.security.key_store import blocks, der
+from odradek.security.private_ca import PrivateCa
+from support.certificates import other_authority
 
 
 def run(*arguments: str) -> str:
@@ -67,6 +79,84 @@ def test_files_without_their_authority_are_not_replaced(tmp_path: Path) -> None:
         run("--directory", str(tmp_path))
 
     assert (tmp_path / "server.pem").read_text() == "mine"
+
+
+def encrypted(folder: Path) -> None:
+    """Encrypt the key of the authority."""
+    key = load_pem_private_key((folder / "ca-key.pem").read_bytes(), None)
+    (folder / "ca-key.pem").write_bytes(
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret"))
+    )
+
+
+def of_another(folder: Path) -> None:
+    """Replace the key of the authority."""
+    (folder / "ca-key.pem").write_text(other_authority().issued.key)
+
+
+def of_another_kind(folder: Path) -> None:
+    """Replace the key of the authority by one that it cannot have."""
+    key = ed25519.Ed25519PrivateKey.generate()
+    (folder / "ca-key.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+
+
+def expired(folder: Path) -> None:
+    """Replace the authority by one of eleven years ago."""
+    old = PrivateCa.new("old CA", datetime.now(UTC) - timedelta(days=4_000))
+    (folder / "ca.pem").write_text(old.issued.certificate)
+    (folder / "ca-key.pem").write_text(old.issued.key)
+
+
+def garbled(folder: Path) -> None:
+    """Damage the certificate of the authority."""
+    (folder / "ca.pem").write_text("nothing")
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (encrypted, "the key of the authority is encrypted"),
+        (of_another, "the key of the authority does not belong to its certificate"),
+        (of_another_kind, "the key of the authority is neither an EC nor an RSA key"),
+        (expired, "the certificate of the authority has expired"),
+        (garbled, "cannot make certificates in"),
+    ],
+)
+def test_an_unusable_authority_is_refused_and_nothing_is_written(
+    tmp_path: Path, damage: Callable[[Path], None], why: str
+) -> None:
+    run("--directory", str(tmp_path))
+    damage(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    with pytest.raises(CommandFailed, match=why):
+        run("--directory", str(tmp_path))
+
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+
+    with pytest.raises(CommandFailed, match=r"cannot write certificates to .*: Not a directory"):
+        run("--directory", str(tmp_path / "file" / "folder"))
+
+
+def test_a_long_host_name_is_an_alternative_name_only(tmp_path: Path) -> None:
+    long = f"{'a' * 50}.{'b' * 50}.example"
+
+    run("--directory", str(tmp_path), "--host", long, "--host", "short")
+
+    server = read_certificate(own_certificate(tmp_path / "server.pem"))
+    assert (server.subject, server.alternative_names) == ("CN=short", {f"DNS:{long}", "DNS:short"})
+
+
+@pytest.mark.parametrize("option", [("--host", "b\u00fccher.example"), ("--host", ""), ("--user", "")])
+def test_a_name_that_certificates_cannot_have_is_refused(tmp_path: Path, option: tuple[str, str]) -> None:
+    with pytest.raises(CommandFailed, match="cannot make certificates in"):
+        run("--directory", str(tmp_path), *option)
+
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_the_package_the_command_names_the_extra(

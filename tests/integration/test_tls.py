@@ -26,7 +26,7 @@ from support.waiting import wait_until
 
 LISTENERS = (
     "listeners=PLAINTEXT://127.0.0.1:0,SSL://localhost:0,SSL_MUTUAL://localhost:0,SSL_ELSEWHERE://localhost:0,"
-    "SASL_SSL://localhost:0,SASL_PLAINTEXT://localhost:0"
+    "SSL_EXPIRED://localhost:0,SASL_SSL://localhost:0,SASL_PLAINTEXT://localhost:0"
 )
 MUTUAL = (
     "listener.name.ssl_mutual.ssl.client.auth=required",
@@ -58,7 +58,8 @@ def tls_host(folder: Path) -> Iterator[TlsHost]:
     """Run a host with all kinds of listeners and one user."""
     files = Files(folder)
     elsewhere = f"listener.name.ssl_elsewhere.ssl.keystore.location={files.elsewhere}"
-    more = (elsewhere, "group.initial.rebalance.delay.ms=0")
+    expired = f"listener.name.ssl_expired.ssl.keystore.location={files.expired}"
+    more = (elsewhere, expired, "group.initial.rebalance.delay.ms=0")
     with running_host(folder / "data", LISTENERS, *files.settings, *MUTUAL, *more) as thread:
         with AdminClient(thread.bootstrap) as admin:
             credential = new_credential(USER, ScramMechanism.SCRAM_SHA_256, PASSWORD, 4096, b"salt")
@@ -183,9 +184,12 @@ def refusal(host: TlsHost, name: str, why: str, **more: str) -> list[str]:
         ("SSL_MUTUAL", {"ssl.certificate.location": "", "ssl.key.location": ""}, "certificate required"),
         ("SSL_MUTUAL", {"ssl.certificate.location": "stranger", "ssl.key.location": "stranger"},
          "unknown ca"),
+        ("SSL_MUTUAL", {"ssl.certificate.location": "expired_client", "ssl.key.location": "expired_client"},
+         "certificate expired"),
         ("SASL_SSL", {"sasl.password": "wrong"}, "Authentication failed"),
     ],
-    ids=["unknown-ca", "plaintext", "no-certificate", "certificate-of-another-ca", "wrong-password"],
+    ids=["unknown-ca", "plaintext", "no-certificate", "certificate-of-another-ca",
+         "expired-certificate", "wrong-password"],
 )  # fmt: skip
 def test_librdkafka_is_refused_with_the_reason(
     host: TlsHost, name: str, more: dict[str, str], why: str
@@ -203,10 +207,11 @@ def test_librdkafka_is_refused_with_the_reason(
         wait_until(lambda: host.listener(name).counts.failed > before, "no failure is counted")
 
 
-def test_a_name_that_the_certificate_lacks_is_refused_by_the_client(host: TlsHost) -> None:
+@pytest.mark.parametrize("name", ["SSL_ELSEWHERE", "SSL_EXPIRED"])
+def test_a_certificate_for_another_name_or_time_is_refused_by_the_client(host: TlsHost, name: str) -> None:
     why = "certificate verify failed"
 
-    assert why in " ".join(refusal(host, "SSL_ELSEWHERE", why, **{"security.protocol": "SSL"}))
+    assert why in " ".join(refusal(host, name, why, **{"security.protocol": "SSL"}))
 
 
 UNKNOWN_CA = "unable to get local issuer certificate"

@@ -12,10 +12,12 @@ import pytest
 from odradek.client.admin import AdminClient
 from odradek.client.users import new_credential
 from odradek.security.scram import ScramMechanism
-from support.certificates import Files, client
+from support.certificates import Files, authority, client, server
 from support.hosts import ThreadedHost, running_host
 
-LISTENERS = "listeners=PLAINTEXT://127.0.0.1:0,SSL://localhost:0,SASL_SSL://localhost:0"
+LISTENERS = (
+    "listeners=PLAINTEXT://127.0.0.1:0,SSL://localhost:0,SASL_SSL://localhost:0,SSL_EXPIRED://localhost:0"
+)
 ELSEWHERE = "listeners=PLAINTEXT://127.0.0.1:0,SSL://localhost:0"
 LOGIN = "sasl.mechanism=SCRAM-SHA-256\nsasl.username=alice\nsasl.password=alice-secret\n"
 
@@ -27,7 +29,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 @pytest.fixture(scope="module")
 def host(files: Files) -> Iterator[ThreadedHost]:
-    settings = (LISTENERS, *files.settings, "listener.name.ssl.ssl.client.auth=required")
+    expired = f"listener.name.ssl_expired.ssl.keystore.location={files.expired}"
+    settings = (LISTENERS, *files.settings, "listener.name.ssl.ssl.client.auth=required", expired)
     with running_host(files.folder / "data", *settings) as started:
         with AdminClient(started.bootstrap) as admin:
             credential = new_credential("alice", ScramMechanism.SCRAM_SHA_256, "alice-secret", 4096, b"salt")
@@ -86,14 +89,28 @@ def test_a_command_uses_sasl_ssl(host: ThreadedHost, files: Files) -> None:
         (2, "security.protocol=SASL_PLAINTEXT\n" + LOGIN, "localhost"),
         (1, "security.protocol=SSL\nssl.truststore.location=nope.pem\n",
          "ssl.truststore.location: cannot read nope.pem: no such file or directory"),
+        (3, "security.protocol=SSL\nssl.truststore.location={ca}\n",
+         "the certificate is refused: certificate has expired"),
+        (1, "security.protocol=SSL\nssl.truststore.location={ca}\nssl.keystore.location={expired_client}\n",
+         "certificate expired"),
+        (1, "security.protocol=SSL\nssl.truststore.location={ca}\nssl.keystore.location={encrypted}\n"
+         "ssl.key.password=wrong\n", "is ssl.key.password right?"),
+        (1, "security.protocol=SSL\nssl.truststore.location={ca}\nssl.keystore.location={mixed}\n",
+         "the private key does not belong to the first certificate"),
     ],
     ids=["unknown-ca", "system-cas", "no-certificate", "stranger", "tls-to-plaintext", "plaintext-to-tls",
-         "no-file"],
+         "no-file", "expired", "expired-client", "wrong-key-password", "key-of-another"],
 )  # fmt: skip
 def test_a_command_says_why_it_cannot_connect(
     host: ThreadedHost, files: Files, number: int, properties: str, why: str
 ) -> None:
-    filled = properties.format(ca=files.ca, other_ca=files.other_ca, stranger=files.stranger)
+    stores = {
+        "stranger": files.stranger,
+        "expired_client": files.expired_client,
+        "encrypted": files.write("encrypted.pem", authority().issue("alice", password="right").both),
+        "mixed": files.write("mixed.pem", server().key + client().certificate),
+    }
+    filled = properties.format(ca=files.ca, other_ca=files.other_ca, **stores)
 
     done = topics(host, files, number, filled)
 

@@ -76,6 +76,16 @@ class Files:
         return self.write("stranger.pem", other_authority().issue("alice").both)
 
     @property
+    def expired(self) -> str:
+        """The key store of a host whose certificate has expired."""
+        return self.write("expired.pem", authority().issue("localhost", LOOPBACK, days=0).both)
+
+    @property
+    def expired_client(self) -> str:
+        """The key store of a client whose certificate has expired."""
+        return self.write("expired-client.pem", authority().issue("alice", days=0).both)
+
+    @property
     def settings(self) -> list[str]:
         """The settings of a host with these files."""
         return [f"ssl.keystore.location={self.server}", f"ssl.truststore.location={self.ca}"]

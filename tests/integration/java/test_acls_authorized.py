@@ -89,3 +89,40 @@ def test_both_tools_print_the_same(tools: ConsoleTools, ours: Callable[..., Done
     assert all(theirs == printed for theirs, printed in listed)
     assert (removed.status, removed.out) == (0, [])
     assert not any(f"their-{number}" in line for line in tools.succeed("kafka-acls", "--list"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "theirs", "why"),
+    [
+        (
+            (*ALICE, "--operation", "Read", "--cluster"),
+            "ResourceType CLUSTER only supports operations",
+            "ResourceType CLUSTER only supports operations",
+        ),
+        (
+            ("--allow-principal", "alice", "--operation", "Read", "--topic", "t"),
+            "expected a string in format principalType:principalName but got alice",
+            "expected a string in format principalType:principalName but got alice",
+        ),
+        ((*ALICE, "--operation", "Read", "--topic", ""), "Invalid empty resource name", "empty"),
+        (
+            (*ALICE, "--operation", "Fly", "--topic", "t"),
+            "ResourceType TOPIC only supports operations",
+            "Fly",
+        ),
+        ((*ALICE, "--operation", "Read"), "You must provide at least one resource", "--topic"),
+    ],
+    ids=["operation-of-another-type", "no-principal-type", "empty-name", "unknown-operation", "no-resource"],
+)
+def test_both_tools_are_told_what_is_wrong(
+    tools: ConsoleTools, ours: Callable[..., Done], arguments: tuple[str, ...], theirs: str, why: str
+) -> None:
+    before = tools.succeed("kafka-acls", "--list")
+
+    refused = tools.run("kafka-acls", "--add", *arguments)
+    ours_refused = ours("--add", *arguments)
+
+    assert theirs in refused.said
+    assert ours_refused.status != 0
+    assert why in " ".join(ours_refused.err)
+    assert tools.succeed("kafka-acls", "--list") == before

@@ -168,6 +168,30 @@ def test_a_java_client_is_refused_with_the_reason(
     assert ("SslAuthenticationException" in finished.said) == name.startswith("SSL")
 
 
+@pytest.mark.parametrize(
+    ("name", "protocol", "login", "why"),
+    [
+        ("SASL_SSL", "SSL", {}, "Timed out waiting for a node assignment. Call: listTopics"),
+        (
+            "SSL",
+            "SASL_SSL",
+            scram(PASSWORD),
+            "Unexpected handshake request with client mechanism SCRAM-SHA-512, enabled mechanisms are []",
+        ),
+    ],
+    ids=["ssl-at-sasl-ssl", "sasl-ssl-at-ssl"],
+)
+def test_a_java_client_with_another_protocol_is_told_what_kafka_tells_it(
+    host: TlsHost, name: str, protocol: str, login: dict[str, str], why: str
+) -> None:
+    soon = {"security_protocol": protocol, "default_api_timeout_ms": "1500", "request_timeout_ms": "1000"}
+
+    finished = host.tools(name).run("kafka-topics", *host.properties(name, **login, **soon), "--list")
+
+    assert finished.status == 1
+    assert why in finished.said
+
+
 def test_kafkas_tools_administer_the_host_over_sasl_ssl(host: TlsHost) -> None:
     tools, client = host.tools("SASL_SSL"), host.properties("SASL_SSL")
     quota = ("--entity-type", "clients", "--entity-name", "slow")

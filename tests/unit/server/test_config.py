@@ -217,6 +217,8 @@ def test_advertised_listeners_are_returned_to_clients() -> None:
         ("subscriptions.x.foo=5", "subscriptions.x.foo", "unknown key; all keys: /"),
         ("metrics.listener=localhost:9100", "metrics.listener", "http://HOST:PORT"),
         ("metrics.listener=http://localhost:x", "metrics.listener", "http://HOST:PORT"),
+        ("metrics.listener.token=", "metrics.listener.token", "expected a token of visible ASCII characters"),
+        ("metrics.listener.token=a b", "metrics.listener.token", "expected a token of visible ASCII"),
         ("metrics.otlp.endpoint=collector:4318", "metrics.otlp.endpoint", "http://HOST:PORT"),
         ("metrics.otlp.endpoint=http://me:pw@a:1", "metrics.otlp.endpoint", "expected http://HOST:PORT or"),
         ("metrics.otlp.headers=a=b,secret", "metrics.otlp.headers", "header 2 is not"),

@@ -291,3 +291,37 @@ def test_a_key_file_that_others_can_read_is_a_warning(
 
     assert before == []
     assert [vars(record)["file"] for record in caplog.records] == [str(file)]
+
+
+EXPIRED = authority().issue("localhost", LOOPBACK, days=0)
+
+
+def test_an_expired_certificate_at_the_start_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    ListenerTls("SSL", settings())
+    before = list(caplog.records)
+    ListenerTls("SSL", settings(EXPIRED))
+
+    assert before == []
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert "has expired" in record.message
+    assert (vars(record)["listener"], vars(record)["subject"]) == ("SSL", "CN=localhost")
+
+
+def test_an_expired_certificate_does_not_replace_a_valid_one(caplog: pytest.LogCaptureFixture) -> None:
+    tls = ListenerTls("SSL", settings())
+    before = tls.loaded
+
+    tls.take(tls.attempt(settings(EXPIRED)), [])
+
+    assert tls.loaded is before
+    assert (tls.failed_reloads, tls.is_stale) == (1, True)
+    assert "listener SSL: the new certificate has expired" in vars(caplog.records[-1])["problem"]
+
+
+def test_an_expired_certificate_replaces_an_expired_one() -> None:
+    tls = ListenerTls("SSL", settings(EXPIRED))
+
+    tls.take(tls.attempt(settings(authority().issue("localhost", LOOPBACK, days=0))), [])
+
+    assert (tls.reloads, tls.is_stale) == (1, False)

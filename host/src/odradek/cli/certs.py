@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 CA_CERTIFICATE, CA_KEY = "ca.pem", "ca-key.pem"
 SERVER, CLIENT = "server.pem", "client.pem"
+LONGEST_COMMON_NAME = 64
+DEFAULT_NAME = "odradek"
+"""The common name of a host whose names are all longer; clients compare the other names."""
 MISSING = "odradek certs needs cryptography: install the extra odradek[tls]"
 
 
@@ -88,7 +91,9 @@ def write(
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         authority = the_authority(directory, kind)
-        server = authority.issue((hosts or LOOPBACK)[0], hosts or LOOPBACK, days=days, kind=kind)
+        names = hosts or LOOPBACK
+        short = [name for name in names if len(name) <= LONGEST_COMMON_NAME]
+        server = authority.issue((short or [DEFAULT_NAME])[0], names, days=days, kind=kind)
         client = authority.issue(user, days=days, kind=kind)
         contents = {
             CA_CERTIFICATE: authority.issued.certificate,

@@ -51,7 +51,7 @@ class ClientTls:
                     # always with a password: OpenSSL asks the terminal for a missing one
                     context.load_cert_chain(path, None, lambda: key_store.password)
             except (ssl.SSLError, ValueError) as error:
-                raise ConfigError(key_store.source, f"cannot load the private key: {error}") from None
+                raise key_store.refused(error) from None
         return context
 
 

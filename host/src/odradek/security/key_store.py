@@ -62,6 +62,16 @@ class KeyStore:
         except (BadCertificate, ValueError) as error:
             raise ConfigError(self.source, f"cannot read a certificate: {error}") from None
 
+    def refused(self, error: Exception) -> ConfigError:
+        """The error of a key that OpenSSL does not load, from OpenSSL's."""
+        if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
+            problem = "the private key does not belong to the first certificate"
+        elif self.password:
+            problem = "cannot load the private key and the certificates; is ssl.key.password right?"
+        else:
+            problem = f"cannot load the private key and the certificates: {error}"
+        return ConfigError(self.source, problem)
+
 
 def read_key_store(settings: TlsSettings) -> KeyStore | None:
     """Read the key store; None if there is none.

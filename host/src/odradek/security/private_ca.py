@@ -76,15 +76,26 @@ class PrivateCa:
     Args:
         issued: Its key and certificate.
         now: The current time.
+
+    Raises:
+        ValueError: They are not PEM, do not belong together, or have expired.
     """
 
     def __init__(self, issued: Issued, now: datetime) -> None:
         self.issued = issued
         self.now = now
-        key = load_pem_private_key(issued.key.encode(), None)
-        assert isinstance(key, Key)
+        try:
+            key = load_pem_private_key(issued.key.encode(), None)
+        except TypeError:
+            raise ValueError("the key of the authority is encrypted") from None
+        if not isinstance(key, Key):
+            raise ValueError("the key of the authority is neither an EC nor an RSA key")
         self.key = key
         self.certificate = x509.load_pem_x509_certificate(issued.certificate.encode())
+        if self.certificate.public_key() != key.public_key():
+            raise ValueError("the key of the authority does not belong to its certificate")
+        if self.certificate.not_valid_after_utc <= now:
+            raise ValueError("the certificate of the authority has expired; choose another directory")
 
     @classmethod
     def new(cls, name: str, now: datetime, kind: str = EC) -> PrivateCa:

@@ -29,7 +29,7 @@ from odradek.quota.quota_managers import QuotaConfigs
 from odradek.security.authorizer_settings import AuthorizerSettings
 from odradek.security.oauth.oauth_settings import OAuthSettings
 from odradek.security.sasl_settings import SaslSettings
-from odradek.security.tls_settings import SECRET, TlsSettings
+from odradek.security.tls_settings import TlsSettings
 from odradek.server.config_secrets import (
     secrets_of,
     warn_about_secrets_in,
@@ -39,6 +39,7 @@ from odradek.server.config_secrets import (
 from odradek.server.meters.metrics_settings import (
     LISTENER_KIND,
     METRICS_LISTENER,
+    TOKEN_KIND,
     MetricsAddress,
     MetricsPushSettings,
 )
@@ -150,7 +151,7 @@ class HostConfig:
         "of its certificates begin with `listener.name.metrics.`.", unset="off", page="metrics.md",
     )
     metrics_token: str | None = setting(
-        "metrics.listener.token", SECRET, None, "Bearer token that Prometheus must send.", unset="none",
+        "metrics.listener.token", TOKEN_KIND, None, "Bearer token that Prometheus must send.", unset="none",
         sensitive=True, page="metrics.md",
     )
     # fmt: on

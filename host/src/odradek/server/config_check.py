@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from odradek.clock import SystemClock, Timer
 from odradek.deferred import offload_inline
 from odradek.security.authorizer_settings import AuthorizerSettings
@@ -15,6 +17,9 @@ from odradek.server.plugins.plugin_manager import load_plugins
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.telemetry.subscriptions import Subscriptions
+
+if TYPE_CHECKING:
+    from odradek.server.sockets.listener_tls import ListenerTls
 
 
 def check(config: HostConfig) -> list[str]:
@@ -40,8 +45,16 @@ def check(config: HostConfig) -> list[str]:
             close_offers(plugin)
     subscriptions = [f"subscription {name}" for name in sorted(config.subscriptions)]
     rights = authorization_line(config.authorizer)
-    listeners = [f"certificate of listener {name}" for name in certificates.listeners]
+    now_ms = clock.now_ms()
+    listeners = [certificate_line(name, tls, now_ms) for name, tls in certificates.listeners.items()]
     return ["configuration is valid", rights, *map(plugin_line, plugins), *subscriptions, *listeners]
+
+
+def certificate_line(listener: str, tls: ListenerTls, now_ms: int) -> str:
+    """The certificate of a listener, and how long it is valid."""
+    days = tls.days_left(now_ms)
+    validity = f"valid for {days:.0f} days" if days > 0 else "expired"
+    return f"certificate of listener {listener}: {tls.loaded.certificate.subject}, {validity}"
 
 
 def authorization_line(settings: AuthorizerSettings) -> str:

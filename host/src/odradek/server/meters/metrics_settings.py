@@ -50,6 +50,18 @@ def read_listener(table: PluginConfig, key: str) -> MetricsAddress | None:
     return MetricsAddress(parts.hostname or "", parts.port, parts.scheme)
 
 
+def read_token(table: PluginConfig, key: str) -> str | None:
+    """Return the bearer token that Prometheus must send. Errors do not quote it.
+
+    Raises:
+        ConfigError: It is empty, or HTTP cannot carry it.
+    """
+    token = table.text(key)
+    if token is not None and not (token.isascii() and token.isprintable() and token and " " not in token):
+        raise table.error(key, "expected a token of visible ASCII characters")
+    return token
+
+
 def read_endpoint(table: PluginConfig, key: str) -> str | None:
     """Return the URL of a collector; None for an empty text.
 
@@ -90,6 +102,7 @@ def split(text: str) -> SplitResult | None:
     return parts if parts.hostname else None
 
 
+TOKEN_KIND = Special(type=ConfigType.PASSWORD, shape="text", read=read_token)
 LISTENER_KIND = Special(type=ConfigType.STRING, shape="text", read=read_listener)
 HEADERS_KIND = Special(type=ConfigType.LIST, shape="list", read=read_headers)
 

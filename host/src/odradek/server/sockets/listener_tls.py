@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +46,11 @@ class ListenerTls:
         self.failed_reloads = 0
         self.is_stale = False
         """The newest files or settings could not be loaded."""
+        if has_expired(self.loaded.certificate):
+            log.warning(
+                "the certificate has expired: clients refuse it; renew it",
+                extra={"listener": listener, "subject": self.loaded.certificate.subject},
+            )
 
     def load(self, settings: TlsSettings) -> LoadedTls:
         """Read the files.
@@ -72,9 +78,11 @@ class ListenerTls:
         """Load other settings, or files that have changed, without using them yet.
 
         Raises:
-            ConfigError: They are not usable, or the certificate is for something else.
+            ConfigError: They are not usable, or the certificate has expired or is for something else.
         """
         found = self.load(settings)
+        if has_expired(found.certificate) and not has_expired(self.loaded.certificate):
+            raise ConfigError(KEYSTORE_LOCATION, f"listener {self.listener}: the new certificate has expired")
         check_same(self.listener, self.loaded.certificate, found.certificate, settings)
         return found
 
@@ -133,6 +141,11 @@ class ListenerTls:
             return f"User:{self.loaded.settings.principal_mapping.name(subject)}"
         except NoMatchingRule as error:
             raise UnknownPrincipal(str(error)) from None
+
+
+def has_expired(certificate: Certificate) -> bool:
+    """Whether clients refuse a certificate by now. It depends on the system's clock, as for OpenSSL."""
+    return certificate.not_after_ms <= time.time() * 1000
 
 
 def stamps(settings: TlsSettings) -> Sequence[Stamp]:

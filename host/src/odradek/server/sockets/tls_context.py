@@ -97,13 +97,7 @@ def load_key(context: ssl.SSLContext, key_store: KeyStore) -> None:
             # always with a password: OpenSSL asks the terminal for a missing one
             context.load_cert_chain(path, None, lambda: key_store.password)
     except (ssl.SSLError, ValueError) as error:
-        if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
-            problem = "the private key does not belong to the first certificate"
-        elif key_store.password:
-            problem = "cannot load the private key and the certificates; is ssl.key.password right?"
-        else:
-            problem = f"cannot load the private key and the certificates: {error}"
-        raise ConfigError(key_store.source, problem) from None
+        raise key_store.refused(error) from None
 
 
 def load_trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
