@@ -148,7 +148,7 @@ def test_a_long_host_name_is_an_alternative_name_only(tmp_path: Path) -> None:
     run("--directory", str(tmp_path), "--host", long, "--host", "short")
 
     server = read_certificate(own_certificate(tmp_path / "server.pem"))
-    assert (server.subject, server.alternative_names) == ("CN=short", {f"DNS:{long}", "DNS:short"})
+    assert (server.subject, server.alternative_names) == ("CN=short", frozenset({f"DNS:{long}", "DNS:short"}))
 
 
 @pytest.mark.parametrize("option", [("--host", "b\u00fccher.example"), ("--host", ""), ("--user", "")])

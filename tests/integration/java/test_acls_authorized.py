@@ -108,7 +108,7 @@ def test_both_tools_print_the_same(tools: ConsoleTools, ours: Callable[..., Done
         (
             (*ALICE, "--operation", "Fly", "--topic", "t"),
             "ResourceType TOPIC only supports operations",
-            "Fly",
+            "ResourceType TOPIC only supports operations",
         ),
         ((*ALICE, "--operation", "Read"), "You must provide at least one resource", "--topic"),
     ],
