@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from odradek.metadata.failure import in_one_line
@@ -13,6 +14,7 @@ from odradek.metadata.store import CLUSTER_ID
 COMPANIONS = ("", "-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps for one database."""
 NEVER_USED = "was never used by a host"
+READABLE = partial(str, encoding="utf-8", errors="replace")
 
 
 def loss(path: Path) -> str | None:
@@ -39,6 +41,7 @@ def damage(path: Path) -> str | None:
         return None
     try:
         with closing(sqlite3.connect(path)) as connection:
+            connection.text_factory = READABLE  # the report quotes the names of columns
             (found,) = connection.execute("pragma quick_check(1)").fetchone()
     except UnicodeDecodeError as error:  # from the text of SQLite's error
         return f"its schema has bytes that are not UTF-8: {error.reason}"
