@@ -73,7 +73,7 @@ def read_in_steps(case: tuple[type[Any], int], data: bytes) -> tuple[Any, int]:
     read = stepped_reader(*case)
     if read is None:
         return reader(*case)(data, 0)
-    work = read(data, 0)
+    work = read(data, 0, list)
     while True:
         try:
             next(work)

@@ -6,12 +6,14 @@ import gc
 import weakref
 from collections import Counter
 from collections.abc import Callable, Generator
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from odradek.deferred import Deferred
-from odradek.step_runner import BETWEEN_TURNS_MS, TURN_NS, StepRunner
+from odradek.large_list import FREED_TOGETHER, MANY_ELEMENTS
+from odradek.step_runner import BETWEEN_TURNS_MS, CHECK_MS, TURN_NS, StepRunner
 from odradek.steps import Pause, Steps
 from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
@@ -212,6 +214,56 @@ def test_a_long_request_that_is_refused_is_freed_at_once() -> None:
 
     assert is_freed
     assert isinstance(deferred.outcome, ApiError)
+
+
+def test_a_large_list_is_freed_in_pieces_between_the_tasks() -> None:
+    clock, seen = TickingClock(), list[str]()
+    runner = requests_of(clock)
+    elements = runner.large_list()
+    elements += [Request() for _ in range(FREED_TOGETHER * 12)]
+    alive = [weakref.ref(element) for element in elements]
+    deferred = runner.answer(answering(seen, "a", 40))
+    assert isinstance(deferred, Deferred)
+    seen.clear()
+
+    del elements
+    left, work = [len(alive)], [0]
+    while not deferred.done:
+        clock.one_turn()
+        left.append(sum(each() is not None for each in alive))
+        work.append(len(seen) - sum(work))
+
+    freed = [before - after for before, after in pairwise(left)]
+    assert max(freed) <= FREED_TOGETHER * 6
+    assert freed.count(0) == len(freed) - 2
+    assert min(work[1:3]) >= 4
+    assert left[-1] == 0
+
+
+def test_a_list_that_is_discarded_between_the_turns_is_freed_soon() -> None:
+    clock = MockClock()
+    runner = requests_of(clock)
+    elements = runner.large_list()
+    elements += [Request() for _ in range(MANY_ELEMENTS + 1)]
+    first = weakref.ref(elements[0])
+
+    del elements
+    waiting = first() is not None
+    clock.advance(CHECK_MS)
+
+    assert waiting
+    assert first() is None
+
+
+def test_a_list_with_few_elements_is_freed_at_once() -> None:
+    clock = MockClock()
+    elements = requests_of(clock).large_list()
+    elements += [Request() for _ in range(MANY_ELEMENTS)]
+    first = weakref.ref(elements[0])
+
+    del elements
+
+    assert first() is None
 
 
 def test_a_long_request_takes_one_millisecond_of_each_turn() -> None:

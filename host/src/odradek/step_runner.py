@@ -2,6 +2,7 @@
 
 A runner gives its tasks a limited part of the loop: a turn takes `turn_ns` and one more step at most. In a
 turn the tasks take slices of equal time, so that a task with expensive steps does not slow down the others.
+Every second slice frees large lists that nobody uses any more, if there are some.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, Final, TypeVar
 
 from odradek.clock import Clock, Timer
 from odradek.deferred import Deferred, Offload, offload_inline
+from odradek.large_list import FREED_TOGETHER, LargeList
 from odradek.steps import Pause, Step
 from odradek.wire.api_error import ApiError
 
@@ -23,6 +25,8 @@ log = logging.getLogger(__name__)
 TURN_NS: Final = 2_000_000
 BETWEEN_TURNS_MS: Final = 3
 """Limits upkeep to 40 % of the loop, and only while there is work."""
+CHECK_MS: Final = 100
+"""How long a discarded list waits at most if nothing else runs."""
 SLICES: Final = 4
 """Slices of a turn of requests."""
 R = TypeVar("R")
@@ -81,6 +85,9 @@ class StepRunner:
         """Turns so far: work that sees another number than at its start is in a later turn."""
         self.deferred = 0
         """Requests that took more than their first slice."""
+        self.discarded: deque[LargeList] = deque()
+        """Lists to free. Other threads may add to it."""
+        self.uses_lists = self.checks = False
 
     @classmethod
     def of_requests(cls, timer: Timer, clock: Clock, turn_ms: int) -> StepRunner:
@@ -126,6 +133,8 @@ class StepRunner:
         finally:
             if self.awake:
                 self.spare_ns -= self.monotonic_ns() - started_ns
+            if self.discarded:
+                self.wake()
         deferred: Deferred[R] = Deferred()
         task = Task(steps, deferred.complete, deferred)
         if droppable:
@@ -142,15 +151,40 @@ class StepRunner:
         self.tasks.discard(task)
         task.deferred = None
         task.steps.close()
+        self.wake()
 
     def go_on(self, task: Task) -> None:
         """Queue a task that is ready to continue."""
         if task not in self.tasks:
             return
         self.ready.append(task)
-        if not self.awake:
+        self.wake()
+
+    def wake(self) -> None:
+        """Have a turn soon if there is something to do."""
+        if (self.ready or self.discarded) and not self.awake:
             self.awake = True
             self.schedule(0)
+
+    def large_list(self) -> LargeList:
+        """A list whose elements are freed in pieces, if they become many."""
+        self.uses_lists = True
+        self.check_later()
+        return LargeList(self.discarded)
+
+    def check_later(self) -> None:
+        """Look for discarded lists after a while, because they may be freed anywhere."""
+        if not self.checks:
+            self.checks = True
+            self.timer.schedule(self.clock.monotonic_ms() + CHECK_MS, self.check)
+
+    def check(self) -> None:
+        """Free what was discarded; check again if lists were made since the last time."""
+        self.checks = False
+        if self.uses_lists:
+            self.uses_lists = False
+            self.check_later()
+        self.wake()
 
     def schedule(self, wait_ms: int) -> None:
         """Have the next turn after a time."""
@@ -165,13 +199,28 @@ class StepRunner:
         end_ns = now_ns + self.turn_ns
         self.spare_ns = self.turn_ns
         self.turns += 1
+        frees = False
         try:
-            while self.ready and now_ns < end_ns:
-                now_ns = self.give_slice(self.ready.popleft(), now_ns, end_ns)
+            while (self.ready or self.discarded) and now_ns < end_ns:
+                frees = bool(self.discarded) and not (frees and self.ready)
+                if frees:
+                    now_ns = self.free(min(now_ns + self.slice_ns, end_ns))
+                else:
+                    now_ns = self.give_slice(self.ready.popleft(), now_ns, end_ns)
         finally:
-            self.awake = bool(self.ready)
+            self.awake = bool(self.ready or self.discarded)
             if self.awake:
                 self.schedule(self.pause_ms)
+
+    def free(self, end_ns: int) -> int:
+        """Free elements of discarded lists until the given time. Return the time after that."""
+        elements, now_ns = self.discarded.popleft(), 0
+        while elements and now_ns < end_ns:
+            del elements[-FREED_TOGETHER:]
+            now_ns = self.monotonic_ns()
+        if elements:
+            self.discarded.appendleft(elements)
+        return now_ns or self.monotonic_ns()
 
     def give_slice(self, task: Task, now_ns: int, end_ns: int) -> int:
         """Advance one task until its slice is over, it waits, or it ends. Return the time after that."""
@@ -226,10 +275,12 @@ class StepRunner:
         else:
             now_ns = self.monotonic_ns()
             self.give_slice(task, now_ns, now_ns + self.turn_ns)
+            self.wake()
 
     def stop(self) -> None:
         """Abandon all unfinished tasks."""
         self.ready.clear()
+        self.discarded.clear()
         tasks, self.tasks = self.tasks, set()
         for task in tasks:
             task.steps.close()

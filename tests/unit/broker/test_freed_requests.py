@@ -1,4 +1,6 @@
-"""No request leaves a reference cycle: only a full collection, which comes minutes later, would free it."""
+"""Requests are freed early: none leaves a reference cycle, which only a full collection would free minutes
+later. Large ones are freed in pieces.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,10 @@ import pytest
 
 from odradek.broker.dispatch.routes import CloseConnection, load_handlers
 from odradek.deferred import Deferred
+from odradek.large_list import MANY_ELEMENTS
+from odradek.step_runner import CHECK_MS
 from odradek.wire.errors import WireError
+from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from random_messages import MessageMaker
 from support.broker import BrokerClient
 
@@ -66,3 +71,15 @@ def test_a_request_is_freed_with_its_answer(api_key: int) -> None:
         exchange(client, frame)
 
     assert uncollected(client, frames) == {}
+
+
+def test_the_elements_of_a_large_request_are_freed_in_later_turns() -> None:
+    client = BrokerClient()
+    topics = [MetadataRequestTopic(name=f"topic-{number}") for number in range(MANY_ELEMENTS + 1)]
+
+    client.send(MetadataRequest(topics=topics, allow_auto_topic_creation=False))
+    discarded = [len(elements) for elements in client.broker.steps.discarded]
+    client.broker.clock.advance(CHECK_MS)  # type: ignore[attr-defined]
+
+    assert discarded == [MANY_ELEMENTS + 1]
+    assert not client.broker.steps.discarded

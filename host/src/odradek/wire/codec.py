@@ -81,7 +81,7 @@ def reader(cls: type[T], version: int) -> Callable[[Buffer, int], tuple[T, int]]
     return compiled_reader(cls, version)  # type: ignore[arg-type]  # mypy doubts that classes are hashable
 
 
-def stepped_reader(cls: type[T], version: int) -> Callable[[Buffer, int], SteppedRead] | None:
+def stepped_reader(cls: type[T], version: int) -> Callable[..., SteppedRead] | None:
     """The function that reads a large message in steps; None if the message has no arrays that take long.
 
     Raises:
@@ -135,7 +135,7 @@ def compiled_reader(cls: type, version: int) -> Callable[[Buffer, int], tuple[An
 
 
 @functools.cache
-def compiled_stepped_reader(cls: type, version: int) -> Callable[[Buffer, int], SteppedRead] | None:
+def compiled_stepped_reader(cls: type, version: int) -> Callable[..., SteppedRead] | None:
     """`stepped_reader` without its type."""
     return compile_stepped_reader(layout(cls, version), f"{cls.__name__} v{version} stepped reader")
 

@@ -16,6 +16,7 @@ import struct
 from collections.abc import Callable, Generator
 from typing import Any
 
+from odradek.large_list import MANY_ELEMENTS
 from odradek.wire.codegen import Source, literal
 from odradek.wire.errors import Truncated, WireError
 from odradek.wire.layout import ArrayOf, Field, Kind, StructOf, smallest_size
@@ -79,8 +80,9 @@ def compile_reader(message: StructOf, title: str) -> Callable[[Any, int], tuple[
     return ReaderSource(message).compile(title)
 
 
-def compile_stepped_reader(message: StructOf, title: str) -> Callable[[Any, int], SteppedRead] | None:
-    """The same as a generator, which yields after each `STEP_ELEMENTS` elements of arrays.
+def compile_stepped_reader(message: StructOf, title: str) -> Callable[..., SteppedRead] | None:
+    """The same as a generator, which yields after each `STEP_ELEMENTS` elements of arrays. Its third argument
+    is a function that makes the lists of large arrays.
 
     None if the message has no arrays, except of numbers, which are read with one call.
     """
@@ -103,7 +105,7 @@ class ReaderSource:
     def compile(self, title: str) -> Callable[[Any, int], Any]:
         """Generate and compile the whole function."""
         line, block = self.source.line, self.source.block
-        with block("def read(b, o):"):
+        with block("def read(b, o, large=list):" if self.stepped else "def read(b, o):"):
             with block("try:"):
                 line("end = len(b)")
                 line(f"room = {self.most_elements}")
@@ -241,7 +243,8 @@ class ReaderSource:
             self.line(f"o += {count} * {smallest}")
             return
         items = self.source.name("items")
-        self.line(f"{target} = {items} = []")
+        made = f"large() if {count} > {MANY_ELEMENTS} else []" if self.stepped else "[]"
+        self.line(f"{target} = {items} = {made}")
         with self.source.block(f"for _ in range({count}):"):
             self.element(items, element, flexible, name)
             self.flush()

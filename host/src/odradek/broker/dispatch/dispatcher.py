@@ -93,7 +93,8 @@ class Dispatcher:
         if size_bytes > LARGE_REQUEST_BYTES:
             read = stepped_reader(route.request, route.version)
             if read is not None:
-                return self.answer_large(route, read(frame, body), context, size_bytes)
+                reading = read(frame, body, self.broker.steps.large_list)
+                return self.answer_large(route, reading, context, size_bytes)
         return self.answer_read(route, route.read(frame, body)[0], context, size_bytes, started_ns)
 
     def answer_read(
