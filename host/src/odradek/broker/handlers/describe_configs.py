@@ -43,6 +43,7 @@ from odradek.wire.messages.describe_configs import (
 )
 
 DESCRIBED_TYPES = frozenset({*RESOURCES, ResourceType.BROKER_LOGGER})
+CHECKED_TOGETHER = 500
 REMEMBERED = 100
 """Results that are remembered for resources that a request names several times."""
 
@@ -70,8 +71,11 @@ def describe_configs(
     request: DescribeConfigsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DescribeConfigsResult | None, None, DescribeConfigsResponse]:
     """Describe each resource, in the order of the request; refused ones come last."""
-    if any(resource.resource_type not in DESCRIBED_TYPES for resource in request.resources):
-        raise ApiError(ErrorCode.INVALID_REQUEST, MALFORMED_REQUEST)
+    for start in range(0, len(request.resources), CHECKED_TOGETHER):
+        some = request.resources[start : start + CHECKED_TOGETHER]
+        if any(resource.resource_type not in DESCRIBED_TYPES for resource in some):
+            raise ApiError(ErrorCode.INVALID_REQUEST, MALFORMED_REQUEST)
+        yield None
     rights = ConfigRights(broker.authorization, context, AclOperation.DESCRIBE_CONFIGS)
     unseen: list[DescribeConfigsResult] = []
     seen: dict[Hashable, DescribeConfigsResult] = {}
