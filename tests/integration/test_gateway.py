@@ -213,6 +213,15 @@ def start(*arguments: str) -> subprocess.CompletedProcess[str]:
             "gateway.connections.max.idle.ms: expected",
         ),
         (("gateway.upstream=h:1", "gateway.upstream.command.config=/missing"), "/missing"),
+        (
+            ("gateway.upstream=h:1", "gateway.port.start=65535"),
+            "gateway.port.start: 3 node ids from port 65535 on end beyond port 65535",
+        ),
+        (
+            ("gateway.upstream=127.0.0.1:9092",),
+            "gateway.upstream: expected brokers of the cluster, but 127.0.0.1:9092 is the address of this "
+            "gateway's listener PLAINTEXT",
+        ),
     ],
 )
 def test_a_configuration_that_cannot_work_stops_the_start(
@@ -226,17 +235,6 @@ def test_a_configuration_that_cannot_work_stops_the_start(
 
     assert status == 2
     assert problem in capsys.readouterr().err
-
-
-def test_a_range_of_ports_that_is_too_small_stops_the_start(tmp_path: Path) -> None:
-    settings = (f"data.dir={tmp_path}", "gateway.port.start=65535", "listeners=PLAINTEXT://127.0.0.1:0")
-    options = [each for value in settings for each in ("--set", value)]
-
-    found = start("--upstream", "127.0.0.1:1", *options)
-
-    assert found.returncode == 2
-    assert "gateway.port.start: 3 node ids from port 65535 on end beyond port 65535" in found.stderr
-    assert "the cluster does not answer" in found.stderr
 
 
 def test_a_broker_without_a_port_stops_the_start(host: ThreadedHost, tmp_path: Path) -> None:

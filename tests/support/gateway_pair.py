@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from odradek.gateway.addresses import NodeRanges, NodeTable, PortPerNode
+from odradek.gateway.addresses import NodeRanges, NodeTable, PortPerNode, UnmappedNodes
 from odradek.gateway.data_path import DataPath, PathLimits
 from odradek.gateway.pair import Pair
 from odradek.gateway.pair_failure import PairFailure
@@ -109,7 +109,8 @@ class Through:
         self.client, self.upstream = FakeEnd(), FakeEnd()
         self.answers = FakeAnswers(at_once=at_once)
         self.table = NodeTable()
-        addresses = PortPerNode("gate", range(19000, 19003), NodeRanges.of([(0, 2)]), self.table)
+        nodes = NodeRanges.of([(0, 2)])
+        addresses = PortPerNode(nodes, self.table, UnmappedNodes(), "gate", range(19000, 19003))
         values: dict[str, Any] = {
             "monotonic_ns": count(1_000, 1_000).__next__,
             "limits": PathLimits(),

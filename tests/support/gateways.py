@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,22 +11,21 @@ from pathlib import Path
 from support.hosts import LOOPBACK, ServeProcess
 
 
+def free_ports(count: int) -> int:
+    """The first of some ports in a row that nothing listens on, below those that the system gives out."""
+    for _ in range(100):
+        first = random.randrange(20_000, 32_000)
+        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
+            for port in range(first, first + count):
+                held.enter_context(socket.create_server(("127.0.0.1", port)))
+            return first
+    raise AssertionError("no free ports")
+
+
 class GatewayProcess(ServeProcess):
     """``odradek gateway`` as a user starts it."""
 
     command = "gateway"
-
-
-def free_ports(number: int) -> int:
-    """The first of some free ports in a row."""
-    while True:
-        with contextlib.ExitStack() as stack, contextlib.suppress(OSError, OverflowError):
-            first = 0
-            for following in range(number):
-                found = stack.enter_context(socket.socket())
-                found.bind(("127.0.0.1", first + following if first else 0))
-                first = first or found.getsockname()[1]
-            return first
 
 
 @contextlib.contextmanager

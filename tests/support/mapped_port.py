@@ -1,18 +1,20 @@
-"""A port that leads to another one, as a container runtime maps the ports of a container."""
+"""A port that leads to others in turn, as a load balancer does, or to one, as a container runtime maps it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from itertools import cycle
 
 START_LIMIT_S = 10
 
 
-async def forward(port: int, bound: Future[int], ended: asyncio.Event) -> None:
-    """Forward connections until the end."""
+async def forward(ports: Sequence[int], bound: Future[int], ended: asyncio.Event) -> None:
+    """Forward connections until the end, each to the next port."""
+    turn = cycle(ports)
     open_now: set[asyncio.Task[None]] = set()
 
     async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -26,7 +28,7 @@ async def forward(port: int, bound: Future[int], ended: asyncio.Event) -> None:
         assert task is not None
         open_now.add(task)
         with contextlib.suppress(OSError, asyncio.CancelledError), contextlib.closing(writer):
-            inside_reader, inside_writer = await asyncio.open_connection("127.0.0.1", port)
+            inside_reader, inside_writer = await asyncio.open_connection("127.0.0.1", next(turn))
             await asyncio.gather(pump(reader, inside_writer), pump(inside_reader, writer))
         open_now.discard(task)
 
@@ -39,10 +41,10 @@ async def forward(port: int, bound: Future[int], ended: asyncio.Event) -> None:
 
 
 @contextlib.contextmanager
-def mapped_to(port: int) -> Iterator[int]:
-    """A port of the loopback interface that leads to ``port``."""
+def mapped_to(*ports: int) -> Iterator[int]:
+    """A port of the loopback interface that leads to these ports in turn."""
     loop, ended, bound = asyncio.new_event_loop(), asyncio.Event(), Future[int]()
-    thread = threading.Thread(target=loop.run_until_complete, args=(forward(port, bound, ended),))
+    thread = threading.Thread(target=loop.run_until_complete, args=(forward(ports, bound, ended),))
     thread.start()
     try:
         yield bound.result(START_LIMIT_S)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import random
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from integration.java.host_process import STOP_TIMEOUT_S
+from support.gateways import free_ports
 
 READY = "odradek ready listeners=PLAINTEXT://"
 PROGRAM = Path(__file__).with_name("watched_gateway.py")
@@ -48,17 +46,6 @@ class GatewayProcess:
     @property
     def log(self) -> str:
         return (self.folder / "gateway.log").read_text()
-
-
-def free_ports(count: int) -> int:
-    """The first of some ports in a row that nothing listens on, below those that the system gives out."""
-    for _ in range(100):
-        first = random.randrange(20_000, 32_000)
-        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
-            for port in range(first, first + count):
-                held.enter_context(socket.create_server(("127.0.0.1", port)))
-            return first
-    raise AssertionError("no free ports")
 
 
 @contextmanager

@@ -22,6 +22,7 @@ WITH_FAULTS = {
     "odradek.gateway.internal.errors",
     "odradek.gateway.pairs.closed",
     "odradek.gateway.responses.rewritten",
+    "odradek.gateway.server.names.refused",
     "odradek.gateway.telemetry.answers",
     "odradek.source.rejected",
 }

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from odradek.gateway.addresses import NodeRanges, NodeTable, PortPerNode
+from odradek.gateway.addresses import NamePerNode, NodeRanges, NodeTable, PortPerNode, UnmappedNodes
+from odradek.gateway.node_names import NodeNames
 
 
 def addresses() -> PortPerNode:
     nodes = NodeRanges.of([(101, 103), (0, 2)])
-    return PortPerNode("kafka.example.com", range(9193, 9199), nodes, NodeTable())
+    return PortPerNode(nodes, NodeTable(), UnmappedNodes(), "kafka.example.com", range(9193, 9199))
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,7 @@ def test_a_node_outside_every_range_has_no_address_and_is_counted(node_id: int) 
     assert unmapped.advertised(node_id) is None
 
     assert unmapped.unmapped.seen == {node_id: 2}
+    assert int(unmapped.unmapped) == 2
     assert first == [node_id]
 
 
@@ -45,6 +47,26 @@ def test_the_table_knows_the_last_address_of_a_node() -> None:
 
     assert known.table.addresses == {1: ("broker-1b", 9092)}
     assert news == [1, 1]
+
+
+def test_a_name_is_a_function_of_the_node_id() -> None:
+    nodes = NodeRanges.of([(0, 2**31 - 1)])
+    names = NodeNames.of("b$(nodeId).kafka.example.com")
+    named = NamePerNode(nodes, NodeTable(), UnmappedNodes(), names, 9443)
+
+    assert named.advertised(0) == ("b0.kafka.example.com", 9443)
+    assert named.advertised(2**31 - 1) == ("b2147483647.kafka.example.com", 9443)
+    assert named.advertised(-1) is None
+
+
+def test_the_table_is_bounded() -> None:
+    table = NodeTable(limit=2)
+
+    for node_id in range(3):
+        table.learned(node_id, "broker", 9092)
+    table.learned(1, "moved", 9092)
+
+    assert table.addresses == {0: ("broker", 9092), 1: ("moved", 9092)}
 
 
 @pytest.mark.parametrize("ranges", [[(2, 1)], [(-1, 3)], [(0, 5), (5, 6)], [(0, 9), (3, 4)]])

@@ -27,8 +27,7 @@ def side_of(through: Through | None) -> tuple[ClientSide, Any]:
     path = SimpleNamespace(meter=PathMeter())
     owner: Any = SimpleNamespace(
         clock=MockClock(),
-        gateway=SimpleNamespace(memory=None, path=path),
-        settings=config.gateway,
+        gateway=SimpleNamespace(memory=None, path=path, settings=config.gateway),
         linger=lambda _end: None,
     )
     side = ClientSide(owner)
@@ -92,6 +91,6 @@ def test_a_client_whose_broker_is_being_dialed_stays() -> None:
 
 def test_without_the_setting_no_pair_is_idle() -> None:
     _, owner = side_of(used(through_at(NOW_MS)))
-    owner.settings = load_config(None, ("gateway.upstream=kafka:9092",), ()).gateway
+    owner.gateway.settings = load_config(None, ("gateway.upstream=kafka:9092",), ()).gateway
 
     assert close_idle(owner, 10 * PAIR_MS) == 0

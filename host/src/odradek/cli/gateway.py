@@ -18,7 +18,7 @@ from odradek.client.address import addresses
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import ClusterWatch, Observed
 from odradek.clock import SystemClock
-from odradek.gateway.gateway_settings import UPSTREAM, nodes_text
+from odradek.gateway.gateway_settings import UPSTREAM
 from odradek.server.config import REFERENCE, HostConfig
 from odradek.server.gateway.gateway import Gateway
 from odradek.server.gateway.gateway_host import GatewayHost
@@ -48,7 +48,7 @@ def gateway(
 ) -> None:
     """Run a proxy in front of a Kafka cluster until SIGTERM or SIGINT. Once it accepts connections it prints:
 
-    odradek ready listeners=PLAINTEXT://HOST:PORT upstream=HOST:PORT[,...] nodes=FIRST-LAST[,...]@PORT
+    odradek ready listeners=PLAINTEXT://HOST:PORT upstream=HOST:PORT[,...] nodes=FIRST-LAST[,...]
 
     Clients get telemetry from the gateway, and everything else from the brokers.
 
@@ -159,5 +159,4 @@ def ready_line(config: HostConfig, host: Host) -> str:
     """The line that scripts wait for. Its ports are the bound ones, never 0."""
     listeners = ",".join(host.addresses)
     upstream = ",".join(config.gateway.upstream)
-    nodes = nodes_text(config.gateway.nodes)
-    return f"odradek ready listeners={listeners} upstream={upstream} nodes={nodes}"
+    return f"odradek ready listeners={listeners} upstream={upstream} nodes={config.gateway.addressing}"

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from odradek.gateway.node_names import NodeNames
+
 MOST_HOST_CHARACTERS = 255
 """No host name is longer; a longer text would only take memory."""
 
@@ -81,13 +83,16 @@ class NodeTable:
     addresses: dict[int, tuple[str, int]] = field(default_factory=dict)
     on_new: Callable[[int], None] | None = None
     """Called with the id of a node that was not known, or that has moved to another address."""
+    limit: int = 4096
+    """Further nodes are not remembered: responses of brokers must not fill the memory."""
 
     def learned(self, node_id: int, host: str, port: int) -> None:
         """Take note of the address of a node; a host that is empty says nothing."""
         if not 0 < len(host) <= MOST_HOST_CHARACTERS or port <= 0 or node_id < 0:
             return
         address = (host, port)
-        if self.addresses.get(node_id) == address:
+        known = self.addresses.get(node_id)
+        if known == address or (known is None and len(self.addresses) >= self.limit):
             return
         self.addresses[node_id] = address
         if self.on_new is not None:
@@ -100,11 +105,11 @@ class NodeTable:
 
 @dataclass(slots=True)
 class UnmappedNodes:
-    """The node ids outside every range that responses have named."""
+    """The node ids that no address is configured for, over all listeners."""
 
     seen: dict[int, int] = field(default_factory=dict)
     """How often each was named."""
-    on_first: Callable[[int], None] | None = None
+    on_first: Callable[[int], None] = lambda _node_id: None
     """Called at the first time a node id is seen."""
     bypass: bool = False
     """Clients dial such a node at its own address."""
@@ -117,30 +122,33 @@ class UnmappedNodes:
             self.seen[node_id] = seen + 1
         elif len(self.seen) < self.limit:
             self.seen[node_id] = 1
-            if self.on_first is not None:
-                self.on_first(node_id)
+            self.on_first(node_id)
+
+    def __int__(self) -> int:
+        return sum(self.seen.values())
 
 
 @dataclass(slots=True)
-class PortPerNode:
-    """`Addresses` of one listener, with one host name, and one port for each node id."""
+class NodeAddresses:
+    """`Addresses` of one listener, for the node ids of some ranges."""
 
-    host: str
-    ports: Sequence[int]
-    """The advertised port of each place of `nodes`: `range(9193, 9199)` for six node ids."""
     nodes: NodeRanges
     table: NodeTable
-    unmapped: UnmappedNodes = field(default_factory=UnmappedNodes)
+    unmapped: UnmappedNodes
 
     def advertised(self, node_id: int) -> tuple[str, int] | None:
         """Return the host and port that clients dial for a node; None for a node that has none."""
         place = self.nodes.place(node_id)
         if place is not None:
-            return self.host, self.ports[place]
+            return self.address(node_id, place)
         if self.unmapped.bypass:
             return self.table.address(node_id)
         self.unmapped.note(node_id)
         return None
+
+    def address(self, node_id: int, place: int) -> tuple[str, int]:
+        """Return the host and port of a node id, which has this place in its ranges."""
+        raise NotImplementedError
 
     def learned(self, node_id: int, host: str, port: int) -> None:
         """Take note of the address that a broker's response named for a node."""
@@ -151,3 +159,27 @@ class PortPerNode:
             unmapped.note(node_id)
             if node_id in unmapped.seen:
                 self.table.learned(node_id, host, port)
+
+
+@dataclass(slots=True)
+class PortPerNode(NodeAddresses):
+    """One host name, and one port for each node id."""
+
+    host: str
+    ports: Sequence[int] = ()
+    """The advertised port of each place of `nodes`: `range(9193, 9199)` for six node ids; set once bound."""
+
+    def address(self, node_id: int, place: int) -> tuple[str, int]:
+        return self.host, self.ports[place]
+
+
+@dataclass(slots=True)
+class NamePerNode(NodeAddresses):
+    """One port, and one host name for each node id."""
+
+    names: NodeNames
+    port: int = 0
+    """The advertised port, once it is bound."""
+
+    def address(self, node_id: int, place: int) -> tuple[str, int]:
+        return self.names.name(node_id), self.port

@@ -2,55 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from odradek.gateway.addresses import NodeRanges
+from odradek.gateway.addressing_settings import PAGE, AddressingSettings
 from odradek.gateway.telemetry_settings import GatewayTelemetrySettings
 from odradek.plugin.config import PluginConfig
 from odradek.settings.kinds import INT, LONG, Choice, Flag, Items, Special, Whole
 from odradek.settings.setting import section, setting
 from odradek.wire.config_resource import ConfigType
 
-NODES, PORT_START, UPSTREAM = "gateway.nodes", "gateway.port.start", "gateway.upstream"
-REUSE_PORT = "gateway.reuse.port"
-RANGE = re.compile(r"(?P<first>\d{1,10})(?:-(?P<last>\d{1,10}))?")
-MOST_NODES = 4096
-"""Each node takes a listening socket."""
+UPSTREAM, REUSE_PORT = "gateway.upstream", "gateway.reuse.port"
 LEAST_IDLE_MS = 600_001
 """Brokers close idle connections after 600 s."""
-PAGE = "../explanation/gateway.md"
 
 Telemetry = Literal["own", "pass", "off"]
 UnknownApis = Literal["hide", "pass"]
-
-
-def read_nodes(table: PluginConfig, key: str) -> NodeRanges:
-    """Return ranges of node ids.
-
-    Raises:
-        ConfigError: A range is not of the form FIRST-LAST, or two ranges overlap.
-    """
-    ranges = []
-    for text in table.texts(key):
-        match = RANGE.fullmatch(text)
-        if match is None:
-            raise table.error(key, f"expected node ids and ranges like 0-2,101-103, found {text!r}")
-        ranges.append((int(match["first"]), int(match["last"] or match["first"])))
-    try:
-        nodes = NodeRanges.of(ranges)
-    except ValueError as error:
-        raise table.error(key, f"expected ranges that do not overlap: {error}") from None
-    if not 0 < len(nodes) <= MOST_NODES:
-        raise table.error(key, f"expected 1 to {MOST_NODES} node ids, found {len(nodes)}")
-    return nodes
-
-
-def nodes_text(nodes: NodeRanges) -> str:
-    """Return ranges as the setting has them."""
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in nodes.ranges)
 
 
 def read_path(table: PluginConfig, key: str) -> Path | None:
@@ -77,23 +45,6 @@ class GatewaySettings:
         "Properties file of the gateway's connections to the cluster, with the keys of Kafka's clients: "
         "`security.protocol`, `ssl.*`, and `sasl.*` for its own requests; clients authenticate themselves.",
         unset="plain connections", page=PAGE,
-    )
-    nodes: NodeRanges = setting(
-        NODES,
-        Special(type=ConfigType.LIST, shape="list", read=read_nodes, text=nodes_text),
-        NodeRanges.of([(0, 2)]),
-        "Node ids of the cluster, as ids and ranges like `0-2,101-103`; each id has a port from the start "
-        "on, known broker or not.", page=PAGE,
-    )
-    port_start: int | None = setting(
-        PORT_START, Whole(INT, 1, 65_535), None,
-        "Port of the first node id; the next ones follow.", unset="the port after the listener's", page=PAGE,
-        by_listener=True,
-    )
-    advertised_port_start: int | None = setting(
-        "gateway.advertised.port.start", Whole(INT, 1, 65_535), None,
-        "Port of the first node id as clients see it, if a load balancer maps the ports.",
-        unset="the bound ports", page=PAGE, by_listener=True,
     )
     bypass_unmapped: bool = setting(
         "gateway.bypass.unmapped", Flag(), False,
@@ -162,4 +113,5 @@ class GatewaySettings:
         unset="none", page=PAGE,
     )
     # fmt: on
+    addressing: AddressingSettings = section(AddressingSettings)
     own_telemetry: GatewayTelemetrySettings = section(GatewayTelemetrySettings)

@@ -1,9 +1,10 @@
-"""Whether a certificate is valid for the name that clients dial."""
+"""Whether a certificate is valid for the names that clients dial."""
 
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from odradek.plugin.config import ConfigError
 from odradek.security.tls_settings import KEYSTORE_LOCATION
@@ -11,28 +12,37 @@ from odradek.security.tls_settings import KEYSTORE_LOCATION
 if TYPE_CHECKING:
     from odradek.security.certificate import Certificate
 
+SHOWN: Final = 3
+
 
 def covers(certificate: Certificate, host: str) -> bool:
-    """Whether a certificate has the name or address of a host, or a wildcard for one label (RFC 6125)."""
+    """Whether a certificate has the name or address of a host, or a wildcard for its first label (RFC 6125).
+
+    Clients refuse a wildcard for all names of a top-level domain.
+    """
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
         name = host.lower().rstrip(".")
-        wildcard = "*." + name.partition(".")[2]
-        return not {f"DNS:{name}", f"DNS:{wildcard}"}.isdisjoint(certificate.alternative_names)
+        domain = name.partition(".")[2]
+        accepted = {f"DNS:{name}", f"DNS:*.{domain}"} if "." in domain else {f"DNS:{name}"}
+        return not accepted.isdisjoint(certificate.alternative_names)
     return f"IP:{address}" in certificate.alternative_names
 
 
-def check_covers(certificate: Certificate, host: str, listener: str) -> None:
-    """Check that clients will accept a certificate for the advertised host.
+def check_covers(certificate: Certificate, hosts: Sequence[str]) -> None:
+    """Check that clients will accept a certificate for the advertised hosts.
 
     Raises:
         ConfigError: They will not.
     """
-    if not covers(certificate, host):
+    missing = [host for host in hosts if not covers(certificate, host)]
+    if missing:
         names = ", ".join(sorted(certificate.alternative_names)) or "no name"
+        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         raise ConfigError(
             KEYSTORE_LOCATION,
-            f"listener {listener}: the certificate is for {names}, but clients are told to dial {host!r}; "
-            "set advertised.listeners to a name of the certificate",
+            f"the certificate is for {names}, but clients are told to dial "
+            f"{', '.join(map(repr, missing[:SHOWN]))}{more}; get a certificate with these names (a wildcard "
+            "stands for one label), or change advertised.listeners or gateway.node.names",
         )

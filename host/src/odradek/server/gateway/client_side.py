@@ -75,7 +75,8 @@ class ClientSide(SocketEnd):
 
     async def connect_upstream(self) -> None:
         """Dial the broker, then pass on what the client has sent meanwhile."""
-        node_id = self.listener.node_of(self.context_port)
+        assert self.transport is not None
+        node_id = self.listener.routing.node_of(self.transport)
         upstream = UpstreamSide(self.from_upstream, self.upstream_ended, self.is_slow, self.pool)
         upstream.other, self.other = self, upstream
         failure = await self.listener.gateway.dialer.dial(node_id, upstream)
@@ -88,18 +89,11 @@ class ClientSide(SocketEnd):
         self.upstream = upstream
         owner = self.listener
         identity = self.identity(node_id)
-        self.pair = Pair(owner.gateway.path, owner.addresses, identity, self, upstream, self.failed)
+        self.pair = Pair(owner.gateway.path, owner.routing.addresses, identity, self, upstream, self.failed)
         held, self.held = bytes(self.held), bytearray()
         self.holds(0, 0)
         self.pair.from_client(held)
         self.release(DIALING)
-
-    @property
-    def context_port(self) -> int:
-        """The port that the client has dialed, as it is bound here."""
-        assert self.transport is not None
-        name = self.transport.get_extra_info("sockname")
-        return int(name[1]) if name else 0
 
     def identity(self, node_id: int | None) -> PairIdentity:
         """The client, as far as its connection tells."""

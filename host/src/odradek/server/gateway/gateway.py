@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from odradek.clock import Clock, Timer
-from odradek.gateway.addresses import NodeTable, PortPerNode, UnmappedNodes
+from odradek.gateway.addresses import NodeTable, UnmappedNodes
+from odradek.gateway.addressing_settings import NODES, nodes_text
 from odradek.gateway.data_path import TELEMETRY_HEADER_BYTES, DataPath, PathLimits
-from odradek.gateway.gateway_settings import NODES, GatewaySettings, nodes_text
+from odradek.gateway.gateway_settings import GatewaySettings
 from odradek.gateway.local_answers import LocalAnswers
 from odradek.gateway.observation.observer import Observer
 from odradek.gateway.path_meter import PathMeter
@@ -23,6 +24,7 @@ from odradek.gateway.switch import OPAQUE_FETCH_VERSION, STEPS, Switch
 from odradek.plugin.config import ConfigError
 from odradek.sampled_log import SampledLog
 from odradek.server.config import HostConfig
+from odradek.server.gateway.addressing import check_upstream, routings_of
 from odradek.server.gateway.dialer import Address, Dialer
 from odradek.server.gateway.pair_bytes import PairBytes
 from odradek.wire.messages.fetch import FetchResponse
@@ -45,6 +47,9 @@ class Gateway:
         tls: Encrypts connections to brokers; None for a cluster without TLS.
         requires_sasl: The brokers' listener has SASL.
         clock: The time.
+
+    Raises:
+        ConfigError: The settings of the addresses contradict each other.
     """
 
     def __init__(
@@ -55,14 +60,14 @@ class Gateway:
         requires_sasl: bool,
         clock: Clock,
     ) -> None:
+        check_upstream(config, upstream)
         settings = config.gateway
         self.settings: GatewaySettings = settings
         self.clock = clock
         self.table = NodeTable()
-        self.unmapped = UnmappedNodes(on_first=self.found_unmapped, bypass=settings.bypass_unmapped)
+        self.unmapped = UnmappedNodes(on_first=self.first_unmapped, bypass=settings.bypass_unmapped)
         """Shared by the addresses of all listeners."""
-        self.addresses = self.new_addresses()
-        """Takes note of addresses that no pair has passed; nothing is advertised here."""
+        self.routings = routings_of(config, self.table, self.unmapped)
         self.reachability = Reachability()
         self.memory: PairBytes
         """Of all pairs; set by the host of the gateway."""
@@ -128,15 +133,24 @@ class Gateway:
         self.switched()
 
     def check_nodes(self, node_ids: Iterable[int]) -> None:
-        """Check that each broker of the cluster has a port.
+        """Check that each broker of the cluster has an address for clients.
 
         Raises:
             ConfigError: One has none.
         """
-        missing = sorted(node_id for node_id in node_ids if self.settings.nodes.place(node_id) is None)
+        nodes = self.settings.addressing.mapped
+        missing = sorted(node_id for node_id in node_ids if nodes.place(node_id) is None)
         if missing and not self.settings.bypass_unmapped:
-            found, known = ", ".join(map(str, missing)), nodes_text(self.settings.nodes)
+            found, known = ", ".join(map(str, missing)), nodes_text(nodes)
             raise ConfigError(NODES, f"the cluster has brokers with the ids {found}, which {known} lacks")
+
+    def learned(self, node_id: int, host: str, port: int) -> None:
+        """Take note of a broker that the cluster itself has named."""
+        is_mapped = self.settings.addressing.mapped.place(node_id) is not None
+        if not is_mapped:
+            self.unmapped.note(node_id)
+        if is_mapped or self.settings.bypass_unmapped:
+            self.table.learned(node_id, host, port)
 
     def internal_error(self, api_key: int) -> None:
         """A bug has closed a pair. Bugs in the walk through Fetch end with an older version of it."""
@@ -182,16 +196,13 @@ class Gateway:
         self.path.observer = self.observer if self.switch.observes else None
         self.path.policy = self.policy()
 
-    def new_addresses(self) -> PortPerNode:
-        """The addresses of a listener, before its ports are bound."""
-        return PortPerNode("", (), self.settings.nodes, self.table, self.unmapped)
-
-    def found_unmapped(self, node_id: int) -> None:
-        """A response has named a node id outside every range."""
+    def first_unmapped(self, node_id: int) -> None:
+        """The cluster has a broker with an id outside every range."""
+        problem = "a broker has no address here: "
         if self.settings.bypass_unmapped:
-            level, problem = logging.WARNING, "a broker has no port: clients dial it directly"
+            level, problem = logging.WARNING, problem + "clients dial it directly"
         else:
             level = logging.ERROR
-            problem = "a broker has no port: clients cannot use its partitions until gateway.nodes has its id"
+            problem += "clients cannot use its partitions until gateway.nodes has its id"
         self.unmapped_log.write(level, self.clock.monotonic_ms(), problem, node=node_id)
         self.dialer.refresh()

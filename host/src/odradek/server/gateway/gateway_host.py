@@ -32,13 +32,13 @@ class GatewayHost(Host):
     DESCRIPTORS_PER_CONNECTION = 2
 
     def __init__(self, config: HostConfig, gateway: Gateway, failed: Callable[[str], None]) -> None:
-        super().__init__(config, failed=failed, listener_kinds=gateway_kinds(config, gateway))
+        super().__init__(config, failed=failed, listener_kinds=gateway_kinds(gateway))
         self.gateway = gateway
         frame_bytes = max(config.gateway.hold_bytes, gateway.path.limits.max_push_bytes)
         gateway.memory = PairBytes(
             config.gateway.memory_bytes, config.memory, self.clock, self.timer, frame_bytes
         )
-        self.own = GatewayTelemetry(self, config.gateway.own_telemetry, gateway.addresses.learned)
+        self.own = GatewayTelemetry(self, config.gateway.own_telemetry, gateway.learned)
         self.api_names = api_names(self.dispatcher.routes)
         self.meters.append(self.path_rows)
         gateway.path.quotas = PathQuotas(self.broker.quotas, self.dispatcher.routes)

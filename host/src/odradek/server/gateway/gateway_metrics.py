@@ -36,7 +36,10 @@ def gateway_rows(
         yield counter("responses-rewritten", number, api=names.get(key, str(key)))
     for key, number in meter.internal_errors.items():
         yield counter("internal-errors", number, api=names.get(key, str(key)))
-    yield counter("unmapped-nodes", sum(gateway.unmapped.seen.values()))
+    yield counter("unmapped-nodes", int(gateway.unmapped))
+    for name, routing in gateway.routings.items():
+        for why, number in routing.refused.items():
+            yield counter("server-names-refused", number, listener=name, reason=why)
     yield counter("misrouted", meter.misrouted)
     for node, number in gateway.dialer.failures.items():
         yield counter("dials-failed", number, node=node)

@@ -22,10 +22,13 @@ GATEWAY_PATH_INSTRUMENTS = {
         f"{PREFIX}.responses.rewritten", "counter", "{response}", "Responses that can name addresses"
     ),
     "gateway-unmapped-nodes": Instrument(
-        f"{PREFIX}.unmapped.nodes", "counter", "{node}", "Brokers in responses whose id has no port"
+        f"{PREFIX}.unmapped.nodes", "counter", "{node}", "Brokers in responses whose id has no address"
+    ),
+    "gateway-server-names-refused": Instrument(
+        f"{PREFIX}.server.names.refused", "counter", "{handshake}", "Handshakes without a node's server name"
     ),
     "gateway-misrouted": Instrument(
-        f"{PREFIX}.misrouted", "counter", "{connection}", "Clients that expected another node at a port"
+        f"{PREFIX}.misrouted", "counter", "{connection}", "Clients that expected another node at an address"
     ),
     "gateway-internal-errors": Instrument(
         f"{PREFIX}.internal.errors", "counter", "{error}", "Bugs that closed a connection"

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,7 @@ class ListenerTls:
 
     def __init__(self, listener: str, settings: TlsSettings) -> None:
         self.listener = listener
+        self.prepare: Callable[[LoadedTls], None] = lambda _loaded: None
         self.stamps = stamps(settings)
         self.loaded = self.load(settings)
         self.reloads = 0
@@ -66,7 +67,22 @@ class ListenerTls:
         from odradek.server.sockets.tls_context import load_tls
 
         try:
-            return load_tls(settings)
+            loaded = load_tls(settings)
+            self.prepare(loaded)
+        except ConfigError as error:
+            raise ConfigError(error.path, f"listener {self.listener}: {error.problem}") from None
+        return loaded
+
+    def require(self, prepare: Callable[[LoadedTls], None]) -> None:
+        """Check or change the loaded certificates now, and on any thread those of each later load before they
+        are used.
+
+        Raises:
+            ConfigError: The present ones are not usable; what `prepare` raises.
+        """
+        self.prepare = prepare
+        try:
+            prepare(self.loaded)
         except ConfigError as error:
             raise ConfigError(error.path, f"listener {self.listener}: {error.problem}") from None
 

@@ -21,13 +21,19 @@ class AlertingObject(ssl.SSLObject):
 
     outgoing: ssl.MemoryBIO
     connection: socket.socket | None
+    server_name: str = ""
+    """The name that the client has asked for, if the listener looks at it."""
+    refusal: str | None = None
+    """Why the listener has refused the server name."""
 
     def do_handshake(self) -> None:
         try:
             super().do_handshake()
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             raise
-        except ssl.SSLError:
+        except ssl.SSLError as error:
+            if self.refusal is not None:
+                error.reason = self.refusal  # instead of OpenSSL's "callback failed"
             alert = self.outgoing.read()
             if alert and self.connection is not None:
                 # earlier messages have been sent, or the client would not have answered
