@@ -46,6 +46,8 @@ WITHOUT_ALERT = {
         "kafka.server.socket.server.metrics.successful.authentication.no.reauth",
         "kafka.server.socket.server.metrics.successful.reauthentication",
         "kafka.server.socket.server.metrics.reauthentication.latency",
+        "odradek.gateway.added.latency.sum",
+        "odradek.loop.lag.sum",
         "odradek.gateway.bytes",
         "odradek.gateway.pairs.opened",
         "odradek.gateway.requests",

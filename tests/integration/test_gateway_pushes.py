@@ -234,19 +234,23 @@ def test_a_client_may_ask_one_gateway_and_push_to_the_other(cluster: Cluster) ->
     assert pushed.error_code == ErrorCode.NONE
 
 
-def test_a_spool_that_is_full_does_not_stop_producers(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("full", "answer"), [("throttle", ErrorCode.THROTTLING_QUOTA_EXCEEDED), ("drop", ErrorCode.NONE)]
+)
+def test_a_spool_that_is_full_does_not_stop_producers(tmp_path: Path, full: str, answer: ErrorCode) -> None:
     with (
         serving(tmp_path / "upstream", "--set", "node.id=1") as upstream,
         gateway_of(
             upstream.bootstrap,
             tmp_path / "gateway",
             "telemetry.log.max.bytes=0",
+            f"gateway.spool.full={full}",
             "subscriptions.all.metrics=*",
             "subscriptions.all.interval.ms=100",
         ) as gateway,
     ):
         with WireClient(address(gateway)) as client:
-            refused = client.push(METRICS)
+            answered = client.push(METRICS)
         producer = Producer({"bootstrap.servers": gateway.bootstrap, "client.id": "orders"})
         errors: list[object] = []
         for number in range(500):
@@ -255,4 +259,4 @@ def test_a_spool_that_is_full_does_not_stop_producers(tmp_path: Path) -> None:
 
         assert producer.flush(10) == 0
         assert errors == []
-        assert refused == ErrorCode.THROTTLING_QUOTA_EXCEEDED
+        assert answered == answer

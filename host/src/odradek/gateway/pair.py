@@ -16,6 +16,7 @@ from odradek.gateway.observation.observer import CloseCause
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.pair_state import End, PairState
+from odradek.gateway.path_meter import REQUEST, RESPONSE, SAMPLED
 from odradek.gateway.path_quotas import PathQuotas
 from odradek.gateway.requests import Requests
 from odradek.gateway.responses import Responses
@@ -88,21 +89,33 @@ class Pair:
         """Take bytes of the client: pass them on, or answer them."""
         if self.is_closed:
             return
-        self.state.path.meter.client_bytes += len(chunk)
+        path = self.state.path
+        meter = path.meter
+        meter.client_bytes += len(chunk)
+        meter.chunks += 1
+        read_ns = 0 if meter.chunks & SAMPLED else path.monotonic_ns()
         try:
             self.requests.feed(chunk)
         except Exception as error:  # noqa: BLE001  see `fail_with`
             self.fail_with(error)
+        if read_ns:
+            meter.added[REQUEST].add((path.monotonic_ns() - read_ns) / 1e9)
 
     def from_upstream(self, chunk: bytes) -> None:
         """Take bytes of the broker: pass them on, as they are or rewritten."""
         if self.is_closed:
             return
-        self.state.path.meter.upstream_bytes += len(chunk)
+        path = self.state.path
+        meter = path.meter
+        meter.upstream_bytes += len(chunk)
+        meter.chunks += 1
+        read_ns = 0 if meter.chunks & SAMPLED else path.monotonic_ns()
         try:
             self.responses.feed(chunk)
         except Exception as error:  # noqa: BLE001  see `fail_with`
             self.fail_with(error)
+        if read_ns:
+            meter.added[RESPONSE].add((path.monotonic_ns() - read_ns) / 1e9)
 
     def answer_ready(self) -> None:
         """A local answer is ready."""

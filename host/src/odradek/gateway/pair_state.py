@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from odradek.gateway.addresses import Addresses
 from odradek.gateway.data_path import DataPath
 from odradek.gateway.observation.observer import PairObserver
-from odradek.gateway.pair_failure import PairFailure
+from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.sasl_watch import SaslWatch
 
@@ -18,6 +18,8 @@ IN_FLIGHT = 1
 """Reason to stop reading: the client has too many requests outstanding."""
 LOCAL_ANSWER = 2
 """Reason to stop reading: a local answer is not ready, and later responses wait for it."""
+SMALLEST: Final = 4
+"""The shortest response: its correlation id."""
 LARGE_FRAME_BYTES: Final = 16_384
 """From this size on, the memory of a frame that is held back is counted."""
 
@@ -79,3 +81,11 @@ class PairState:
     """Called when a local answer is ready."""
     paused: bool = False
     """The client is not read because it has too many requests outstanding."""
+
+
+def unexpected(size: int, correlation_id: int, oldest: Outstanding | None) -> PairFailure:
+    """The failure of a response that is too short, or that no request waits for."""
+    if size < SMALLEST:
+        return PairFailure(Cause.MALFORMED_RESPONSE, f"a response of {size} bytes")
+    expected = "no response" if oldest is None else f"the response to request {oldest[0]} of API {oldest[1]}"
+    return PairFailure(Cause.DESYNC, f"response to request {correlation_id}, expected {expected}")

@@ -17,9 +17,12 @@ from odradek.gateway.pair_state import (
     LARGE_FRAME_BYTES,
     LOCAL_ANSWER,
     RAW_TOKEN,
+    SMALLEST,
     Outstanding,
     PairState,
+    unexpected,
 )
+from odradek.gateway.path_meter import HELD
 from odradek.gateway.request_heads import unpack_int32
 from odradek.gateway.rewriting.api_versions import rewrite_api_versions
 from odradek.gateway.rewriting.catalog import ADDRESSED, AddressedApi, rewriter_for
@@ -30,7 +33,6 @@ from odradek.wire.messages.sasl_handshake import SaslHandshakeResponse
 
 HEAD: Final = 8
 """Length and correlation id."""
-SMALLEST: Final = 4
 HANDSHAKE, API_VERSIONS, AUTHENTICATE = 17, 18, 36
 
 unpack_head: Callable[..., tuple[int, int]] = struct.Struct(">ii").unpack_from
@@ -41,8 +43,8 @@ class Responses:
     """The direction from the broker to the client."""
 
     __slots__ = (
-        "current", "head", "head_bytes", "is_blocked", "is_counted", "key", "needed", "now_ns", "out",
-        "partial", "rest", "rewriter", "size", "state", "taken",
+        "current", "head", "head_bytes", "held_since_ns", "is_blocked", "is_counted", "key", "needed",
+        "now_ns", "out", "partial", "rest", "rewriter", "size", "state", "taken",
     )  # fmt: skip
 
     WHOLE: ClassVar[Mapping[int, Callable[[Responses, bytes, int], bytes | None]]]
@@ -61,6 +63,7 @@ class Responses:
         """How many bytes `partial` must have before they are looked at again."""
         self.is_blocked = False
         """`partial` waits until a local answer is ready."""
+        self.held_since_ns = 0
         self.is_counted = False
         """The memory that is held was told to the end."""
         self.out: list[bytes | memoryview] = []
@@ -133,8 +136,17 @@ class Responses:
             held, missing = self.rewriter.held_bytes, self.rest
         is_large = held >= LARGE_FRAME_BYTES
         if is_large or self.is_counted:
+            if not self.is_counted:
+                self.held_since_ns = self.now_ns
+            elif not is_large:
+                self.time_held()
             self.is_counted = is_large
             self.state.upstream.holds(held if is_large else 0, missing if is_large else 0)
+
+    def time_held(self) -> None:
+        """What was held back leaves now."""
+        path = self.state.path
+        path.meter.added[HELD].add((path.monotonic_ns() - self.held_since_ns) / 1e9)
 
     def walk(self, data: bytes, pos: int, end: int) -> int:  # noqa: C901  straight-line: each response passes
         """Find the responses of a chunk and treat each as its request demands.
@@ -291,6 +303,7 @@ class Responses:
         if answer.frame is None:
             if pos < end:
                 self.is_blocked = True
+                self.held_since_ns = self.now_ns
                 state.path.meter.answer_waits += 1
                 state.upstream.hold(LOCAL_ANSWER)
             self.needed = HEAD
@@ -335,6 +348,8 @@ class Responses:
         self.is_blocked = False
         self.state.upstream.release(LOCAL_ANSWER)
         data, self.partial = bytes(self.partial or b""), None
+        if not self.is_counted:
+            self.time_held()
         self.count_held()
         self.feed(data)
 
@@ -380,14 +395,6 @@ class Responses:
             observer.response(
                 request[1], request[2], size, latency_ns, head, at, rewriter.error_code, rewriter.throttle_ms
             )
-
-
-def unexpected(size: int, correlation_id: int, oldest: Outstanding | None) -> PairFailure:
-    """The failure of a response that is too short, or that no request waits for."""
-    if size < SMALLEST:
-        return PairFailure(Cause.MALFORMED_RESPONSE, f"a response of {size} bytes")
-    expected = "no response" if oldest is None else f"the response to request {oldest[0]} of API {oldest[1]}"
-    return PairFailure(Cause.DESYNC, f"response to request {correlation_id}, expected {expected}")
 
 
 Responses.WHOLE = {

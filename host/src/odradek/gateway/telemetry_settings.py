@@ -18,6 +18,13 @@ class SubscriptionSource(StrEnum):
     BOTH = "both"
 
 
+class SpoolFull(StrEnum):
+    """The answer to a push that the telemetry topic cannot take."""
+
+    THROTTLE = "throttle"
+    DROP = "drop"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayTelemetrySettings:
     """The settings of a gateway's telemetry."""
@@ -39,6 +46,11 @@ class GatewayTelemetrySettings:
     poll_interval_ms: int = setting(
         "gateway.subscriptions.interval.ms", Whole(INT, 100, 3_600_000), 10_000,
         "How often the gateway asks the upstream cluster for its brokers and its subscriptions.", unit="ms",
+    )
+    spool_full: SpoolFull = setting(
+        "gateway.spool.full", Choice({each.value: each for each in SpoolFull}), SpoolFull.THROTTLE,
+        "While the telemetry topic is full or cannot be written: with `throttle`, clients push the same "
+        "metrics later; with `drop`, their pushes are accepted and lost.", page="../explanation/gateway.md",
     )
     observation: ObservationSettings = section(ObservationSettings)
     # fmt: on

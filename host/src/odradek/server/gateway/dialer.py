@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import ssl
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 
 from odradek.clock import Clock
@@ -21,6 +22,13 @@ UNKNOWN_WAIT_S = 5.0
 """How long a connection to a node waits until its address is known."""
 Address = tuple[str, int]
 BOOTSTRAP = "bootstrap"
+KINDS: Mapping[str, type[OSError]] = {
+    "tls": ssl.SSLError,
+    "timeout": TimeoutError,
+    "refused": ConnectionRefusedError,
+    "reset": ConnectionError,
+    "unknown-host": socket.gaierror,
+}
 
 
 class Dialer:
@@ -54,8 +62,8 @@ class Dialer:
         self.reachability = reachability
         self.refresh = refresh
         self.turn = count()
-        self.failures: Counter[str] = Counter()
-        """Failed dials, by node id; `bootstrap` for the others."""
+        self.failures: Counter[tuple[str, str]] = Counter()
+        """Failed dials, by node id (`bootstrap` for the others) and kind of error."""
         self.failed_log = SampledLog(log)
         self.waiting: set[asyncio.Event] = set()
 
@@ -90,7 +98,7 @@ class Dialer:
                 )
         except OSError as error:  # also TimeoutError and ssl.SSLError
             why = "no connection in time" if isinstance(error, TimeoutError) else reason(error)
-            self.failures[node] += 1
+            self.failures[node, kind_of(error)] += 1
             self.failed_log.write(
                 logging.WARNING,
                 self.clock.monotonic_ms(),
@@ -126,6 +134,14 @@ class Dialer:
         """The address of a node has become known."""
         for news in self.waiting:
             news.set()
+
+
+def kind_of(error: OSError) -> str:
+    """Return why a connection failed, as the metrics name it."""
+    for kind, errors in KINDS.items():
+        if isinstance(error, errors):
+            return kind
+    return "other"
 
 
 def reason(error: OSError) -> str:

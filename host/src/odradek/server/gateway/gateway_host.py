@@ -14,6 +14,7 @@ from odradek.server.gateway.gateway_metrics import api_names, gateway_rows
 from odradek.server.gateway.pair_bytes import PairBytes
 from odradek.server.gateway.telemetry import ClusterState, GatewayTelemetry
 from odradek.server.host import Host
+from odradek.server.meters.loop_lag import LoopLag
 from odradek.telemetry.client_metrics_stats import MetricRow
 
 
@@ -39,6 +40,7 @@ class GatewayHost(Host):
             config.gateway.memory_bytes, config.memory, self.clock, self.timer, frame_bytes
         )
         self.own = GatewayTelemetry(self, config.gateway.own_telemetry, gateway.learned)
+        self.loop_lag: LoopLag | None = None
         self.api_names = api_names(self.dispatcher.routes)
         self.meters.append(self.path_rows)
         gateway.path.quotas = PathQuotas(self.broker.quotas, self.dispatcher.routes)
@@ -48,6 +50,8 @@ class GatewayHost(Host):
 
     async def start(self) -> None:
         await super().start()
+        self.loop_lag = LoopLag()
+        self.meters.append(self.loop_lag.metric_rows)
         self.own.start()
         path = self.gateway.settings.switch_file
         if path is not None:
@@ -55,6 +59,8 @@ class GatewayHost(Host):
 
     async def stop(self) -> None:
         self.own.stop()
+        if self.loop_lag is not None:
+            self.loop_lag.stop()
         await super().stop()
 
     def polled(self, state: ClusterState) -> None:

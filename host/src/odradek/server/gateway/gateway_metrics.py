@@ -8,6 +8,7 @@ from typing import Any
 from odradek.broker.dispatch.error_log import api_name
 from odradek.server.gateway.client_side import ClientSide
 from odradek.server.gateway.gateway import Gateway
+from odradek.server.meters.loop_lag import bucket_rows
 from odradek.server.meters.memory_metrics import memory_rows
 from odradek.telemetry.client_metrics_stats import MetricRow
 
@@ -41,8 +42,10 @@ def gateway_rows(
         for why, number in routing.refused.items():
             yield counter("server-names-refused", number, listener=name, reason=why)
     yield counter("misrouted", meter.misrouted)
-    for node, number in gateway.dialer.failures.items():
-        yield counter("dials-failed", number, node=node)
+    for (node, kind), number in gateway.dialer.failures.items():
+        yield counter("dials-failed", number, node=node, error=kind)
+    for of, seconds in meter.added.items():
+        yield from bucket_rows("gateway-added-latency", seconds, {"of": of})
     yield counter("in-flight-pauses", meter.in_flight_pauses)
     yield counter("slow-peer-pauses", gateway.slow_peers)
     outstanding = sum(len(side.pair.state.outstanding) for side in sides if side.pair is not None)

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from odradek.gateway.cluster_subscriptions import ClusterSubscriptions, Wanted
+from odradek.gateway.dropping_sink import DroppingSink
 from odradek.gateway.gateway_labels import GatewayLabels
 from odradek.gateway.observation.observation import SOURCE_NAME, Observation
 from odradek.gateway.observation.settings import ObservationSettings, Observe
 from odradek.gateway.telemetry_answers import TelemetryAnswers
-from odradek.gateway.telemetry_settings import GatewayTelemetrySettings
+from odradek.gateway.telemetry_settings import GatewayTelemetrySettings, SpoolFull
 from odradek.plugin.config import ConfigError
 from odradek.server.meters.metrics import source_rows
 from odradek.telemetry.accepted_push import AcceptedPush
@@ -82,6 +83,9 @@ class GatewayTelemetry:
         self.observation = observation_of(host, settings.observation, self.labels.name)
         """None if no client is observed."""
         host.meters.append(self.metric_rows)
+        if settings.spool_full is SpoolFull.DROP and host.broker.sink is not None:
+            dropping = host.broker.sink = DroppingSink(host.broker.sink)
+            host.meters.append(dropping.metric_rows)
 
     def polled(self, state: ClusterState) -> None:
         """Take note of the result of a poll; on the host's loop.

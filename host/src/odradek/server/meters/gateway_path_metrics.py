@@ -36,6 +36,15 @@ GATEWAY_PATH_INSTRUMENTS = {
     "gateway-dials-failed": Instrument(
         f"{PREFIX}.dials.failed", "counter", "{dial}", "Failed connections to brokers"
     ),
+    "gateway-added-latency-bucket": Instrument(
+        f"{PREFIX}.added.latency.bucket",
+        "counter",
+        "{piece}",
+        "Pieces that were written after at most so long",
+    ),
+    "gateway-added-latency-sum": Instrument(
+        f"{PREFIX}.added.latency.sum", "counter", "s", "Time between reading and writing of these pieces"
+    ),
     "gateway-in-flight-pauses": Instrument(
         f"{PREFIX}.pauses.in.flight", "counter", "{pause}", "Clients with too many requests outstanding"
     ),

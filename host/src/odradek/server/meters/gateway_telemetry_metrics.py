@@ -35,6 +35,12 @@ GATEWAY_TELEMETRY_INSTRUMENTS = {
     "gateway-subscription-polls": Instrument(
         "odradek.gateway.subscription.polls", "counter", "{poll}", "Polls of the upstream cluster"
     ),
+    "gateway-pushes-dropped": Instrument(
+        "odradek.gateway.pushes.dropped",
+        "counter",
+        "{push}",
+        "Accepted pushes that were lost because the telemetry topic was full",
+    ),
     "gateway-observed-clients": Instrument(
         "odradek.gateway.observed.clients", "gauge", "{client}", "Clients that are observed now"
     ),

@@ -19,6 +19,7 @@ from odradek.server.meters.connection_metrics import CONNECTION_INSTRUMENTS
 from odradek.server.meters.gateway_path_metrics import GATEWAY_PATH_INSTRUMENTS
 from odradek.server.meters.gateway_telemetry_metrics import GATEWAY_TELEMETRY_INSTRUMENTS
 from odradek.server.meters.instrument import Instrument
+from odradek.server.meters.loop_lag import LOOP_LAG_INSTRUMENTS
 from odradek.server.meters.memory_metrics import MEMORY_INSTRUMENTS
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
 from odradek.server.meters.state_metrics import STATE_INSTRUMENTS
@@ -185,6 +186,7 @@ INSTRUMENTS = {
     ),
     **AUTHENTICATION_INSTRUMENTS,
     **CERTIFICATE_INSTRUMENTS,
+    **LOOP_LAG_INSTRUMENTS,
     **MEMORY_INSTRUMENTS,
     **QUOTA_INSTRUMENTS,
     **CONNECTION_INSTRUMENTS,

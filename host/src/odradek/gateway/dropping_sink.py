@@ -1,0 +1,38 @@
+"""A spool that is full without the client's notice: `gateway.spool.full` is ``drop``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from odradek.broker.broker import TelemetrySink
+from odradek.deferred import Deferred
+from odradek.telemetry.accepted_push import AcceptedPush
+from odradek.telemetry.client_metrics_stats import MetricRow
+
+
+class DroppingSink:
+    """Accepts each push, also one that the spool does not take; that one is lost, and counted.
+
+    Args:
+        spool: Takes pushes while it can.
+    """
+
+    def __init__(self, spool: TelemetrySink) -> None:
+        self.spool = spool
+        self.dropped = 0
+
+    def take(self, push: AcceptedPush) -> bool | Deferred[bool]:
+        """Store a push. Always True, now or later."""
+        kept = self.spool.take(push)
+        if isinstance(kept, Deferred):
+            return kept.then(self.outcome)
+        return self.outcome(kept)
+
+    def outcome(self, is_kept: bool) -> bool:
+        """Count a push that was not stored."""
+        self.dropped += not is_kept
+        return True
+
+    def metric_rows(self) -> Iterator[MetricRow]:
+        """The number of lost pushes."""
+        yield MetricRow("gateway-pushes-dropped", "counter", {}, self.dropped)
