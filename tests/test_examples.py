@@ -60,6 +60,11 @@ SAYS = {
         "User:auditor may read payroll: rule 2\n",
         "User:admin may write to payroll: SuperUser\n",
     ],
+    "12_bring_records_in": [
+        "temperature of boiler: 61.5\n",
+        "temperature of fridge: 4.25\n",
+        "lines that wait: 0\n",
+    ],
     "11_principals_of_services": [
         "without SASL: Address:127.0.0.1\n",
         "with SASL: User:alice User:billing\n",

@@ -36,6 +36,8 @@ WITHOUT_ALERT = {
         "odradek.push.empty",
         "odradek.source.received",
         "odradek.source.appended",
+        "odradek.source.empty",
+        "odradek.source.repeated",
         "odradek.requests.long",
         "odradek.worker.requests",
         "odradek.requests.delayed",

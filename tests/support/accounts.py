@@ -25,8 +25,9 @@ def assert_accounts_balance(host: Host) -> None:
     if host.spool is not None:
         written = host.spool.written
         held = sum(len(buffer.entries) for buffer in host.spool.writer.buffers.values())
-        assert accounts.appended + accounts.empty <= written, (accounts, written)
-        assert held <= accounts.waiting, (accounts, held)
+        everyone = [accounts, *(runner.entrance.accounts for runner in host.sources.runners)]
+        assert sum(each.appended + each.empty for each in everyone) <= written, (everyone, written)
+        assert held <= sum(each.waiting for each in everyone), (everyone, held)
         for runner in host.forwarders:
             stats = runner.stats()
             assert runner.feed is not None

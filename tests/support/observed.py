@@ -13,7 +13,7 @@ from odradek.gateway.observation.observation import SOURCE_NAME, Observation
 from odradek.gateway.observation.observer import CloseCause, PairObserver
 from odradek.gateway.observation.settings import ObservationSettings, Observe
 from odradek.gateway.pair_identity import PairIdentity
-from odradek.telemetry.accepted_push import AcceptedPush
+from odradek.plugin import TelemetryRecord
 from odradek.telemetry.record_source import RecordSource
 from odradek.testing.data_points import DataPoint, data_points
 from odradek.wire.codec import encode
@@ -34,11 +34,11 @@ class Stage:
         max_clients: int = 10_000,
         cardinality: int = 1_000,
         metrics: str = "*",
-        keep: Callable[[AcceptedPush], Answer] | None = None,
+        keep: Callable[[TelemetryRecord], Answer] | None = None,
     ) -> None:
         self.telemetry = TelemetryBroker(max_decompressed_bytes=1 << 20)
         self.clock = self.telemetry.clock
-        self.records: list[AcceptedPush] = []
+        self.records: list[TelemetryRecord] = []
         self.subscribe(metrics)
         self.source = RecordSource(SOURCE_NAME, self.telemetry.manager, keep or self.keep)
         self.observation = Observation(
@@ -56,7 +56,7 @@ class Stage:
         properties = {"metrics": metrics, "interval.ms": str(interval_ms), "match": match} if metrics else {}
         self.telemetry.update("all", properties)
 
-    def keep(self, push: AcceptedPush) -> Answer:
+    def keep(self, push: TelemetryRecord) -> Answer:
         self.records.append(push)
         return True
 

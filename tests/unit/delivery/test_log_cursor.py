@@ -200,9 +200,9 @@ def test_junk_is_skipped_after_some_dead_letters(
 ) -> None:
     decoded: list[Record] = []
 
-    def noting(partition: int, record: Record) -> SpooledRecord:
+    def noting(partition: int, record: Record, topic_id: str) -> SpooledRecord:
         decoded.append(record)
-        return spooled(partition, record)
+        return spooled(partition, record, topic_id)
 
     monkeypatch.setattr(log_cursor, "spooled", noting)
     push = record_of(10)

@@ -19,9 +19,11 @@ from odradek.plugin import (
     ClientTelemetryPayload,
     Enricher,
     Forwarder,
+    Intake,
     Reject,
     RequestContext,
     Retry,
+    Source,
     TelemetryRecord,
     hookspecs,
 )
@@ -66,6 +68,12 @@ class Everything:
     async def close(self) -> None:
         return None
 
+    async def run(self, intake: Intake) -> None:
+        return None
+
+    def lag(self) -> int | None:
+        return None
+
 
 PROTOCOLS = [
     ClientTelemetry,
@@ -74,6 +82,7 @@ PROTOCOLS = [
     ClientQuotaCallback,
     Enricher,
     Forwarder,
+    Source,
 ]
 HOOKS = [
     "odradek_authorizer",
@@ -83,6 +92,7 @@ HOOKS = [
     "odradek_forwarder",
     "odradek_principal_builder",
     "odradek_quota_callback",
+    "odradek_source",
 ]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,13 +14,14 @@ from odradek.plugin import (
     ClientTelemetryPayload,
     ConnectionContext,
     MalformedTelemetry,
+    Origin,
     RequestContext,
     TelemetryRecord,
     decode_record,
     encode_headers,
     record_key,
 )
-from support.telemetry_records import push_request
+from support.telemetry_records import push_request, telemetry_record
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 UNKNOWN_IF_EMPTY = TEXT.filter(bool)
@@ -141,3 +144,37 @@ def test_a_header_that_is_not_a_number_or_codec_is_malformed(name: str, value: b
 def test_a_null_value_is_malformed() -> None:
     with pytest.raises(MalformedTelemetry):
         decode_record(record_key(bytes(16)), None, encode_headers(EXAMPLE))
+
+
+WAYS = [
+    {},
+    {"labeled": False},
+    {"source": "otlp"},
+    {"origin": Origin("x4Vb1KtGQ5a9IYmNqeLhWg", 3, 2**40)},
+    {"labeled": False, "source": "relay", "origin": Origin("x4Vb1KtGQ5a9IYmNqeLhWg", 0, 0), "observed": True},
+]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(way) or "push")
+def test_the_way_of_a_record_survives(way: dict[str, Any]) -> None:
+    record = replace(telemetry_record(b"data"), **way)
+
+    headers = encode_headers(record)
+    read = decode_record(record_key(record.payload.client_instance_id), b"data", headers)
+
+    assert (read.labeled, read.source, read.origin, read.observed) == (
+        record.labeled,
+        record.source,
+        record.origin,
+        record.observed,
+    )
+    assert len(headers) == 16 + sum({"origin": 3}.get(name, 1) for name in way)
+
+
+@pytest.mark.parametrize("missing", ["origin_partition", "origin_offset"])
+def test_half_an_origin_is_malformed(missing: str) -> None:
+    record = replace(telemetry_record(b"data"), origin=Origin("x4Vb1KtGQ5a9IYmNqeLhWg", 1, 2))
+    headers = [header for header in encode_headers(record) if header[0] != missing]
+
+    with pytest.raises(MalformedTelemetry, match=missing):
+        decode_record(record_key(bytes(16)), b"data", headers)

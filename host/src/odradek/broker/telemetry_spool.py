@@ -18,11 +18,13 @@ from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.config import ConfigError
+from odradek.plugin.protocols import TelemetryRecord
 from odradek.telemetry.accepted_push import AcceptedPush
-from odradek.telemetry.record_parts import partition_of, record_parts
+from odradek.telemetry.record_parts import partition_of, parts_of_record, record_parts
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT64_MAX
+from odradek.wire.uuid_text import uuid_text
 
 log = logging.getLogger(__name__)
 
@@ -166,12 +168,22 @@ class TelemetrySpool:
 
     def take(self, push: AcceptedPush) -> bool | Deferred[bool]:
         """Store a push. The outcome follows when its batch is written or, with ``fsync``, on disk."""
-        partitions, instance_id = self.topic.partitions, push.payload.client_instance_id
+        index = self.index_for(push.payload.client_instance_id)
+        return self.writer.append(index, push.context.received_ms, record_parts(push))
+
+    def take_record(self, record: TelemetryRecord) -> bool | Deferred[bool]:
+        """Store a record that no client pushed to this host; the outcome follows as for `take`."""
+        index = self.index_for(record.payload.client_instance_id)
+        return self.writer.append(index, record.context.received_ms, parts_of_record(record))
+
+    def index_for(self, instance_id: bytes) -> int:
+        """The partition for the records of a client instance."""
+        partitions = self.topic.partitions
         index = partition_of(instance_id, len(partitions))
         if partitions[index].offline:
             online = [other for other, each in enumerate(partitions) if not each.offline] or [index]
             index = online[partition_of(instance_id, len(online))]
-        return self.writer.append(index, push.context.received_ms, record_parts(push))
+        return index
 
     def write(self, index: int, batch: bytes) -> None:
         """Append a batch to a partition.
@@ -208,6 +220,11 @@ class TelemetrySpool:
         online.append(batch, self.clock.now_ms(), trusted_records=True)
 
     @property
+    def topic_id(self) -> str:
+        """The id of the telemetry topic, as Kafka prints it."""
+        return uuid_text(self.topic.id)
+
+    @property
     def written(self) -> int:
         """Records that were written since the start, by the host and by other producers."""
         return sum(self.ends().values()) - self.begun_at
@@ -220,14 +237,14 @@ class TelemetrySpool:
 
     def read(self, positions: Mapping[int, int]) -> list[Chunk]:
         """The batches from the positions on, a portion of each partition."""
-        chunks = []
+        chunks, topic_id = [], self.topic_id
         for index, each in enumerate(self.topic.partitions):
             if each.offline:
                 continue  # the others go on
             wanted = min(positions.get(index, 0), each.log_end_offset)
             start = max(wanted, each.log_start_offset)
             if start > wanted or start < each.log_end_offset:
-                chunks.append(Chunk(index, start, each.read(start, READ_BYTES)))
+                chunks.append(Chunk(index, start, each.read(start, READ_BYTES), topic_id))
         return chunks
 
     def begin(self, group_id: str, moved: Callable[[Mapping[int, int]], None]) -> dict[int, int]:

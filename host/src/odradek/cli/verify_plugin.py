@@ -18,7 +18,7 @@ from odradek.cli.errors import CommandFailed
 from odradek.cli.listing import json_option, show
 from odradek.plugin.protocols import ClientTelemetryExporterProvider, Forwarder
 from odradek.server.plugins.active_plugin import ActivePlugin, activate
-from odradek.server.plugins.offers import CLIENT_TELEMETRY, ENRICHER, QUOTA_CALLBACK
+from odradek.server.plugins.offers import CLIENT_TELEMETRY, ENRICHER, QUOTA_CALLBACK, SOURCE
 from odradek.server.plugins.plugin_manager import load_plugins
 from odradek.testing.contracts.kinds import rules_of
 from odradek.testing.contracts.rule import Hangs, Outcome, Verdict, verdict
@@ -102,6 +102,8 @@ def offers(name: str, table: dict[str, str]) -> Iterator[Offer]:
         yield forwarder, Kind.FORWARDER, partial(forwarder_of, name, table, forwarder)
     for _ in plugin.offered(QUOTA_CALLBACK):
         yield name, Kind.QUOTA_CALLBACK, lambda: active(name, table).offered(QUOTA_CALLBACK)[0]
+    for _ in plugin.offered(SOURCE):
+        yield name, Kind.SOURCE, lambda: active(name, table).offered(SOURCE)[0]
 
 
 def forwarder_of(name: str, table: dict[str, str], forwarder: str) -> Forwarder:

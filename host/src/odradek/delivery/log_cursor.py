@@ -38,6 +38,7 @@ class Chunk(NamedTuple):
     """The first offset that was read: later than asked for if records have expired."""
     data: bytes
     """Whole batches; the first may begin before ``start``."""
+    topic_id: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -90,17 +91,17 @@ class LogCursor:
             except WireError:
                 found, reason = [], UNREADABLE
             if found:
-                yield from self.pushes(chunk.partition, found)
+                yield from self.pushes(chunk, found)
             # what has no record at its end, too, or the same batch would be read for ever
             self.pass_over(chunk.partition, header.next_offset, reason)
 
-    def pushes(self, index: int, found: list[Record]) -> Iterator[SpooledRecord]:
+    def pushes(self, chunk: Chunk, found: list[Record]) -> Iterator[SpooledRecord]:
         """The records of one batch. Of the malformed ones that were not read before, the first few."""
-        malformed = 0
+        index, malformed = chunk.partition, 0
         for record in found:
             offset = record.offset
             if malformed < self.max_malformed or may_be_push(record):
-                read = spooled(index, record)
+                read = spooled(index, record, chunk.topic_id)
                 if read.fault is None or offset < self.expected[index]:
                     yield read
                     continue

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from odradek.plugin.context import ConnectionContext, RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
-from odradek.plugin.protocols import TelemetryRecord
+from odradek.plugin.protocols import Origin, TelemetryRecord
 from odradek.plugin.telemetry_topic import PUSH_TELEMETRY, MalformedTelemetry, decode_record
 from odradek.wire.record import Record
 
@@ -33,8 +33,8 @@ def may_be_push(record: Record) -> bool:
     return record.key is not None and record.value is not None and len(record.headers) >= LEAST_HEADERS
 
 
-def spooled(partition: int, original: Record) -> SpooledRecord:
-    """A record of the topic, whoever wrote it."""
+def spooled(partition: int, original: Record, topic_id: str = "") -> SpooledRecord:
+    """A record of the topic, whoever wrote it. Without a topic id, its position is not known as an origin."""
     fault = None
     try:
         read = decode_record(original.key, original.value, original.headers)
@@ -42,6 +42,9 @@ def spooled(partition: int, original: Record) -> SpooledRecord:
         fault = str(error)
         payload = ClientTelemetryPayload(bytes(16), terminating=False, data=original.value or b"")
         read = TelemetryRecord(NOBODY, 0, payload)
+    origin = read.origin
+    if origin is None and topic_id:
+        origin = Origin(topic_id, partition, original.offset)
     return SpooledRecord(
         context=read.context,
         push_interval_ms=read.push_interval_ms,
@@ -49,6 +52,9 @@ def spooled(partition: int, original: Record) -> SpooledRecord:
         subscription_id=read.subscription_id,
         codec=read.codec,
         observed=read.observed,
+        labeled=read.labeled,
+        source=read.source,
+        origin=origin,
         partition=partition,
         original=original,
         fault=fault,

@@ -39,11 +39,13 @@ from odradek.plugin.protocols import (
     Companion,
     Enricher,
     Forwarder,
+    Origin,
     Reject,
     Reloadable,
     Retry,
     TelemetryRecord,
 )
+from odradek.plugin.source import Intake, Receipt, Refused, Source
 from odradek.plugin.telemetry_topic import MalformedTelemetry, decode_record, encode_headers, record_key
 from odradek.plugin.token_file import TokenError, token_path, with_token_file
 
@@ -86,12 +88,16 @@ __all__ = [
     "Decision",
     "Enricher",
     "Forwarder",
+    "Intake",
     "MalformedTelemetry",
     "MergedResourceMetrics",
     "NotOtlp",
+    "Origin",
     "PatternType",
     "PluginConfig",
     "PrincipalBuilder",
+    "Receipt",
+    "Refused",
     "Reject",
     "Reloadable",
     "RequestContext",
@@ -99,6 +105,7 @@ __all__ = [
     "Retry",
     "ShallowResourceMetrics",
     "ShallowScopeMetrics",
+    "Source",
     "TelemetryRecord",
     "TokenError",
     "decode_record",

@@ -21,6 +21,7 @@ from odradek.plugin.protocols import (
     Enricher,
     Forwarder,
 )
+from odradek.plugin.source import Source
 
 hookspec = pluggy.HookspecMarker("odradek")
 hookimpl = pluggy.HookimplMarker("odradek")
@@ -68,6 +69,23 @@ def odradek_forwarder(config: PluginConfig) -> Forwarder | Mapping[str, Forwarde
     Returns:
         A forwarder that has not been started; or several by name, each of which gets every push
         independently of the others, as ``<plugin>.<name>``; or None to stay out.
+
+    Raises:
+        ConfigError: The table is not usable. The host does not start.
+    """
+
+
+@hookspec
+def odradek_source(config: PluginConfig) -> Source | None:
+    """Offer to bring telemetry records in from elsewhere.
+
+    They take the way of a push: they are labeled, stored, and given to receivers and forwarders.
+
+    Args:
+        config: The plugin's table.
+
+    Returns:
+        A source that does not run yet, or None to stay out.
 
     Raises:
         ConfigError: The table is not usable. The host does not start.

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from odradek.plugin.client_quota import ClientQuotaEntity, ClientQuotaType
 from odradek.plugin.context import ClientTelemetryContext, RequestContext
@@ -145,9 +145,18 @@ class Reloadable(Protocol):
         """
 
 
+class Origin(NamedTuple):
+    """The position at which the first host stored a record. Every copy of the record has the same."""
+
+    topic_id: str
+    """Id of the telemetry topic of that host, as Kafka prints it."""
+    partition: int
+    offset: int
+
+
 @dataclass(slots=True, eq=False)
 class TelemetryRecord:
-    """One push on its way to a forwarder.
+    """One push on its way to a forwarder, or from a source.
 
     ``payload.data`` is empty if the client is alive but pushed no metrics.
     """
@@ -160,6 +169,12 @@ class TelemetryRecord:
     """Kafka's number of the compression that the client used."""
     observed: bool = False
     """The client pushed nothing: the host derived the metrics from the client's requests."""
+    labeled: bool = True
+    """A host has set its labels."""
+    source: str | None = None
+    """The plugin that brought the record to its first host; None if a client pushed it there."""
+    origin: Origin | None = None
+    """None if no host has stored the record yet."""
 
 
 class Retry(Exception):

@@ -11,7 +11,7 @@ from typing import Final
 
 from odradek.plugin.context import UNKNOWN, ConnectionContext, RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
-from odradek.plugin.protocols import TelemetryRecord
+from odradek.plugin.protocols import Origin, TelemetryRecord
 from odradek.wire.uuid_text import parse_uuid, uuid_text
 
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -24,6 +24,11 @@ RECEIVED_MS: Final = "received_ms"
 TERMINATING: Final = "terminating"
 CODEC: Final = "codec"
 OBSERVED: Final = "observed"
+LABELED: Final = "labeled"
+SOURCE: Final = "source"
+ORIGIN_TOPIC_ID: Final = "origin_topic_id"
+ORIGIN_PARTITION: Final = "origin_partition"
+ORIGIN_OFFSET: Final = "origin_offset"
 
 Header = tuple[str, bytes | None]
 OBSERVED_MARK: Final[Header] = (OBSERVED, TRUE)
@@ -81,8 +86,23 @@ def encode_headers(record: TelemetryRecord) -> list[Header]:
     return [
         *client_headers(record.context, record.push_interval_ms, record.subscription_id),
         *((OBSERVED_MARK,) if record.observed else ()),
+        *way_headers(record),
         *push_headers(record.context.received_ms, record.codec, record.payload.terminating),
     ]
+
+
+def way_headers(record: TelemetryRecord) -> list[Header]:
+    """The headers that say which way a record has come; none for a push on its first host."""
+    headers: list[Header] = []
+    if not record.labeled:
+        headers.append((LABELED, FALSE))
+    if record.source is not None:
+        headers.append((SOURCE, as_bytes(record.source)))
+    if (origin := record.origin) is not None:
+        headers.append((ORIGIN_TOPIC_ID, as_bytes(origin.topic_id)))
+        headers.append((ORIGIN_PARTITION, b"%d" % origin.partition))
+        headers.append((ORIGIN_OFFSET, b"%d" % origin.offset))
+    return headers
 
 
 def decode_record(
@@ -110,6 +130,9 @@ def decode_record(
             subscription_id=int(required(named, "subscription_id")),
             codec=CODECS.index(required(named, CODEC)),
             observed=named.get(OBSERVED) == "true",
+            labeled=named.get(LABELED) != "false",
+            source=named.get(SOURCE),
+            origin=origin_of(named),
         )
     except ValueError as error:
         raise MalformedTelemetry(str(error)) from error
@@ -136,6 +159,14 @@ def request_of(named: Mapping[str, str | None]) -> RequestContext:
         client_id=named.get(CLIENT_ID),
         received_ms=int(required(named, RECEIVED_MS)),
     )
+
+
+def origin_of(named: Mapping[str, str | None]) -> Origin | None:
+    """The origin of a record; None if it has none."""
+    topic_id = named.get(ORIGIN_TOPIC_ID)
+    if topic_id is None:
+        return None
+    return Origin(topic_id, int(required(named, ORIGIN_PARTITION)), int(required(named, ORIGIN_OFFSET)))
 
 
 def required(named: Mapping[str, str | None], name: str) -> str:

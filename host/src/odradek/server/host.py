@@ -57,6 +57,7 @@ from odradek.server.plugins.plugin_manager import HostPluginManager, load_plugin
 from odradek.server.plugins.plugin_thread import PluginThreads
 from odradek.server.plugins.principal_builders import built_principals
 from odradek.server.plugins.process import descriptor_limit
+from odradek.server.plugins.sources import Sources
 from odradek.server.random_ids import random_session_id, random_uuid
 from odradek.server.sockets.authentications import Authentications
 from odradek.server.sockets.displacement import displace
@@ -221,7 +222,7 @@ class Host:
         self.dispatcher = Dispatcher(self.broker, load_handlers())
         self.spool = make_spool(config, self.broker, self.file_threads.offload)
         self.forwarders = make_runners(self.plugins, self.spool)
-        self.broker.sink = sink_of(self.spool, self.forwarders)  # the spool needs the broker's topics
+        self.broker.sink = sink = sink_of(self.spool, self.forwarders)  # the spool needs the broker's topics
         self.turns = Turns(self.clock, config.turns)
         self.broker.steps.soon = self.turns.soon
         self.memory = Memory(config.memory, config.socket_request_max_bytes, self.clock, self.timer)
@@ -232,6 +233,7 @@ class Host:
         self.listener_kind = self.kinds(self.authentications, self.dispatcher, self.certificates.listeners)
         self.listeners = [self.make_listener(address) for address in config.listeners]
         limits.over_limit = partial(displace, limits, self.listeners)  # listeners need the limits
+        self.sources = Sources(self.plugins, self.telemetry, sink, self.clock)
         self.companions = Companions(self.plugins, self.clock)
         self.driver: TimerDriver | None = None
         self.metrics_endpoint: MetricsEndpoint | None = None
@@ -297,14 +299,14 @@ class Host:
         yield MetricRow("offline-log-directory-count", "gauge", {}, len(self.logs.offline))
         guarded = (self.quota_callback, self.authorizer, self.principals)
         asked = [each.stats for each in guarded if isinstance(each, GUARDED)]
-        stats = [*self.receivers.stats(), *self.enrichers.stats(), *asked]
+        stats = [*self.receivers.stats(), *self.enrichers.stats(), *self.sources.stats(), *asked]
         yield from plugin_rows(stats, self.plugin_threads.waiting())
         yield from push_rows(self.telemetry.accounts, self.spool.writer.refused if self.spool else {})
         yield from (row for each in self.forwarders for row in forwarder_rows(each.name, each.stats()))
         yield from quota_rows(self.broker.quotas, now_ms)
         yield from connection_rows(self.broker.connection_quotas, now_ms)
         yield from state_rows(self.broker.state_limits, self.broker.names)
-        yield from (row for meter in self.meters for row in meter())
+        yield from (row for meter in (self.sources.metric_rows, *self.meters) for row in meter())
 
     def is_ready(self) -> bool:
         """Whether load balancers should send clients here."""
@@ -347,12 +349,9 @@ class Host:
         self.certificates.start()
         OffsetExpiration(self.broker.groups).start()
         self.checkpoints.start()
-        self.companions.start(
-            [
-                (each.address.security_protocol, each.address.nearby(each.bound_port))
-                for each in self.listeners
-            ]
-        )
+        self.sources.start()
+        nearby = [(each.address, each.address.nearby(each.bound_port)) for each in self.listeners]
+        self.companions.start([(address.security_protocol, text) for address, text in nearby])
 
     async def listen(self, listener: Listener) -> None:
         """Open one listener and set its advertised address."""
@@ -395,7 +394,6 @@ class Host:
             for workers in (self.workers, self.batch_workers):
                 if workers is not None:
                     closing.push_async_callback(workers.close)
-            listening = [listener for listener in self.listeners if listener.acceptor]
-            await asyncio.gather(
-                self.companions.stop(timeout_s), *(listener.close(timeout_s) for listener in listening)
-            )
+            await self.sources.stop(timeout_s)  # first: one may read this host
+            closes = [listener.close(timeout_s) for listener in self.listeners if listener.acceptor]
+            await asyncio.gather(self.companions.stop(timeout_s), *closes)

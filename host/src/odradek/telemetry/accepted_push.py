@@ -33,5 +33,4 @@ class AcceptedPush:
             self.payload,
             instance.subscription_id,
             self.codec,
-            instance.observed,
         )

@@ -57,8 +57,6 @@ class ClientMetricsInstance:
     record_head: RecordHead | None = None
     """For the connection that pushed last."""
     on_expiry: Callable[[ClientMetricsInstance], None] | None = None
-    observed: bool = False
-    """The client pushes nothing: its metrics were derived from its requests."""
 
     @property
     def client_instance_id(self) -> bytes:

@@ -10,12 +10,13 @@ from typing import Final
 from zlib import crc32
 
 from odradek.plugin.context import RequestContext
+from odradek.plugin.protocols import TelemetryRecord
 from odradek.plugin.telemetry_topic import (
     CODEC,
     CODECS,
-    OBSERVED_MARK,
     RECEIVED_MS,
     client_headers,
+    encode_headers,
     push_headers,
     record_key,
 )
@@ -25,7 +26,6 @@ from odradek.wire.record import Headers, encoded_headers, encoded_varint
 
 HEADERS: Final = encoded_varint(16)
 """How many headers the record of a push has."""
-OBSERVED_HEADERS: Final = encoded_varint(17)
 
 
 def without_count(headers: Headers) -> bytes:
@@ -59,15 +59,11 @@ def record_head(instance: ClientMetricsInstance, context: RequestContext) -> Rec
     if head is None or head[0] is not context.connection or head[1] != context.client_id:
         key = record_key(instance.client_instance_id)
         headers = client_headers(context, instance.push_interval_ms, instance.subscription_id)
-        count = HEADERS
-        if instance.observed:
-            headers.append(OBSERVED_MARK)
-            count = OBSERVED_HEADERS
         instance.record_head = head = (
             context.connection,
             context.client_id,
             encoded_varint(len(key)) + key,
-            count + without_count(tuple(headers)),
+            HEADERS + without_count(tuple(headers)),
         )
     return head
 
@@ -81,3 +77,10 @@ def record_parts(push: AcceptedPush) -> tuple[bytes, ...]:
     headers = client + begin + received + TAILS[push.codec, payload.terminating]
     data = payload.data
     return key + encoded_varint(len(data)), data, headers
+
+
+def parts_of_record(record: TelemetryRecord) -> tuple[bytes, ...]:
+    """A record that no client pushed to this host, as `record_parts`."""
+    key, data = record_key(record.payload.client_instance_id), record.payload.data
+    start = encoded_varint(len(key)) + key + encoded_varint(len(data))
+    return start, data, encoded_headers(tuple(encode_headers(record)))

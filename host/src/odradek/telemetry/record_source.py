@@ -1,35 +1,46 @@
-"""The entrance for records that no client pushed: metrics that the host derives, or receives in other ways.
+"""The entrance for records that no client pushed to this host.
 
-They take the way of a push from the labels on: the same enrichers, the same log, the same receivers. Each
-source has an account of its own, with the law of pushes: a record that was received is appended, rejected or
-waiting.
+The host derives some itself, and plugins bring others in (``odradek_source``). They take the way of a push
+from the labels on: the same enrichers, the same log, the same receivers. Each source has an account of its
+own, with the law of pushes: a record that was received is stored, repeated, rejected or waiting.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from functools import partial
 from typing import Final
 
 from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
-from odradek.telemetry.accepted_push import AcceptedPush
+from odradek.plugin.protocols import TelemetryRecord
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance, new_instance
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.client_metrics_stats import InstanceStats
 from odradek.telemetry.instance_match import metadata_of
+from odradek.telemetry.labels import EncodedLabels
 from odradek.telemetry.payload import label
 from odradek.telemetry.push_accounts import PushAccounts
-from odradek.wire.compression import Codec
+from odradek.telemetry.recent_origins import RecentOrigins
+from odradek.wire.compression import Codec, TooLarge
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
 
-Keep = Callable[[AcceptedPush], bool | Deferred[bool]]
+Keep = Callable[[TelemetryRecord], bool | Deferred[bool]]
 """Store a record; the outcome, now or later, is whether it is stored."""
 
 UNCOMPRESSED: Final = int(Codec.NONE)
+
+
+class Outcome(Enum):
+    """The end of a record at the entrance."""
+
+    STORED = auto()
+    REPEATED = auto()
+    NO_ROOM = auto()
 
 
 @dataclass(slots=True, eq=False)
@@ -45,6 +56,8 @@ class RecordSource:
     manager: ClientMetricsManager
     keep: Keep
     accounts: PushAccounts = field(default_factory=PushAccounts)
+    recent: RecentOrigins = field(default_factory=RecentOrigins)
+    """The origins of records that were stored. The sources of a host share one."""
 
     @property
     def subscription_version(self) -> int:
@@ -55,15 +68,13 @@ class RecordSource:
         """A client under the current subscriptions: its plan has the metrics and the interval."""
         metadata = metadata_of(client_instance_id, context)
         plan = self.manager.subscriptions.plan(metadata)
-        instance = new_instance(metadata, plan, self.subscription_version, InstanceStats(client_instance_id))
-        instance.observed = True
-        return instance
+        return new_instance(metadata, plan, self.subscription_version, InstanceStats(client_instance_id))
 
     def offer(
         self, instance: ClientMetricsInstance, context: RequestContext, data: bytes, *, terminating: bool
     ) -> None:
-        """Label and store a payload, then give it to the receivers. A payload that cannot be stored is lost
-        and counted.
+        """Label and store a payload that the host derived. A payload that cannot be stored is lost and
+        counted.
 
         Args:
             instance: The client, as `instance` made it.
@@ -71,26 +82,88 @@ class RecordSource:
             data: A serialized ``MetricsData``.
             terminating: This is the client's last record.
         """
-        self.accounts.received += 1
+        payload = ClientTelemetryPayload(instance.client_instance_id, terminating, data)
+        record = TelemetryRecord(
+            context,
+            instance.push_interval_ms,
+            payload,
+            instance.subscription_id,
+            UNCOMPRESSED,
+            observed=True,
+            labeled=False,
+        )
         try:
-            labeled = label(data, self.manager.labels(instance, context), self.manager.limits)
-        except WireError:
-            self.accounts.reject(ErrorCode.INVALID_RECORD)
-            return
-        payload = ClientTelemetryPayload(instance.client_instance_id, terminating, labeled)
-        push = AcceptedPush(instance, context, payload, UNCOMPRESSED, False, 0)
-        self.accounts.waiting += 1
-        kept = self.keep(push)
-        if isinstance(kept, Deferred):
-            kept.then(partial(self.settle, push))
+            ready = self.prepared(record, self.manager.labels(instance, context))
+        except WireError as error:
+            self.reject(error)
         else:
-            self.settle(push, kept)
+            self.take(ready)
 
-    def settle(self, push: AcceptedPush, kept: bool) -> None:
+    def labels(self, record: TelemetryRecord) -> EncodedLabels | None:
+        """The enrichers' labels for a record that has none."""
+        return self.manager.enrichers.labels(record.payload.client_instance_id, record.context)
+
+    def prepared(self, record: TelemetryRecord, labels: EncodedLabels | None) -> TelemetryRecord:
+        """The record with its labels, checked: it is within the limits of a push. Call on any thread.
+
+        Args:
+            record: Unchanged.
+            labels: The labels to set; ignored if the record has its labels.
+
+        Raises:
+            TooLarge: It exceeds a limit of pushes.
+            WireError: Its payload is not OTLP.
+        """
+        payload, limits = record.payload, self.manager.limits
+        if not payload.data:
+            return record
+        if len(payload.data) > limits.max_bytes:
+            raise TooLarge(f"{len(payload.data)} bytes, at most {limits.max_bytes} are allowed")
+        if record.labeled:
+            label(payload.data, None, limits)
+            return record
+        data = label(payload.data, labels, limits)
+        return replace(
+            record,
+            payload=ClientTelemetryPayload(payload.client_instance_id, payload.terminating, data),
+            labeled=True,
+            source=record.source or (None if record.observed else self.name),
+        )
+
+    def reject(self, error: WireError) -> None:
+        """Count a record that `prepared` refused."""
+        self.accounts.received += 1
+        code = ErrorCode.TELEMETRY_TOO_LARGE if isinstance(error, TooLarge) else ErrorCode.INVALID_RECORD
+        self.accounts.reject(code)
+
+    def unreadable(self, records: int) -> None:
+        """Count records that are not telemetry at all."""
+        if records > 0:
+            self.accounts.received += records
+            self.accounts.reject(ErrorCode.INVALID_RECORD, records)
+
+    def take(self, record: TelemetryRecord) -> Outcome | Deferred[Outcome]:
+        """Store a record that `prepared` returned, then give it to the receivers."""
+        self.accounts.received += 1
+        if not self.recent.add(record):
+            self.accounts.repeated += 1
+            return Outcome.REPEATED
+        self.accounts.waiting += 1
+        kept = self.keep(record)
+        if isinstance(kept, Deferred):
+            return kept.then(partial(self.settle, record))
+        return self.settle(record, kept)
+
+    def settle(self, record: TelemetryRecord, kept: bool) -> Outcome:
         """Give a stored record to the receivers."""
         self.accounts.waiting -= 1
         if not kept:
+            self.recent.forget(record)
             self.accounts.reject(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
-            return
+            return Outcome.NO_ROOM
+        if not record.payload.data:
+            self.accounts.empty += 1
+            return Outcome.STORED
         self.accounts.appended += 1
-        self.manager.plugin.export(push.context, push.payload, push.instance.push_interval_ms, False)
+        self.manager.plugin.export(record.context, record.payload, record.push_interval_ms, False)
+        return Outcome.STORED

@@ -1,8 +1,8 @@
-"""Exports client metrics to topics of a Kafka cluster, or of the host itself."""
+"""Exports client metrics to topics of a Kafka cluster, or of the host itself, and brings them in again."""
 
 from __future__ import annotations
 
-from odradek.plugin import Forwarder, PluginConfig, hookimpl
+from odradek.plugin import Forwarder, PluginConfig, Source, hookimpl
 
 
 @hookimpl
@@ -19,3 +19,18 @@ def odradek_forwarder(config: PluginConfig) -> Forwarder | None:
     from odradek_kafka.kafka_settings import read_settings
 
     return KafkaForwarder(read_settings(config))
+
+
+@hookimpl
+def odradek_source(config: PluginConfig) -> Source | None:
+    """Read the table; None if it has no ``source.bootstrap.servers``.
+
+    Raises:
+        ConfigError: A key has an invalid value, or librdkafka refuses a client option; the error names it.
+    """
+    if config.text("source.bootstrap.servers") is None:
+        return None
+    from odradek_kafka.kafka_source import KafkaSource
+    from odradek_kafka.source_settings import read_source_settings
+
+    return KafkaSource(read_source_settings(config))

@@ -1,10 +1,12 @@
-"""Options of librdkafka: the table's, the plugin's defaults, and a check of both with a real producer."""
+"""Options of librdkafka: the table's, the plugin's defaults, and a check of both with a real client."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from confluent_kafka import KafkaException, Producer
 
@@ -12,7 +14,20 @@ from odradek.plugin import PluginConfig, TokenError, token_path
 
 log = logging.getLogger(__name__)
 
-PREFIX = "client."
+
+@dataclass(frozen=True, slots=True)
+class ClientKind:
+    """The options of one kind of librdkafka's clients."""
+
+    prefix: str
+    """Start of the table's keys of these options."""
+    defaults: Mapping[str, str]
+    ours: Mapping[str, str]
+    """Options that the table must not set, and why."""
+    make: Callable[..., Any]
+    """Creates a client without connecting it."""
+
+
 DEFAULTS: Mapping[str, str] = {
     "client.id": "odradek-kafka",
     "compression.type": "zstd",
@@ -53,6 +68,7 @@ TIMEOUTS = ("delivery.timeout.ms", "message.timeout.ms")
 """Two names of one option."""
 QUOTED = re.compile(r'configuration property:? "', re.IGNORECASE)
 """Matches errors of librdkafka about one option, not about a combination."""
+PRODUCER = ClientKind("client.", DEFAULTS, OURS, Producer)
 
 
 def read_client_options(config: PluginConfig, servers: str, deliver_timeout_ms: int) -> dict[str, str]:
@@ -66,8 +82,13 @@ def read_client_options(config: PluginConfig, servers: str, deliver_timeout_ms: 
     Raises:
         ConfigError: An option is invalid; names it.
     """
-    given = given_options(config)
-    refuse_ours(config, given)
+    given = given_options(config, PRODUCER)
+    for name in ACKS:
+        if given.get(name) == "0":
+            raise config.error(
+                PRODUCER.prefix + name,
+                "expected all, -1 or a number above 0: with 0 no broker acknowledges a record",
+            )
     options = {**DEFAULTS, **given, "bootstrap.servers": servers}
     timeout_key = next((key for key in TIMEOUTS if key in given), TIMEOUTS[0])
     table = PluginConfig(config.path + ".client", given)
@@ -75,7 +96,7 @@ def read_client_options(config: PluginConfig, servers: str, deliver_timeout_ms: 
     if timeout_ms >= deliver_timeout_ms and timeout_key in given:
         raise table.error(timeout_key, f"expected less than deliver.timeout.ms ({deliver_timeout_ms})")
     options[timeout_key] = str(timeout_ms)
-    try_options(config, without_token_file(table, options))
+    try_options(config, PRODUCER, without_token_file(table, options))
     return options
 
 
@@ -93,14 +114,20 @@ def without_token_file(table: PluginConfig, options: Mapping[str, str]) -> Mappi
     return {key: value for key, value in options.items() if key != TOKEN_URL}
 
 
-def given_options(config: PluginConfig) -> dict[str, str]:
-    """The keys below ``client.``. Numbers and booleans of TOML become text, which librdkafka expects."""
-    if config.value("client") is not None:
-        raise config.error("client", "expected a table")
+def given_options(config: PluginConfig, kind: ClientKind) -> dict[str, str]:
+    """The table's options. Numbers and booleans of TOML become text, which librdkafka expects.
+
+    Raises:
+        ConfigError: The plugin depends on one of them.
+    """
+    table = kind.prefix.removesuffix(".")
+    if config.value(table) is not None:
+        raise config.error(table, "expected a table")
     options: dict[str, str] = {}
     for key in config.values:
-        if key.startswith(PREFIX):
-            options[key.removeprefix(PREFIX)] = option_text(config, key, config.value(key))
+        if key.startswith(kind.prefix):
+            options[key.removeprefix(kind.prefix)] = option_text(config, key, config.value(key))
+    refuse_ours(config, kind, options)
     return options
 
 
@@ -112,42 +139,37 @@ def option_text(config: PluginConfig, key: str, value: object) -> str:
     raise config.error(key, "expected a string, a number or a boolean")
 
 
-def refuse_ours(config: PluginConfig, given: Mapping[str, str]) -> None:
+def refuse_ours(config: PluginConfig, kind: ClientKind, given: Mapping[str, str]) -> None:
     """Refuse options that the plugin depends on."""
     for name in given:
         if name in CALLABLES:
-            raise config.error(PREFIX + name, "cannot be set in a file: its value is a function")
-        if name in OURS:
-            raise config.error(PREFIX + name, f"cannot be set here: {OURS[name]}")
-    for name in ACKS:
-        if given.get(name) == "0":
-            raise config.error(
-                PREFIX + name, "expected all, -1 or a number above 0: with 0 no broker acknowledges a record"
-            )
+            raise config.error(kind.prefix + name, "cannot be set in a file: its value is a function")
+        if name in kind.ours:
+            raise config.error(kind.prefix + name, f"cannot be set here: {kind.ours[name]}")
 
 
-def try_options(config: PluginConfig, options: Mapping[str, str]) -> None:
-    """Create a producer without a server to connect to, and discard it.
+def try_options(config: PluginConfig, kind: ClientKind, options: Mapping[str, str]) -> None:
+    """Create a client without a server to connect to, and discard it.
 
     librdkafka then checks names and values, reads certificates and requires credentials.
 
     Raises:
         ConfigError: An option is unknown, its value is refused, or options contradict each other.
     """
-    problem = refusal({name: value for name, value in options.items() if name not in OURS})
+    problem = refusal(kind, {name: value for name, value in options.items() if name not in kind.ours})
     if problem is None:
         return
-    for name in options.keys() - OURS.keys():
-        if QUOTED.search(alone := refusal({name: options[name]}) or ""):
-            raise config.error(PREFIX + name, alone)
-    raise config.error("client", problem)
+    for name in options.keys() - kind.ours.keys():
+        if QUOTED.search(alone := refusal(kind, {name: options[name]}) or ""):
+            raise config.error(kind.prefix + name, alone)
+    raise config.error(kind.prefix.removesuffix("."), problem)
 
 
-def refusal(options: Mapping[str, str]) -> str | None:
+def refusal(kind: ClientKind, options: Mapping[str, str]) -> str | None:
     """librdkafka's error about the options; None if it accepts them."""
     try:
         # Without a logger librdkafka writes to standard error. Its lines are never polled, so they vanish.
-        Producer(dict(options), logger=log)
+        kind.make(dict(options), logger=log)
     except KafkaException as error:
         return str(error.args[0].str()).strip()
     return None

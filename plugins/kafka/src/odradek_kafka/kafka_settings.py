@@ -73,11 +73,11 @@ def read_settings(config: PluginConfig) -> KafkaSettings:
     )
 
 
-def servers(config: PluginConfig) -> str:
-    """Read ``bootstrap.servers``: ``host:port``, several with commas."""
-    found = config.texts("bootstrap.servers")
+def servers(config: PluginConfig, key: str = "bootstrap.servers") -> str:
+    """Read the addresses of a cluster: ``host:port``, several with commas."""
+    found = config.texts(key)
     if not found or not all(SERVER.fullmatch(server) for server in found):
-        raise config.error("bootstrap.servers", f"expected HOST:PORT,HOST:PORT, found {','.join(found)!r}")
+        raise config.error(key, f"expected HOST:PORT,HOST:PORT, found {','.join(found)!r}")
     return ",".join(found)
 
 

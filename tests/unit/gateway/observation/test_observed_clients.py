@@ -9,7 +9,7 @@ import pytest
 from odradek.gateway.observation.names import OWN
 from odradek.gateway.observation.settings import Observe
 from odradek.plugin import decode_record, encode_headers, record_key
-from odradek.telemetry.record_parts import record_parts
+from odradek.telemetry.record_parts import parts_of_record
 from odradek.testing.data_points import data_points
 from odradek.wire.messages.metadata import MetadataRequest, MetadataResponse
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
@@ -28,14 +28,14 @@ def test_a_record_is_marked_and_reads_as_a_push() -> None:
     stage.clock.advance(INTERVAL_MS)
     (push,) = stage.records
 
-    body = bytes(3) + b"".join(record_parts(push))  # attributes, timestamp and offset delta
+    body = bytes(3) + b"".join(parts_of_record(push))  # attributes, timestamp and offset delta
     (written,) = parse_records(encoded_varint(len(body)) + body, 1, 0, 0)
     read = decode_record(written.key, written.value, written.headers)
 
     assert read.observed
     assert ("observed", b"true") in written.headers
-    assert list(written.headers) == encode_headers(push.record())
-    assert written.key == record_key(push.instance.client_instance_id)
+    assert list(written.headers) == encode_headers(push)
+    assert written.key == record_key(push.payload.client_instance_id)
     assert read.context.client_id == "orders"
     assert read.context.connection.client_address == "10.0.0.7"
     assert read.context.connection.principal == "User:alice"
@@ -50,7 +50,7 @@ def test_the_same_client_has_the_same_instance_id_again() -> None:
         ask(stage.pair())
         stage.clock.advance(INTERVAL_MS)
 
-    ids = {push.instance.client_instance_id for stage in (first, second) for push in stage.records}
+    ids = {push.payload.client_instance_id for stage in (first, second) for push in stage.records}
 
     assert len(ids) == 1
     assert len(ids.pop()) == 16

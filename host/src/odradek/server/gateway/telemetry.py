@@ -17,7 +17,6 @@ from odradek.gateway.telemetry_answers import TelemetryAnswers
 from odradek.gateway.telemetry_settings import GatewayTelemetrySettings, SpoolFull
 from odradek.plugin.config import ConfigError
 from odradek.server.meters.metrics import source_rows
-from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.record_source import RecordSource
 from odradek.wire.api_error import ApiError
@@ -158,12 +157,6 @@ def observation_of(host: Host, settings: ObservationSettings, origin: str) -> Ob
     """The observation of the clients of a gateway; None if it is off, or if nothing takes its records."""
     if settings.observe is Observe.NONE or not host.broker.wants_telemetry:
         return None
-    sink = host.broker.sink
-    source = RecordSource(SOURCE_NAME, host.telemetry, accept if sink is None else sink.take)
+    source = RecordSource(SOURCE_NAME, host.telemetry, host.sources.keep)
     responses = {key: route.response for key, route in host.dispatcher.routes.items()}
     return Observation(settings, source, host.clock, host.timer, responses, origin)
-
-
-def accept(_push: AcceptedPush) -> bool:
-    """The outcome of storing a record if only receivers take records."""
-    return True

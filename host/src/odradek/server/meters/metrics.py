@@ -155,16 +155,28 @@ INSTRUMENTS = {
         "odradek.source.received",
         "counter",
         "{record}",
-        "Records that no client pushed, as the observation of clients makes them",
+        "Records that no client pushed to this host: observed ones, and those that plugins brought in",
     ),
     "source-appended": Instrument(
         "odradek.source.appended", "counter", "{record}", "Records of a source that were stored"
+    ),
+    "source-empty": Instrument(
+        "odradek.source.empty", "counter", "{record}", "Records of a source without metrics, stored"
+    ),
+    "source-repeated": Instrument(
+        "odradek.source.repeated",
+        "counter",
+        "{record}",
+        "Records of a source that were already stored, and not stored again",
+    ),
+    "source-lag": Instrument(
+        "odradek.source.lag", "gauge", "{record}", "Records that wait where a source reads them"
     ),
     "source-waiting": Instrument(
         "odradek.source.waiting", "gauge", "{record}", "Records of a source being written"
     ),
     "source-rejected": Instrument(
-        "odradek.source.rejected", "counter", "{record}", "Records of a source that were lost, by error code"
+        "odradek.source.rejected", "counter", "{record}", "Records of a source not stored, by error code"
     ),
     "spool-refused": Instrument(
         "odradek.spool.refused", "counter", "{push}", "Valid pushes that could not be stored"
@@ -277,12 +289,16 @@ def push_rows(accounts: PushAccounts, refused: Mapping[str, int]) -> list[Metric
     ]
 
 
-def source_rows(source: RecordSource) -> Iterator[MetricRow]:
-    """The account of a source of records that no client pushed: received = appended + rejected + waiting."""
+def source_rows(source: RecordSource, lag: int | None = None) -> Iterator[MetricRow]:
+    """The account of a source: received = appended + empty + repeated + rejected + waiting. And its lag."""
     labels, accounts = {"source": source.name}, source.accounts
     yield MetricRow("source-received", "counter", labels, accounts.received)
     yield MetricRow("source-appended", "counter", labels, accounts.appended)
+    yield MetricRow("source-empty", "counter", labels, accounts.empty)
+    yield MetricRow("source-repeated", "counter", labels, accounts.repeated)
     yield MetricRow("source-waiting", "gauge", labels, accounts.waiting)
+    if lag is not None:
+        yield MetricRow("source-lag", "gauge", labels, lag)
     for code, records in accounts.rejected.items():
         yield MetricRow("source-rejected", "counter", labels | {"error": code.name}, records)
 

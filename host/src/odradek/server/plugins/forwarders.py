@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from odradek.broker.broker import Broker, TelemetrySink
+from odradek.broker.broker import Broker
 from odradek.broker.spool_settings import Durability
 from odradek.broker.telemetry_spool import TelemetrySpool
 from odradek.deferred import Offload
 from odradek.delivery.forwarder_settings import ForwarderSettings
+from odradek.plugin.protocols import TelemetryRecord
 from odradek.server.config import HostConfig
 from odradek.server.plugins.active_plugin import ActivePlugin
 from odradek.server.plugins.forwarder_runner import ForwarderRunner
@@ -25,7 +26,10 @@ class MemorySink:
 
     def take(self, push: AcceptedPush) -> bool:
         """Always True: only the forwarder loses a push, not the client."""
-        record = push.record()
+        return self.take_record(push.record())
+
+    def take_record(self, record: TelemetryRecord) -> bool:
+        """`take` for a record that no client pushed to this host."""
         for runner in self.runners:
             runner.offer(record)
         return True
@@ -71,7 +75,9 @@ def feed_of(name: str, spool: TelemetrySpool | None, settings: ForwarderSettings
     return feed
 
 
-def sink_of(spool: TelemetrySpool | None, runners: Sequence[ForwarderRunner]) -> TelemetrySink | None:
+def sink_of(
+    spool: TelemetrySpool | None, runners: Sequence[ForwarderRunner]
+) -> TelemetrySpool | MemorySink | None:
     """Takes accepted pushes; None if they only go to receivers."""
     if spool is not None:
         return spool

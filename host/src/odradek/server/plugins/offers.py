@@ -16,6 +16,7 @@ from odradek.plugin.protocols import (
     Enricher,
     Forwarder,
 )
+from odradek.plugin.source import Source
 
 T = TypeVar("T")
 
@@ -34,6 +35,7 @@ CLIENT_TELEMETRY = Hook[ClientTelemetry | ClientTelemetryExporterProvider](
 )
 ENRICHER = Hook[Enricher]("odradek_enricher", (Enricher,))
 FORWARDER = Hook[Forwarder | Mapping[str, Forwarder]]("odradek_forwarder", (Forwarder, Mapping))
+SOURCE = Hook[Source]("odradek_source", (Source,))
 QUOTA_CALLBACK = Hook[ClientQuotaCallback]("odradek_quota_callback", (ClientQuotaCallback,))
 COMPANION = Hook[Companion]("odradek_companion", (Companion,))
 AUTHORIZER = Hook[Authorizer]("odradek_authorizer", (Authorizer,))
@@ -45,6 +47,7 @@ HOOKS: Mapping[str, Hook[object]] = {
         CLIENT_TELEMETRY,
         ENRICHER,
         FORWARDER,
+        SOURCE,
         QUOTA_CALLBACK,
         COMPANION,
         AUTHORIZER,

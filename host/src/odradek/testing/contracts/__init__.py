@@ -16,10 +16,19 @@ if TYPE_CHECKING:
         ForwarderContract,
         QuotaCallbackContract,
         ReceiverContract,
+        SourceContract,
     )
     from odradek.testing.contracts.kinds import rules_of
     from odradek.testing.contracts.rule import Outcome, Rule, RuleBroken, Verdict, verdict, verdicts
-    from odradek.testing.contracts.subject import Accounts, Capability, FarSide, FarSideState, Kind, Subject
+    from odradek.testing.contracts.subject import (
+        Accounts,
+        Capability,
+        FarSide,
+        FarSideState,
+        Kind,
+        Subject,
+        Supply,
+    )
 
 __all__ = [
     "Accounts",
@@ -35,7 +44,9 @@ __all__ = [
     "ReceiverContract",
     "Rule",
     "RuleBroken",
+    "SourceContract",
     "Subject",
+    "Supply",
     "Verdict",
     "rules_of",
     "verdict",
@@ -49,10 +60,11 @@ PLACES = {
         "ForwarderContract",
         "QuotaCallbackContract",
         "ReceiverContract",
+        "SourceContract",
     ),
     "kinds": ("rules_of",),
     "rule": ("Outcome", "Rule", "RuleBroken", "Verdict", "verdict", "verdicts"),
-    "subject": ("Accounts", "Capability", "FarSide", "FarSideState", "Kind", "Subject"),
+    "subject": ("Accounts", "Capability", "FarSide", "FarSideState", "Kind", "Subject", "Supply"),
 }
 """The names by module. They are imported lazily because the classes need pytest, which a host lacks."""
 

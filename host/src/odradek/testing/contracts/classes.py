@@ -66,3 +66,11 @@ class QuotaCallbackContract(Contract):
     @pytest.mark.parametrize("rule", rules_of(Kind.QUOTA_CALLBACK), ids=str)
     def test_rule(self, rule: Rule, subject: Subject) -> None:
         check(rule, subject)
+
+
+class SourceContract(Contract):
+    """Tests a source that the hook ``odradek_source`` returns."""
+
+    @pytest.mark.parametrize("rule", rules_of(Kind.SOURCE), ids=str)
+    def test_rule(self, rule: Rule, subject: Subject) -> None:
+        check(rule, subject)

@@ -7,8 +7,8 @@ EXPLANATIONS = {
     "returns-in-time": (
         "A call on the host's loop finishes within the budget, because the host serves no client "
         "while it runs. The rule fails only if the call is slow in each of five rounds, so a busy "
-        "machine alone does not break it. A forwarder has a separate loop, and `deliver` must not "
-        "block it for longer than the budget: otherwise timeouts and the stop are late.\n"
+        "machine alone does not break it. A forwarder or a source has a separate loop, which it must "
+        "not block for longer than the budget: otherwise timeouts and the stop are late.\n"
         "Broken by: a blocking socket, `time.sleep`, a lock held during a request. Put the push "
         "into a bounded queue that a thread sends, or write a forwarder."
     ),
@@ -33,7 +33,8 @@ EXPLANATIONS = {
     ),
     "starts-twice": (
         "Two instances work side by side, and closing one does not affect the other: tests and "
-        "programs run several hosts in one process. A forwarder can be started twice.\n"
+        "programs run several hosts in one process. A forwarder can be started twice, and a source "
+        "runs again after its call was cancelled.\n"
         "Broken by: state shared by a class or module, such as a global session or a closed flag on "
         "the class."
     ),
@@ -54,7 +55,8 @@ EXPLANATIONS = {
     "undecodable": (
         "The plugin survives a payload of garbage. A receiver may raise an ordinary exception, "
         "which the host counts, and a forwarder may raise `Reject` or `Retry`; the next push is "
-        "accepted and arrives. Enrichers and quota callbacks accept names with quotes, line breaks, "
+        "accepted and arrives. A source passes over a push that the host refuses. Enrichers and quota "
+        "callbacks accept names with quotes, line breaks, "
         "NUL characters and emoji.\n"
         'Broken by: a parser that keeps its state after an error, `sys.exit`, `encode("ascii")`.'
     ),
@@ -74,13 +76,15 @@ EXPLANATIONS = {
     "far-side-down": (
         "A forwarder raises `Retry` in time and delivers when the destination is back. A receiver "
         "keeps accepting pushes and reconnects to its destination; it drops and counts pushes that "
-        "it cannot keep.\n"
+        "it cannot keep. A source reads on when its place of origin is back; meanwhile `run` may "
+        "raise an ordinary exception.\n"
         "Broken by: returning although nothing was delivered, `Reject`, a thread that ends with the "
         "first error."
     ),
     "far-side-slow": (
         "A receiver stays within its budget. A forwarder's `deliver` ends when it is cancelled, "
-        "does not return before the batch has arrived, and delivers it later.\n"
+        "does not return before the batch has arrived, and delivers it later. A source's `run` ends "
+        "when it is cancelled, even if the host is storing its records.\n"
         "Broken by: `except CancelledError: continue`, `except BaseException`, a blocking call."
     ),
     "far-side-refusing": (
@@ -91,7 +95,8 @@ EXPLANATIONS = {
     "flushes": (
         "When `close` returns, all pushes that a receiver accepted, and all batches for which a "
         "forwarder's `deliver` returned, have arrived at the destination. With a slow destination, "
-        "`close` gives up within `close_s`.\n"
+        "`close` gives up within `close_s`. A source tells its place of origin only what is stored: "
+        "what was not stored when `run` ended comes again.\n"
         "Broken by: a queue that is abandoned, a background task that is cancelled, a flush without "
         "a deadline."
     ),
@@ -99,13 +104,15 @@ EXPLANATIONS = {
         "Each push of a receiver is delivered, dropped or waiting at any time, and none is waiting "
         "after `close`. Records that a forwarder names in `Retry` and `Reject` belong to the batch, "
         "none is both delivered and refused, and those named as delivered have arrived. A quota "
-        "callback returns the quota that an operator set, and the previous one after it is removed.\n"
+        "callback returns the quota that an operator set, and the previous one after it is removed. A "
+        "source offers records again for which the host had no room, in order, and loses none.\n"
         "Broken by: uncounted drops, `delivered=batch` for a batch that was refused, copies of "
         "records."
     ),
     "answers-as-agreed": (
         "`export_metrics` returns None and is not a coroutine function, because the host does not "
-        "await it. A forwarder's methods are coroutine functions and return None. Labels and tags "
+        "await it. A forwarder's methods and `run` of a source are coroutine functions and return "
+        "None. The lag is None or a whole number of at least 0. Labels and tags "
         "are mappings of strings, and names of labels are not empty. A limit is None or a number of "
         "at least 0.\n"
         "Broken by: `async def export_metrics`, a label that is None or a number: the host then "

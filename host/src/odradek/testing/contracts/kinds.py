@@ -7,6 +7,7 @@ from odradek.testing.contracts.forwarder_rules import FORWARDER_RULES
 from odradek.testing.contracts.quota_rules import QUOTA_RULES
 from odradek.testing.contracts.receiver_rules import EXPORTER_RULES, RECEIVER_RULES
 from odradek.testing.contracts.rule import Rule
+from odradek.testing.contracts.source_rules import SOURCE_RULES
 from odradek.testing.contracts.subject import Kind
 
 RULES = {
@@ -15,6 +16,7 @@ RULES = {
     Kind.FORWARDER: FORWARDER_RULES,
     Kind.ENRICHER: ENRICHER_RULES,
     Kind.QUOTA_CALLBACK: QUOTA_RULES,
+    Kind.SOURCE: SOURCE_RULES,
 }
 
 

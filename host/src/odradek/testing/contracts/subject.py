@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
+
+from odradek.plugin import TelemetryRecord
 
 BUDGET_MS = 5.0
 """The host's default of ``plugin.slow.ms``."""
@@ -21,6 +23,7 @@ class Kind(StrEnum):
     FORWARDER = "forwarder"
     ENRICHER = "enricher"
     QUOTA_CALLBACK = "quota callback"
+    SOURCE = "source"
 
 
 class Capability(StrEnum):
@@ -38,6 +41,8 @@ class Capability(StrEnum):
     """The plugin may be called while another call is running, which the host never does. Declared."""
     UPDATES = "updates"
     """The quota callback uses the quotas that an operator sets. Declared."""
+    SUPPLY = "supply"
+    """`Subject.supply` is set: the test puts pushes where a source reads them."""
 
 
 class FarSideState(StrEnum):
@@ -68,6 +73,16 @@ class FarSide(Protocol):
         """
 
 
+class Supply(Protocol):
+    """The place of origin that a source under test reads, or the client that sends to it."""
+
+    def put(self, pushes: Sequence[TelemetryRecord]) -> None:
+        """Make pushes available, in order, as an origin does that keeps each until the source has it.
+
+        Called in the thread of the check. Must not block.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accounts:
     """The outcomes of the pushes that a receiver was given, as numbers of pushes."""
@@ -92,6 +107,7 @@ class Subject:
             test cannot control it.
         accounts: Returns the outcomes of pushes for an object that ``make`` returned; None if it does not
             count.
+        supply: The place of origin of a source, filled by the test; None if the test cannot fill it.
         declares: Names of the declared capabilities.
         budget_ms: Time limit of one call; None for 5, or 100 for a forwarder's loop.
         close_s: Time limit of ``close``.
@@ -102,6 +118,7 @@ class Subject:
     make: Callable[[], Any]
     far_side: FarSide | None = None
     accounts: Callable[[Any], Accounts] | None = None
+    supply: Supply | None = None
     declares: frozenset[str] = frozenset()
     budget_ms: float | None = None
     close_s: float = 2.0
@@ -117,6 +134,8 @@ class Subject:
                 return None if self.far_side is not None else "Subject.far_side is not set"
             case Capability.ACCOUNTS:
                 return None if self.accounts is not None else "Subject.accounts is not set"
+            case Capability.SUPPLY:
+                return None if self.supply is not None else "Subject.supply is not set"
             case _:
                 return None if capability in self.declares else f"it does not declare {capability.value!r}"
 

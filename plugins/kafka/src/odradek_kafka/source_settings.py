@@ -1,0 +1,112 @@
+"""The settings of the source, read from the table ``source`` inside the plugin's table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from confluent_kafka import Consumer
+
+from odradek.plugin import PluginConfig
+from odradek_kafka.client_options import ClientKind, given_options, try_options, without_token_file
+from odradek_kafka.kafka_settings import DEFAULT_TOPIC, servers, template
+from odradek_kafka.topic_names import LEGAL_NAME
+
+SERVERS = "source.bootstrap.servers"
+DEFAULT_GROUP = "odradek.source"
+DEFAULTS: Mapping[str, str] = {
+    "client.id": "odradek-kafka-source",
+    # A source that reads its own host would receive its own metrics as pushes.
+    "enable.metrics.push": "false",
+    "auto.offset.reset": "earliest",
+    # Memory for records that were read ahead, in KiB; librdkafka's default is 64 MiB.
+    "queued.max.messages.kbytes": "16384",
+    # For the metric of the lag.
+    "statistics.interval.ms": "1000",
+}
+OURS = {
+    "bootstrap.servers": "belongs to the table source, as source.bootstrap.servers",
+    "metadata.broker.list": "belongs to the table source, as source.bootstrap.servers",
+    "group.id": "belongs to the table source, as source.group.id",
+    "enable.auto.commit": "the plugin commits what is stored",
+    "enable.auto.offset.store": "the plugin commits what is stored",
+}
+
+
+def consumer(options: Mapping[str, str], **rest: object) -> None:
+    """Create a consumer for a check of its options, and close it."""
+    Consumer({"group.id": DEFAULT_GROUP, **options}, **rest).close()
+
+
+CONSUMER = ClientKind("source.client.", DEFAULTS, OURS, consumer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSettings:
+    """The topics of one cluster, and how they are read."""
+
+    options: Mapping[str, str] = field(repr=False)
+    """All options of librdkafka. May hold secrets."""
+    topics: tuple[str, ...] = (DEFAULT_TOPIC,)
+    batch_max_records: int = 500
+    """Records that are stored, then committed, together."""
+
+
+def read_source_settings(config: PluginConfig) -> SourceSettings:
+    """Read the table, which has ``source.bootstrap.servers``.
+
+    Raises:
+        ConfigError: A value is invalid; names the key.
+    """
+    bootstrap = servers(config, SERVERS)
+    found = SourceSettings(
+        topics=topics(config),
+        batch_max_records=config.integer("source.batch.max.records", 500, least=1, most=10_000),
+        options=read_consumer_options(config, bootstrap),
+    )
+    refuse_circle(config, bootstrap, found.topics)
+    return found
+
+
+def read_consumer_options(config: PluginConfig, bootstrap: str) -> dict[str, str]:
+    """The complete options of the consumer.
+
+    Raises:
+        ConfigError: An option is invalid; names it.
+    """
+    given = given_options(config, CONSUMER)
+    own = {
+        "bootstrap.servers": bootstrap,
+        "group.id": config.text("source.group.id") or DEFAULT_GROUP,
+        "enable.auto.commit": "false",
+        "enable.auto.offset.store": "false",
+    }
+    options = {**DEFAULTS, **given, **own}
+    table = PluginConfig(config.path + ".source.client", given)
+    try_options(config, CONSUMER, without_token_file(table, options))
+    return options
+
+
+def topics(config: PluginConfig) -> tuple[str, ...]:
+    """Read the names of the topics; ``__client_telemetry`` of a host is one too."""
+    found = config.texts("source.topics", [DEFAULT_TOPIC])
+    bad = [name for name in found if not LEGAL_NAME.fullmatch(name) or name in (".", "..")]
+    if bad or not found:
+        raise config.error("source.topics", f"expected names of topics, found {','.join(bad or found)!r}")
+    return tuple(dict.fromkeys(found))
+
+
+def refuse_circle(config: PluginConfig, bootstrap: str, found: tuple[str, ...]) -> None:
+    """Refuse to read a topic that the plugin writes: each record would come back.
+
+    Raises:
+        ConfigError: The exporter and the source have a server and a topic in common.
+    """
+    if config.text("bootstrap.servers") is None:
+        return
+    if set(servers(config).split(",")).isdisjoint(bootstrap.split(",")):
+        return
+    exported = template(config)
+    for name in found:
+        if exported.can_be(name):
+            raise config.error("source.topics", f"the plugin exports to {name}, so its records would return")
