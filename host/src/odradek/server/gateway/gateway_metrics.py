@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from odradek.broker.dispatch.error_log import api_name
@@ -25,22 +25,21 @@ def gateway_rows(
         now_ms: Monotonic time.
     """
     meter = gateway.path.meter
+
+    def of_api(key: int) -> str:
+        return names.get(key, str(key))
+
     yield counter("pairs-opened", meter.opened)
-    for cause, number in meter.closed.items():
-        yield counter("pairs-closed", number, cause=str(cause))
+    yield from counters("pairs-closed", "cause", meter.closed)
     yield counter("bytes", meter.client_bytes, sender="client")
     yield counter("bytes", meter.upstream_bytes, sender="broker")
-    for key, number in meter.requests.items():
-        yield counter("requests", number, api=names.get(key, str(key)))
+    yield from counters("requests", "api", meter.requests, of_api)
     yield counter("silent-requests", meter.acks0)
-    for key, number in meter.rewritten.items():
-        yield counter("responses-rewritten", number, api=names.get(key, str(key)))
-    for key, number in meter.internal_errors.items():
-        yield counter("internal-errors", number, api=names.get(key, str(key)))
+    yield from counters("responses-rewritten", "api", meter.rewritten, of_api)
+    yield from counters("internal-errors", "api", meter.internal_errors, of_api)
     yield counter("unmapped-nodes", int(gateway.unmapped))
     for name, routing in gateway.routings.items():
-        for why, number in routing.refused.items():
-            yield counter("server-names-refused", number, listener=name, reason=why)
+        yield from counters("server-names-refused", "reason", routing.refused, listener=name)
     yield counter("misrouted", meter.misrouted)
     for (node, kind), number in gateway.dialer.failures.items():
         yield counter("dials-failed", number, node=node, error=kind)
@@ -59,6 +58,14 @@ def gateway_rows(
 def counter(name: str, value: float, **labels: str) -> MetricRow:
     """A row of a counter."""
     return MetricRow(f"gateway-{name}", "counter", labels, value)
+
+
+def counters(
+    name: str, label: str, numbers: Mapping[Any, int], named: Callable[[Any], str] = str, **labels: str
+) -> Iterator[MetricRow]:
+    """Yield a row of a counter for each key."""
+    for key, number in numbers.items():
+        yield counter(name, number, **labels, **{label: named(key)})
 
 
 def gauge(name: str, value: float) -> MetricRow:
