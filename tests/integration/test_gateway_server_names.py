@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import subprocess
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -192,3 +193,18 @@ def test_aiokafka_reads_back_with_a_group(named: Named, resolved: list[str]) -> 
 
     assert asyncio.run(exchange()) == values()
     assert set(resolved) == {BOOTSTRAP, f"b{NODE}.{DOMAIN}"}
+
+
+@pytest.mark.slow
+def test_franz_go_produces_and_reads_with_a_group(named: Named, franz_go: str) -> None:
+    options = (f"-ca={named.files.ca}", "-address=127.0.0.1")
+
+    done = subprocess.run(
+        [franz_go, *options, named.bootstrap, "franz-go", "200", "a-gopher"],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+
+    assert done.stdout.splitlines() == ["produced=1000", "read=1000"], done.stderr

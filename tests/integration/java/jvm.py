@@ -39,15 +39,21 @@ class Jvm:
     classpath: str
     server: MainServer | None = None
     """The shared JVM for `run`. Without it, each run has a JVM of its own."""
+    options: tuple[str, ...] = ()
+    """Further options of JVMs of their own."""
 
     @property
     def apart(self) -> Jvm:
         """The same class path, and a JVM for each run."""
-        return Jvm(self.classpath)
+        return Jvm(self.classpath, None, self.options)
+
+    def resolving(self, hosts: Path) -> Jvm:
+        """The same class path, and a JVM for each run that knows only the names in a hosts file."""
+        return Jvm(self.classpath, None, (f"-Djdk.net.hosts.file={hosts}",))
 
     def command(self, main_class: str, *args: str) -> list[str]:
         """The command line of a JVM of its own."""
-        return ["java", *OPTIONS, "-cp", self.classpath, main_class, *args]
+        return ["java", *OPTIONS, *self.options, "-cp", self.classpath, main_class, *args]
 
     def run(self, main_class: str, *args: str, stdin: str = "", timeout_s: float = 60) -> Finished:
         """Run to the end, with ``stdin`` as standard input.

@@ -20,6 +20,8 @@ from integration.java.console_tools import ConsoleTools
 from integration.java.gateway_process import GatewayProcess, gateway_process
 from integration.java.jvm import Jvm
 from integration.java.kafka_cluster import ADDRESS, NODES, KafkaCluster, kafka_cluster
+from support.certificates import Files, authority
+from support.gateways import free_ports, gateway_of
 from support.waiting import wait_until
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
@@ -229,6 +231,35 @@ def test_admin_tools_reach_the_nodes_that_they_name(behind: Behind) -> None:
     assert any(
         "log.cleaner.threads=2" in line for line in direct.succeed("kafka-configs", "--describe", *broker)
     )
+
+
+def test_java_clients_reach_each_node_by_its_name(behind: Behind) -> None:
+    files, port, domain = Files(behind.folder), free_ports(1), "kafka.localhost"
+    names = {node: f"b{node}.{domain}" for node in NODES}
+    hosts = behind.folder / "hosts"
+    hosts.write_text("".join(f"127.0.0.1 {name}\n" for name in [f"bootstrap.{domain}", *names.values()]))
+    settings = (
+        f"listeners=SSL://127.0.0.1:{port}",
+        f"advertised.listeners=SSL://bootstrap.{domain}:{port}",
+        f"gateway.node.names=b$(nodeId).{domain}",
+        f"ssl.keystore.location={files.write('named.pem', authority().issue('named', [f'*.{domain}']).both)}",
+    )
+    text = f"security.protocol=SSL\nssl.truststore.type=PEM\nssl.truststore.location={files.ca}\n"
+    config = ("--command-config", files.write("named.properties", text))
+    topic, sent = "by-name", [str(number) for number in range(300)]
+    places = ",".join(map(str, NODES))
+    behind.tools.succeed("kafka-topics", "--create", "--topic", topic, "--replica-assignment", places)
+    with gateway_of(behind.cluster.bootstrap, behind.folder / "named", *settings):
+        tools = ConsoleTools(behind.tools.jvm.resolving(hosts), f"bootstrap.{domain}:{port}")
+
+        endpoints = tools.succeed("kafka-broker-api-versions", *config)
+        tools.produce_lines(topic, sent, *config, "--producer-property", "partitioner.ignore.keys=true")
+        found = tools.consume_lines(topic, len(sent), "--from-beginning", *config)
+
+    assert {line.split()[0] for line in endpoints if "(id: " in line} == {
+        f"{name}:{port}" for name in names.values()
+    }
+    assert sorted(found) == sorted(sent)
 
 
 def test_nothing_is_lost_and_no_address_leaks_while_leaders_move_and_a_node_dies(behind: Behind) -> None:
