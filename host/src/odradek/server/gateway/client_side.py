@@ -144,9 +144,10 @@ class ClientSide(SocketEnd):
             self.other = None
         self.listener.closed(self)
 
-    def give_up(self) -> None:
+    def give_up(self, cause: Cause = Cause.MEMORY) -> None:
+        """Close both connections without sending the rest."""
         if self.pair is not None:
-            self.pair.close(Cause.MEMORY)
+            self.pair.close(cause)
         if self.upstream is not None:
             self.upstream.abort()
         self.abort()

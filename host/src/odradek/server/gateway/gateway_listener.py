@@ -90,4 +90,6 @@ class GatewayListener(Listener):
             for channel in list(self.channels):
                 channel.drain()
             await asyncio.sleep(0.02)
+        for channel in list(self.channels):
+            cast(ClientSide, cast(Any, channel)).give_up(Cause.DRAINED)
         await super().close(timeout_s)
