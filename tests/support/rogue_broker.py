@@ -20,7 +20,7 @@ HEARTBEAT, METADATA = 12, 3
 VERSIONS = {HEARTBEAT: 3, METADATA: 5}
 BODIES = {HEARTBEAT: b"\0\1g\0\0\0\0\0\0\0\0", METADATA: b"\0\0\0\0\1"}
 
-Behavior = Callable[[socket.socket, int], None]
+Behavior = Callable[[socket.socket, int], object]
 """What the broker does on a connection whose first request has this correlation id."""
 
 
