@@ -20,6 +20,7 @@ from odradek.broker.dispatch.routes import ROUTES
 from odradek.server.config import load_config
 from odradek.server.host import Host
 from odradek.server.plugins.process import freeze_garbage, keep_buffers, switch_threads_often
+from odradek.server.upkeep.calm_collections import OVERDUE, collect_when_calm
 from odradek.step_runner import StepRunner
 
 TICK_S = 0.001
@@ -143,7 +144,8 @@ async def main(settings: list[str]) -> None:
     host = Host(load_config(None, settings))
     holds = Holds(host)
     await host.start()
-    freeze_garbage()
+    freeze_garbage(full_after=OVERDUE)
+    collect_when_calm(host.broker.steps, host.clock, host.timer)
     probe = LoopProbe(asyncio.get_running_loop())
     print(f"ready port={host.listeners[0].bound_port}", flush=True)
     while await asyncio.to_thread(sys.stdin.readline):

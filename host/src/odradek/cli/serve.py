@@ -29,6 +29,7 @@ from odradek.server.plugins.process import (
 from odradek.server.reload import reload
 from odradek.server.standard_streams import silence
 from odradek.server.start_report import report
+from odradek.server.upkeep.calm_collections import OVERDUE, collect_when_calm
 
 if TYPE_CHECKING:
     from odradek.testing.running_host import RunningHost
@@ -148,7 +149,8 @@ def serve_until_stopped(start: Start, config: HostConfig) -> None:
         try:
             await host.start()
             on_hangup(partial(reload_file, host, start), stop)
-            freeze_garbage()
+            freeze_garbage(full_after=OVERDUE)
+            collect_when_calm(host.broker.steps, host.clock, host.timer)
             report(host, start.config_file, start.log_level)
             announce(ready_line(config, host))
             await stop.wait()

@@ -64,15 +64,18 @@ def raise_descriptor_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
-def freeze_garbage() -> None:
+def freeze_garbage(full_after: int = COLLECTION_THRESHOLDS[2]) -> None:
     """Exclude everything loaded so far from garbage collection, and collect the rest less often.
+
+    Args:
+        full_after: Collections of the second generation after which Python makes a full one.
 
     Reference counts free nearly everything. A collection stops the loop for 150 to 500 ns per object, so the
     first two generations must stay small: a large request alone makes tens of thousands of objects.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*COLLECTION_THRESHOLDS)
+    gc.set_threshold(*COLLECTION_THRESHOLDS[:2], full_after)
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
