@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, BinaryIO, Protocol
 
+from odradek.server.plugins.giving_way import SharedCore, giving_way
 from odradek.server.worker_settings import WorkerSettings
 
 log = logging.getLogger(__name__)
@@ -26,7 +27,7 @@ log = logging.getLogger(__name__)
 LENGTH = struct.Struct(">I")
 NICENESS = 15
 """Lowers the priority of workers, so that the loop comes first on a machine with few cores. On one core with
-a busy loop they get three percent of it; ten percent, in slices of 3 ms, were most of the loop's delays.
+a busy loop they get three percent of it, in small slices; see `giving_way`.
 """
 
 Done = Callable[[Any], None]
@@ -130,10 +131,12 @@ class PayloadWorkers:
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     """Open payloads until the host closes the pipe; the worker's side."""
+    core = SharedCore()
     while len(head := requests.read(LENGTH.size)) == LENGTH.size:
         work = pickle.loads(requests.read(LENGTH.unpack(head)[0]))  # noqa: S301  the host wrote it
         try:
-            answer = work()
+            with giving_way(core):
+                answer = work()
         except Exception as error:  # noqa: BLE001  the host answers for it
             answer = error
         message = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)

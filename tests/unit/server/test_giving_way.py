@@ -1,0 +1,87 @@
+"""A worker gives its core up early, but only if it has to share it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from odradek.server.plugins.giving_way import REMEMBERED_NS, SLEEP_S, WAITED_NS, SharedCore
+
+SLICE_NS = 500_000
+
+
+@dataclass
+class Core:
+    """A virtual core and the times of the process on it."""
+
+    elapsed_ns: int = 0
+    cpu_ns: int = 0
+    slept_s: list[float] = field(default_factory=list)
+
+    def compute(self) -> None:
+        self.elapsed_ns += SLICE_NS
+        self.cpu_ns += SLICE_NS
+
+    def wait(self, wait_ns: int) -> None:
+        """Another process runs."""
+        self.elapsed_ns += wait_ns
+
+    def sleep(self, time_s: float) -> None:
+        self.slept_s.append(time_s)
+        self.wait(4_000_000)
+
+    def process(self) -> SharedCore:
+        return SharedCore(lambda: self.elapsed_ns, lambda: self.cpu_ns, self.sleep)
+
+
+def test_a_process_alone_on_its_core_never_sleeps() -> None:
+    core = Core()
+    process = core.process()
+
+    for _ in range(100):
+        core.compute()
+        core.wait(WAITED_NS // 10)
+        process.end_slice()
+
+    assert core.slept_s == []
+
+
+def test_a_process_that_had_to_wait_gives_way_after_each_slice_for_a_while() -> None:
+    core = Core()
+    process = core.process()
+    core.compute()
+    core.wait(WAITED_NS + 1)
+
+    for _ in range(3):
+        process.end_slice()
+        core.compute()
+
+    assert core.slept_s == [SLEEP_S] * 3
+
+
+def test_it_stops_giving_way_when_it_is_alone_again() -> None:
+    core = Core()
+    process = core.process()
+    core.wait(WAITED_NS + 1)
+    process.end_slice()
+    core.slept_s.clear()
+    core.wait(REMEMBERED_NS)
+
+    process.begin()
+    core.compute()
+    process.end_slice()
+
+    assert core.slept_s == []
+
+
+def test_its_own_sleep_does_not_count_as_waiting() -> None:
+    core = Core()
+    process = core.process()
+    core.wait(WAITED_NS + 1)
+
+    while core.elapsed_ns < 2 * REMEMBERED_NS:
+        process.end_slice()
+        core.compute()
+    slept = len(core.slept_s)
+    process.end_slice()
+
+    assert len(core.slept_s) == slept
