@@ -119,7 +119,11 @@ def fetch_walk(noted: Noted) -> Walk:  # noqa: C901  likewise
             records = w[at]
             at += 1
             if records > 127:
-                records, at = read_varint(w, at - 1)
+                if w[at] < 128:
+                    records += (w[at] << 7) - 128
+                    at += 1
+                else:
+                    records, at = read_varint(w, at - 1)
             if records > 1:
                 at += records - 1
                 if at > limit:
