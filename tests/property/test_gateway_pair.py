@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odradek.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from odradek.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
 from odradek.wire.messages.metadata import MetadataResponse, MetadataResponseBroker
-from odradek.wire.messages.produce import ProduceRequest
+from odradek.wire.messages.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
 from support.gateway_pair import HEARTBEAT, Through, answer, bare, request, response
 
 
@@ -60,8 +73,42 @@ def api_versions(correlation_id: int, _size: int) -> Exchange:
     )
 
 
+def fetch(correlation_id: int, size: int) -> Exchange:
+    """The usual response, which no rewriter gets if it arrives whole."""
+    found = fetched(PartitionData(records=b"r" * size))
+    return Exchange(bare(1, 17, correlation_id, b"q" * size), response(found, 17, correlation_id))
+
+
+def moved(correlation_id: int, size: int) -> Exchange:
+    """A response about a partition that has moved, with the address of its leader."""
+    partition = PartitionData(error_code=6, current_leader=LeaderIdAndEpoch(leader_id=1, leader_epoch=2))
+    theirs, ours = (
+        fetched(partition, node_endpoints=[NodeEndpoint(node_id=1, host=host, port=port)])
+        for host, port in (("h" * (size + 1), 9092), ("gate", 19001))
+    )
+    return Exchange(
+        bare(1, 17, correlation_id, b"q" * size),
+        response(theirs, 17, correlation_id),
+        response(ours, 17, correlation_id),
+    )
+
+
+def fetched(partition: PartitionData, **fields: Any) -> FetchResponse:
+    return FetchResponse(responses=[FetchableTopicResponse(partitions=[partition])], **fields)
+
+
+def produce(correlation_id: int, size: int) -> Exchange:
+    """As `fetch`."""
+    sent = ProduceRequest(acks=1, transactional_id="t" * (size % 3))
+    topic = TopicProduceResponse(name="n" * size, partition_responses=[PartitionProduceResponse()])
+    stored = ProduceResponse(responses=[topic])
+    return Exchange(request(sent, 12, correlation_id), response(stored, 12, correlation_id))
+
+
 Kind = Callable[[int, int], Exchange]
-KINDS: st.SearchStrategy[Kind] = st.sampled_from([plain, silent, push, metadata, api_versions])
+KINDS: st.SearchStrategy[Kind] = st.sampled_from(
+    [plain, silent, push, metadata, api_versions, fetch, moved, produce]
+)
 CONVERSATIONS = st.lists(st.tuples(KINDS, st.integers(0, 40)), min_size=1, max_size=12)
 
 

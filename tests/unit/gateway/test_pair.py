@@ -122,6 +122,17 @@ def test_the_acks_of_each_produce_request_are_read() -> None:
     assert [each[0] for each in through.pair.state.outstanding] == [0, 1, 4, 6]
 
 
+def test_a_cut_in_the_beginning_does_not_change_known_acks() -> None:
+    through = Through()
+    first, second = (request(ProduceRequest(acks=1, transactional_id="t"), 9, number) for number in (1, 2))
+    stream = first + second
+
+    through.send(stream[: len(first) + 20])
+    through.send(stream[len(first) + 20 :])
+
+    assert [each[0] for each in through.pair.state.outstanding] == [1, 2]
+
+
 def test_a_known_beginning_does_not_hide_that_a_produce_request_ends_before_its_acks() -> None:
     through = Through()
     name = "n" * 30

@@ -218,9 +218,10 @@ class Requests:
             or not data.startswith(known, pos + HEAD_BYTES)
             or size < HEAD_BYTES - 4 + len(known)
         ):
-            self.acks, needed = produce_acks(data, pos, size, version)
+            acks, needed = produce_acks(data, pos, size, version)
             if pos + needed > len(data):
                 return needed
+            self.acks = acks
             is_known = needed <= KNOWN_HEAD_BYTES
             self.produce_head = data[pos + HEAD_BYTES : pos + needed] if is_known else b""
             self.produce_version = version if is_known else -1
