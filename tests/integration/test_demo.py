@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from odradek.cli.main import run
+
 
 def demo(*arguments: str, timeout_s: float) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -46,6 +48,52 @@ def test_the_demo_shows_a_labeled_producer_and_consumer(options: list[str], prot
     )
     assert summary is not None, result.stdout
     check_the_end(result.stdout, pushes=int(summary[1]))
+
+
+def test_the_demo_shows_a_client_that_pushes_and_one_that_cannot_through_gateways() -> None:
+    pytest.importorskip("confluent_kafka")
+    pytest.importorskip("aiokafka")
+
+    result = demo("--gateway", "--seconds", "4", timeout_s=60)
+
+    assert result.returncode == 0, result.stderr
+    for name, client in (("edge-1", "demo-producer"), ("edge-2", "demo-silent")):
+        assert re.search(rf"^gateway {name} on 127.0.0.1:\d+, for {client}$", result.stdout, re.MULTILINE)
+    end = result.stdout[result.stdout.index("at the end: ") :]
+    produced = {name: int(count) for count, name in re.findall(r"(\d+) records of ([a-z-]+)", end)}
+    assert min(produced.values()) > 0
+    pushed, arrived = map(int, re.findall(r"(\d+) data points pushed, (\d+) at the OTLP", end)[0])
+    assert pushed == arrived > 0
+    (pushing,) = re.findall(r"^  producer client_id=demo-producer (.*)$", end, re.MULTILINE)
+    (silent,) = re.findall(r"^  producer client_id=demo-silent (.*)$", end, re.MULTILINE)
+    assert re.search(r"software=confluent-kafka-python/\S+ .* labeled=yes pushes=[1-9]", pushing)
+    assert re.search(r"labeled=yes observed=yes pushes=[1-9]", silent)
+    assert f"sent {produced['demo-silent']} records" in silent
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--upstream", "localhost:9092"], "--upstream needs --gateway"),
+        (["--gateway", "--secure"], "--gateway cannot be combined with --spark or --secure"),
+    ],
+)
+def test_options_that_do_not_fit(
+    options: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["demo", *options]) == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_an_upstream_that_does_not_answer_ends_the_demo() -> None:
+    pytest.importorskip("confluent_kafka")
+    pytest.importorskip("aiokafka")
+
+    result = demo("--gateway", "--upstream", "127.0.0.1:1", "--seconds", "3", timeout_s=60)
+
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert "127.0.0.1:1" in result.stderr
 
 
 def check_the_end(printed: str, *, pushes: int) -> None:

@@ -5,7 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from odradek.cli.client_view import ClientRow, ClientView
+from odradek.cli.client_view import OWN, ClientRow, ClientView
+from odradek.plugin.context import UNKNOWN
 from odradek.wire.uuid_text import uuid_text
 
 INSTANCE = bytes(range(16))
@@ -48,3 +49,28 @@ def test_large_values_are_whole_numbers() -> None:
     shown.rows[INSTANCE].values["producer.request.latency.avg"] = 1234.5
 
     assert "request time 1234 ms" in shown.lines()[0]
+
+
+@pytest.mark.parametrize("columns", [65, 80])
+def test_an_observed_client_has_its_gateway_and_what_it_produced(columns: int) -> None:
+    shown, printed = view(), io.StringIO()
+    row = shown.rows[INSTANCE]
+    row.software_name = row.software_version = UNKNOWN
+    row.attributes |= {"observed": "true", "gateway": "edge-2"}
+    row.values = {
+        "producer.node.request.latency.avg": 0.35,
+        f"{OWN}produce.records": 23_540,
+        f"{OWN}produce.bytes": 123_456_789,
+    }
+
+    Console(file=printed, width=columns).print(shown.table())
+
+    lines = [line.split() for line in printed.getvalue().splitlines()]
+    assert lines[2:6] == [
+        ["demo-producer", "observed", "3600", "times", "request", "time", "0.35", "ms"],
+        ["unknown", "software", "123456", "bytes", "sent", "23540", "records"],
+        [uuid_text(INSTANCE), "3", "metrics", "sent", "123456789", "bytes"],
+        ["at", "gateway", "edge-2", "13", "attributes"],
+    ]
+    assert shown.lines()[0].startswith("producer client_id=demo-producer")
+    assert " observed=yes " in shown.lines()[0]

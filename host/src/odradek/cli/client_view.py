@@ -9,11 +9,12 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from odradek.plugin.context import ClientTelemetryContext
+from odradek.plugin.context import UNKNOWN, ClientTelemetryContext
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.wire.uuid_text import uuid_text
 
 PREFIX = "org.apache.kafka."
+ROLES = ("producer", "consumer")
 KEY_METRICS = (
     ("producer.request.latency.avg", "request time", "ms"),
     ("producer.record.queue.time.avg", "queue time", "ms"),
@@ -24,6 +25,16 @@ KEY_METRICS = (
     ("consumer.connection.creation.total", "connections", ""),
 )
 """Name of the metric without `PREFIX`, label, unit. librdkafka and Java send all of these (KIP-714)."""
+OWN = "io.odradek.observed.client."
+OBSERVED_METRICS = (
+    ("producer.node.request.latency.avg", "request time", "ms"),
+    (f"{OWN}produce.records", "sent", "records"),
+    (f"{OWN}produce.bytes", "sent", "bytes"),
+    (f"{OWN}connections.open", "connections", ""),
+)
+"""The same of a client that pushes nothing, as a gateway derives them."""
+TOTALS = (f"{OWN}produce.records", f"{OWN}produce.bytes")
+"""Sums that are added up; each record of an observed client has those of one interval."""
 
 
 @dataclass(slots=True)
@@ -41,6 +52,8 @@ class ClientRow:
     """Resource attributes: the labels of the broker, and the client's own."""
     values: dict[str, float] = field(default_factory=dict)
     """Latest value by metric name, without `PREFIX`."""
+    is_terminated: bool = False
+    """The last push of the client has arrived."""
 
     @property
     def is_labeled(self) -> bool:
@@ -50,13 +63,23 @@ class ClientRow:
     @property
     def kind(self) -> str:
         """``producer`` or ``consumer``, taken from the names of its metrics."""
-        return next((name.split(".")[0] for name in self.values), "client")
+        return next((role for role in ROLES for name in self.values if name.startswith(role)), "client")
+
+    @property
+    def has_software(self) -> bool:
+        """Whether the client has said what it is (ApiVersions v3)."""
+        return self.software_name not in ("", UNKNOWN)
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether a gateway has derived the metrics of a client that pushes nothing."""
+        return self.attributes.get("observed") == "true"
 
     def key_metrics(self) -> list[str]:
         """The key metrics, each with its label and unit."""
         return [
             f"{label} {short(self.values[name])}{' ' + unit if unit else ''}"
-            for name, label, unit in KEY_METRICS
+            for name, label, unit in (OBSERVED_METRICS if self.is_observed else KEY_METRICS)
             if self.values.get(name)
         ]
 
@@ -83,13 +106,16 @@ class ClientView:
             ),
         )
         row.pushes += 1
+        row.is_terminated = payload.terminating
         row.payload_bytes += len(payload.data)
         for resource_metrics in MetricsData.FromString(payload.data).resource_metrics:
             row.attributes |= {
                 item.key: item.value.string_value for item in resource_metrics.resource.attributes
             }
             for scope_metrics in resource_metrics.scope_metrics:
-                row.values |= latest(scope_metrics.metrics)
+                values = latest(scope_metrics.metrics)
+                totals = {name: row.values.get(name, 0) + values[name] for name in TOTALS if name in values}
+                row.values |= values | totals
                 row.data_points += data_points(scope_metrics.metrics)
 
     @property
@@ -108,14 +134,15 @@ class ClientView:
         for heading in ("client instance", "pushed", "latest values"):
             table.add_column(heading, overflow="fold")
         for row in self.rows.values():
+            gateway = row.attributes.get("gateway")
             client = (
                 row.client_id,
-                row.software_name,
-                row.software_version,
+                *((row.software_name, row.software_version) if row.has_software else ("unknown software",)),
                 uuid_text(row.client_instance_id),
+                *([f"at gateway {gateway}"] if gateway else []),
             )
             pushed = (
-                f"{row.pushes} pushes",
+                f"observed {row.pushes} times" if row.is_observed else f"{row.pushes} pushes",
                 f"{row.payload_bytes} bytes",
                 f"{len(row.values)} metrics",
                 f"{len(row.attributes)} attributes" if row.is_labeled else "no labels",
@@ -130,6 +157,7 @@ class ClientView:
         return [
             f"{row.kind} client_id={row.client_id} software={row.software_name}/{row.software_version} "
             f"instance={uuid_text(row.client_instance_id)} labeled={'yes' if row.is_labeled else 'no'} "
+            f"{'observed=yes ' if row.is_observed else ''}"
             f"pushes={row.pushes} bytes={row.payload_bytes} metrics={len(row.values)} | "
             + ", ".join(row.key_metrics())
             for row in self.rows.values()

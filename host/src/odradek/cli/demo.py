@@ -12,21 +12,20 @@ import math
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager, nullcontext
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import click
-from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from odradek.cli.client_view import ClientView, data_points
+from odradek.cli.client_view import ClientView
+from odradek.cli.demo_gateway import DemoGateways, Producers, silent_library
 from odradek.cli.demo_pipeline import QUOTA, Pipeline, check_pipeline, quota_line
 from odradek.cli.demo_security import CONSUMER, GROUP, MECHANISM, PRODUCER, TOPIC, DemoSecurity
+from odradek.cli.demo_sink import OtlpSink, otlp_sink
 from odradek.server.config import HostConfig, load_config
 from odradek.server.host import Host
 from odradek.server.log_format import log_to_stderr
@@ -63,13 +62,36 @@ SETTLE_S = 5
     is_flag=True,
     help="Use TLS and passwords, and allow each client no more than it needs.",
 )
-def demo(seconds: int, otlp: str | None, with_spark: bool, keep: Path | None, with_security: bool) -> None:
+@click.option(
+    "--gateway",
+    "with_gateways",
+    is_flag=True,
+    help="Show two gateways in front of a cluster, a producer that pushes, and one that cannot.",
+)
+@click.option(
+    "--upstream",
+    metavar="HOST:PORT[,...]",
+    help=f"With --gateway: brokers of a cluster of yours, without TLS; both produce to its topic {TOPIC}.",
+)
+def demo(
+    seconds: int,
+    otlp: str | None,
+    with_spark: bool,
+    keep: Path | None,
+    with_security: bool,
+    with_gateways: bool,
+    upstream: str | None,
+) -> None:
     """Show a real producer and consumer pushing labeled metrics.
 
     The exit status is 1 if no labeled push arrived.
     """
     if keep is not None and not with_spark:
         raise click.UsageError("--keep needs --spark: without it there are no tables")
+    if upstream is not None and not with_gateways:
+        raise click.UsageError("--upstream needs --gateway: without it the demo has its own host alone")
+    if with_gateways and (with_spark or with_security):
+        raise click.UsageError("--gateway cannot be combined with --spark or --secure")
     kafka = client_library()
     if with_spark:
         check_pipeline(keep)
@@ -77,13 +99,30 @@ def demo(seconds: int, otlp: str | None, with_spark: bool, keep: Path | None, wi
     view = ClientView()
     with tempfile.TemporaryDirectory(prefix="odradek-demo-") as folder, otlp_sink() as sink:
         endpoint = otlp or sink.endpoint
+        if with_gateways:
+            gateways = DemoGateways(Path(folder), upstream, endpoint, view)
+            producers = Producers(kafka, silent_library())
+            display = Display(view, producers, sink if otlp is None else None)
+            run(lambda stop: show_gateways(gateways, display, producers, seconds, stop))
+            summarize(view, sink if otlp is None else None)
+            return
         security = DemoSecurity(Path(folder) / "security") if with_security else None
         config = demo_config(Path(folder) / "data", endpoint, security)
         pipeline = Pipeline(Path(folder), keep, security) if with_spark else None
-        display = Display(view, Clients(kafka, security), sink if otlp is None else None)
-        run(lambda stop: show(config, display, seconds, stop, pipeline))
+        clients = Clients(kafka, security)
+        display = Display(view, clients, sink if otlp is None else None)
+        run(lambda stop: show(config, display, clients, seconds, stop, pipeline))
+    summarize(view, sink if otlp is None else None)
+
+
+def summarize(view: ClientView, sink: OtlpSink | None) -> None:
+    """Print the total.
+
+    Raises:
+        click.exceptions.Exit: No labeled push arrived.
+    """
     summary = f"{view.labeled_pushes} labeled pushes of {len(view.rows)} client instances"
-    if otlp is None:
+    if sink is not None:
         summary += f", {sink.requests} OTLP requests"
     click.echo(summary)
     if not view.labeled_pushes:
@@ -119,11 +158,26 @@ def demo_config(folder: Path, otlp_endpoint: str, security: DemoSecurity | None)
     )
 
 
+async def show_gateways(
+    gateways: DemoGateways, display: Display, producers: Producers, seconds: int, stop: asyncio.Event
+) -> None:
+    """Run the gateways and the producers until time is up."""
+    async with AsyncExitStack() as stack:
+        addresses = await gateways.start(stack, stop)
+        stack.push_async_callback(asyncio.to_thread, producers.stop)
+        await asyncio.to_thread(producers.start, *addresses)
+        await watch(display, seconds, stop)
+
+
 async def show(
-    config: HostConfig, display: Display, seconds: int, stop: asyncio.Event, pipeline: Pipeline | None
+    config: HostConfig,
+    display: Display,
+    clients: Clients,
+    seconds: int,
+    stop: asyncio.Event,
+    pipeline: Pipeline | None,
 ) -> None:
     """Run the host and the clients until time is up, then the pipeline if there is one."""
-    clients = display.clients
     async with AsyncExitStack() as stack:
         host = Host(config)
         stack.push_async_callback(host.stop)
@@ -172,10 +226,20 @@ async def stopped(stop: asyncio.Event) -> bool:
     return True
 
 
+class RunningClients(Protocol):
+    """The clients of a demo."""
+
+    def status(self) -> str:
+        """What they have done."""
+
+    def stop(self) -> None:
+        """Close them."""
+
+
 class Display:
     """Rows and counts of the clients. The counts agree once `settle` has returned."""
 
-    def __init__(self, view: ClientView, clients: Clients, sink: OtlpSink | None) -> None:
+    def __init__(self, view: ClientView, clients: RunningClients, sink: OtlpSink | None) -> None:
         self.view = view
         self.clients = clients
         self.sink = sink
@@ -197,13 +261,19 @@ class Display:
         return f"{moment}: {self.clients.status()}", pushed
 
     async def settle(self) -> None:
-        """Stop the clients and wait until every data point that they pushed has arrived."""
+        """Stop the clients, and wait for their last pushes and until every data point has arrived."""
         await asyncio.to_thread(self.clients.stop)
         end_s = time.monotonic() + SETTLE_S
-        while self.sink is not None and self.sink.data_points < self.view.data_points:
+        while not self.is_settled:
             if time.monotonic() > end_s:
                 return
             await asyncio.sleep(0.05)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no client pushes any more, and all pushes are at the endpoint."""
+        arrived = self.sink is None or self.sink.data_points >= self.view.data_points
+        return arrived and all(row.is_terminated for row in self.view.rows.values())
 
 
 class Clients:
@@ -269,56 +339,3 @@ class Clients:
             self.read_until_s = time.monotonic() + SETTLE_S
             return True
         return self.consumed < self.produced and time.monotonic() < self.read_until_s
-
-
-class OtlpSink(ThreadingHTTPServer):
-    """An OTLP/HTTP endpoint that counts requests and data points."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), OtlpSinkHandler)
-        self.requests = 0
-        self.data_points = 0
-
-    @property
-    def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-    def take(self, body: bytes) -> None:
-        """Count the data points of one export. Its request message has the same encoding as MetricsData."""
-        self.requests += 1
-        for resource_metrics in MetricsData.FromString(body).resource_metrics:
-            for scope_metrics in resource_metrics.scope_metrics:
-                self.data_points += data_points(scope_metrics.metrics)
-
-
-class OtlpSinkHandler(BaseHTTPRequestHandler):
-    """Answers POST /v1/metrics; accepts uncompressed bodies only."""
-
-    protocol_version = "HTTP/1.1"
-    server: OtlpSink
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        self.server.take(body)
-        self.send_response(200)
-        self.send_header("Content-Type", "application/x-protobuf")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's name
-        """Suppress the log line of each request."""
-
-
-@contextmanager
-def otlp_sink() -> Iterator[OtlpSink]:
-    """Yield an OTLP endpoint that listens on a free port."""
-    with OtlpSink() as sink:
-        thread = threading.Thread(target=sink.serve_forever, name="otlp-sink", daemon=True)
-        thread.start()
-        try:
-            yield sink
-        finally:
-            sink.shutdown()
-            thread.join()

@@ -1,0 +1,115 @@
+"""Runs a gateway on the loop of this thread, with the watch of its cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from odradek.cli.command_config import CommandConfig, load_command_config
+from odradek.client.address import addresses
+from odradek.client.admin import AdminClient
+from odradek.client.cluster_watch import ClusterWatch, Observed
+from odradek.clock import SystemClock
+from odradek.gateway.gateway_settings import UPSTREAM
+from odradek.server.config import HostConfig
+from odradek.server.gateway.gateway import Gateway
+from odradek.server.gateway.gateway_host import GatewayHost
+from odradek.server.gateway.gateway_kinds import check_listeners
+
+log = logging.getLogger(__name__)
+
+FIRST_POLL_S = 5.0
+"""Time for the cluster to answer before the start goes on without it."""
+
+
+class GatewayRun:
+    """A gateway whose configuration has been checked, before it runs.
+
+    Args:
+        config: The configuration.
+
+    Raises:
+        ConfigError: It is not usable for a gateway.
+    """
+
+    def __init__(self, config: HostConfig) -> None:
+        check_listeners(config)
+        brokers = addresses(",".join(config.gateway.upstream), UPSTREAM)
+        self.config = config
+        self.connection: CommandConfig = load_command_config(config.gateway.upstream_config)
+        self.gateway = Gateway(
+            config,
+            [(each.host, each.port) for each in brokers],
+            self.connection.context(),
+            self.connection.login is not None,
+            SystemClock(),
+        )
+
+    @asynccontextmanager
+    async def running(
+        self, failed: Callable[[str], None], prepare: Callable[[GatewayHost], None] = lambda _host: None
+    ) -> AsyncIterator[GatewayHost]:
+        """Run the gateway in the body of the statement.
+
+        Args:
+            failed: Called with the reason if the gateway has to stop.
+            prepare: Called with the host before it starts.
+
+        Raises:
+            ConfigError: A broker of the cluster has no address, or a port cannot be bound.
+        """
+        config, gateway = self.config, self.gateway
+        host = GatewayHost(config, gateway, failed)
+        prepare(host)
+        loop = asyncio.get_running_loop()
+        own = config.gateway.own_telemetry
+
+        def polled(state: Observed) -> None:
+            loop.call_soon_threadsafe(host.polled, state)
+
+        watch = ClusterWatch(
+            self.connected, own.poll_interval_ms, polled, with_subscriptions=own.reads_cluster
+        )
+        gateway.dialer.refresh = watch.poke
+        try:
+            found = await first_poll(watch, gateway)
+            await host.start()
+            host.polled(found)
+            watch.start()
+            yield host
+        finally:
+            await asyncio.to_thread(watch.stop)
+            await host.stop()
+
+    def connected(self) -> AdminClient:
+        """A client for the gateway's own requests, with the certificates and secrets of now."""
+        connection = self.connection
+        return AdminClient(
+            ",".join(self.config.gateway.upstream),
+            client_id=connection.client_id,
+            timeout_s=connection.request_timeout_ms / 1000,
+            login=connection.login,
+            tls=connection.context(),
+        )
+
+
+async def first_poll(watch: ClusterWatch, made: Gateway) -> Observed:
+    """Ask the cluster for its brokers and subscriptions before clients can connect, unless it does not answer
+    soon.
+
+    Raises:
+        ConfigError: A broker has no port.
+    """
+    try:
+        found = await asyncio.wait_for(asyncio.to_thread(watch.poll), FIRST_POLL_S)
+    except TimeoutError:
+        found = Observed(failure=f"no answer within {FIRST_POLL_S:g} s")
+    made.check_nodes(node_id for node_id, _, _ in found.nodes)
+    if found.failure is not None:
+        log.warning(
+            "the cluster does not answer; clients are accepted, and closed until it does",
+            extra={"upstream": ",".join(made.settings.upstream), "problem": found.failure},
+        )
+    return found
