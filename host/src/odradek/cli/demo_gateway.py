@@ -29,7 +29,7 @@ SILENT: Final = "demo-silent"
 INTERVAL_MS: Final = 1_000
 PAUSE_S: Final = 0.01
 """Between two records of a producer."""
-START_S: Final = 10
+START_S: Final = 5
 
 
 def silent_library() -> Any:
