@@ -70,12 +70,18 @@ def layout(cls: type, version: int) -> StructOf:
     return struct_of(cls, version, version in flexible)
 
 
+@functools.cache
+def hints_of(cls: type) -> dict[str, Any]:
+    """The annotations of a class. To evaluate them takes a third of the time of a layout and its codecs."""
+    return get_type_hints(cls, include_extras=True)
+
+
 def struct_of(cls: type, version: int, flexible: bool) -> StructOf:
     """The layout of a message or of a structure inside one."""
     plain: list[Field] = []
     tagged: list[Field] = []
     absent: list[Field] = []
-    hints = get_type_hints(cls, include_extras=True)
+    hints = hints_of(cls)
     for declared in dataclasses.fields(cls):
         field, present = field_of(declared, hints[declared.name], version, flexible)
         (absent if not present else plain if field.tag is None else tagged).append(field)

@@ -24,7 +24,7 @@ MOST_DESCRIPTORS = 1 << 20
 # allocator gives them back to the kernel every time, which doubles the cost of the payload path
 # (tests/bench/push.py).
 MALLOC_OPTIONS = {-1: 256 << 20, -3: 64 << 20, -2: 16 << 20}  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_TOP_PAD
-COLLECTION_THRESHOLDS = (1_000, 4, 5_000)
+COLLECTION_THRESHOLDS = (700, 2, 12_000)
 SWITCH_INTERVAL_S = 0.0005
 
 

@@ -9,9 +9,9 @@ from odradek.clock import Clock, Timer
 from odradek.step_runner import StepRunner
 
 CHECK_MS = 1_000
-DUE = 2_000
+DUE = 5_000
 """Collections of the younger generations after which a full one is due."""
-OVERDUE = 50_000
+OVERDUE = 120_000
 """After these it does not wait any longer: half an hour of requests that never end."""
 
 
