@@ -39,6 +39,7 @@ TABLE_OF_SECTION = {
     "authorizer": "host",
     "tls": "tls",
     "telemetry": "telemetry",
+    "observation": "telemetry",
     "spool": "telemetry",
     "groups": "groups",
     "transactions": "transactions",

@@ -19,6 +19,7 @@ from odradek.broker.broker import BrokerSettings, Endpoint
 from odradek.broker.quota_table import QuotaTable, read_quota_tables
 from odradek.broker.spool_settings import SpoolSettings
 from odradek.gateway.gateway_settings import GatewaySettings
+from odradek.gateway.observation.settings import HostObservationSettings
 from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig, LongerUnits
 from odradek.log.producer_ids import ProducerIdConfig
@@ -158,6 +159,7 @@ class HostConfig:
     broker: BrokerSettings = section(BrokerSettings)
     audit: AuditSettings = section(AuditSettings)
     telemetry: TelemetryConfig = section(TelemetryConfig)
+    observation: HostObservationSettings = section(HostObservationSettings)
     spool: SpoolSettings = section(SpoolSettings)
     workers: WorkerSettings = section(WorkerSettings)
     metrics_push: MetricsPushSettings = section(MetricsPushSettings)

@@ -21,6 +21,7 @@ from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.clock import Clock, SystemClock, Timer
 from odradek.deferred import offload_inline
+from odradek.gateway.observation.settings import Observe
 from odradek.group.offset_expiration import OffsetExpiration
 from odradek.log.producer_ids import ProducerIds
 from odradek.quota.connection_quotas import ConnectionQuotas
@@ -79,6 +80,7 @@ from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 
 if TYPE_CHECKING:
+    from odradek.gateway.observation.observation import Observation
     from odradek.server.meters.metrics_endpoint import MetricsEndpoint
     from odradek.server.meters.metrics_push import MetricsPush
     from odradek.server.sockets.listener_kinds import ListenerKinds
@@ -108,6 +110,8 @@ class Host:
     """
 
     DESCRIPTORS_PER_CONNECTION: ClassVar[int] = 1
+    OBSERVES_LISTENERS: ClassVar[bool] = True
+    """Whether `telemetry.observe` applies."""
 
     def __init__(
         self,
@@ -234,10 +238,19 @@ class Host:
         self.listeners = [self.make_listener(address) for address in config.listeners]
         limits.over_limit = partial(displace, limits, self.listeners)  # listeners need the limits
         self.sources = Sources(self.plugins, self.telemetry, sink, self.clock)
+        self.observation = self.observed()
         self.companions = Companions(self.plugins, self.clock)
         self.driver: TimerDriver | None = None
         self.metrics_endpoint: MetricsEndpoint | None = None
         self.metrics_push: MetricsPush | None = None
+
+    def observed(self) -> Observation | None:
+        """The observation of the listeners' clients; None if it is off."""
+        if not self.OBSERVES_LISTENERS or self.config.observation.observe is Observe.NONE:
+            return None
+        from odradek.server.observation import observe_listeners  # hosts without it start faster
+
+        return observe_listeners(self)
 
     def load_broker(self, quotas: QuotaManagers, limits: ConnectionQuotas) -> Broker:
         """Make the broker from the stored files.
@@ -362,6 +375,8 @@ class Host:
 
     async def stop_plugins(self, timeout_s: float) -> None:
         """Let forwarders and plugins with threads take their queued pushes, in parallel, within the time."""
+        if self.observation is not None:
+            self.observation.stop()
         stops = [self.plugin_threads.stop, *(runner.stop for runner in self.forwarders)]
         await asyncio.gather(*(asyncio.to_thread(stop, timeout_s) for stop in stops))
 

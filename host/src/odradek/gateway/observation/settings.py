@@ -19,6 +19,19 @@ class Observe(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HostObservationSettings:
+    """Which clients of a host are observed; the bounds are those of `ObservationSettings`."""
+
+    # fmt: off
+    observe: Observe = setting(
+        "telemetry.observe", Choice({each.value: each for each in Observe}), Observe.NONE,
+        "Clients whose metrics `odradek serve` derives from their requests: those that push no telemetry "
+        "(`silent`), `all`, or `none`; a gateway has `gateway.observe`.", page="observed-metrics.md",
+    )
+    # fmt: on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationSettings:
     """Which clients are observed, and how many."""
 

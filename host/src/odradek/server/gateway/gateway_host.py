@@ -31,6 +31,7 @@ class GatewayHost(Host):
     """
 
     DESCRIPTORS_PER_CONNECTION = 2
+    OBSERVES_LISTENERS = False
 
     def __init__(self, config: HostConfig, gateway: Gateway, failed: Callable[[str], None]) -> None:
         super().__init__(config, failed=failed, listener_kinds=gateway_kinds(gateway))

@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 from odradek.gateway.cluster_subscriptions import ClusterSubscriptions, Wanted
 from odradek.gateway.dropping_sink import DroppingSink
 from odradek.gateway.gateway_labels import GatewayLabels
-from odradek.gateway.observation.observation import SOURCE_NAME, Observation
-from odradek.gateway.observation.settings import ObservationSettings, Observe
 from odradek.gateway.telemetry_answers import TelemetryAnswers
 from odradek.gateway.telemetry_settings import GatewayTelemetrySettings, SpoolFull
 from odradek.plugin.config import ConfigError
-from odradek.server.meters.metrics import source_rows
+from odradek.server.observation import observation_of
 from odradek.telemetry.client_metrics_stats import MetricRow
-from odradek.telemetry.record_source import RecordSource
 from odradek.wire.api_error import ApiError
 
 if TYPE_CHECKING:
@@ -148,15 +145,3 @@ class GatewayTelemetry:
         """The metrics of the gateway's telemetry."""
         yield from self.answers.metric_rows()
         yield from self.subscriptions.metric_rows()
-        if self.observation is not None:
-            yield from self.observation.metric_rows()
-            yield from source_rows(self.observation.source)
-
-
-def observation_of(host: Host, settings: ObservationSettings, origin: str) -> Observation | None:
-    """The observation of the clients of a gateway; None if it is off, or if nothing takes its records."""
-    if settings.observe is Observe.NONE or not host.broker.wants_telemetry:
-        return None
-    source = RecordSource(SOURCE_NAME, host.telemetry, host.sources.keep)
-    responses = {key: route.response for key, route in host.dispatcher.routes.items()}
-    return Observation(settings, source, host.clock, host.timer, responses, origin)

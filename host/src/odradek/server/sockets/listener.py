@@ -110,6 +110,8 @@ class Listener:
         self.refused = 0
         """Connections closed because of bytes that made no sense."""
         self.refused_log = SampledLog(log)
+        self.channel_kind: Callable[[Listener], Channel] = Channel
+        """Makes the channels of new connections."""
         self.counts = AuthenticationCounts()
         self.authentication: SaslAuthentication | None = None
         """None for a listener without SASL."""
@@ -156,7 +158,7 @@ class Listener:
 
     def make_channel(self) -> Channel:
         """The end of a new connection."""
-        return Channel(self)
+        return self.channel_kind(self)
 
     @property
     def bound_port(self) -> int:

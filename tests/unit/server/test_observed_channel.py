@@ -1,0 +1,224 @@
+"""A channel that is observed answers as any other, and tells what it has seen."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from odradek.broker.dispatch.routes import CloseConnection
+from odradek.broker.dispatch.throttling import Throttle, Throttled
+from odradek.deferred import Deferred
+from odradek.gateway.observation.observer import HEAD_BYTES, CloseCause, Reader
+from odradek.gateway.pair_identity import PairIdentity
+from odradek.plugin.client_quota import ClientQuotaType
+from odradek.plugin.context import ConnectionContext
+from odradek.quota.client_quota_manager import ClientQuotaManager
+from odradek.quota.quota_config import QuotaConfig
+from odradek.server.sockets.observed_channel import ObservedChannel
+from odradek.testing.clock import MockClock
+from odradek.wire.errors import WireError
+from odradek.wire.parts import Parts
+from support.channels import RecordingTransport, ScriptedListener, framed, receive, transport, written
+
+PRODUCE, FETCH, HEARTBEAT, API_VERSIONS = 0, 1, 12, 18
+ANSWER = struct.pack(">ii", 10, 7) + b"answer"
+
+
+@dataclass
+class Seen:
+    """The observer of all connections, and of the only one."""
+
+    identity: PairIdentity | None = None
+    clients: list[tuple[str, str, str]] = field(default_factory=list)
+    requests: list[tuple[int, int, int, bytes]] = field(default_factory=list)
+    responses: list[tuple[int, int, int, bytes]] = field(default_factory=list)
+    read: bytes = b""
+    wants_all: bool = False
+    ends: list[tuple[CloseCause, list[int]]] = field(default_factory=list)
+
+    def opened(self, identity: PairIdentity) -> Seen:
+        self.identity = identity
+        return self
+
+    def request(
+        self, api_key: int, version: int, size: int, head: bytes, at: int, in_flight: int
+    ) -> Reader | None:
+        assert in_flight == 1
+        self.requests.append((api_key, version, size, head[at : at + 10]))
+        identity = self.identity
+        assert identity is not None
+        self.clients.append((identity.client_id, identity.principal, identity.software_name))
+        return self.take if self.wants_all else None
+
+    def take(self, data: bytes | memoryview) -> None:
+        self.read += data
+
+    def response(
+        self, api_key: int, version: int, size: int, latency_ns: int, head: bytes, at: int, *_: int | None
+    ) -> None:
+        assert latency_ns >= 0
+        self.responses.append((api_key, version, size, head[at : at + HEAD_BYTES]))
+
+    def closed(self, by: CloseCause, outstanding: Iterable[int]) -> None:
+        self.ends.append((by, list(outstanding)))
+
+
+@dataclass
+class Scripted:
+    """A dispatcher with one answer."""
+
+    reply: Any = ANSWER
+    context: ConnectionContext | None = None
+
+    def answer(self, frame: bytes | memoryview, offset: int, connection: ConnectionContext) -> Any:
+        self.context = connection
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        return self.reply
+
+
+def request(key: int, version: int = 3, client_id: str | None = "app", body: bytes = b"") -> bytes:
+    name = b"" if client_id is None else client_id.encode()
+    return struct.pack(">hhih", key, version, 7, -1 if client_id is None else len(name)) + name + body
+
+
+def observed(seen: Seen, reply: Any = ANSWER) -> ObservedChannel:
+    listener = ScriptedListener(dispatcher=Scripted(reply))  # type: ignore[arg-type]  # answers frames, too
+    channel = ObservedChannel(listener, seen)
+    channel.connection_made(RecordingTransport())
+    return channel
+
+
+def test_a_request_and_its_answer_are_seen() -> None:
+    seen = Seen()
+    channel = observed(seen)
+    frame = request(HEARTBEAT)
+
+    channel.data_received(framed(frame))
+
+    assert written(channel) == ANSWER
+    assert seen.requests == [(HEARTBEAT, 3, len(frame), frame[:10])]
+    assert seen.responses == [(HEARTBEAT, 3, len(ANSWER) - 4, ANSWER[4:])]
+
+
+def test_pipelined_requests_are_seen_each() -> None:
+    seen = Seen()
+    channel = observed(seen)
+
+    receive(channel, framed(request(HEARTBEAT), request(FETCH, 12, body=b"x" * 3_000), request(HEARTBEAT, 4)))
+
+    assert [each[:2] for each in seen.requests] == [(HEARTBEAT, 3), (FETCH, 12), (HEARTBEAT, 4)]
+    assert [each[:2] for each in seen.responses] == [(HEARTBEAT, 3), (FETCH, 12), (HEARTBEAT, 4)]
+
+
+def test_a_reader_gets_the_whole_request() -> None:
+    seen = Seen(wants_all=True)
+    channel = observed(seen)
+    frame = request(PRODUCE, 9, body=b"r" * 5_000)
+
+    receive(channel, framed(frame))
+
+    assert seen.read == frame
+
+
+def test_a_request_without_an_answer_has_none() -> None:
+    seen = Seen()
+    channel = observed(seen, None)
+
+    channel.data_received(framed(request(PRODUCE)))
+    channel.connection_lost(None)
+
+    assert (len(seen.requests), seen.responses) == (1, [])
+    assert seen.ends == [("client", [])]
+
+
+def test_a_later_answer_is_seen_when_it_comes() -> None:
+    seen = Seen()
+    later: Deferred[Any] = Deferred()
+    channel = observed(seen, later)
+    channel.data_received(framed(request(FETCH)))
+    assert seen.responses == []
+
+    later.complete(ANSWER)
+
+    assert written(channel) == ANSWER
+    assert [each[0] for each in seen.responses] == [FETCH]
+
+
+def test_a_client_that_leaves_a_request_behind() -> None:
+    seen = Seen()
+    channel = observed(seen, Deferred())
+    channel.data_received(framed(request(FETCH)))
+
+    channel.connection_lost(None)
+
+    assert seen.ends == [("client", [FETCH])]
+
+
+@pytest.mark.parametrize("error", [WireError("bad"), CloseConnection("no")])
+def test_a_refused_request_is_seen_and_closed_by_the_host(error: Exception) -> None:
+    seen = Seen()
+    channel = observed(seen, error)
+
+    channel.data_received(framed(request(FETCH)))
+    channel.connection_lost(None)
+
+    assert transport(channel).closed
+    assert [each[0] for each in seen.requests] == [FETCH]
+    assert seen.ends == [("broker", [FETCH])]
+
+
+def test_the_beginning_of_an_answer_with_records_is_seen() -> None:
+    seen = Seen()
+    answer = ANSWER[:8] + b"\0" * 2 + b"r" * 100
+    channel = observed(seen, ANSWER[:8] + Parts([b"\0" * 2, b"r" * 100]))
+
+    channel.data_received(framed(request(FETCH)))
+
+    assert seen.responses == [(FETCH, 3, len(answer) - 4, answer[4 : 4 + HEAD_BYTES])]
+
+
+def test_the_answer_of_a_throttled_client_is_seen() -> None:
+    seen, clock = Seen(), MockClock()
+    manager = ClientQuotaManager(ClientQuotaType.FETCH, QuotaConfig(), clock, timer=clock.timer)
+    channel = observed(seen, Throttled(ANSWER, Throttle(manager, 100), ("u", "c"), clock.monotonic_ms()))
+
+    channel.data_received(framed(request(FETCH)))
+
+    assert [each[0] for each in seen.responses] == [FETCH]
+
+
+def test_the_client_is_known_with_its_first_request_after_the_opening() -> None:
+    seen = Seen()
+    channel = observed(seen)
+    channel.data_received(framed(request(API_VERSIONS, client_id=None)))
+    channel.context.principal = "User:alice"
+    channel.context.client_software_name = "kafka-python"
+
+    channel.data_received(framed(request(HEARTBEAT)))
+
+    assert seen.clients[-1] == ("app", "User:alice", "kafka-python")
+
+
+def test_bytes_that_are_no_request_are_not_seen() -> None:
+    seen = Seen()
+    channel = observed(seen, WireError("bad"))
+
+    channel.data_received(framed(b"short"))
+
+    assert seen.requests == []
+
+
+def test_a_listener_may_replace_what_answers() -> None:
+    seen = Seen()
+    channel = observed(seen, b"")
+
+    channel.answer = Scripted(ANSWER).answer
+    channel.data_received(framed(request(HEARTBEAT)))
+
+    assert written(channel) == ANSWER
+    assert len(seen.responses) == 1
