@@ -40,10 +40,16 @@ def ran(*command: str, stdin: str = "") -> str:
     return done.stdout
 
 
-def stored_codecs(data_dir: Path, topic: str) -> set[Codec]:
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A folder with the log of each partition, at any depth."""
+    return tmp_path / "data"
+
+
+def stored_codecs(logs: Path, topic: str) -> set[Codec]:
     """The codecs of the batches of a topic, as stored in the log."""
     found = set()
-    for segment in data_dir.glob(f"logs/{topic}-*/*.log"):
+    for segment in logs.glob(f"**/{topic}-[0-9]*/*.log"):
         found |= {Codec(header.attributes & 7) for header, _ in record_batches(segment.read_bytes())}
     return found
 
@@ -53,33 +59,33 @@ def pushed_names(serve: ServeProcess, client_id: str, name: str) -> dict[str, An
     return serve.next_push(lambda row: row["context"]["client_id"] == client_id and name in row["names"])
 
 
-def check_librdkafka(serve: ServeProcess, data_dir: Path, python: str, client_id: str) -> dict[str, Any]:
+def check_librdkafka(serve: ServeProcess, logs: Path, python: str, client_id: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(ran(python, str(PROGRAM), serve.bootstrap, client_id))
     assert found["acknowledged"] == 5_000
     assert found["classic"] == 5_000
     assert found["consumer"] == 5_000
-    used = {codec: stored_codecs(data_dir, f"{client_id}-{codec}") for codec in CODECS}
+    used = {codec: stored_codecs(logs, f"{client_id}-{codec}") for codec in CODECS}
     assert used == {codec: {Codec[codec.upper()]} for codec in CODECS}
     return pushed_names(serve, client_id, "org.apache.kafka.producer.connection.creation.total")
 
 
-def test_librdkafka_compresses_joins_groups_and_pushes(serve: ServeProcess, tmp_path: Path) -> None:
+def test_librdkafka_compresses_joins_groups_and_pushes(serve: ServeProcess, logs: Path) -> None:
     pytest.importorskip("confluent_kafka")
 
-    push = check_librdkafka(serve, tmp_path / "data", sys.executable, "newest")
+    push = check_librdkafka(serve, logs, sys.executable, "newest")
 
     assert push["labels"]["client_software_name"] == "confluent-kafka-python"
 
 
 def test_librdkafka_2_5_3_compresses_joins_groups_and_pushes(
-    serve: ServeProcess, tmp_path: Path, old_librdkafka: str
+    serve: ServeProcess, logs: Path, old_librdkafka: str
 ) -> None:
-    push = check_librdkafka(serve, tmp_path / "data", old_librdkafka, "oldest")
+    push = check_librdkafka(serve, logs, old_librdkafka, "oldest")
 
     assert push["labels"]["client_software_version"].startswith("2.5.3")
 
 
-def test_kafka_python_compresses_and_joins_a_group(serve: ServeProcess, tmp_path: Path) -> None:
+def test_kafka_python_compresses_and_joins_a_group(serve: ServeProcess, logs: Path) -> None:
     kafka = pytest.importorskip("kafka")
     for codec in CODECS:
         compression = None if codec == "none" else codec
@@ -103,11 +109,11 @@ def test_kafka_python_compresses_and_joins_a_group(serve: ServeProcess, tmp_path
     consumer.close()
 
     assert read == dict.fromkeys(CODECS, VALUES)
-    used = {codec: stored_codecs(tmp_path / "data", f"python-{codec}") for codec in CODECS}
+    used = {codec: stored_codecs(logs, f"python-{codec}") for codec in CODECS}
     assert used == {codec: {Codec[codec.upper()]} for codec in CODECS}
 
 
-def test_aiokafka_compresses_and_joins_a_group(serve: ServeProcess, tmp_path: Path) -> None:
+def test_aiokafka_compresses_and_joins_a_group(serve: ServeProcess, logs: Path) -> None:
     aiokafka = pytest.importorskip("aiokafka")
 
     async def round_trip() -> dict[str, list[bytes]]:
@@ -133,11 +139,11 @@ def test_aiokafka_compresses_and_joins_a_group(serve: ServeProcess, tmp_path: Pa
     read = asyncio.run(round_trip())
 
     assert read == dict.fromkeys(CODECS, VALUES)
-    used = {codec: stored_codecs(tmp_path / "data", f"aio-{codec}") for codec in CODECS}
+    used = {codec: stored_codecs(logs, f"aio-{codec}") for codec in CODECS}
     assert used == {codec: {Codec[codec.upper()]} for codec in CODECS}
 
 
-def test_kcat_lists_produces_and_consumes(serve: ServeProcess, tmp_path: Path, kcat: str) -> None:
+def test_kcat_lists_produces_and_consumes(serve: ServeProcess, logs: Path, kcat: str) -> None:
     lines = [f"key{number}:value{number}" for number in range(1_000)]
     broker = ("-b", serve.bootstrap)
     for codec in CODECS:
@@ -158,7 +164,7 @@ def test_kcat_lists_produces_and_consumes(serve: ServeProcess, tmp_path: Path, k
     assert names | {f"kcat-{codec}": 1 for codec in CODECS} == names
     assert {codec: text.splitlines() for codec, text in by_codec.items()} == dict.fromkeys(CODECS, lines)
     assert by_group.splitlines() == lines
-    assert stored_codecs(tmp_path / "data", "kcat-snappy") == {Codec.SNAPPY}
+    assert stored_codecs(logs, "kcat-snappy") == {Codec.SNAPPY}
 
 
 def test_kcat_finds_an_offset_by_timestamp(serve: ServeProcess, kcat: str) -> None:
@@ -172,12 +178,12 @@ def test_kcat_finds_an_offset_by_timestamp(serve: ServeProcess, kcat: str) -> No
 
 
 def test_franz_go_produces_reads_with_a_group_and_pushes(
-    serve: ServeProcess, tmp_path: Path, franz_go: str
+    serve: ServeProcess, logs: Path, franz_go: str
 ) -> None:
     printed = ran(franz_go, serve.bootstrap, "franz", "1000", "a-gopher")
 
     assert printed.splitlines() == ["produced=5000", "read=5000"]
-    assert stored_codecs(tmp_path / "data", "franz") == set(Codec)
+    assert stored_codecs(logs, "franz") == set(Codec)
     push = serve.next_push(lambda row: row["context"]["client_id"] == "a-gopher" and row["metrics"])
     assert push["labels"]["client_software_name"] == "kgo"
 

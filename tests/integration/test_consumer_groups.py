@@ -148,7 +148,7 @@ LIBRARIES = {
     "kafka-python": KafkaPythonConsumer,
     "aiokafka": AiokafkaConsumer,
 }
-Maker = Callable[[str, str], GroupConsumer]
+Maker = type[ConfluentConsumer] | type[KafkaPythonConsumer] | type[AiokafkaConsumer]
 
 
 @pytest.fixture(params=LIBRARIES)
@@ -216,16 +216,17 @@ def shared(consumers: list[GroupConsumer]) -> bool:
 def test_two_members_share_the_partitions_and_one_takes_over_from_the_other(
     host: ThreadedHost, make: Maker
 ) -> None:
-    create(host.bootstrap, "shared")
+    topic = f"shared-of-{make.__name__}"
+    create(host.bootstrap, topic)
     with ExitStack() as stack:
-        first = make(host.bootstrap, "shared")
+        first = make(host.bootstrap, topic)
         stack.callback(first.close)
         until([first], lambda: shared([first]))
-        second = make(host.bootstrap, "shared")
+        second = make(host.bootstrap, topic)
         closed = stack.enter_context(ExitStack())
         closed.callback(second.close)
         until([first, second], lambda: shared([first, second]))
-        values = produce(host.bootstrap, "shared")
+        values = produce(host.bootstrap, topic)
         until([first, second], lambda: len(first.values) + len(second.values) >= RECORDS)
         assert sorted(first.values + second.values) == sorted(values)
         assert first.values
@@ -234,7 +235,7 @@ def test_two_members_share_the_partitions_and_one_takes_over_from_the_other(
         second.commit()
         closed.close()
         until([first], lambda: shared([first]))
-        more = produce(host.bootstrap, "shared", first=RECORDS)
+        more = produce(host.bootstrap, topic, first=RECORDS)
         until([first], lambda: len(first.values) + len(second.values) >= 2 * RECORDS)
         assert sorted(first.values + second.values) == sorted(values + more)
 
@@ -355,9 +356,10 @@ def test_groups_are_listed_described_and_deleted_by_an_admin_client(host: Thread
     emptied = client.describe_consumer_groups([group])[group].result(10)
     client.delete_consumer_groups([group])[group].result(10)
 
-    assert [(one.group_id, one.state.name, one.type.name) for one in listed] == [(group, "STABLE", "CLASSIC")]
+    ours = [one for one in listed if one.group_id == group]
+    assert [(one.state.name, one.type.name) for one in ours] == [("STABLE", "CLASSIC")]
     assert [member.client_id for member in described.members] == ["reader"]
     assigned = described.members[0].assignment.topic_partitions
     assert {partition.partition for partition in assigned} == set(range(PARTITIONS))
     assert (emptied.state.name, emptied.members) == ("EMPTY", [])
-    assert client.list_consumer_groups().result(10).valid == []
+    assert group not in [one.group_id for one in client.list_consumer_groups().result(10).valid]

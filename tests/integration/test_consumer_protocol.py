@@ -95,17 +95,17 @@ def described(host: ThreadedHost, group: str) -> Any:
 
 
 def test_two_members_share_the_partitions_and_one_takes_over(host: ThreadedHost) -> None:
-    create(host, "shared")
-    produce(host, "shared", range(400))
-    first = Member(host, "sharing", "shared")
-    poll_until(lambda: first.partitions == everything("shared"), first)
+    create(host, "shared-848")
+    produce(host, "shared-848", range(400))
+    first = Member(host, "sharing", "shared-848")
+    poll_until(lambda: first.partitions == everything("shared-848"), first)
 
-    second = Member(host, "sharing", "shared")
+    second = Member(host, "sharing", "shared-848")
     poll_until(lambda: len(first.partitions) == len(second.partitions) == 2, first, second)
 
-    assert first.partitions | second.partitions == everything("shared")
+    assert first.partitions | second.partitions == everything("shared-848")
     second.consumer.close()
-    poll_until(lambda: first.partitions == everything("shared"), first)
+    poll_until(lambda: first.partitions == everything("shared-848"), first)
     first.consumer.close()
 
 
@@ -142,15 +142,15 @@ def test_every_record_is_read_once_by_members_that_commit_over_a_rebalance(host:
 
 
 def test_a_static_member_that_restarts_gets_its_partitions_back(host: ThreadedHost) -> None:
-    create(host, "static")
-    other = Member(host, "statics", "static", **{"group.instance.id": "other"})
-    first = Member(host, "statics", "static", **{"group.instance.id": "one"})
+    create(host, "static-848")
+    other = Member(host, "statics-848", "static-848", **{"group.instance.id": "other"})
+    first = Member(host, "statics-848", "static-848", **{"group.instance.id": "one"})
     poll_until(lambda: len(first.partitions) == len(other.partitions) == 2, first, other)
     before = first.partitions
     first.consumer.close()
-    poll_until(lambda: other.partitions == everything("static") - before, other)
+    poll_until(lambda: other.partitions == everything("static-848") - before, other)
 
-    again = Member(host, "statics", "static", **{"group.instance.id": "one"})
+    again = Member(host, "statics-848", "static-848", **{"group.instance.id": "one"})
     poll_until(lambda: bool(again.partitions), again, other)
 
     assert again.partitions == before

@@ -51,6 +51,7 @@ def running_host(
 class ServeProcess:
     """``odradek serve`` as a user starts it."""
 
+    program: tuple[str, ...] = ("-m", "odradek")
     command = "serve"
 
     def __init__(
@@ -61,7 +62,7 @@ class ServeProcess:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
 
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "odradek", self.command, *arguments],
+            [sys.executable, *self.program, self.command, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from itertools import cycle
 
 START_LIMIT_S = 10
 
 
-async def forward(ports: Sequence[int], bound: Future[int], ended: asyncio.Event) -> None:
-    """Forward connections until the end, each to the next port."""
-    turn = cycle(ports)
+async def forward(targets: Sequence[int], port: int, bound: Future[int], ended: asyncio.Event) -> None:
+    """Forward connections until the end, each to the next target that accepts it."""
     open_now: set[asyncio.Task[None]] = set()
+    writers: set[asyncio.StreamWriter] = set()
+    turns = itertools.count()
+
+    async def dial() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        first = next(turns)
+        for place in range(first, first + len(targets)):
+            with contextlib.suppress(OSError):
+                return await asyncio.open_connection("127.0.0.1", targets[place % len(targets)])
+        raise OSError("no target accepts a connection")
 
     async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.add(writer)
         with contextlib.suppress(OSError), contextlib.closing(writer):
             while data := await reader.read(65_536):
                 writer.write(data)
@@ -28,23 +37,26 @@ async def forward(ports: Sequence[int], bound: Future[int], ended: asyncio.Event
         assert task is not None
         open_now.add(task)
         with contextlib.suppress(OSError, asyncio.CancelledError), contextlib.closing(writer):
-            inside_reader, inside_writer = await asyncio.open_connection("127.0.0.1", next(turn))
+            inside_reader, inside_writer = await dial()
             await asyncio.gather(pump(reader, inside_writer), pump(inside_reader, writer))
         open_now.discard(task)
 
-    async with await asyncio.start_server(connected, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(connected, "127.0.0.1", port) as server:
         bound.set_result(server.sockets[0].getsockname()[1])
         await ended.wait()
         for task in list(open_now):
             task.cancel()
         await asyncio.gather(*open_now, return_exceptions=True)
+        for writer in writers:
+            writer.transport.abort()
+        await asyncio.sleep(0)  # transports close their sockets in the next turn
 
 
 @contextlib.contextmanager
-def mapped_to(*ports: int) -> Iterator[int]:
-    """A port of the loopback interface that leads to these ports in turn."""
+def mapped_to(*targets: int, port: int = 0) -> Iterator[int]:
+    """A port of the loopback interface that leads to the targets in turn; by default any free one."""
     loop, ended, bound = asyncio.new_event_loop(), asyncio.Event(), Future[int]()
-    thread = threading.Thread(target=loop.run_until_complete, args=(forward(ports, bound, ended),))
+    thread = threading.Thread(target=loop.run_until_complete, args=(forward(targets, port, bound, ended),))
     thread.start()
     try:
         yield bound.result(START_LIMIT_S)

@@ -1,7 +1,7 @@
 """Puts tests that share something costly on one worker of ``pytest --dist loadgroup``, longest tests first.
 
-Tests that share the Spark session are one group; so are tests that share a fixture of their module. Every
-other test goes to whichever worker is free.
+Tests that share the Spark session or a Kafka cluster are one group; so are tests that share a fixture of
+their module. Every other test goes to whichever worker is free.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from itertools import chain
 
 import pytest
 
-SPARK_SESSION = "spark"
-"""The fixture; a session of its own for each worker would cost more than it saves."""
+SHARED = ("spark", "kafka_nodes")
+"""Fixtures of which each worker would have its own, which would cost more than it saves."""
 
 
 def group_of(item: pytest.Item) -> str | None:
     """The group of a test; None if it shares nothing with others."""
     if not isinstance(item, pytest.Function):
         return None
-    if SPARK_SESSION in item.fixturenames:
-        return SPARK_SESSION
+    for name in SHARED:
+        if name in item.fixturenames:
+            return name
     definitions = chain.from_iterable(item._fixtureinfo.name2fixturedefs.values())
     if any(definition.scope == "module" for definition in definitions):
         return item.path.name

@@ -8,11 +8,18 @@ from collections.abc import Iterator
 import pytest
 from contrib.capture.kafka_node import NEWEST
 
+from integration.java.balanced_gateways import BalancedGateways, balanced_gateways
 from integration.java.console_tools import ConsoleTools
 from integration.java.host_process import HostProcess, host_process
 from integration.java.jvm import SERVER, Clients, Jvm, built_classpath
+from integration.java.kafka_cluster import ADDRESS, NODE_RANGES, KafkaCluster, kafka_cluster
 from integration.java.main_server import main_server
 
+EVERYTHING = (
+    "plugins.stdout.enabled=true",
+    "subscriptions.all.metrics=org.apache.kafka.",
+    "subscriptions.all.interval.ms=200",
+)
 TOOLS_VERSION = "4.3.1"
 """The version of the newest console tools, and of Kafka in contrib/java/pom.xml."""
 
@@ -70,3 +77,27 @@ def tools(request: pytest.FixtureRequest, jvm: Jvm) -> ConsoleTools:
         return ConsoleTools(jvm, peer)
     host: HostProcess = request.getfixturevalue("host")
     return ConsoleTools(jvm, host.bootstrap)
+
+
+@pytest.fixture(scope="session")
+def kafka_nodes(jvm: Jvm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """Three nodes of Apache Kafka. A test that stops one starts it again."""
+    with kafka_cluster(jvm, tmp_path_factory.mktemp("kafka-nodes")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def gateways(kafka_nodes: KafkaCluster) -> Iterator[BalancedGateways]:
+    """Two gateways in front of them, which ask all clients for all metrics and print pushes.
+
+    At the end, no client may have been sent an address of a node.
+    """
+    with balanced_gateways(
+        kafka_nodes.folder, kafka_nodes.bootstrap, NODE_RANGES, ADDRESS, *EVERYTHING
+    ) as running:
+        yield running
+        log = running.log
+        seen = running.stopped()
+    assert [each.secrets for each in seen] == [0] * len(seen)
+    assert "Traceback" not in log
+    assert "ERROR" not in log

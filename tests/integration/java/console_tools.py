@@ -13,6 +13,7 @@ TOOLS = "org.apache.kafka.tools"
 MAIN_CLASSES = {
     "kafka-acls": f"{TOOLS}.AclCommand",
     "kafka-broker-api-versions": f"{TOOLS}.BrokerApiVersionsCommand",
+    "kafka-client-metrics": f"{TOOLS}.ClientMetricsCommand",
     "kafka-cluster": f"{TOOLS}.ClusterTool",
     "kafka-configs": "kafka.admin.ConfigCommand",
     "kafka-console-consumer": f"{TOOLS}.consumer.ConsoleConsumer",
@@ -29,10 +30,12 @@ MAIN_CLASSES = {
     "kafka-metadata-quorum": f"{TOOLS}.MetadataQuorumCommand",
     "kafka-producer-perf-test": f"{TOOLS}.ProducerPerformance",
     "kafka-reassign-partitions": f"{TOOLS}.reassign.ReassignPartitionsCommand",
+    "kafka-share-groups": f"{TOOLS}.consumer.group.ShareGroupCommand",
     "kafka-topics": f"{TOOLS}.TopicCommand",
     "kafka-transactions": f"{TOOLS}.TransactionsCommand",
     "kafka-verifiable-consumer": f"{TOOLS}.VerifiableConsumer",
     "kafka-verifiable-producer": f"{TOOLS}.VerifiableProducer",
+    "kafka-verifiable-share-consumer": f"{TOOLS}.VerifiableShareConsumer",
 }
 NEED_A_JVM = ("kafka-verifiable-producer",)
 """These call ``System.exit`` and register shutdown hooks with the JVM, past Kafka's own ``Exit``."""

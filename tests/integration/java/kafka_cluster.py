@@ -6,7 +6,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +20,7 @@ ADDRESS = "127.0.0.2"
 """Another address of the loopback interface than that of the gateway."""
 NODES = (1, 2, 103)
 """The first is the controller too."""
+NODE_RANGES = "1-2,103"
 START_TIMEOUT_S = 60
 PROPERTIES = """\
 node.id={node}
@@ -40,7 +41,14 @@ offsets.topic.replication.factor=3
 transaction.state.log.num.partitions=3
 transaction.state.log.replication.factor=3
 transaction.state.log.min.isr=2
+share.coordinator.state.topic.num.partitions=3
+share.coordinator.state.topic.replication.factor=3
+share.coordinator.state.topic.min.isr=2
 group.initial.rebalance.delay.ms=0
+group.consumer.min.heartbeat.interval.ms=100
+group.consumer.heartbeat.interval.ms=300
+group.consumer.min.session.timeout.ms=1000
+group.consumer.session.timeout.ms=6000
 """
 
 
@@ -48,6 +56,9 @@ group.initial.rebalance.delay.ms=0
 class KafkaCluster:
     """Running nodes by their ids."""
 
+    jvm: Jvm
+    folder: Path
+    """The folder of the nodes' logs and data."""
     ports: dict[int, int]
     processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
 
@@ -55,10 +66,42 @@ class KafkaCluster:
     def bootstrap(self) -> str:
         return ",".join(f"{ADDRESS}:{port}" for port in self.ports.values())
 
+    def start(self, node: int) -> None:
+        """Start a node that is formatted."""
+        command = self.jvm.command("kafka.Kafka", str(self.folder / f"{node}.properties"))
+        assert command[1] == OPTIONS[0]
+        command[1] = "-Xmx512m"
+        with (self.folder / f"{node}.log").open("ab") as log:
+            self.processes[node] = subprocess.Popen(
+                command, stdout=log, stderr=log, env=os.environ | {"LOG_DIR": str(self.folder)}
+            )
+
+    def wait(self, *nodes: int) -> None:
+        """Wait until nodes listen. The end of a log is shown if its node does not start."""
+        deadline = time.monotonic() + START_TIMEOUT_S
+        for node in nodes:
+            while not answers(self.ports[node], ADDRESS):
+                running = self.processes[node].poll() is None
+                if not running or time.monotonic() > deadline:
+                    log = (self.folder / f"{node}.log").read_text()
+                    pytest.fail(f"Kafka did not start:\n{log[-3000:]}")
+                time.sleep(0.2)
+
     def kill(self, node: int) -> None:
         """End a node with SIGKILL."""
         self.processes[node].kill()
         self.processes[node].wait()
+
+    def roll(self, node: int) -> None:
+        """Stop a node properly and start it again."""
+        stop(self.processes[node])
+        self.start(node)
+        self.wait(node)
+
+    def stop(self) -> None:
+        """Stop the nodes, the controller last: the others tell it that they leave."""
+        for process in reversed(self.processes.values()):
+            stop(process)
 
 
 def properties(folder: Path, node: int, port: int, controller_port: int) -> str:
@@ -84,28 +127,16 @@ def properties(folder: Path, node: int, port: int, controller_port: int) -> str:
 
 @contextmanager
 def kafka_cluster(jvm: Jvm, folder: Path) -> Iterator[KafkaCluster]:
-    """Format, start, yield and stop three nodes. The end of a log is shown if its node does not start."""
-    cluster = KafkaCluster({node: free_port() for node in NODES})
+    """Format, start, yield and stop three nodes."""
+    cluster = KafkaCluster(jvm, folder, {node: free_port() for node in NODES})
     controller_port = free_port()
-    with ExitStack() as stack:
+    try:
         for node, port in cluster.ports.items():
             file = properties(folder, node, port, controller_port)
             formatted = jvm.run("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", file)
             assert formatted.status == 0, formatted.said
-            log = stack.enter_context((folder / f"{node}.log").open("wb"))
-            command = jvm.command("kafka.Kafka", file)
-            assert command[1] == OPTIONS[0]
-            command[1] = "-Xmx512m"
-            process = subprocess.Popen(
-                command, stdout=log, stderr=log, env=os.environ | {"LOG_DIR": str(folder)}
-            )
-            cluster.processes[node] = process
-            stack.callback(stop, process)
-        deadline = time.monotonic() + START_TIMEOUT_S
-        for node, port in cluster.ports.items():
-            while not answers(port, ADDRESS):
-                running = cluster.processes[node].poll() is None
-                if not running or time.monotonic() > deadline:
-                    pytest.fail(f"Kafka did not start:\n{(folder / f'{node}.log').read_text()[-3000:]}")
-                time.sleep(0.2)
+            cluster.start(node)
+        cluster.wait(*NODES)
         yield cluster
+    finally:
+        cluster.stop()

@@ -64,7 +64,7 @@ if __name__ == "__main__":
     file, secret, plain, *arguments = sys.argv[1:]
     watch = Watch(secret.encode(), plain.encode())
     watched(watch)
-    sys.argv = ["odradek", "gateway", *arguments]
+    sys.argv = ["odradek", *arguments]
     try:
         main()
     finally:
