@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -90,8 +91,11 @@ class BalancedGateways:
         return [self.running.pop(number).stopped() for number in list(self.running)]
 
     @property
-    def log(self) -> str:
-        return "\n".join([*self.logs, *(gateway.log for gateway in self.running.values())])
+    def faults(self) -> str:
+        """The logs from the first error on; empty without one."""
+        log = "\n".join([*self.logs, *(gateway.log for gateway in self.running.values())])
+        found = re.search(r"Traceback|ERROR", log)
+        return log[found.start() :] if found else ""
 
 
 @contextmanager

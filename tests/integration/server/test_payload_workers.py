@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
+import subprocess
+import sys
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +16,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from odradek.log.batch_work import BatchesWork, BatchWork
 from odradek.log.log_config import LogConfig
 from odradek.log.log_validator import InvalidRecords
-from odradek.server.plugins.payload_workers import PayloadWorkers, Work, WorkerFailed
+from odradek.server.plugins.payload_workers import LENGTH, PayloadWorkers, Work, WorkerFailed
 from odradek.server.worker_settings import WorkerSettings
 from odradek.telemetry.payload import PayloadLimits, PayloadWork
 from odradek.wire.compression import Codec, CorruptData, TooLarge
@@ -145,3 +148,20 @@ def test_a_worker_that_cannot_be_started_fails_the_payload(monkeypatch: pytest.M
     results = run(*[work(b"")] * 2)
 
     assert [type(result) for result in results] == [WorkerFailed] * 2
+
+
+def test_a_worker_whose_host_was_killed_ends_without_a_word() -> None:
+    command = [sys.executable, "-m", "odradek.server.plugins.payload_workers"]
+    message = pickle.dumps(work(LARGE.SerializeToString()))
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as worker:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        assert worker.stderr is not None
+        worker.stdout.close()
+        worker.stdin.write(LENGTH.pack(len(message)) + message)
+        worker.stdin.flush()
+        said = worker.stderr.read()
+
+    assert (said, worker.returncode) == (b"", 0)

@@ -130,10 +130,17 @@ class PayloadWorkers:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Open payloads until the host closes the pipe; the worker's side."""
+    """Open payloads until the host closes the pipe; the worker's side.
+
+    Raises:
+        BrokenPipeError: The host was killed and does not read the answer.
+    """
     core = SharedCore()
     while len(head := requests.read(LENGTH.size)) == LENGTH.size:
-        work = pickle.loads(requests.read(LENGTH.unpack(head)[0]))  # noqa: S301  the host wrote it
+        (size,) = LENGTH.unpack(head)
+        if len(message := requests.read(size)) < size:
+            return  # the host was killed while it wrote
+        work = pickle.loads(message)  # noqa: S301  the host wrote it
         try:
             with giving_way(core):
                 answer = work()
@@ -148,4 +155,7 @@ if __name__ == "__main__":
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     with contextlib.suppress(KeyboardInterrupt):
-        serve(sys.stdin.buffer, sys.stdout.buffer)
+        try:
+            serve(sys.stdin.buffer, sys.stdout.buffer)
+        except BrokenPipeError:
+            os._exit(0)  # without the flush at the end, which would fail with a message
