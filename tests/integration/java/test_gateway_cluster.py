@@ -244,7 +244,9 @@ def test_nothing_is_lost_and_no_address_leaks_while_leaders_move_and_a_node_dies
     load.start(lambda: read_with_librdkafka(behind, load, TOPICS[1]))
     load.start(lambda: read_with_aiokafka(behind, load, TOPICS[2]))
     wait_until(
-        lambda: load.failures or all(load.acknowledged[topic] for topic in TOPICS[:2]), "the load has begun"
+        lambda: load.failures or all(load.acknowledged[topic] for topic in TOPICS[:2]),
+        "the load has begun",
+        READ_TIMEOUT_S,
     )
     for node in (103, 2):
         move_leaders(behind.tools, behind.folder, TOPICS, PARTITIONS, to=node)
