@@ -13,11 +13,12 @@ from typing import Any, Protocol
 import pytest
 
 from support.hosts import ServeProcess, ThreadedHost, running_host, serving
+from support.waiting import wait_until
 
 PARTITIONS = 4
 RECORDS = 200
 AT_ONCE = "group.initial.rebalance.delay.ms=0"
-PATIENCE_S = 15.0
+PATIENCE_S = 30.0
 
 
 class GroupConsumer(Protocol):
@@ -79,7 +80,6 @@ class KafkaPythonConsumer:
         self.values: list[bytes] = []
         self.partitions: set[int] = set()
         self.consumer = kafka.KafkaConsumer(
-            topic,
             bootstrap_servers=bootstrap,
             group_id=f"readers-of-{topic}",
             enable_auto_commit=False,
@@ -87,6 +87,9 @@ class KafkaPythonConsumer:
             session_timeout_ms=6_000,
             heartbeat_interval_ms=500,
         )
+        # The library may assign partitions before it knows those of the topic.
+        wait_until(lambda: self.consumer.partitions_for_topic(topic), topic)
+        self.consumer.subscribe([topic])
 
     def poll(self) -> None:
         for messages in self.consumer.poll(timeout_ms=200).values():

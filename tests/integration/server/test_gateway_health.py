@@ -25,6 +25,7 @@ WITH_FAULTS = {
     "odradek.gateway.responses.rewritten",
     "odradek.gateway.server.names.refused",
     "odradek.gateway.telemetry.answers",
+    "odradek.source.lag",
     "odradek.source.rejected",
 }
 """Metrics by node, cause, API or error have no rows before there is one; or the setting is the other one."""

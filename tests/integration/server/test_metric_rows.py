@@ -6,6 +6,7 @@ from pathlib import Path
 
 from odradek.server.meters.gateway_path_metrics import GATEWAY_PATH_INSTRUMENTS
 from odradek.server.meters.gateway_telemetry_metrics import GATEWAY_TELEMETRY_INSTRUMENTS
+from odradek.server.meters.loop_lag import LOOP_LAG_INSTRUMENTS
 from odradek.server.meters.metrics import INSTRUMENTS
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
 from support.certificates import Files
@@ -54,6 +55,6 @@ def test_a_host_without_clients_exports_all_metrics_but_those_of_clients(tmp_pat
         exported = host.call(lambda: {row.name for row in host.host.metric_rows()})
 
     assert exported <= INSTRUMENTS.keys()
-    of_gateways = GATEWAY_TELEMETRY_INSTRUMENTS.keys() | GATEWAY_PATH_INSTRUMENTS.keys()
+    of_gateways = {*GATEWAY_TELEMETRY_INSTRUMENTS, *GATEWAY_PATH_INSTRUMENTS, *LOOP_LAG_INSTRUMENTS}
     elsewhere = QUOTA_INSTRUMENTS.keys() | of_gateways
     assert INSTRUMENTS.keys() - exported - elsewhere == WITH_USE

@@ -153,8 +153,8 @@ def test_a_disabled_broken_plugin_does_not_stop_the_start(install: Install) -> N
             "unknown hook odradek_enrichr; did you mean odradek_enricher?",
         ),
         (
-            GOOD.replace("odradek_enricher", "odradek_qqq"),
-            "unknown hook odradek_qqq; known hooks: odradek_authorizer",
+            GOOD.replace("odradek_enricher", "odradek_qqqqqqqq"),
+            "unknown hook odradek_qqqqqqqq; known hooks: odradek_authorizer",
         ),
         (GOOD.replace("(config)", "(config, context)"), "context"),
     ],
