@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from confluent_kafka import Producer
+import pytest
+from confluent_kafka import Producer, TopicPartition
 
 import odradek_kafka
 from odradek.plugin import Origin, TelemetryRecord, encode_headers, record_key
@@ -16,8 +17,8 @@ from odradek.server.plugins.plugin_manager import HostPluginManager
 from odradek.telemetry.push_accounts import PushAccounts
 from odradek.wire.error_code import ErrorCode
 from support.accounts import assert_accounts_balance
-from support.hosts import EVERYTHING, ThreadedHost, running_host
-from support.kafka_export import TOPIC, deliver, record_of
+from support.hosts import EVERYTHING, ThreadedHost, running_host, serving
+from support.kafka_export import TOPIC, consumer_of, deliver, read, record_of
 from support.spooling import FAST, FarSide, Plugin, name_of, names, push_all
 from support.waiting import wait_until
 
@@ -239,3 +240,67 @@ def shared(cluster: ThreadedHost) -> bool:
     group = admin.describe_consumer_groups(["odradek.source"])["odradek.source"].result(PATIENCE_S)
     sizes = [len(member.assignment.topic_partitions) for member in group.members]
     return group.state == ConsumerGroupState.STABLE and sizes == [2, 2]
+
+
+@pytest.mark.slow
+def test_a_killed_host_repeats_and_misses_nothing(tmp_path: Path) -> None:
+    """It stored records without committing them; the next start reads its own log and knows them."""
+    batch = [record_of(number, instance=number % 7 + 1) for number in range(600)]
+    with cluster_of(tmp_path) as cluster:
+        reading = (
+            f"{SOURCE}.bootstrap.servers={cluster.bootstrap}",
+            f"{SOURCE}.batch.max.records=5",
+            f"{SOURCE}.client.group.instance.id=center",  # else the cluster waits for the killed member
+        )
+        arguments = [word for each in reading for word in ("--set", each)]
+        deliver(cluster.bootstrap, batch, **{"topic.partitions": 3})
+        for at in (50, 200):
+            with serving(tmp_path / "center", *arguments) as serve:
+                wait_until(lambda at=at, serve=serve: stored_by(serve.bootstrap) >= at, "nothing is stored")  # type: ignore[misc]
+                serve.kill()
+        with serving(tmp_path / "center", *arguments) as serve:
+            messages = read(serve.bootstrap, "__client_telemetry", len(batch))
+            found = stored_by(serve.bootstrap)
+
+    assert found == len(batch)
+    assert Counter(message.value() for message in messages) == Counter(data_of(batch))
+
+
+def stored_by(bootstrap: str) -> int:
+    """The number of records in the log of a host."""
+    with consumer_of(bootstrap) as consumer:
+        partitions = (
+            consumer.list_topics("__client_telemetry", PATIENCE_S).topics["__client_telemetry"].partitions
+        )
+        places = [TopicPartition("__client_telemetry", number) for number in partitions]
+        return sum(consumer.get_watermark_offsets(place, timeout=PATIENCE_S)[1] for place in places)
+
+
+@pytest.mark.java
+@pytest.mark.timeout(180)
+def test_records_come_back_from_apache_kafka(tmp_path: Path) -> None:
+    from contrib.capture.kafka_node import kafka_node
+
+    far_side = FarSide()
+    with kafka_node() as node:
+        address = f"127.0.0.1:{node.port}"
+        exporting = (f"plugins.kafka.bootstrap.servers={address}", "plugins.kafka.batch.max.age.ms=20")
+        with running_host(tmp_path / "edge", *EVERYTHING, *exporting, plugins=plugins_of()) as edge_host:
+            push_all(edge_host, range(50))
+            for numbers in (range(50), range(50, 100)):
+                with center(tmp_path / "center", address, far_side) as host:
+                    until(lambda end=numbers.stop: len(far_side.taken) >= end, host)  # type: ignore[misc]
+                    until(lambda: lag_of(host) == 0, host)
+                    if numbers.start == 0:
+                        push_all(edge_host, range(50, 100))
+            assert edge_host.host.spool is not None
+            topic_id = edge_host.host.spool.topic_id
+        deliver(address, [record_of(0)])
+        with center(tmp_path / "center", address, far_side) as host:
+            until(lambda: len(far_side.taken) == 101, host)
+
+    assert Counter(far_side.names[:100]) == Counter(names(range(100)))
+    origins = [record.origin for record in far_side.taken]
+    assert {each.topic_id for each in origins[:100] if each} == {topic_id}
+    assert origins[100] is not None
+    assert origins[100].topic_id != topic_id

@@ -1,4 +1,4 @@
-"""Forwards client metrics to OpenTelemetry endpoints, over HTTP/protobuf or gRPC."""
+"""Forwards client metrics to OpenTelemetry endpoints, and takes the metrics of other senders."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from importlib.metadata import version
 
-from odradek.plugin import Forwarder, PluginConfig, hookimpl
+from odradek.plugin import Forwarder, PluginConfig, Source, hookimpl
 from odradek_otlp.otlp_table import read_destinations
 
 
@@ -26,3 +26,18 @@ def odradek_forwarder(config: PluginConfig) -> Forwarder | Mapping[str, Forwarde
     user_agent = f"odradek-otlp/{version('odradek-otlp')}"
     forwarders = {name: OtlpForwarder(settings, user_agent) for name, settings in destinations.items()}
     return forwarders.get("", forwarders)
+
+
+@hookimpl
+def odradek_source(config: PluginConfig) -> Source | None:
+    """Read the table ``source``; None if it has no ``http.listener``.
+
+    Raises:
+        ConfigError: A key has an invalid value; the error names it.
+    """
+    if config.text("source.http.listener") is None:
+        return None
+    from odradek_otlp.otlp_source import OtlpSource
+    from odradek_otlp.source_settings import read_source_settings
+
+    return OtlpSource(read_source_settings(config))

@@ -42,3 +42,9 @@ def read_status(data: bytes) -> RpcStatus:
     except DecodeError:
         return RpcStatus()
     return RpcStatus(status.message, after_s)  # type: ignore[attr-defined]
+
+
+def status_bytes(code: int, message: str) -> bytes:
+    """A ``Status`` for the body of an error."""
+    data: bytes = CLASSES["Status"](code=code, message=message).SerializeToString()
+    return data
