@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from odradek.cli.command_config import load_command_config
+from odradek.cli.gateway_run import GatewayRun
 from odradek.server.config import load_config
+from odradek.server.sockets.listener_tls import ListenerTls
 from support.gateways import GatewayProcess
 from support.hosts import ServeProcess
 from support.page_follower import free_ports
@@ -60,7 +62,7 @@ def test_each_step_works_as_on_the_page(tmp_path: Path, monkeypatch: pytest.Monk
     pytest.importorskip("confluent_kafka")
     monkeypatch.chdir(tmp_path)
     ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
-    serve, gateway, subscribe, consume = texts("sh", ports)
+    serve, gateway, subscribe, consume = texts("sh", ports)[:4]
     (produce,) = texts("python", ports)
     (tmp_path / "gateway.toml").write_text(texts("toml", ports)[0], encoding="utf-8")
     listener = f"listeners=PLAINTEXT://127.0.0.1:{ports['9092']}"
@@ -83,8 +85,8 @@ def test_each_step_works_as_on_the_page(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_the_other_files_of_the_page_are_valid(tmp_path: Path) -> None:
-    _, credentials, subscriptions = texts("toml", {port: port for port in PORTS})
-    (properties,) = texts("properties", {})
+    _, credentials, subscriptions, *_ = texts("toml", {port: port for port in PORTS})
+    properties = texts("properties", {})[0]
     file, own = tmp_path / "gateway.toml", tmp_path / "upstream.properties"
     file.write_text(credentials + subscriptions, encoding="utf-8")
     own.write_text(properties, encoding="utf-8")
@@ -96,3 +98,34 @@ def test_the_other_files_of_the_page_are_valid(tmp_path: Path) -> None:
     login = load_command_config(own).login
     assert login is not None
     assert login.mechanism == "SCRAM-SHA-512"
+
+
+@pytest.mark.parametrize(
+    ("place", "login", "nodes"),
+    [
+        (3, None, "b$(nodeId).kafka.example.com"),
+        (4, 0, "b$(nodeId).kafka.example.com"),
+        (5, 1, "1-3"),
+        (6, 2, "b$(nodeId).kafka.example.com"),
+    ],
+    ids=["names", "strimzi", "msk", "confluent"],
+)
+def test_the_gateway_of_each_cluster_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int, login: int | None, nodes: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    same = {port: port for port in PORTS}
+    run(["-m", "odradek", *arguments(texts("sh", same)[4])], tmp_path)
+    file = tmp_path / "gateway.toml"
+    file.write_text(texts("toml", same)[place], encoding="utf-8")
+    if login is not None:
+        properties = texts("properties", same)[login].replace("/etc/odradek/ca.pem", "certs/ca.pem")
+        (tmp_path / "upstream.properties").write_text(properties, encoding="utf-8")
+
+    made = GatewayRun(load_config(file))
+
+    (routing,) = made.gateway.routings.values()
+    assert str(routing.settings) == nodes
+    tls = ListenerTls("SSL", made.config.of_listener(made.config.tls, "SSL"))
+    routing.secure(tls)  # raises if the certificate of the page lacks a name
+    assert (made.connection.login is None) == (login is None)
