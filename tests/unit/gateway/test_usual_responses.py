@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from odradek.gateway.rewriting.catalog import ADDRESSED
 from odradek.gateway.rewriting.usual import usual_fetch, usual_produce
 from odradek.wire.messages.fetch import (
     AbortedTransaction,
@@ -130,6 +131,51 @@ def test_usual_responses_pass_in_one_piece() -> None:
     assert through.received == frames
     assert through.client.writes == 1
     assert not through.path.meter.rewritten
+
+
+PASSING: dict[str, tuple[Any, int, int]] = {
+    "two partitions": (fetched(ONE, ONE), 0, 0),
+    "an error of a partition": (fetched(ONE, PartitionData(error_code=3)), 3, 0),
+    "throttled": (fetched(ONE, throttle_time_ms=9), 0, 9),
+    "a leader": (UNUSUAL_FETCHES["a leader"], 0, 0),
+    "produced to two partitions": (produced(STORED, STORED), 0, 0),
+    "an error of a record": (UNUSUAL_PRODUCES["an error of a record"], 0, 0),
+    "an error of a producer": (UNUSUAL_PRODUCES["an error"], 6, 0),
+}
+
+
+@pytest.mark.parametrize("case", PASSING)
+def test_a_complete_response_without_addresses_passes(case: str) -> None:
+    message, error_code, throttle_ms = PASSING[case]
+    version = 12 if isinstance(message, ProduceResponse) else 17
+    through = Through()
+    frame = response(message, version, 1)
+    through.send(bare(message.API_KEY, version, 1, b"\0\0\0\1" + bytes(8)))
+
+    through.reply(frame)
+    seen = ADDRESSED[message.API_KEY].seen(version, frame, 4, len(frame))
+
+    assert through.received == frame
+    assert not through.path.meter.rewritten
+    assert seen is not None
+    assert (seen.error_code, seen.throttle_ms) == (error_code, throttle_ms)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        fetched(ONE, ONE, node_endpoints=[ENDPOINT]),
+        fetched(PartitionData(records=b"r" * 40_000), PartitionData(records=b"r" * 40_000)),
+        produced(STORED, STORED, node_endpoints=[ENDPOINT]),
+    ],
+    ids=["fetched", "long", "produced"],
+)
+def test_a_response_with_endpoints_or_a_long_one_needs_its_rewriter(message: Any) -> None:
+    version = 12 if isinstance(message, ProduceResponse) else 17
+    frame = frame_of(message, version)
+
+    assert ADDRESSED[message.API_KEY].seen(version, frame, 0, len(frame)) is None
+    assert ADDRESSED[message.API_KEY].seen(version, frame, 0, len(frame) - 1) is None
 
 
 def test_a_usual_response_in_two_pieces_passes_a_rewriter() -> None:

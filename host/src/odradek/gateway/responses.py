@@ -145,8 +145,8 @@ class Responses:
 
     def time_held(self) -> None:
         """What was held back leaves now."""
-        path = self.state.path
-        path.meter.added[HELD].add((path.monotonic_ns() - self.held_since_ns) / 1e9)
+        held_ns = self.state.path.monotonic_ns() - self.held_since_ns
+        self.state.path.meter.added[HELD].add(held_ns / 1e9)
 
     def walk(self, data: bytes, pos: int, end: int) -> int:  # noqa: C901  straight-line: each response passes
         """Find the responses of a chunk and treat each as its request demands.
@@ -177,23 +177,20 @@ class Responses:
                 pos = after
                 continue
             request = outstanding.popleft()
-            api, rewriter = addressed.get(key), None
+            version, api, rewriter = request[2], addressed.get(key), None
             error = throttle_ms = None
-            if api is not None and request[2] >= api.first:
-                if after <= end and api.is_usual(request[2], data, pos + 4, after):
-                    error = throttle_ms = 0
-                else:
-                    rewriter = self.rewrite(request, data, pos, size)
-                    error, throttle_ms = rewriter.error_code, rewriter.throttle_ms
+            if api is not None and version >= api.first:
+                seen = api.seen(version, data, pos + 4, after) if after <= end else None
+                if seen is None:
+                    seen = rewriter = self.rewrite(request, data, pos, size)
+                error, throttle_ms = seen.error_code, seen.throttle_ms
             if after > end:
                 self.rest, self.rewriter = after - end, rewriter
                 if observer is not None:
                     self.observe_rest(request, size, data, pos)
                 return end
             if observer is not None:
-                observer.response(
-                    key, request[2], size, now_ns - request[3], data, pos + 4, error, throttle_ms
-                )
+                observer.response(key, version, size, now_ns - request[3], data, pos + 4, error, throttle_ms)
             pos = after
 
     def aligned(self, data: bytes, pos: int, end: int) -> int:
@@ -229,8 +226,7 @@ class Responses:
 
     def rewrite(self, request: Outstanding, data: bytes, pos: int, size: int) -> Rewriter:
         """Give the first part of a response to its rewriter."""
-        after = pos + 4 + size
-        self.key = request[1]
+        self.key, after = request[1], pos + 4 + size
         rewriter = self.rewriter_of(request, size)
         assert rewriter is not None
         self.pass_to(data, pos)

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from odradek.gateway.addresses import Addresses
+from odradek.gateway.rewriting.complete import seen_fetch, seen_produce, unseen
 from odradek.gateway.rewriting.describe_cluster import describe_cluster
 from odradek.gateway.rewriting.find_coordinator import find_coordinator
 from odradek.gateway.rewriting.metadata import MetadataRewriter
-from odradek.gateway.rewriting.rewriter import HoldLimits, MalformedResponse, Rewriter
+from odradek.gateway.rewriting.rewriter import HoldLimits, MalformedResponse, Rewriter, Seen
 from odradek.gateway.rewriting.tails import listed_endpoints, tagged_endpoints
-from odradek.gateway.rewriting.usual import IsUsual, never, usual_fetch, usual_produce
 from odradek.gateway.rewriting.walked import WalkedRewriter
 from odradek.gateway.rewriting.walks import (
     acknowledged_partition,
@@ -32,6 +32,9 @@ SHARE_ACKNOWLEDGE = 79
 
 Make = Callable[[int, int, Addresses, HoldLimits], Rewriter]
 """Makes a rewriter from version, size, addresses and limits."""
+See = Callable[[int, bytes, int, int], Seen | None]
+"""Takes version, data, and the positions of a response's correlation id and of its end. Returns the fields
+that were read if the response passes as it is; None if it needs its rewriter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +46,8 @@ class AddressedApi:
     make: Make
     first: int = 0
     """The first version with an address."""
-    is_usual: IsUsual = never
-    """Whether a response has the usual form, which is passed without a rewriter."""
+    seen: See = unseen
+    """Looks at a response that has arrived whole: most pass without a rewriter."""
 
 
 class UnknownLayout:
@@ -105,8 +108,8 @@ def share_acknowledge(version: int, size: int, addresses: Addresses, limits: Hol
 
 
 ADDRESSED: dict[int, AddressedApi] = {
-    ProduceResponse.API_KEY: AddressedApi(13, produce, first=10, is_usual=usual_produce),
-    FetchResponse.API_KEY: AddressedApi(18, fetch, first=16, is_usual=usual_fetch),
+    ProduceResponse.API_KEY: AddressedApi(13, produce, first=10, seen=seen_produce),
+    FetchResponse.API_KEY: AddressedApi(18, fetch, first=16, seen=seen_fetch),
     MetadataResponse.API_KEY: AddressedApi(13, metadata),
     FindCoordinatorResponse.API_KEY: AddressedApi(6, coordinator),
     DescribeClusterResponse.API_KEY: AddressedApi(2, cluster),

@@ -20,8 +20,8 @@ class HoldLimits:
     """The largest Fetch or ShareFetch response that is held until its end. Its size may then change."""
 
 
-class Rewriter(Protocol):
-    """Rewrites one response."""
+class Seen(Protocol):
+    """The fields of a response that were read on the way."""
 
     @property
     def error_code(self) -> int | None:
@@ -32,6 +32,10 @@ class Rewriter(Protocol):
     @property
     def throttle_ms(self) -> int | None:
         """The throttle time, None if it was not read."""
+
+
+class Rewriter(Seen, Protocol):
+    """Rewrites one response."""
 
     @property
     def held_bytes(self) -> int:

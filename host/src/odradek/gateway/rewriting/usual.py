@@ -13,10 +13,6 @@ from typing import Final
 from odradek.wire.errors import WireError
 from odradek.wire.varint import read_varint
 
-IsUsual = Callable[[int, bytes, int, int], bool]
-"""Whether the response of a version, which lies between two positions, has the usual form. The first position
-is that of its correlation id."""
-
 TOPIC_ID_BYTES: Final = 16
 TOPIC_IDS: Final = 13
 """The first version of Produce with ids of topics."""
@@ -42,13 +38,11 @@ unpack_produced: Callable[..., tuple[int, ...]] = produced.unpack_from
 unpack_fetched: Callable[..., tuple[int, ...]] = fetched.unpack_from
 
 
-def never(_version: int, _data: bytes, _at: int, _end: int) -> bool:
-    """No response of this API has a usual form."""
-    return False
-
-
 def usual_produce(version: int, data: bytes, at: int, end: int) -> bool:
-    """Produce v10 to v13."""
+    """Whether the response to Produce v10 to v13 between two positions has the usual form.
+
+    The first position is that of its correlation id.
+    """
     if end - at < LEAST_PRODUCE_BYTES or not data.startswith(ONE_TOPIC, at + 4):
         return False
     # The length of a name is one byte here: with two, the response would be longer than this says.
@@ -57,7 +51,7 @@ def usual_produce(version: int, data: bytes, at: int, end: int) -> bool:
 
 
 def usual_fetch(_version: int, data: bytes, at: int, end: int) -> bool:
-    """Fetch v16 to v18."""
+    """The same for Fetch v16 to v18."""
     if end - at == EMPTY_FETCH_BYTES:  # a fetch session without news
         return data.startswith(QUIET, at + 4) and data.startswith(NO_TOPIC, end - len(NO_TOPIC))
     records = at + fetched.size
