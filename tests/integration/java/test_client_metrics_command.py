@@ -1,14 +1,18 @@
-"""kafka-client-metrics.sh against the host. Expectations are what the tool prints with Apache Kafka 4.3.1."""
+"""kafka-client-metrics.sh against the host, and against a gateway with resources of its own.
+
+Expectations are what the tool prints with Apache Kafka 4.3.1.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from integration.java.host_process import HostProcess
 from integration.java.jvm import Jvm
 from integration.java.main_server import Finished
+from support.gateways import gateway_of
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
 MAIN = "org.apache.kafka.tools.ClientMetricsCommand"
@@ -17,12 +21,24 @@ PREFIXES = "org.apache.kafka.producer.,org.apache.kafka.consumer."
 Tool = Callable[..., Finished]
 
 
+@pytest.fixture(scope="module", params=["host", "gateway"])
+def bootstrap(
+    request: pytest.FixtureRequest, host: HostProcess, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    if request.param == "host":
+        yield host.bootstrap
+        return
+    directory = tmp_path_factory.mktemp("gateway")
+    with gateway_of(host.bootstrap, directory, "gateway.client.metrics=own") as gateway:
+        yield gateway.bootstrap
+
+
 @pytest.fixture
-def tool(jvm: Jvm, host: HostProcess) -> Tool:
-    """Runs the tool with these arguments against the host."""
+def tool(jvm: Jvm, bootstrap: str) -> Tool:
+    """Runs the tool with these arguments against the host or the gateway."""
 
     def run(*args: str) -> Finished:
-        return jvm.run(MAIN, "--bootstrap-server", host.bootstrap, *args)
+        return jvm.run(MAIN, "--bootstrap-server", bootstrap, *args)
 
     return run
 

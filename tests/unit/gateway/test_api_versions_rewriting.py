@@ -168,3 +168,16 @@ def test_telemetry_of_the_brokers_passes() -> None:
 
     assert seen(rows, ApiPolicy(telemetry="pass")) == rows
     assert seen({18: (0, 4)}, ApiPolicy(telemetry="pass")) == {18: (0, 4)}
+
+
+@pytest.mark.parametrize("theirs", [{}, {74: (0, 1)}])
+def test_own_resources_are_listed_as_kafka_3_7_does(theirs: Rows) -> None:
+    rows = seen({18: (0, 5), **theirs, 75: (0, 0)}, ApiPolicy(own_resources=True))
+
+    assert list(rows.items()) == [(18, (0, 5)), *TELEMETRY.items(), (74, (0, 0)), (75, (0, 0))]
+
+
+def test_own_resources_do_not_change_a_refusal() -> None:
+    refusal = HEADER + encode(response({18: (0, 4)}, ErrorCode.UNSUPPORTED_VERSION), 0)
+
+    assert rewrite_api_versions(refusal, 5, ApiPolicy(own_resources=True)) == refusal

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Final
 
+from odradek.gateway.local_answers import LocalAnswers
 from odradek.gateway.observation.observer import Reader
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_state import IN_FLIGHT, LARGE_FRAME_BYTES, RAW_TOKEN, LocalAnswer, PairState
@@ -27,7 +28,7 @@ from odradek.gateway.request_heads import (
 )
 from odradek.gateway.rewriting.api_versions import LAST_API_VERSIONS, unsupported_api_versions
 from odradek.gateway.sasl_watch import CANNOT_PASS, PASSING
-from odradek.gateway.whole_requests import request_body
+from odradek.gateway.whole_requests import RESOURCE_REQUESTS, only_client_metrics, request_body
 from odradek.wire.codec import encode
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.api_versions import ApiVersionsRequest
@@ -46,13 +47,16 @@ class Requests:
 
     __slots__ = (
         "acks", "answering_bytes", "first", "needed", "now_ns", "partial", "produce_head", "produce_version",
-        "reader", "sent", "skip", "state",
+        "reader", "sent", "skip", "special", "state",
     )  # fmt: skip
 
     SPECIAL: ClassVar[Mapping[int, Callable[[Any, bytes, int, Head], int]]]
 
     def __init__(self, state: PairState) -> None:
         self.state = state
+        self.special = self.SPECIAL
+        if state.path.policy.own_resources:
+            self.special = {**self.SPECIAL, **CLIENT_METRICS}
         self.skip = 0
         """Bytes of the current frame that are still to come, and pass."""
         self.partial: bytearray | None = None
@@ -134,7 +138,7 @@ class Requests:
         """
         state = self.state
         outstanding, observer = state.outstanding, state.observer
-        special, requests = self.SPECIAL, state.path.meter.requests
+        special, requests = self.special, state.path.meter.requests
         most = state.path.limits.max_request_bytes
         self.needed = 0
         if self.first or state.sasl.raw_rounds:
@@ -299,18 +303,37 @@ class Requests:
             raise PairFailure(Cause.UNAUTHENTICATED, "telemetry before the broker has accepted the client")
         if len(data) - pos < 4 + size:
             return 4 + size
-        answer = LocalAnswer()
+        return self.answers_here(data, pos, head, state.path.answers)
+
+    def client_metrics(self, data: bytes, pos: int, head: Head) -> int:
+        """Answer a request about CLIENT_METRICS resources here, if it is about nothing else."""
+        state, (size, key, version, _) = self.state, head
+        if state.path.answers is None or size > state.path.limits.max_push_bytes:
+            return self.passes(head)
+        if len(data) - pos < 4 + size:
+            return 4 + size
+        if not only_client_metrics(key, version, data[pos : pos + 4 + size]):
+            return self.passes(head)
+        if state.identity.awaiting_sasl:
+            why = "a request for subscriptions before the broker has accepted the client"
+            raise PairFailure(Cause.UNAUTHENTICATED, why)
+        return self.answers_here(data, pos, head, state.path.answers)
+
+    def answers_here(self, data: bytes, pos: int, head: Head, answers: LocalAnswers) -> int:
+        """Let the host of the gateway answer a request; the chunk has all of it."""
+        answer, size = LocalAnswer(), head[0]
         self.takes(data, pos, head, answer)
         frame = data[pos + 4 : pos + 4 + size]
-        state.path.answers.answer(frame, state.identity, partial(self.answered, answer, size))
+        answers.answer(frame, self.state.identity, partial(self.answered, answer, head))
         if size >= LARGE_FRAME_BYTES and answer.frame is None:
             self.answering_bytes += size
             self.count_held()
         return 0
 
-    def answered(self, answer: LocalAnswer, size: int, frame: bytes) -> None:
+    def answered(self, answer: LocalAnswer, head: Head, frame: bytes) -> None:
         """A local answer is ready."""
         answer.frame = frame
+        size = head[0]
         if self.answering_bytes and size >= LARGE_FRAME_BYTES:
             self.answering_bytes -= size
             self.count_held()
@@ -325,3 +348,7 @@ Requests.SPECIAL = {
     SUBSCRIPTIONS: Requests.telemetry,
     PUSH: Requests.telemetry,
 }
+CLIENT_METRICS: Final[Mapping[int, Callable[[Any, bytes, int, Head], int]]] = dict.fromkeys(
+    RESOURCE_REQUESTS, Requests.client_metrics
+)
+"""The handlers of requests that may be about CLIENT_METRICS resources, if the gateway has its own."""

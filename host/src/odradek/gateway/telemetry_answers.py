@@ -115,7 +115,8 @@ class TelemetryAnswers:
             done(b"")
             return
         frame = bytes(answer)  # these responses have no records in files
-        self.answers[api_key, ERROR_CODE.unpack_from(frame, ERROR_CODE_AT)[0]] += 1
+        if api_key in API_NAMES:
+            self.answers[api_key, ERROR_CODE.unpack_from(frame, ERROR_CODE_AT)[0]] += 1
         done(frame[LENGTH_BYTES:])
 
     def pair_of(self, peer: PairIdentity) -> AskingPair:

@@ -43,6 +43,11 @@ class GatewayTelemetrySettings:
         "with `cluster`, the file is used while the cluster refuses to list its resources.",
         page="../explanation/gateway.md",
     )
+    own_resources: bool = setting(
+        "gateway.client.metrics", Choice({"pass": False, "own": True}), False,
+        "Whether requests about CLIENT_METRICS resources pass to the brokers, or are about resources of the "
+        "gateway's `own`, for a cluster that has none.", page="../explanation/gateway.md",
+    )
     poll_interval_ms: int = setting(
         "gateway.subscriptions.interval.ms", Whole(INT, 100, 3_600_000), 10_000,
         "How often the gateway asks the upstream cluster for its brokers and its subscriptions.", unit="ms",

@@ -21,6 +21,7 @@ from odradek.wire.messages.api_versions import ApiVersionsResponse
 from odradek.wire.messages.describe_quorum import DescribeQuorumResponse
 from odradek.wire.messages.fetch import FetchResponse
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsResponse
+from odradek.wire.messages.list_config_resources import ListConfigResourcesResponse
 from odradek.wire.messages.push_telemetry import PushTelemetryResponse
 from odradek.wire.varint import skip_tags, varint
 
@@ -46,6 +47,8 @@ class ApiPolicy:
     """Offer the telemetry APIs, pass the broker's rows, or hide them."""
     unknown_apis: Literal["hide", "pass"] = "hide"
     fetch_max_version: int = ADDRESSED[FetchResponse.API_KEY].last
+    own_resources: bool = False
+    """The gateway has CLIENT_METRICS resources of its own."""
     hide_quorum: bool = False
     """Hide the versions of DescribeQuorum that name addresses of controllers."""
 
@@ -70,7 +73,7 @@ def rewrite_api_versions(body: bytes, requested_version: int, policy: ApiPolicy)
     try:
         (error_code,) = int16_at(body, 4)
         if error_code == ErrorCode.UNSUPPORTED_VERSION:
-            return rewritten(body, 0, replace(policy, telemetry="off"))
+            return rewritten(body, 0, replace(policy, telemetry="off", own_resources=False))
         return body if error_code else rewritten(body, requested_version, policy)
     except BROKEN as error:
         raise MalformedResponse(f"ApiVersions of {len(body)} bytes: {error}") from error
@@ -107,12 +110,15 @@ def rows_at(body: bytes, at: int, flexible: bool) -> tuple[list[Row], int]:
 
 
 def offered(rows: list[Row], policy: ApiPolicy, no_tags: bytes) -> Iterator[Row]:
-    """The rows that a client gets. Rows of the telemetry APIs stand in the order of the keys."""
+    """The rows that a client gets, in the order of the keys."""
     missing = list(TELEMETRY) if policy.telemetry == "own" else []
+    if policy.own_resources:
+        missing.append(ListConfigResourcesResponse.API_KEY)
+    removed = set(missing) if policy.telemetry == "pass" else {*TELEMETRY, *missing}
     for key, first, last, tags in rows:
         while missing and missing[0] < key:
             yield missing.pop(0), 0, 0, no_tags
-        if key in TELEMETRY and policy.telemetry != "pass":
+        if key in removed:
             continue
         last = min(last, highest(key, policy))
         if last >= first:

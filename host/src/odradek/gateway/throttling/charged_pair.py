@@ -14,12 +14,12 @@ from odradek.gateway.rewriting.catalog import AddressedApi
 from odradek.gateway.rewriting.rewriter import Rewriter
 from odradek.gateway.throttling.mutations import MUTATIONS, mutation
 from odradek.gateway.throttling.pair_charges import NS_PER_MS, PairCharges
+from odradek.gateway.throttling.throttle_place import PLACES
 from odradek.gateway.throttling.throttle_writer import Unchanged, unchanged, with_throttle_time
 from odradek.wire.api_error import ApiError
 
 LARGEST_VERSION: Final = 32_767
-TELEMETRY_THROTTLE_AT: Final = 5
-"""In a response of telemetry: after the correlation id and the empty tags."""
+CORRELATION_ID_BYTES: Final = 4
 
 
 class ChargedRequests(Requests):
@@ -74,12 +74,13 @@ class ChargedRequests(Requests):
         self.charges.mutations.append(quota)
         return self.passes(head)
 
-    def answered(self, answer: LocalAnswer, size: int, frame: bytes) -> None:
-        """A local answer to a telemetry request is ready; the host has charged for it."""
+    def answered(self, answer: LocalAnswer, head: Head, frame: bytes) -> None:
+        """An answer of the gateway's host is ready; the host has charged for it."""
         if frame:
-            (throttle_ms,) = unpack_int32(frame, TELEMETRY_THROTTLE_AT)
+            place = PLACES[head[1]]
+            (throttle_ms,) = unpack_int32(frame, CORRELATION_ID_BYTES + (head[2] >= place.flexible))
             self.charges.throttle(self.charges.managers.request, throttle_ms, self.charges.now_ms())
-        super().answered(answer, size, frame)
+        super().answered(answer, head, frame)
 
 
 ChargedRequests.SPECIAL = {

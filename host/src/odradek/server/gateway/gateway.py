@@ -117,6 +117,7 @@ class Gateway:
             most_fetch = min(most_fetch, OPAQUE_FETCH_VERSION)
         return ApiPolicy(
             telemetry=telemetry,
+            own_resources=settings.own_telemetry.own_resources and telemetry == "own",
             unknown_apis=settings.unknown_apis,
             fetch_max_version=most_fetch,
             hide_quorum=settings.hide_quorum,
