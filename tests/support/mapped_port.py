@@ -12,7 +12,9 @@ from concurrent.futures import Future
 START_LIMIT_S = 10
 
 
-async def forward(targets: Sequence[int], port: int, bound: Future[int], ended: asyncio.Event) -> None:
+async def forward(
+    targets: Sequence[int], port: int, header: bytes, bound: Future[int], ended: asyncio.Event
+) -> None:
     """Forward connections until the end, each to the next target that accepts it."""
     open_now: set[asyncio.Task[None]] = set()
     writers: set[asyncio.StreamWriter] = set()
@@ -38,6 +40,7 @@ async def forward(targets: Sequence[int], port: int, bound: Future[int], ended: 
         open_now.add(task)
         with contextlib.suppress(OSError, asyncio.CancelledError), contextlib.closing(writer):
             inside_reader, inside_writer = await dial()
+            inside_writer.write(header)
             await asyncio.gather(pump(reader, inside_writer), pump(inside_reader, writer))
         open_now.discard(task)
 
@@ -53,10 +56,15 @@ async def forward(targets: Sequence[int], port: int, bound: Future[int], ended: 
 
 
 @contextlib.contextmanager
-def mapped_to(*targets: int, port: int = 0) -> Iterator[int]:
-    """A port of the loopback interface that leads to the targets in turn; by default any free one."""
+def mapped_to(*targets: int, port: int = 0, header: bytes = b"") -> Iterator[int]:
+    """A port of the loopback interface that leads to the targets in turn; by default any free one.
+
+    Connections to the targets begin with the header.
+    """
     loop, ended, bound = asyncio.new_event_loop(), asyncio.Event(), Future[int]()
-    thread = threading.Thread(target=loop.run_until_complete, args=(forward(targets, port, bound, ended),))
+    thread = threading.Thread(
+        target=loop.run_until_complete, args=(forward(targets, port, header, bound, ended),)
+    )
     thread.start()
     try:
         yield bound.result(START_LIMIT_S)

@@ -168,6 +168,21 @@ def test_a_plugin_that_keeps_blocking_the_loop_is_moved_off_it(
     assert "plugin blocking blocks the event loop too often: its export_metrics runs" in caplog.text
 
 
+def test_all_plugins_can_be_moved_off_the_loop_before_they_are_called(clock: MockClock) -> None:
+    threads = Displaced()
+    plugin = ClientMetricsReceiverPlugin(clock, slow_ms=5, slow_limit=10, displace=threads.displace)
+    receiver, exporter = Acting(lambda: clock.advance(10_000)), Acting(lambda: clock.advance(10_000))
+    plugin.add_receiver("receiver", receiver)
+    plugin.add_exporter("exporter", exporter)
+    plugin.displace_all()
+    plugin.displace_all()
+
+    assert export(plugin)
+
+    assert (receiver.calls, exporter.calls, len(threads.taken)) == (0, 0, 2)
+    assert threads.names == ["receiver", "exporter"]
+
+
 def test_slow_calls_minutes_apart_leave_a_plugin_on_the_loop(clock: MockClock) -> None:
     threads = Displaced()
     plugin = ClientMetricsReceiverPlugin(clock, slow_ms=5, slow_limit=10, displace=threads.displace)

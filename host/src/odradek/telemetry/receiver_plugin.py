@@ -186,15 +186,27 @@ class ClientMetricsReceiverPlugin:
                 break
         return whole
 
+    def displace_all(self) -> None:
+        """Move the plugins that were added up to now to threads of their own."""
+        if self.displace is not None:
+            self.receivers = tuple(self.moved(each, self.displace) for each in self.receivers)
+            self.exporters = tuple(self.moved(each, self.displace) for each in self.exporters)
+
+    def moved(self, entry: Registered[Context], displace: Displace) -> Registered[Context]:
+        """Give a plugin a thread of its own."""
+        if entry.displaced:
+            return entry
+        self.displaced.append(PluginStats(entry.stats.name))
+        export = displace(entry.export, self.displaced[-1])
+        return Registered(entry.plugin, export, entry.stats, displaced=True)
+
     def blocked(self, entry: Registered[Any], took_ns: int) -> None:
         """Count a slow call, and move the plugin off the event loop if there were too many."""
         stats = entry.stats
         stats.block(HOOK, took_ns, self.clock.monotonic_ms())
         if self.displace is None or entry.displaced or not 0 < self.limit_ns <= stats.blocked_ns:
             return
-        self.displaced.append(PluginStats(stats.name))
-        export = self.displace(entry.export, self.displaced[-1])
-        moved = Registered(entry.plugin, export, stats, displaced=True)
+        moved = self.moved(entry, self.displace)
         self.receivers = tuple(moved if each is entry else each for each in self.receivers)
         self.exporters = tuple(moved if each is entry else each for each in self.exporters)
         log.warning(
