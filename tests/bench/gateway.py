@@ -30,6 +30,8 @@ ROWS: Final = (
     Row(title="Fetch 1 MB", kind="fetch", size=1_000_000, connections=4),
     Row(title="Produce 64 kB", kind="produce", size=64_000, connections=8),
     Row(title="Fetch 64 kB", kind="fetch", size=64_000, connections=8),
+    Row(title="Produce 10 x 1 kB", kind="produce", size=1_000, connections=8, partitions=10),
+    Row(title="Fetch 10 x 1 kB", kind="fetch", size=1_000, connections=8, partitions=10),
     Row(title="Produce 1 kB, 5 in flight", kind="produce", size=1_000, connections=8, depth=5),
     Row(title="Fetch 1 kB, 5 in flight", kind="fetch", size=1_000, connections=8, depth=5),
     Row(title="Produce 1 kB, one at a time", kind="produce", size=1_000, connections=1),
@@ -83,7 +85,7 @@ def report(row: Row, windows: Windows, secure: bool) -> int:
         if direct is not None:
             p50, p99 = p50 - median_us(direct, "p50_us"), p99 - median_us(direct, "p99_us")
         core = statistics.median(window.core for window in found)
-        rate = row.size / cpu_us / 1000
+        rate = row.partitions * row.size / cpu_us / 1000
         print(f"  {name:<15}{all_us:>24}{rate:>11.2f}{go / cpu_us:>7.2f}{p50:>9.0f}{p99:>9.0f}{core:>6.2f}")
     if direct is not None:
         first = spread([window.p50_us for window in direct], 0)
@@ -94,6 +96,13 @@ def report(row: Row, windows: Windows, secure: bool) -> int:
         missed += verdict == "MISSED"
         print(f"  {verdict}: {text}: {figure:.2f}, goal {most:.2f} at most")
     return missed
+
+
+def added_p99_us(windows: Windows, direct: Sequence[Measurement], name: str) -> float:
+    """The added latency of a relay in the best round; NaN if it is missing."""
+    if name not in windows:
+        return math.nan
+    return min(each.p99_us for each in windows[name]) - min(each.p99_us for each in direct)
 
 
 def goals(
@@ -108,18 +117,16 @@ def goals(
         """Of the best round: other programs can only add time, and the difference is small."""
         return min((window.cpu_us for window in windows.get(name, [])), default=math.nan)
 
-    def p99(name: str) -> float:
-        if direct is None or name not in windows:
-            return math.nan
-        return min(each.p99_us for each in windows[name]) - min(each.p99_us for each in direct)
-
     found = [("times the CPU time of Go", cpu(FULL) / cpu(FRAMES), 1 / OF_GO)]
+    if row.partitions > 1:
+        return found
     if row.is_bulk:
         found.append(("CPU ns per kB", cpu(FULL) / row.size * 1e6, 1e12 / BYTES_PER_CORE_S[secure]))
     elif not row.is_single and not secure:
         found.append(("CPU µs per pipelined request", cpu(FULL), SMALL_US))
-    if row.is_single:
-        found.append(("times the added p99 of Go", p99(FULL) / p99(FRAMES), P99))
+    if direct is not None:
+        go, ours = (added_p99_us(windows, direct, name) for name in (FRAMES, FULL))
+        found.append(("times the added p99 of Go", ours / go, P99))
     else:
         found.append(("part of telemetry", 1 - least(BARE) / least(FULL), TELEMETRY_PART[row.is_bulk]))
     return found

@@ -38,8 +38,10 @@ class Row:
     title: str
     kind: str
     size: int
+    """Bytes of records of each partition."""
     connections: int
     depth: int = 1
+    partitions: int = 1
 
     @property
     def is_bulk(self) -> bool:
@@ -60,7 +62,7 @@ class RecordLoad:
 
     def command(self, port: int) -> list[str | Path]:
         row = self.row
-        numbers = (str(row.size), str(row.connections), str(row.depth))
+        numbers = (str(row.partitions), str(row.size), str(row.connections), str(row.depth))
         return [program(), "load", f"127.0.0.1:{port}", row.kind, *numbers, "tls" if self.secure else "plain"]
 
 

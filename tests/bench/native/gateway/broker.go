@@ -14,7 +14,7 @@ const brokerBuffer = 256 << 10
 func answer(connection net.Conn) {
 	defer connection.Close()
 	reader := bufio.NewReaderSize(connection, brokerBuffer)
-	known := map[int]frame{}
+	known := map[kind]frame{}
 	ready := []byte{}
 	for {
 		length, err := reader.Peek(4)
@@ -26,13 +26,10 @@ func answer(connection net.Conn) {
 		if err != nil {
 			return
 		}
-		kind := int(binary.BigEndian.Uint16(head[4:])) << 32
-		if kind>>32 == fetchKey {
-			kind |= fetchSize(head[4:])
-		}
+		kind := kindOf(head)
 		response := known[kind]
 		if response == nil {
-			response = responseOf(kind>>32, kind&0xFFFFFFFF)
+			response = responseTo(kind)
 			if response == nil {
 				return
 			}
@@ -61,12 +58,12 @@ func answer(connection net.Conn) {
 	}
 }
 
-func responseOf(key, size int) frame {
-	switch key {
+func responseTo(k kind) frame {
+	switch k.key {
 	case produceKey:
-		return produceResponse()
+		return produceResponse(k.partitions)
 	case fetchKey:
-		return fetchResponse(size)
+		return fetchResponse(k.partitions, k.size)
 	case metadataKey:
 		return metadataResponse()
 	case apiVersionsKey:

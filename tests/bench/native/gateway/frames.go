@@ -43,34 +43,60 @@ func records(f frame, size int) frame {
 	return append(f, batch.zeros(size-len(batch))...)
 }
 
-func produceRequest(size int) frame {
-	f := header(produceKey, produceVersion).uvarint(0).int16(1).int32(1000)
-	f = f.uvarint(2).zeros(16).uvarint(2).int32(0)
-	return records(f, size).int8(0).int8(0).int8(0).sized()
+// partitions opens an array of one topic with so many partitions, at most 126.
+func (f frame) partitions(count int) frame { return f.uvarint(2).zeros(16).uvarint(count + 1) }
+
+func produceRequest(partitions, size int) frame {
+	f := header(produceKey, produceVersion).uvarint(0).int16(1).int32(1000).partitions(partitions)
+	for index := range partitions {
+		f = records(f.int32(index), size).int8(0)
+	}
+	return f.int8(0).int8(0).sized()
 }
 
-func produceResponse() frame {
-	f := frame{}.int32(0).int32(0).int8(0).uvarint(2).zeros(16).uvarint(2)
-	f = f.int32(0).int16(0).int64(1).int64(-1).int64(0).uvarint(1).uvarint(0).int8(0)
+func produceResponse(partitions int) frame {
+	f := frame{}.int32(0).int32(0).int8(0).partitions(partitions)
+	for index := range partitions {
+		f = f.int32(index).int16(0).int64(1).int64(-1).int64(0).uvarint(1).uvarint(0).int8(0)
+	}
 	return f.int8(0).int32(0).int8(0).sized()
 }
 
-// fetchRequest asks for a response with so many bytes of records: its field max_bytes.
-func fetchRequest(size int) frame {
+// fetchRequest asks for so many bytes of each partition: its field max_bytes.
+func fetchRequest(partitions, size int) frame {
 	f := header(fetchKey, fetchVersion).int32(500).int32(1).int32(size).int8(0).int32(0).int32(-1)
-	f = f.uvarint(2).zeros(16).uvarint(2).int32(0).int32(-1).int64(0).int32(-1).int64(-1).int32(size).int8(0)
+	f = f.partitions(partitions)
+	for index := range partitions {
+		f = f.int32(index).int32(-1).int64(0).int32(-1).int64(-1).int32(size).int8(0)
+	}
 	return f.int8(0).uvarint(1).text("").int8(0).sized()
 }
 
-// fetchSize is the field max_bytes of a Fetch request without its length.
-func fetchSize(request []byte) int {
-	return int(binary.BigEndian.Uint32(request[10+len("bench")+1+8:]))
+func fetchResponse(partitions, size int) frame {
+	f := frame{}.int32(0).int32(0).int8(0).int32(0).int16(0).int32(0).partitions(partitions)
+	for index := range partitions {
+		f = f.int32(index).int16(0).int64(1).int64(1).int64(0).uvarint(0).int32(-1)
+		f = records(f, size).int8(0)
+	}
+	return f.int8(0).int8(0).sized()
 }
 
-func fetchResponse(size int) frame {
-	f := frame{}.int32(0).int32(0).int8(0).int32(0).int16(0).int32(0).uvarint(2).zeros(16).uvarint(2)
-	f = f.int32(0).int16(0).int64(1).int64(1).int64(0).uvarint(0).int32(-1)
-	return records(f, size).int8(0).int8(0).int8(0).sized()
+// kind is what a response depends on.
+type kind struct{ key, partitions, size int }
+
+const afterHeader = 4 + 10 + len("bench") + 1
+
+// kindOf reads the fields of a request of this bench from its first 64 bytes.
+func kindOf(head []byte) kind {
+	k := kind{key: int(binary.BigEndian.Uint16(head[4:]))}
+	switch k.key {
+	case produceKey:
+		k.partitions = int(head[afterHeader+1+2+4+1+16]) - 1
+	case fetchKey:
+		k.partitions = int(head[afterHeader+21+1+16]) - 1
+		k.size = int(binary.BigEndian.Uint32(head[afterHeader+8:]))
+	}
+	return k
 }
 
 func apiVersionsResponse() frame {

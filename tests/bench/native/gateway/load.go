@@ -47,10 +47,10 @@ func (w *window) mark() {
 	w.since, w.requests, w.latencies = time.Now(), 0, w.latencies[:0]
 }
 
-func load(address, kind string, size, connections, depth int, secure bool) {
-	request, response := produceRequest(size), len(produceResponse())
-	if kind == "fetch" {
-		request, response = fetchRequest(size), len(fetchResponse(size))
+func load(address, api string, partitions, size, connections, depth int, secure bool) {
+	request, response := produceRequest(partitions, size), len(produceResponse(partitions))
+	if api == "fetch" {
+		request, response = fetchRequest(partitions, size), len(fetchResponse(partitions, size))
 	}
 	w := &window{since: time.Now()}
 	for range connections {

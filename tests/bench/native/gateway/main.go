@@ -2,7 +2,7 @@
 //
 //	gateway relay copy|frames HOST:PORT [CERTIFICATE]   a relay; prints "ready port=N"
 //	gateway broker [CERTIFICATE]                        answers well-formed frames; prints "ready port=N"
-//	gateway load HOST:PORT produce|fetch BYTES CONNECTIONS DEPTH plain|tls
+//	gateway load HOST:PORT produce|fetch PARTITIONS BYTES CONNECTIONS DEPTH plain|tls
 //
 // Relay and broker end when their standard input closes. The load prints a line when it runs, and its counts since
 // the last mark for each line "mark" on standard input.
@@ -42,7 +42,7 @@ func main() {
 		serve(arguments, answer)
 	case "load":
 		load(arguments[0], arguments[1], number(arguments[2]), number(arguments[3]), number(arguments[4]),
-			arguments[5] == "tls")
+			number(arguments[5]), arguments[6] == "tls")
 	}
 }
 

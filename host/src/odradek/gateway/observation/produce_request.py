@@ -1,7 +1,8 @@
 """Records, batches and bytes of Produce requests, from the headers of their batches.
 
 Records are skipped by their length, compressed or not. A request is nearly always one batch for one
-partition, which lies at the same place as in the last request: `known` takes one comparison and one lookup.
+partition, which lies at the same place as in the last request: `Produced.read` takes one comparison and one
+lookup.
 """
 
 from __future__ import annotations
@@ -10,35 +11,28 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
+from odradek.gateway.observation.produce_fields import (
+    BATCH_HEAD_BYTES,
+    CLIENT_ID,
+    FLEXIBLE,
+    LOG_OVERHEAD,
+    MAGIC,
+    TWO_BYTES,
+    UnusualRequest,
+    after_tags,
+    batch,
+    compact_topic,
+    long_length,
+    partition_records,
+    plain_topic,
+    request_head,
+    sized_batch,
+    usual_batch,
+    usual_partitions,
+)
+
 MAX_HELD: Final = 65_536
 """Bytes of an incomplete element. Names and tags are shorter; a request with longer ones is not counted."""
-CLIENT_ID: Final = 8
-"""Position of the client id's length: after API key, version and correlation id."""
-FLEXIBLE: Final = 9
-TOPIC_IDS: Final = 13
-TRANSACTIONAL: Final = 3
-MAGIC: Final = 2
-LOG_OVERHEAD: Final = 12
-"""Base offset and length of a batch."""
-BATCH_HEAD_BYTES: Final = 61
-"""A batch without records."""
-
-short = struct.Struct(">h").unpack_from
-number = struct.Struct(">i").unpack_from
-acks_and_topics = struct.Struct(">hii").unpack_from
-acks_timeout = struct.Struct(">hi").unpack_from
-partition_records = struct.Struct(">ii").unpack_from
-# Base offset, length, leader epoch, magic, then the record count at 57.
-batch = struct.Struct(">8xi4xb40xi").unpack_from
-# The length of the records before it, a varint of two bytes.
-usual_batch = struct.Struct(">BB8xi4xb40xi").unpack_from
-usual_partition = struct.Struct(">4xBB8xi4xb40xi")
-"""The same from the partition's index on."""
-usual_head = usual_partition.unpack_from
-TWO_BYTES: Final = 0x80
-"""Added to a length by the first byte of its varint, because a second one follows."""
-# The same, int32.
-sized_batch = struct.Struct(">i8xi4xb40xi").unpack_from
 
 
 class Produced:
@@ -78,6 +72,8 @@ class Produced:
         """
         try:
             if not head.startswith(self.prefix, at + CLIENT_ID):
+                if version >= FLEXIBLE and at + size <= len(head) and self.many(version, head, at, size):
+                    return None
                 walk = self.learn(version, head, at)
                 if walk is not None:
                     return walk
@@ -115,6 +111,34 @@ class Produced:
             pass
         return ProduceWalk(self, version)
 
+    def many(self, version: int, head: bytes, at: int, size: int) -> bool:
+        """Count a complete request with several usual partitions; False if it is another one.
+
+        Raises:
+            UnusualRequest, IndexError, struct.error: It is malformed.
+        """
+        acks, position, topics = request_head(version, head, at)
+        records = batches = size_bytes = 0
+        end = at + size
+        for _ in range(topics):
+            position, partitions = compact_topic(version, head, position)
+            if topics == partitions == 1:
+                return False
+            position, left, more, more_bytes = usual_partitions(head, position, partitions, end)
+            if left or head[position]:
+                return False
+            records, size_bytes = records + more, size_bytes + more_bytes
+            batches += partitions
+            position += 1
+        if position + 1 != end or head[position]:
+            return False
+        self.records += records
+        self.batches += batches
+        self.bytes += size_bytes
+        if not acks:
+            self.acks0 += 1
+        return True
+
     def learn(self, version: int, head: bytes, at: int) -> ProduceWalk | None:
         """Find the only partition of a request.
 
@@ -139,73 +163,6 @@ class Produced:
         self.length_at = position + 4 - at
         self.acks = acks
         return None
-
-
-class UnusualRequest(Exception):
-    """A request that is malformed, or whose encoding is longer than necessary."""
-
-
-def request_head(version: int, data: bytes | memoryview, at: int) -> tuple[int, int, int]:
-    """Acks, the position of the first topic, and the number of topics."""
-    (length,) = short(data, at + CLIENT_ID)
-    position = at + CLIENT_ID + 2 + max(length, 0)
-    if version < FLEXIBLE:
-        if version >= TRANSACTIONAL:
-            (length,) = short(data, position)
-            position += 2 + max(length, 0)
-        acks, _, topics = acks_and_topics(data, position)
-        return acks, position + 10, topics
-    position = after_tags(data, position)
-    length, position = long_length(data, position)
-    position += max(length - 1, 0)
-    acks, _ = acks_timeout(data, position)
-    topics, position = long_length(data, position + 6)
-    return acks, position, topics - 1
-
-
-def plain_topic(data: bytes | memoryview, position: int) -> tuple[int, int]:
-    """The position of a topic's first partition, and the number of partitions."""
-    (length,) = short(data, position)
-    position += 2 + max(length, 0)
-    (partitions,) = number(data, position)
-    return position + 4, partitions
-
-
-def compact_topic(version: int, data: bytes | memoryview, position: int) -> tuple[int, int]:
-    """As `plain_topic`, in flexible versions."""
-    if version >= TOPIC_IDS:
-        position += 16
-    else:
-        length, position = long_length(data, position)
-        position += max(length - 1, 0)
-    partitions, position = long_length(data, position)
-    return position, partitions - 1
-
-
-def long_length(data: bytes | memoryview, position: int) -> tuple[int, int]:
-    """An unsigned varint of at most five bytes, and its end."""
-    value = shift = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-        if shift > 28:
-            raise UnusualRequest
-
-
-def after_tags(data: bytes | memoryview, position: int) -> int:
-    """The end of a section of tagged fields."""
-    count, position = long_length(data, position)
-    for _ in range(count):
-        _, position = long_length(data, position)
-        length, position = long_length(data, position)
-        position += length
-        if position > len(data):
-            raise IndexError
-    return position
 
 
 class ProduceWalk:
@@ -307,35 +264,13 @@ class ProduceWalk:
         return position
 
     def usual_partitions(self, data: bytes | memoryview, position: int) -> int:
-        """Partitions of one batch below 16 kB, up to the first other one. Straight-line: it runs often.
-
-        Returns:
-            The end of the last of them.
-        """
-        last, left = len(data) - usual_partition.size, self.partitions
-        records = size_bytes = 0
-        while left and position <= last:
-            first, second, batch_length, magic, count = usual_head(data, position)
-            length = batch_length + LOG_OVERHEAD
-            end = position + 6 + length
-            if (
-                first - TWO_BYTES + (second << 7) != length + 1
-                or not first >= TWO_BYTES > second
-                or magic != MAGIC
-                or length < BATCH_HEAD_BYTES
-                or end >= len(data)
-                or data[end]  # tags
-            ):
-                break
-            records += count
-            size_bytes += length
-            left -= 1
-            position = end + 1
+        """Count usual partitions, up to the first other one. Returns the end of the last of them."""
+        after, left, records, size_bytes = usual_partitions(data, position, self.partitions, len(data))
         self.produced.records += records
         self.produced.batches += self.partitions - left
         self.produced.bytes += size_bytes
         self.partitions = left
-        return position
+        return after
 
     def after_batches(self) -> None:
         """Set the step after the head of a partition, or after a batch."""
