@@ -49,13 +49,17 @@ def test_long_requests_do_not_wait_for_the_timer() -> None:
     assert rounds.clock.timer.next_deadline_ms() is None
 
 
-def test_after_a_piece_of_long_work_everybody_is_answered_for_a_moment() -> None:
+def test_after_a_piece_of_long_work_only_light_connections_are_answered_at_once() -> None:
     rounds = Rounds()
+    light, _ = rounds.connect()
+    rounds.clock.advance(1_000)
     heavy, _ = rounds.connect()
     long_request(rounds, 3)
     rounds.run_once()
 
-    assert single(rounds, heavy, "heavy") == ["heavy"]
+    at_once = [single(rounds, heavy, "heavy"), single(rounds, light, "light")]
+
+    assert at_once == [[], ["light"]]
 
 
 def test_work_that_fails_does_not_stop_the_rest() -> None:

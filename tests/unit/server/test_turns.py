@@ -136,6 +136,55 @@ def test_a_single_request_does_not_wait_for_those_that_pipeline() -> None:
     assert transport.written == b"victim"
 
 
+def test_a_single_request_that_has_to_wait_comes_before_all_that_pipeline() -> None:
+    rounds = Rounds()
+    for number in range(PIPELINING):
+        rounds.pipelining(f"{number}-", 50)
+    rounds.run_once()
+    victim, transport = rounds.connect()
+
+    at_once = single(rounds, victim, "victim")
+    passes = 0
+    while not transport.written:
+        rounds.run_once()
+        passes += 1
+
+    assert at_once == []
+    assert passes <= 2
+
+
+def test_a_client_that_waits_for_each_answer_never_waits_for_the_ring() -> None:
+    rounds = Rounds()
+    for number in range(PIPELINING):
+        rounds.pipelining(f"{number}-", 50)
+    rounds.run_once()
+    victim, transport = rounds.connect()
+    passes = []
+
+    for number in range(1, 6):
+        single(rounds, victim, "v")
+        passes.append(0)
+        while len(transport.written) < number:
+            rounds.run_once()
+            passes[-1] += 1
+
+    assert max(passes) <= 2
+
+
+def test_single_requests_do_not_stop_the_ring() -> None:
+    rounds = Rounds()
+    rounds.pipelining("old", 50)
+    first_turn = len(rounds.run_once())
+
+    for number in range(10):
+        for other in range(5):
+            channel, _ = rounds.connect()
+            single(rounds, channel, f"{number}-{other}")
+        rounds.run_once()
+
+    assert len([request for request in rounds.seen if request.startswith("old")]) > 3 * first_turn
+
+
 def test_a_connection_with_a_few_requests_goes_before_the_ring() -> None:
     rounds = Rounds()
     for number in range(PIPELINING):

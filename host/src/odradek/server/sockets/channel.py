@@ -83,7 +83,7 @@ class Channel(RequestReader):
                 if frame_bytes == size and size - 4 <= self.max_request_bytes:
                     if now_ns > self.turns.free_until_ns and self.turns.must_wait(self, now_ns):
                         self.buffer = bytearray(data)
-                        self.turns.join(self)
+                        self.turns.join(self, single=True)
                     else:
                         self.exchange(data, 4)
                         self.used_ns += self.monotonic_ns() - now_ns

@@ -12,11 +12,13 @@ uses less than a small share of the loop's time. A new one is not: it must exist
 share to use, or a client would only have to connect again.
 
 Requests that take long, and run in steps, alternate with the ring: a pass of the loop does a piece of one of
-them, so it is half as long as if it did a piece of each.
+them, so it is half as long as if it did a piece of each. After such a piece only light connections are
+answered at once.
 
-The first turn of a connection that joins comes before the ring's. It stays in the ring until it is found
-with nothing to answer, so a client that pipelines is not first again whenever it runs out of requests. After
-the new and old flows of FQ-CoDel (RFC 8290, section 4.2).
+The first turn of a connection that joins comes before the ring's; one with a single request comes before
+those with more. It stays in the ring until it is found with nothing to answer, so a client that pipelines is
+not first again whenever it runs out of requests; one that waits for each answer does not stay. After the new
+and old flows of FQ-CoDel (RFC 8290, section 4.2).
 """
 
 from __future__ import annotations
@@ -89,6 +91,9 @@ class TurnTaker(Protocol):
             Whether a request was answered.
         """
 
+    def has_request(self) -> bool:
+        """Whether it has a whole request that is not answered."""
+
     def read_next_piece(self) -> None:
         """Read the rest of a large frame; see `Turns.read_later`."""
 
@@ -120,8 +125,10 @@ class Turns:
         self.most_requests = settings.turn_requests
         self.most_bytes = settings.turn_bytes
         self.call_soon = call_soon
+        self.singles: deque[TurnTaker] = deque()
+        """Connections that joined with one request and have not had a turn since."""
         self.joined: deque[TurnTaker] = deque()
-        """Connections that have not had a turn since they joined."""
+        """The same with several requests."""
         self.ring: deque[TurnTaker] = deque()
         self.unread: deque[TurnTaker] = deque()
         """Connections in the middle of large frames."""
@@ -143,13 +150,18 @@ class Turns:
         """Single requests that had to wait for their turn."""
 
     def __len__(self) -> int:
-        return len(self.joined) + len(self.ring)
+        return len(self.singles) + len(self.joined) + len(self.ring)
 
-    def join(self, connection: TurnTaker) -> None:
-        """Give a connection turns until it has nothing to answer. Does nothing if it is in the ring."""
+    def join(self, connection: TurnTaker, *, single: bool = False) -> None:
+        """Give a connection turns until it has nothing to answer. Does nothing if it is in the ring.
+
+        Args:
+            connection: The connection.
+            single: It has one request.
+        """
         if not connection.in_ring:
             connection.in_ring = True
-            self.joined.append(connection)
+            (self.singles if single else self.joined).append(connection)
             self.schedule()
 
     def read_later(self, connection: TurnTaker) -> None:
@@ -204,7 +216,8 @@ class Turns:
             self.call_soon(self.do_work)
 
     def do_work(self) -> None:
-        """Do one piece of work; the next one waits for the next pass."""
+        """Do one piece of work, which uses up the time of the pass in which everybody is answered at once."""
+        self.begin_pass(self.monotonic_ns())
         try:
             self.work[0]()
         finally:
@@ -226,25 +239,43 @@ class Turns:
         self.reads_left = READS_PER_ROUND
         while self.unread and self.may_read():
             self.unread.popleft().read_next_piece()
-        queue = self.ring if self.ring_overdue and self.ring else self.joined or self.ring
+        queue = self.ring if self.ring_overdue and self.ring else self.next_queue()
         self.ring_overdue = True
         while queue:
             self.ring_overdue = self.ring_overdue and queue is not self.ring
-            self.serve(queue.popleft(), end_ns)
+            self.serve(queue.popleft(), end_ns, single=queue is self.singles)
             if self.monotonic_ns() >= end_ns:
                 break
-            queue = self.joined or self.ring
+            queue = self.next_queue()
         self.scheduled = False
-        if self.joined or self.ring or self.unread:
+        if self.next_queue() or self.unread:
             self.schedule()
+
+    def next_queue(self) -> deque[TurnTaker]:
+        """The connections whose turn is next."""
+        return self.singles or self.joined or self.ring
 
     def may_read(self) -> bool:
         """Whether a connection that has a turn again soon may be read now: a few of them in each round."""
         self.reads_left -= 1
         return self.reads_left >= 0
 
-    def serve(self, connection: TurnTaker, end_ns: int) -> None:
-        """Give one connection a turn."""
+    def serve(self, connection: TurnTaker, end_ns: int, *, single: bool) -> None:
+        """Give one connection a turn. It goes to the back of the ring; one that joined with a single request
+        only if it has another one.
+        """
+        connection.in_ring = not single
+        answered = self.give_turn(connection, end_ns)
+        if single:
+            if answered and connection.has_request():
+                self.join(connection)
+        elif answered:
+            self.ring.append(connection)
+        else:
+            connection.in_ring = False
+
+    def give_turn(self, connection: TurnTaker, end_ns: int) -> bool:
+        """Give one connection a turn; return whether it used it."""
         try:
             began_ns = self.monotonic_ns()
             answered = connection.take_turn(end_ns)
@@ -252,10 +283,6 @@ class Turns:
         except Exception:
             # As the event loop does with an exception in `data_received`: a bug ends its own connection.
             log.exception("closing a connection: its requests cannot be answered")
-            connection.in_ring = False
             connection.abort()
-            return
-        if answered:
-            self.ring.append(connection)
-        else:
-            connection.in_ring = False
+            return False
+        return answered
