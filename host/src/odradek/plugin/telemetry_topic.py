@@ -88,6 +88,7 @@ def encode_headers(record: TelemetryRecord) -> list[Header]:
         *((OBSERVED_MARK,) if record.observed else ()),
         *way_headers(record),
         *push_headers(record.context.received_ms, record.codec, record.payload.terminating),
+        *origin_headers(record.origin),
     ]
 
 
@@ -98,11 +99,18 @@ def way_headers(record: TelemetryRecord) -> list[Header]:
         headers.append((LABELED, FALSE))
     if record.source is not None:
         headers.append((SOURCE, as_bytes(record.source)))
-    if (origin := record.origin) is not None:
-        headers.append((ORIGIN_TOPIC_ID, as_bytes(origin.topic_id)))
-        headers.append((ORIGIN_PARTITION, b"%d" % origin.partition))
-        headers.append((ORIGIN_OFFSET, b"%d" % origin.offset))
     return headers
+
+
+def origin_headers(origin: Origin | None) -> list[Header]:
+    """The last headers: they differ in every record, and readers that remember the others leave them out."""
+    if origin is None:
+        return []
+    return [
+        (ORIGIN_TOPIC_ID, as_bytes(origin.topic_id)),
+        (ORIGIN_PARTITION, b"%d" % origin.partition),
+        (ORIGIN_OFFSET, b"%d" % origin.offset),
+    ]
 
 
 def decode_record(

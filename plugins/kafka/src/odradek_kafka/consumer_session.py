@@ -17,7 +17,7 @@ from odradek_kafka.source_settings import SourceSettings
 
 log = logging.getLogger(__name__)
 
-POLL_S: Final = 0.05
+POLL_S: Final = 0.02
 """Longest wait for a record, so longest delay before a stop is noticed."""
 DESCRIBE_S: Final = 5.0
 COMMIT_AGAIN_S: Final = 1.0

@@ -23,7 +23,7 @@ from odradek.testing.contracts import (
 )
 
 STEP_S = 0.01
-PATIENCE_S = 1.0
+PATIENCE_S = 2.0
 
 
 @dataclass(eq=False)

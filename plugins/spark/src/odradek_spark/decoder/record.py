@@ -17,6 +17,8 @@ LATEST_MS = 10**14 - 1
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 PUSH_HEADERS = ("received_ms", "codec", "terminating")
 """The last headers, in this order. They differ from push to push; the others do not."""
+ORIGIN_HEADERS = ("origin_topic_id", "origin_partition", "origin_offset")
+"""They follow in a record that was copied from the log of another host."""
 
 
 Header = tuple[str, bytes | None]
@@ -80,9 +82,9 @@ class PushReader:
         Raises:
             MalformedTelemetry: The record is not a push that a host has written.
         """
-        headers = record.headers
+        headers = without_origin(record.headers)
         last = headers[-len(PUSH_HEADERS) :]
-        known = self.identities.get(cache_key(record)) if names(last) == PUSH_HEADERS else None
+        known = self.identities.get(cache_key(record.key, headers)) if names(last) == PUSH_HEADERS else None
         if known is not None and record.value is not None:
             received, codec, terminating = (value for _, value in last)
             if received is not None and is_time(received) and codec in CODEC_NAMES:
@@ -113,7 +115,7 @@ class PushReader:
         )
         if len(self.identities) >= MAX_CLIENTS:
             self.identities.clear()
-        self.identities[cache_key(record)] = identity
+        self.identities[cache_key(record.key, without_origin(record.headers))] = identity
         return Push(
             record.partition,
             record.offset,
@@ -147,9 +149,16 @@ def names(headers: Sequence[Header]) -> tuple[str, ...]:
     return tuple([name for name, _ in headers])
 
 
-def cache_key(record: TopicRecord) -> CacheKey:
+def without_origin(headers: Sequence[Header]) -> Sequence[Header]:
+    """The headers before those of the origin."""
+    if headers and headers[-1][0] == ORIGIN_HEADERS[-1] and names(headers[-3:]) == ORIGIN_HEADERS:
+        return headers[: -len(ORIGIN_HEADERS)]
+    return headers
+
+
+def cache_key(key: bytes | None, headers: Sequence[Header]) -> CacheKey:
     """The parts of a record that determine the identity: its key and all headers before `PUSH_HEADERS`."""
-    return (record.key, *record.headers[: -len(PUSH_HEADERS)])
+    return (key, *headers[: -len(PUSH_HEADERS)])
 
 
 def identity_of(

@@ -1,0 +1,48 @@
+"""Headers of records that were copied from the log of another host."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from odradek.plugin import (
+    ClientTelemetryPayload,
+    ConnectionContext,
+    Origin,
+    RequestContext,
+    TelemetryRecord,
+    encode_headers,
+    record_key,
+)
+from odradek_spark.decoder.record import ORIGIN_HEADERS, PushReader, TopicRecord
+
+CONNECTION = ConnectionContext("1", "PLAINTEXT", "PLAINTEXT", "127.0.0.1", 40_000, 1)
+RECORD = TelemetryRecord(
+    RequestContext(CONNECTION, 72, 0, 0, "orders", 5), 1_000, ClientTelemetryPayload(bytes(16), False, b"")
+)
+
+
+def copied(offset: int, **way: Any) -> TopicRecord:
+    """The copy of a record of another host's log."""
+    record = replace(RECORD, origin=Origin("x4Vb1KtGQ5a9IYmNqeLhWg", 1, offset), **way)
+    return TopicRecord(0, offset, 5, record_key(bytes(16)), b"", encode_headers(record))
+
+
+def test_the_origin_is_at_the_end_of_the_headers() -> None:
+    assert tuple(name for name, _ in copied(7).headers[-3:]) == ORIGIN_HEADERS
+
+
+@pytest.mark.parametrize(
+    "way", [{}, {"source": "otlp"}, {"observed": True}], ids=["push", "source", "observed"]
+)
+def test_copies_of_a_clients_records_share_one_identity(way: dict[str, Any]) -> None:
+    reader = PushReader()
+    original = TopicRecord(0, 0, 5, record_key(bytes(16)), b"", encode_headers(replace(RECORD, **way)))
+
+    found = [reader.read(record) for record in (original, *(copied(offset, **way) for offset in range(3)))]
+
+    assert len({id(push.identity) for push in found}) == 1
+    assert [push.recv_ms for push in found] == [5] * 4
+    assert len(reader.identities) == 1
