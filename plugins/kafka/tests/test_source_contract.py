@@ -22,7 +22,7 @@ from odradek_kafka.source_settings import SourceSettings
 Kit = Any
 """From conftest."""
 TOPIC = "client_telemetry"
-TOPIC_ID = "x4Vb1KtGQ5a9IYmNqeLhWg"
+TOPIC_ID = "x4Vb-KtGQ5a9IYm_qeLhWg"
 STEP_S = 0.001
 
 
@@ -96,7 +96,8 @@ class FakeAdmin:
     def result(self, timeout_s: float) -> FakeAdmin:
         return self
 
-    topic_id = TOPIC_ID
+    topic_id = "x4Vb+KtGQ5a9IYm/qeLhWg"
+    """As librdkafka prints it."""
 
 
 class FakeConsumer:

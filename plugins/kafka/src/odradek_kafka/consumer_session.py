@@ -21,6 +21,8 @@ POLL_S: Final = 0.02
 """Longest wait for a record, so longest delay before a stop is noticed."""
 DESCRIBE_S: Final = 5.0
 COMMIT_AGAIN_S: Final = 1.0
+AS_KAFKA: Final = str.maketrans("+/", "-_")
+"""librdkafka prints ids in the usual base64, Kafka in that of addresses."""
 NO_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 CLIENTS_OWN: Final = (
     "security.",
@@ -115,7 +117,7 @@ class ConsumerSession:
                 extra={"topic": topic, "problem": described(error.args[0])},
             )
             return ""
-        return "" if found == NO_TOPIC_ID else found
+        return "" if found == NO_TOPIC_ID else found.translate(AS_KAFKA)
 
     def commit(self, messages: Sequence[Message]) -> None:
         """Commit that the messages, and all before them, are stored. The cluster confirms it later."""
