@@ -142,9 +142,12 @@ def test_connections_beyond_the_rate_of_an_address_are_closed(host: ThreadedHost
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("bandwidth")
-def test_clients_converge_to_their_quotas(host: ThreadedHost, tmp_path: Path) -> None:
+def test_a_producer_converges_to_its_quota(host: ThreadedHost, tmp_path: Path) -> None:
     produced_only = (*QUOTAS[:2], *SHORT_WINDOWS)
     with gateway_of(host.bootstrap, tmp_path / "gateway", *produced_only) as gateway:
-        progress = produce(gateway, 20)
+        progress = produce(gateway, 30)
 
-    assert progress.rate_after(6) == pytest.approx(MEGABYTE, rel=0.15)
+    begin_s, end_s = progress.arrivals[0][0], progress.arrivals[-1][0]
+    allowed_at_once = 2 * MEGABYTE
+    rate = (progress.total - allowed_at_once) / (end_s - begin_s)
+    assert rate == pytest.approx(MEGABYTE, rel=0.2)  # the last burst may have just begun, or just ended
