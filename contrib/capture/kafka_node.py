@@ -21,6 +21,7 @@ QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """A node lives for a minute: code that is compiled further never pays for its compilation."""
 NEWEST = "4.4.0"
 """The version of Kafka that the host follows."""
+FIRST_WITH_OUR_SOURCES = 4
 CLUSTER_ID = "T2RyYWRlay1jYXB0dXJlLQ"
 TELEMETRY_REPORTER = "odradek.SilentTelemetry"
 TELEMETRY_MAX_BYTES = 4096
@@ -62,15 +63,17 @@ def free_port() -> int:
 
 
 def java_classpath(kafka: str) -> str:
-    command = [sys.executable, str(JAVA / "classpath.py"), "--kafka", kafka]
+    """The class path of a version; the oldest ones come without the sources of ``contrib/java``."""
+    option = "--broker" if int(kafka.partition(".")[0]) < FIRST_WITH_OUR_SOURCES else "--kafka"
+    command = [sys.executable, str(JAVA / "classpath.py"), option, kafka]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout.strip()
 
 
 def kafka_version(classpath: str) -> str:
-    found = re.search(r"kafka-server-(\d[^/:]*)\.jar", classpath)
+    found = re.search(r"kafka_2\.13-(\d[^/:]*)\.jar", classpath)
     if found is None:
-        raise SystemExit("no kafka-server in the class path")
+        raise SystemExit("no kafka_2.13 in the class path")
     return found.group(1)
 
 

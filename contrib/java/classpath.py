@@ -3,6 +3,7 @@
 
     python contrib/java/classpath.py                    # <cache>/odradek/java/classes:<repository>/...
     python contrib/java/classpath.py --kafka 4.4.0      # of another Kafka than that in pom.xml
+    python contrib/java/classpath.py --broker 3.6.2     # a broker of an old Kafka, without tools and src/
 
 Build output goes to ``$ODRADEK_JAVA_CACHE`` (default ``~/.cache/odradek/java``) and is rebuilt when
 ``pom.xml`` or a source has changed. If Java, Maven or the artifacts are not available, the exit status is 3,
@@ -21,6 +22,8 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+POM = HERE / "pom.xml"
+BROKER_POM = HERE / "broker.xml"
 UNAVAILABLE = 3
 MAVEN_TIMEOUT_S = 600
 JAVAC_TIMEOUT_S = 120
@@ -40,10 +43,10 @@ def sources() -> list[Path]:
     return sorted((HERE / "src").rglob("*.java"))
 
 
-def fingerprint(kafka: str) -> str:
-    """A digest that changes with ``pom.xml``, every source and the version of Kafka."""
+def fingerprint(kafka: str, *files: Path) -> str:
+    """A digest that changes with the files and the version of Kafka."""
     digest = hashlib.sha256(kafka.encode())
-    for path in (HERE / "pom.xml", *sources()):
+    for path in files:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -65,11 +68,11 @@ def run(command: list[str], timeout_s: int) -> None:
         raise UnavailableError(f"{command[0]} failed: {said[0] if said else done.returncode}")
 
 
-def artefacts(listing: Path, kafka: str) -> str:
-    """The class path of the dependencies in ``pom.xml``; Maven downloads what is missing."""
+def artefacts(listing: Path, kafka: str, pom: Path = POM) -> str:
+    """The class path of the dependencies in a POM; Maven downloads what is missing."""
     goal = ["dependency:build-classpath", f"-Dmdep.outputFile={listing}", "-Dmdep.includeScope=runtime"]
     version = [f"-Dkafka.version={kafka}"] if kafka else []
-    run(["mvn", "-B", "-q", "-f", str(HERE / "pom.xml"), *goal, *version], MAVEN_TIMEOUT_S)
+    run(["mvn", "-B", "-q", "-f", str(pom), *goal, *version], MAVEN_TIMEOUT_S)
     return listing.read_text().strip()
 
 
@@ -93,14 +96,14 @@ def compile_sources(jars: str, classes: Path) -> None:
 
 def build(folder: Path, kafka: str) -> str:
     """Build into ``folder`` and return the class path."""
-    folder.mkdir(parents=True, exist_ok=True)
     jars = artefacts(folder / "artefacts.txt", kafka)
     compile_sources(jars, folder / "classes")
-    classpath = f"{folder / 'classes'}{os.pathsep}{jars}"
-    partial = folder / "classpath.partial"
-    partial.write_text(classpath)
-    partial.replace(folder / "classpath.txt")
-    return classpath
+    return f"{folder / 'classes'}{os.pathsep}{jars}"
+
+
+def build_broker(folder: Path, kafka: str) -> str:
+    """Return the class path of a broker alone."""
+    return artefacts(folder / "artefacts.txt", kafka, BROKER_POM)
 
 
 def is_whole(classpath: str) -> bool:
@@ -108,33 +111,40 @@ def is_whole(classpath: str) -> bool:
     return all(Path(entry).exists() for entry in classpath.split(os.pathsep))
 
 
-def classpath(kafka: str = "") -> str:
+def classpath(kafka: str = "", broker: str = "") -> str:
     """Return the class path, and build it if needed. Several processes may call this at once.
 
     Args:
         kafka: The version of Kafka's server and client; empty for that of ``pom.xml``.
+        broker: Instead, the version of a broker alone.
 
     Raises:
         UnavailableError: Java, Maven or the artifacts are not available.
     """
-    folder = cache_dir() / fingerprint(kafka)
+    files = (BROKER_POM,) if broker else (POM, *sources())
+    folder = cache_dir() / fingerprint(broker or kafka, *files)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         ready = folder / "classpath.txt"
         if ready.exists() and is_whole(known := ready.read_text()):
             return known
-        return build(folder, kafka)
+        found = build_broker(folder, broker) if broker else build(folder, kafka)
+        partial = folder / "classpath.partial"
+        partial.write_text(found)
+        partial.replace(ready)
+        return found
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Print a Java class path of Kafka and of contrib/java.")
     parser.add_argument("--kafka", default="", metavar="VERSION", help="default: that of pom.xml")
-    kafka = parser.parse_args().kafka
+    parser.add_argument("--broker", default="", metavar="VERSION", help="a broker alone, of this version")
+    options = parser.parse_args()
     try:
         if shutil.which("java") is None:
             raise UnavailableError("java is not installed")
-        print(classpath(kafka))
+        print(classpath(options.kafka, options.broker))
     except UnavailableError as reason:
         print(reason, file=sys.stderr)
         return UNAVAILABLE
