@@ -15,22 +15,32 @@ from contrib.capture.kafka_node import CLUSTER_ID, answers, stop
 
 from integration.java.jvm import OPTIONS, Jvm
 from integration.numbered_records import free_port
+from support.certificates import Files, authority
 
 ADDRESS = "127.0.0.2"
 """Another address of the loopback interface than that of the gateway."""
 NODES = (1, 2, 103)
 """The first is the controller too."""
+LOGIN_MODULES = "org.apache.kafka.common.security"
+REAUTHENTICATION_MS = 2_000
+"""Of the listener with a login."""
 NODE_RANGES = "1-2,103"
 START_TIMEOUT_S = 60
 PROPERTIES = """\
 node.id={node}
 process.roles={roles}
 listeners={listeners}
-advertised.listeners=PLAINTEXT://{address}:{port}
+advertised.listeners=PLAINTEXT://{address}:{port},SECURE://{address}:{secure_port}
 inter.broker.listener.name=PLAINTEXT
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL
 controller.quorum.voters=1@127.0.0.1:{controller_port}
+listener.name.secure.ssl.keystore.type=PEM
+listener.name.secure.ssl.keystore.location={keystore}
+listener.name.secure.sasl.enabled.mechanisms=SCRAM-SHA-512,PLAIN
+listener.name.secure.connections.max.reauth.ms={reauthentication_ms}
+listener.name.secure.scram-sha-512.sasl.jaas.config={login}.scram.ScramLoginModule required;
+listener.name.secure.plain.sasl.jaas.config={login}.plain.PlainLoginModule required user_alice="secret";
 log.dirs={data_dir}
 broker.session.timeout.ms=3000
 broker.heartbeat.interval.ms=500
@@ -60,11 +70,17 @@ class KafkaCluster:
     folder: Path
     """The folder of the nodes' logs and data."""
     ports: dict[int, int]
+    secure_ports: dict[int, int]
+    """Of listeners with TLS and a login."""
     processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
     def bootstrap(self) -> str:
         return ",".join(f"{ADDRESS}:{port}" for port in self.ports.values())
+
+    @property
+    def secure_bootstrap(self) -> str:
+        return ",".join(f"{ADDRESS}:{port}" for port in self.secure_ports.values())
 
     def start(self, node: int) -> None:
         """Start a node that is formatted."""
@@ -104,10 +120,10 @@ class KafkaCluster:
             stop(process)
 
 
-def properties(folder: Path, node: int, port: int, controller_port: int) -> str:
+def properties(folder: Path, node: int, port: int, secure_port: int, controller_port: int) -> str:
     """Write the properties of a node and return the file's path."""
     is_controller = node == NODES[0]
-    listeners = f"PLAINTEXT://{ADDRESS}:{port}"
+    listeners = f"PLAINTEXT://{ADDRESS}:{port},SECURE://{ADDRESS}:{secure_port}"
     if is_controller:
         listeners += f",CONTROLLER://127.0.0.1:{controller_port}"
     file = folder / f"{node}.properties"
@@ -118,6 +134,10 @@ def properties(folder: Path, node: int, port: int, controller_port: int) -> str:
             listeners=listeners,
             address=ADDRESS,
             port=port,
+            secure_port=secure_port,
+            keystore=Files(folder).write("nodes.pem", authority().issue(ADDRESS, [ADDRESS]).both),
+            login=LOGIN_MODULES,
+            reauthentication_ms=REAUTHENTICATION_MS,
             controller_port=controller_port,
             data_dir=folder / str(node),
         )
@@ -128,11 +148,12 @@ def properties(folder: Path, node: int, port: int, controller_port: int) -> str:
 @contextmanager
 def kafka_cluster(jvm: Jvm, folder: Path) -> Iterator[KafkaCluster]:
     """Format, start, yield and stop three nodes."""
-    cluster = KafkaCluster(jvm, folder, {node: free_port() for node in NODES})
+    ports, secure_ports = ({node: free_port() for node in NODES} for _ in range(2))
+    cluster = KafkaCluster(jvm, folder, ports, secure_ports)
     controller_port = free_port()
     try:
         for node, port in cluster.ports.items():
-            file = properties(folder, node, port, controller_port)
+            file = properties(folder, node, port, secure_ports[node], controller_port)
             formatted = jvm.run("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", file)
             assert formatted.status == 0, formatted.said
             cluster.start(node)

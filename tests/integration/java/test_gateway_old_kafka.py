@@ -14,7 +14,6 @@ from integration.test_real_clients import (  # noqa: F401  pytest finds what is 
 )
 from integration.test_transactions import (  # noqa: F401
     test_aiokafka_commits_and_aborts,
-    test_confluent_kafka_sends_offsets_with_its_records,
     test_confluent_kafka_zombie_is_fenced,
 )
 from odradek.wire.messages.api_versions import ApiVersionsRequest

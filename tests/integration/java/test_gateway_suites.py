@@ -16,9 +16,7 @@ import pytest
 from integration.java.balanced_gateways import BalancedGateways
 from integration.java.every_gateway_suite import host, logs, serve  # noqa: F401  fixtures
 from integration.test_client_matrix import (  # noqa: F401  pytest finds what is imported
-    test_aiokafka_compresses_and_joins_a_group,
     test_franz_go_produces_reads_with_a_group_and_pushes,
-    test_kafka_python_compresses_and_joins_a_group,
     test_librdkafka_2_5_3_compresses_joins_groups_and_pushes,
     test_librdkafka_compresses_joins_groups_and_pushes,
 )
