@@ -99,6 +99,6 @@ def test_a_wrong_password_is_refused_by_the_node(
     producer = confluent_kafka.Producer(config | {"error_cb": lambda error: errors.append(error.str())})
 
     wait_until(
-        lambda: producer.poll(0.1) or any("uthentication failed" in error for error in errors),
+        lambda: producer.poll(0.1) >= 0 and any("uthentication failed" in error for error in errors),
         lambda: errors,
     )
