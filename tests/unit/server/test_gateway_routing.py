@@ -140,8 +140,10 @@ def test_a_certificate_may_have_the_name_of_each_node() -> None:
     routing, tls = secured(["kafka.example.com", *each])
 
     assert dialed(routing, tls, "b101.kafka.example.com", ssl.TLSVersion.TLSv1_3) == 101
-    with pytest.raises(ConfigError, match="b2147483647"):
-        secured(["kafka.example.com", *each], SETTINGS[:3])
+    for settings in (SETTINGS[:3], (*SETTINGS[:3], "gateway.nodes=0-2147483647")):
+        with pytest.raises(ConfigError, match="b2147483647"):
+            secured(["kafka.example.com", *each], settings)
+        secured(NAMES, settings)
 
 
 def test_a_broker_that_appears_later_without_an_address_is_counted_and_logged(

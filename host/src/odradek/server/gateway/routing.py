@@ -8,6 +8,7 @@ import os
 import socket
 import ssl
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+MOST_NAMES: Final = 4096
+"""A certificate is checked for the names of so many nodes one by one."""
 MISSING, UNKNOWN = "missing", "unknown"
 """Why a server name was refused, as the metric says it."""
 UNRECOGNIZED: Final = ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
@@ -134,8 +137,9 @@ class NameRouting:
 
     def secure(self, tls: ListenerTls) -> None:
         """See `Routing`. Each connection has to name a node or the bootstrap address from now on."""
-        nodes, names = self.settings.nodes, self.addresses.names
-        ids = [self.addresses.nodes.ranges[-1][1]] if nodes is None else nodes
+        nodes, names = self.addresses.nodes, self.addresses.names
+        # for more nodes only a wildcard will do, which any of them shows
+        ids: Iterable[int] = nodes if len(nodes) <= MOST_NAMES else [nodes.ranges[-1][1]]
         advertised = [self.bootstrap, *map(names.name, ids)]
 
         def prepare(loaded: LoadedTls) -> None:
