@@ -90,13 +90,14 @@ def test_two_processes_share_their_ports(host: ThreadedHost, tmp_path: Path) -> 
 def test_a_client_that_never_asks_is_closed_and_one_that_does_is_not(
     host: ThreadedHost, tmp_path: Path
 ) -> None:
-    with gateway_of(host.bootstrap, tmp_path, "connections.max.idle.ms=1000") as gateway:
+    with gateway_of(host.bootstrap, tmp_path, "connections.max.idle.ms=3000") as gateway:
         name, _, port = gateway.bootstrap.rpartition(":")
-        with WireClient((name, int(port))) as good, WireClient((name, int(port))) as silent:
+        with WireClient((name, int(port))) as good:
             good.introduce()
-            silent.send_bytes(b"\0\0\0\x20\0")
-
-            assert silent.closed_by_peer()
+            silent = WireClient((name, int(port)), timeout_s=30)
+            with silent:
+                silent.send_bytes(b"\0\0\0\x20\0")
+                assert silent.closed_by_peer()
             good.introduce()
 
 
