@@ -227,8 +227,9 @@ def test_two_hosts_of_a_group_share_the_partitions(tmp_path: Path) -> None:
             until(lambda: len(far_sides[0].taken) + len(far_sides[1].taken) >= 400, two)
 
     assert min(len(each.taken) for each in far_sides) > 0
-    found = Counter(data_of(far_sides[0].taken + far_sides[1].taken))
-    assert found == Counter(data_of(batch))
+    # A rebalance may refuse a commit; what comes again has the same origin.
+    origins = {(record.payload.data, record.origin) for each in far_sides for record in each.taken}
+    assert Counter(data for data, _ in origins) == Counter(data_of(batch))
 
 
 def shared(cluster: ThreadedHost) -> bool:
@@ -279,8 +280,11 @@ def stored_by(bootstrap: str) -> int:
 @pytest.mark.java
 @pytest.mark.timeout(180)
 def test_records_come_back_from_apache_kafka(tmp_path: Path) -> None:
-    from contrib.capture.kafka_node import kafka_node
+    from contrib.capture.kafka_node import NEWEST, kafka_node
 
+    from integration.java.jvm import built_classpath
+
+    built_classpath("--kafka", NEWEST)  # skips the test where it cannot be built
     far_side = FarSide()
     with kafka_node() as node:
         address = f"127.0.0.1:{node.port}"
