@@ -184,8 +184,12 @@ def test_clients_that_wait_for_a_slot_enter_in_order(tmp_path: Path) -> None:
         wait_until(lambda: len(incomplete) == 4, "four connections without a header")
         answers = []
         for left, connection in zip((3, 2, 1, 0), connections, strict=True):
+
+            def entered(rest: int = left) -> bool:
+                return len(incomplete) == rest
+
             connection.sendall(V1 + API_VERSIONS)
-            wait_until(lambda left=left: len(incomplete) == left, f"{left} connections without a header")
+            wait_until(entered, f"{left} connections without a header")
         for connection in connections:
             answers.append(outcome(connection))
             connection.close()
