@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import time
 from collections.abc import Awaitable, Callable
@@ -250,20 +251,27 @@ def test_an_endpoint_that_is_down_is_a_retry(kit: Kit) -> None:
 
 
 def test_an_endpoint_that_is_not_an_http_server_is_a_retry(kit: Kit) -> None:
+    ended: list[asyncio.Task[None]] = []
+
     async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(10)
-        writer.write(b"SSH-2.0-OpenSSH_9.2\r\n")
-        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await reader.read(10)
+            writer.write(b"SSH-2.0-OpenSSH_9.2\r\n")
+            writer.close()
+            await writer.wait_closed()
+
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ended.append(asyncio.create_task(babble(reader, writer)))
 
     async def run() -> None:
-        server = await asyncio.start_server(babble, "127.0.0.1", 0)
+        server = await asyncio.start_server(connected, "127.0.0.1", 0)
         forwarder = forwarder_of(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
         await forwarder.start()
         with pytest.raises(Retry):
             await forwarder.deliver([kit.record("orders", "a")])
         await forwarder.close()
         server.close()
-        await server.wait_closed()
+        await asyncio.wait_for(asyncio.gather(*ended), 10)
 
     asyncio.run(run())
 
