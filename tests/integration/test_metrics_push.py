@@ -177,7 +177,7 @@ def test_without_an_endpoint_the_exporter_is_not_imported(tmp_path: Path) -> Non
 def test_prometheus_reads_a_metric_with_different_labels_as_one(tmp_path: Path) -> None:
     with running_host(tmp_path, "metrics.listener=http://127.0.0.1:0") as host:
         host.call(lambda: use_quotas(host))
-        endpoint = host.host.metrics_endpoint
+        endpoint = host.host.outlets.endpoint
         assert endpoint is not None
         with urllib.request.urlopen(f"http://127.0.0.1:{endpoint.bound_port}/metrics", timeout=10) as page:
             text = page.read().decode()

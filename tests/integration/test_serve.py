@@ -185,7 +185,7 @@ def test_prometheus_sees_the_brokers_own_metrics(tmp_path: Path) -> None:
         client.introduce()
         error_code = client.push(b"")
         client.push(b"\x0a\x00")
-        endpoint = host.host.metrics_endpoint
+        endpoint = host.host.outlets.endpoint
         assert endpoint is not None
         with urllib.request.urlopen(f"http://127.0.0.1:{endpoint.bound_port}/metrics", timeout=10) as page:
             text = page.read().decode()

@@ -50,9 +50,9 @@ def test_every_rule_is_evaluated_and_trouble_is_found(
     (port,) = free_port_numbers(1)
     with ExitStack() as stack:
         host = stack.enter_context(running_host(tmp_path / "data", *HOST))
-        assert host.host.metrics_endpoint is not None
+        assert host.host.outlets.endpoint is not None
         config = tmp_path / "prometheus.yml"
-        config.write_text(CONFIG.format(rules=RULES, port=host.host.metrics_endpoint.bound_port))
+        config.write_text(CONFIG.format(rules=RULES, port=host.host.outlets.endpoint.bound_port))
         prometheus = stack.enter_context(prometheus_server(prometheus_program, config, port, tmp_path))
         with WireClient(host.address) as client:
             client.introduce()

@@ -20,7 +20,7 @@ HTTPS = "metrics.listener=https://localhost:0"
 
 def scrape(host: ThreadedHost, trusted: ssl.SSLContext | None = None, authorization: str = "") -> str:
     """The metrics, or the status of a refusal."""
-    endpoint = host.host.metrics_endpoint
+    endpoint = host.host.outlets.endpoint
     assert endpoint is not None
     scheme = "http" if trusted is None else "https"
     request = urllib.request.Request(f"{scheme}://localhost:{endpoint.bound_port}/metrics")
@@ -77,7 +77,7 @@ def test_a_client_that_says_nothing_holds_up_no_other(tmp_path: Path) -> None:
     files = Files(tmp_path)
 
     with running_host(tmp_path / "data", HTTPS, *files.settings) as host:
-        endpoint = host.host.metrics_endpoint
+        endpoint = host.host.outlets.endpoint
         assert endpoint is not None
         with socket.create_connection(("localhost", endpoint.bound_port)):
             text = scrape(host, ssl.create_default_context(cafile=files.ca))

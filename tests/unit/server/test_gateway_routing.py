@@ -19,6 +19,7 @@ from odradek.server.sockets.listener_tls import ListenerTls
 from odradek.server.sockets.tls_context import LoadedTls
 from odradek.testing.clock import MockClock
 from support.certificates import authority
+from support.tls_handshake import Handshake
 
 SETTINGS = (
     "listeners=SSL://127.0.0.1:9443",
@@ -29,36 +30,11 @@ SETTINGS = (
 NAMES = ["kafka.example.com", "*.kafka.example.com"]
 
 
-class Handshake:
-    """Both ends of a TLS connection, in memory; the server's is the transport."""
-
-    def __init__(self, loaded: LoadedTls, name: str | None, version: ssl.TLSVersion) -> None:
-        context = ssl.create_default_context(cadata=authority().issued.certificate)
-        context.check_hostname = name is not None
-        context.maximum_version = version
-        here, there = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.server: Any = loaded.context.wrap_bio(here, there, server_side=True)
-        self.client = context.wrap_bio(there, here, server_hostname=name)
-
-    def shake(self) -> None:
-        """Exchange messages until both ends are done, the server first if it refuses.
-
-        Raises:
-            ssl.SSLError: One end refuses the other.
-        """
-        left = [self.client, self.server]
-        for _ in range(10):
-            for end in list(left):
-                try:
-                    end.do_handshake()
-                    left.remove(end)
-                except ssl.SSLWantReadError:
-                    pass
-
-    def get_extra_info(self, name: str) -> Any:
-        """As a transport of the event loop."""
-        assert name == "ssl_object"
-        return self.server
+def handshake_with(loaded: LoadedTls, name: str | None, version: ssl.TLSVersion) -> Handshake:
+    context = ssl.create_default_context(cadata=authority().issued.certificate)
+    context.check_hostname = name is not None
+    context.maximum_version = version
+    return Handshake(loaded.context, context, name)
 
 
 def tls_settings(issued: Issued) -> TlsSettings:
@@ -77,7 +53,7 @@ def secured(
 
 
 def dialed(routing: NameRouting, tls: ListenerTls, name: str, version: ssl.TLSVersion) -> int | None:
-    handshake: Any = Handshake(tls.loaded, name, version)
+    handshake: Any = handshake_with(tls.loaded, name, version)
     handshake.shake()
     return routing.node_of(handshake)
 
@@ -106,7 +82,7 @@ def test_another_name_is_refused_with_the_reason(
     routing, tls = secured()
 
     with pytest.raises(ssl.SSLError) as error:
-        Handshake(tls.loaded, name, version).shake()
+        handshake_with(tls.loaded, name, version).shake()
 
     assert error.value.reason == why
     assert routing.refused == {reason: 1}
@@ -120,7 +96,7 @@ def test_a_replaced_certificate_still_chooses_the_node() -> None:
     assert tls.reloads == 1
     assert dialed(routing, tls, "b2.kafka.example.com", ssl.TLSVersion.TLSv1_3) == 2
     with pytest.raises(ssl.SSLError):
-        Handshake(tls.loaded, "b7.kafka.example.com", ssl.TLSVersion.TLSv1_3).shake()
+        handshake_with(tls.loaded, "b7.kafka.example.com", ssl.TLSVersion.TLSv1_3).shake()
 
 
 @pytest.mark.parametrize("names", [["kafka.example.com"], ["*.kafka.example.com"], ["*.example.com"]])

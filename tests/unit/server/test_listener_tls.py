@@ -17,6 +17,7 @@ from odradek.security.tls_settings import TlsSettings
 from odradek.server.sockets.listener_tls import ListenerTls, stamps
 from odradek.server.sockets.tls_context import load_tls
 from support.certificates import authority, client, other_authority, server
+from support.tls_handshake import Handshake
 
 TLS_1_3 = ("TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256")
 ECDHE = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"
@@ -41,39 +42,8 @@ def client_context(issued: Issued | None = None, folder: Path | None = None) -> 
     return context
 
 
-class Pair:
-    """Both ends of a TLS connection, in memory."""
-
-    def __init__(self, here: ssl.SSLContext, there: ssl.SSLContext) -> None:
-        to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.server = here.wrap_bio(to_server, to_client, server_side=True)
-        self.client = there.wrap_bio(to_client, to_server, server_hostname="localhost")
-
-    def shake(self) -> None:
-        """Exchange messages until both ends are done.
-
-        Raises:
-            ssl.SSLError: One end refuses the other.
-        """
-        left = [self.client, self.server]
-        for _ in range(10):
-            for end in list(left):
-                try:
-                    end.do_handshake()
-                    left.remove(end)
-                except ssl.SSLWantReadError:
-                    pass
-            if not left:
-                return
-
-    def get_extra_info(self, name: str) -> ssl.SSLObject:
-        """As a transport of the event loop."""
-        assert name == "ssl_object"
-        return self.server
-
-
 def principal(tls: ListenerTls, there: ssl.SSLContext) -> str | None:
-    pair = Pair(tls.loaded.context, there)
+    pair = Handshake(tls.loaded.context, there)
     pair.shake()
     return tls.principal(pair)  # type: ignore[arg-type]
 
@@ -91,7 +61,7 @@ def principal(tls: ListenerTls, there: ssl.SSLContext) -> str | None:
 def test_a_listener_speaks_the_versions_and_suites_of_its_settings(
     more: dict[str, Any], version: str, cipher: str | None
 ) -> None:
-    pair = Pair(load_tls(settings(**more)).context, client_context())
+    pair = Handshake(load_tls(settings(**more)).context, client_context())
 
     pair.shake()
 
@@ -104,7 +74,7 @@ def test_only_suites_of_tls_1_3_exclude_clients_of_tls_1_2() -> None:
     old.maximum_version = ssl.TLSVersion.TLSv1_2
 
     with pytest.raises(ssl.SSLError):
-        Pair(load_tls(settings(cipher_suites=TLS_1_3)).context, old).shake()
+        Handshake(load_tls(settings(cipher_suites=TLS_1_3)).context, old).shake()
 
 
 @pytest.mark.parametrize(
@@ -137,7 +107,7 @@ def test_unusable_settings_are_refused(more: dict[str, Any], key: str, problem: 
 def test_an_encrypted_key_is_loaded_with_its_password() -> None:
     issued = authority().issue("localhost", LOOPBACK, password="right")
 
-    pair = Pair(load_tls(settings(issued, key_password="right")).context, client_context())
+    pair = Handshake(load_tls(settings(issued, key_password="right")).context, client_context())
     pair.shake()
 
     assert pair.client.version() == "TLSv1.3"
@@ -193,7 +163,7 @@ def test_a_client_cannot_resume_a_session_with_its_certificate(tmp_path: Path) -
     there = client_context(client(), tmp_path)
     tickets = []
     for context in contexts:
-        pair = Pair(context, there)
+        pair = Handshake(context, there)
         pair.shake()
         assert pair.client.session is not None
         tickets.append(pair.client.session.has_ticket)
@@ -206,7 +176,7 @@ def test_new_certificates_are_used_for_new_connections() -> None:
     renewed = authority().issue("localhost", LOOPBACK, days=700, kind="rsa")
 
     tls.take(tls.attempt(settings(renewed)), [])
-    pair = Pair(tls.loaded.context, client_context())
+    pair = Handshake(tls.loaded.context, client_context())
     pair.shake()
 
     assert pair.client.getpeercert(True) == ssl.PEM_cert_to_DER_cert(renewed.certificate)

@@ -45,6 +45,7 @@ from odradek.server.meters.metrics import (
     request_rows,
     worker_rows,
 )
+from odradek.server.meters.metrics_outlets import MetricsOutlets
 from odradek.server.meters.metrics_settings import METRICS_LISTENER
 from odradek.server.meters.quota_metrics import quota_rows
 from odradek.server.meters.state_metrics import state_rows
@@ -81,8 +82,6 @@ from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 
 if TYPE_CHECKING:
     from odradek.gateway.observation.observation import Observation
-    from odradek.server.meters.metrics_endpoint import MetricsEndpoint
-    from odradek.server.meters.metrics_push import MetricsPush
     from odradek.server.sockets.listener_kinds import ListenerKinds
 
 log = logging.getLogger(__name__)
@@ -110,8 +109,6 @@ class Host:
     """
 
     DESCRIPTORS_PER_CONNECTION: ClassVar[int] = 1
-    OBSERVES_LISTENERS: ClassVar[bool] = True
-    """Whether `telemetry.observe` applies."""
 
     def __init__(
         self,
@@ -241,12 +238,11 @@ class Host:
         self.observation = self.observed()
         self.companions = Companions(self.plugins, self.clock)
         self.driver: TimerDriver | None = None
-        self.metrics_endpoint: MetricsEndpoint | None = None
-        self.metrics_push: MetricsPush | None = None
+        self.outlets = MetricsOutlets(self.metric_rows, self.is_ready)
 
     def observed(self) -> Observation | None:
         """The observation of the listeners' clients; None if it is off."""
-        if not self.OBSERVES_LISTENERS or self.config.observation.observe is Observe.NONE:
+        if self.config.observation.observe is Observe.NONE:
             return None
         from odradek.server.observation import observe_listeners  # hosts without it start faster
 
@@ -344,17 +340,10 @@ class Host:
         for listener in self.listeners:
             await self.listen(listener)
         if self.config.metrics_listener is not None:
-            # this import and the next one take 0.1 s each: only import them if they are needed
-            from odradek.server.meters.metrics_endpoint import MetricsEndpoint
-
             tls = self.certificates.listeners.get(METRICS_LISTENER)
-            self.metrics_endpoint = MetricsEndpoint(
-                self.config.metrics_listener, self.metric_rows, self.is_ready, self.config.metrics_token, tls
-            )
+            self.outlets.listen(self.config.metrics_listener, self.config.metrics_token, tls)
         if self.config.metrics_push.endpoint is not None:
-            from odradek.server.meters.metrics_push import MetricsPush
-
-            self.metrics_push = MetricsPush(self.config.metrics_push, self.metric_rows)
+            self.outlets.push_to(self.config.metrics_push)
         close_idle(self.listeners, self.config.connections_max_idle_ms, self.clock, self.timer)
         forget_idle(self.broker.quotas, self.clock, self.timer)
         forget_idle(self.broker.connection_quotas, self.clock, self.timer)
@@ -401,10 +390,7 @@ class Host:
             closing.push_async_callback(self.authentications.close)
             closing.callback(self.upkeep.stop)
             closing.callback(self.broker.steps.stop)
-            if self.metrics_endpoint is not None:
-                closing.push_async_callback(asyncio.to_thread, self.metrics_endpoint.close)
-            if self.metrics_push is not None:
-                closing.push_async_callback(asyncio.to_thread, self.metrics_push.close, timeout_s)
+            closing.push_async_callback(self.outlets.close, timeout_s)
             closing.push_async_callback(self.stop_plugins, timeout_s)
             for workers in (self.workers, self.batch_workers):
                 if workers is not None:

@@ -43,7 +43,7 @@ def start_lines(host: Host, config_file: object, log_level: str) -> Iterator[Lin
             "log_level": log_level,
         },
     )
-    endpoint = host.metrics_endpoint
+    endpoint = host.outlets.endpoint
     metrics = config.metrics_listener
     yield (
         "listening",

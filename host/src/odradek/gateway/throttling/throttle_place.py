@@ -22,6 +22,11 @@ class ThrottlePlace(NamedTuple):
     """From the end of the header on."""
 
 
+FROM_THE_START: Final = (
+    45, 46, 50, 51, 57, 60, 61, 64, 65, 66, 68, 69, 71, 72, *range(74, 83), *range(88, 93),
+)  # fmt: skip
+"""APIs whose first version has the field, and tags in the header."""
+
 PLACES: Final = {
     1: ThrottlePlace(1, 12),
     2: ThrottlePlace(2, 6),
@@ -60,24 +65,7 @@ PLACES: Final = {
     47: ThrottlePlace(0, offset=2),
     48: ThrottlePlace(0, 1),
     49: ThrottlePlace(0, 1),
-    **{
-        key: ThrottlePlace(0, 0)
-        for key in (
-            45,
-            46,
-            50,
-            51,
-            57,
-            *range(60, 62),
-            *range(64, 67),
-            68,
-            69,
-            71,
-            72,
-            *range(74, 83),
-            *range(88, 93),
-        )
-    },
+    **dict.fromkeys(FROM_THE_START, ThrottlePlace(0, 0)),
 }
 """By API key. Not listed: Produce and ApiVersions, where the field has no fixed place; APIs of controllers
 and of SASL; and delegation tokens (38 and 41), where it is the last field.

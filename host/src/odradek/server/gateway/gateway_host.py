@@ -31,7 +31,6 @@ class GatewayHost(Host):
     """
 
     DESCRIPTORS_PER_CONNECTION = 2
-    OBSERVES_LISTENERS = False
 
     def __init__(self, config: HostConfig, gateway: Gateway, failed: Callable[[str], None]) -> None:
         super().__init__(config, failed=failed, listener_kinds=gateway_kinds(gateway))
@@ -49,6 +48,9 @@ class GatewayHost(Host):
         gateway.offer(self.own.answers, self.own.silence)
         if self.own.observation is not None:
             gateway.observe(self.own.observation)
+
+    def observed(self) -> None:
+        """None: the gateway observes its pairs, not the clients of the host."""
 
     async def start(self) -> None:
         await super().start()
