@@ -143,11 +143,10 @@ def test_connections_beyond_the_rate_of_an_address_are_closed(host: ThreadedHost
 @pytest.mark.slow
 @pytest.mark.xdist_group("bandwidth")
 def test_a_producer_converges_to_its_quota(host: ThreadedHost, tmp_path: Path) -> None:
-    produced_only = (*QUOTAS[:2], *SHORT_WINDOWS)
-    with gateway_of(host.bootstrap, tmp_path / "gateway", *produced_only) as gateway:
+    with gateway_of(host.bootstrap, tmp_path / "gateway", *QUOTAS[:2]) as gateway:
         progress = produce(gateway, 30)
 
     begin_s, end_s = progress.arrivals[0][0], progress.arrivals[-1][0]
-    allowed_at_once = 2 * MEGABYTE
+    allowed_at_once = 10 * MEGABYTE  # Kafka's own windows remember for longer than a busy machine stalls
     rate = (progress.total - allowed_at_once) / (end_s - begin_s)
     assert rate == pytest.approx(MEGABYTE, rel=0.2)  # the last burst may have just begun, or just ended
