@@ -318,11 +318,13 @@ def against(protocol: str, behavior: Behavior, kit: Kit, scheme: str = "http", *
         serving: list[asyncio.Task[None]] = []
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            with contextlib.suppress(ConnectionError, EOFError):
-                await behavior(reader, writer)
-            writer.close()
-            with contextlib.suppress(ConnectionError):
-                await writer.wait_closed()
+            try:
+                with contextlib.suppress(ConnectionError, EOFError):
+                    await behavior(reader, writer)
+            finally:
+                writer.close()
+                with contextlib.suppress(ConnectionError):
+                    await writer.wait_closed()
 
         def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             serving.append(asyncio.create_task(serve(reader, writer)))
@@ -339,7 +341,8 @@ def against(protocol: str, behavior: Behavior, kit: Kit, scheme: str = "http", *
             with pytest.raises(Retry) as caught:
                 await forwarder.deliver([kit.record("orders", *["x" * 100_000] * 30)])
         server.close()
-        await asyncio.wait_for(asyncio.gather(*serving), 10)  # the forwarder has disconnected
+        while waiting := [each for each in serving if not each.done()]:
+            await asyncio.wait_for(asyncio.gather(*waiting), 10)  # the forwarder has disconnected
         return str(caught.value)
 
     return asyncio.run(run())

@@ -255,10 +255,12 @@ def test_an_endpoint_that_is_not_an_http_server_is_a_retry(kit: Kit) -> None:
 
     async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError):
-            await reader.read(10)
-            writer.write(b"SSH-2.0-OpenSSH_9.2\r\n")
-            writer.close()
-            await writer.wait_closed()
+            try:
+                await reader.read(10)
+                writer.write(b"SSH-2.0-OpenSSH_9.2\r\n")
+            finally:
+                writer.close()
+                await writer.wait_closed()
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         ended.append(asyncio.create_task(babble(reader, writer)))
@@ -271,7 +273,8 @@ def test_an_endpoint_that_is_not_an_http_server_is_a_retry(kit: Kit) -> None:
             await forwarder.deliver([kit.record("orders", "a")])
         await forwarder.close()
         server.close()
-        await asyncio.wait_for(asyncio.gather(*ended), 10)
+        while waiting := [each for each in ended if not each.done()]:
+            await asyncio.wait_for(asyncio.gather(*waiting), 10)
 
     asyncio.run(run())
 
