@@ -36,7 +36,7 @@ HEAP_USED: Final = re.compile(r"heap\s+total \d+K, used (\d+)K")
 
 
 def collected_heap_bytes(pid: int) -> int:
-    """What a full collection leaves in the heap of a JVM."""
+    """The heap of a JVM after a full collection."""
     subprocess.run(["jcmd", str(pid), "GC.run"], check=True, stdout=subprocess.DEVNULL)
     done = subprocess.run(["jcmd", str(pid), "GC.heap_info"], check=True, capture_output=True, text=True)
     found = HEAP_USED.search(done.stdout)

@@ -33,7 +33,7 @@ class Balanced:
     gateways: list[GatewayProcess]
     port: int
     node: tuple[str, int]
-    """What both advertise for the node."""
+    """The address that both advertise for the node."""
     files: Files | None
     """The certificates, if there is TLS."""
 

@@ -52,7 +52,7 @@ class Named:
         client = WireClient(("127.0.0.1", self.port))
         try:
             client.socket = context.wrap_socket(client.socket, server_hostname=name)
-        except BaseException:
+        except OSError:
             client.socket.close()
             raise
         return client

@@ -1,10 +1,21 @@
-"""The contract rules that a plugin breaks, not counting timing rules that fail on a busy machine."""
+"""Plugins that break the contract, and the rules they break; a busy machine breaks rules about time, too."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from odradek.testing.contracts import Kind, Outcome, Subject, rules_of, verdicts
+
+
+class ClosedOnce:
+    """Breaks the rule that an object may be closed twice; to be put before a class that keeps all rules."""
+
+    closed = False
+
+    def close(self) -> None:
+        if self.closed:
+            raise RuntimeError("closed")
+        self.closed = True
 
 
 def broken_rules(kind: Kind, subject: Callable[[], Subject]) -> list[str]:

@@ -21,7 +21,7 @@ VERSIONS = {HEARTBEAT: 3, METADATA: 5}
 BODIES = {HEARTBEAT: b"\0\1g\0\0\0\0\0\0\0\0", METADATA: b"\0\0\0\0\1"}
 
 Behavior = Callable[[socket.socket, int], object]
-"""What the broker does on a connection whose first request has this correlation id."""
+"""The behavior of the broker on a connection, by the correlation id of its first request."""
 
 
 class RogueBroker:
@@ -131,7 +131,7 @@ def receive(connection: socket.socket, size: int) -> bytes:
 
 
 def read_all(client: socket.socket) -> bytes:
-    """What a client receives until the end of its connection."""
+    """The bytes that a client receives until its connection ends."""
     data = b""
     with contextlib.suppress(ConnectionError):
         while chunk := client.recv(1 << 20):

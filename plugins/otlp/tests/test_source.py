@@ -34,6 +34,7 @@ from odradek_otlp.otlp_source import OtlpSource
 from odradek_otlp.rpc_status import read_status
 from odradek_otlp.sender_records import MAX_RESOURCES, Sender, records_of
 from odradek_otlp.source_settings import SourceSettings
+from support.waiting import wait_until
 
 PROTOBUF = "application/x-protobuf"
 PATIENCE_S = 10.0
@@ -106,9 +107,7 @@ def running(host: Host, **fields: Any) -> Iterator[int]:
     thread = threading.Thread(target=live)
     thread.start()
     try:
-        deadline_s = time.monotonic() + PATIENCE_S
-        while source.port is None and time.monotonic() < deadline_s:
-            time.sleep(STEP_S)
+        wait_until(lambda: source.port, "the source listens")
         assert source.port is not None
         yield source.port
     finally:
@@ -237,10 +236,12 @@ def test_requests_beyond_the_memory_are_asked_to_come_again() -> None:
 
 
 def until_status(port: int, status: int) -> Answer:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while (answer := post(port)).status != status and time.monotonic() < deadline_s:
-        time.sleep(STEP_S)
-    assert answer.status == status
+    def answered() -> Answer | None:
+        answer = post(port)
+        return answer if answer.status == status else None
+
+    answer = wait_until(answered, f"a request is answered with {status}")
+    assert answer is not None
     return answer
 
 
@@ -258,18 +259,15 @@ def test_connections_beyond_the_limit_are_closed() -> None:
 
 def until_closed(port: int, *, closed: bool) -> None:
     """Wait until new connections are closed, or served again."""
-    deadline_s = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline_s:
+
+    def is_closed() -> bool:
         try:
             post(port)
         except (ConnectionError, http.client.HTTPException):
-            if closed:
-                return
-        else:
-            if not closed:
-                return
-        time.sleep(STEP_S)
-    raise AssertionError("connections are still " + ("served" if closed else "closed"))
+            return True
+        return False
+
+    wait_until(lambda: is_closed() is closed, "connections are still " + ("served" if closed else "closed"))
 
 
 def test_a_token_of_the_file_is_required(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ PATIENCE_S = 60
 
 @dataclass(slots=True)
 class Load:
-    """What was produced, and what a consumer of committed records has read."""
+    """The records that were produced, and those that a consumer of committed records has read."""
 
     copies: list[int] = field(default_factory=list)
     counts: dict[bytes, list[int]] = field(default_factory=dict)

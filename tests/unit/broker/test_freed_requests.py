@@ -45,7 +45,7 @@ def exchange(client: BrokerClient, frame: bytes) -> None:
 
 
 def uncollected(client: BrokerClient, frames: list[bytes]) -> Counter[str]:
-    """What requests leave for the collector, by type."""
+    """The objects that requests leave for the collector, by type."""
     gc.collect()
     gc.freeze()
     gc.disable()

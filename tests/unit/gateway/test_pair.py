@@ -1,4 +1,4 @@
-"""What passes through a pair, and in which order."""
+"""The bytes that pass through a pair, and their order."""
 
 from __future__ import annotations
 

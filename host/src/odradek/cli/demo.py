@@ -7,7 +7,6 @@ what arrives unless ``--otlp`` names another one.
 from __future__ import annotations
 
 import asyncio
-import importlib
 import math
 import tempfile
 import threading
@@ -22,7 +21,8 @@ from rich.live import Live
 from rich.text import Text
 
 from odradek.cli.client_view import ClientView
-from odradek.cli.demo_gateway import DemoGateways, Producers, silent_library
+from odradek.cli.demo_gateway import DemoGateways, Producers
+from odradek.cli.demo_libraries import library
 from odradek.cli.demo_pipeline import QUOTA, Pipeline, check_pipeline, quota_line
 from odradek.cli.demo_security import CONSUMER, GROUP, MECHANISM, PRODUCER, TOPIC, DemoSecurity
 from odradek.cli.demo_sink import OtlpSink, otlp_sink
@@ -92,7 +92,7 @@ def demo(
         raise click.UsageError("--upstream needs --gateway: without it the demo has its own host alone")
     if with_gateways and (with_spark or with_security):
         raise click.UsageError("--gateway cannot be combined with --spark or --secure")
-    kafka = client_library()
+    kafka = library("confluent_kafka")
     if with_spark:
         check_pipeline(keep)
     log_to_stderr("warning")
@@ -101,7 +101,7 @@ def demo(
         endpoint = otlp or sink.endpoint
         if with_gateways:
             gateways = DemoGateways(Path(folder), upstream, endpoint, view)
-            producers = Producers(kafka, silent_library())
+            producers = Producers(kafka, library("aiokafka"))
             display = Display(view, producers, sink if otlp is None else None)
             run(lambda stop: show_gateways(gateways, display, producers, seconds, stop))
             summarize(view, sink if otlp is None else None)
@@ -127,18 +127,6 @@ def summarize(view: ClientView, sink: OtlpSink | None) -> None:
     click.echo(summary)
     if not view.labeled_pushes:
         raise click.exceptions.Exit(1)
-
-
-def client_library() -> Any:
-    """The module confluent_kafka, which only the demo needs.
-
-    Raises:
-        click.UsageError: It is not installed.
-    """
-    try:
-        return importlib.import_module("confluent_kafka")
-    except ImportError:
-        raise click.UsageError("the demo needs confluent-kafka: install the extra odradek[demo]") from None
 
 
 def demo_config(folder: Path, otlp_endpoint: str, security: DemoSecurity | None) -> HostConfig:
@@ -230,7 +218,7 @@ class RunningClients(Protocol):
     """The clients of a demo."""
 
     def status(self) -> str:
-        """What they have done."""
+        """The text about their progress."""
 
     def stop(self) -> None:
         """Close them."""

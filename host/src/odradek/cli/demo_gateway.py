@@ -6,7 +6,6 @@ One producer pushes its metrics. The other has no telemetry: its gateway derives
 from __future__ import annotations
 
 import asyncio
-import importlib
 import threading
 import time
 from contextlib import AsyncExitStack
@@ -30,18 +29,6 @@ INTERVAL_MS: Final = 1_000
 PAUSE_S: Final = 0.01
 """Between two records of a producer."""
 START_S: Final = 5
-
-
-def silent_library() -> Any:
-    """The module aiokafka.
-
-    Raises:
-        click.UsageError: It is not installed.
-    """
-    try:
-        return importlib.import_module("aiokafka")
-    except ImportError:
-        raise click.UsageError("--gateway needs aiokafka: install the extra odradek[demo]") from None
 
 
 class DemoGateways:

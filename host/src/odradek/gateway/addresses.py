@@ -7,6 +7,7 @@ after a restart, advertises the same address.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -129,7 +130,7 @@ class UnmappedNodes:
 
 
 @dataclass(slots=True)
-class NodeAddresses:
+class NodeAddresses(ABC):
     """`Addresses` of one listener, for the node ids of some ranges."""
 
     nodes: NodeRanges
@@ -146,9 +147,9 @@ class NodeAddresses:
         self.unmapped.note(node_id)
         return None
 
+    @abstractmethod
     def address(self, node_id: int, place: int) -> tuple[str, int]:
         """Return the host and port of a node id, which has this place in its ranges."""
-        raise NotImplementedError
 
     def learned(self, node_id: int, host: str, port: int) -> None:
         """Take note of the address that a broker's response named for a node."""

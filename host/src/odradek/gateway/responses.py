@@ -144,7 +144,7 @@ class Responses:
             self.state.upstream.holds(held if is_large else 0, missing if is_large else 0)
 
     def time_held(self) -> None:
-        """What was held back leaves now."""
+        """Note how long the bytes that leave now were held back."""
         held_ns = self.state.path.monotonic_ns() - self.held_since_ns
         self.state.path.meter.added[HELD].add(held_ns / 1e9)
 

@@ -10,7 +10,7 @@ import pytest
 
 from odradek.plugin import RequestContext
 from odradek.testing.contracts import EnricherContract, Kind, Subject, rules_of
-from support.contracts import broken_rules
+from support.contracts import ClosedOnce, broken_rules
 
 
 class Good:
@@ -45,13 +45,8 @@ class Keeps(Good):
         return super().labels(client_instance_id, context)
 
 
-class ClosesOnce(Good):
-    closed = False
-
-    def close(self) -> None:
-        if self.closed:
-            raise RuntimeError("closed")
-        self.closed = True
+class ClosesOnce(ClosedOnce, Good):
+    pass
 
 
 class Alone(Good):

@@ -10,7 +10,7 @@ import pytest
 
 from odradek.plugin import ClientQuotaEntity, ClientQuotaType
 from odradek.testing.contracts import Kind, QuotaCallbackContract, Subject, rules_of
-from support.contracts import broken_rules
+from support.contracts import ClosedOnce, broken_rules
 
 
 class Good:
@@ -51,13 +51,8 @@ class Changes(Good):
         return super().quota_limit(quota_type, metric_tags)
 
 
-class ClosesOnce(Good):
-    closed = False
-
-    def close(self) -> None:
-        if self.closed:
-            raise RuntimeError("closed")
-        self.closed = True
+class ClosesOnce(ClosedOnce, Good):
+    pass
 
 
 class Alone(Good):

@@ -21,6 +21,7 @@ from odradek.testing.contracts import (
     rules_of,
     verdict,
 )
+from support.contracts import ClosedOnce
 
 STEP_S = 0.01
 PATIENCE_S = 2.0
@@ -81,13 +82,8 @@ class Blocks(Good):
         await super().store(intake, records)
 
 
-class ClosesOnce(Good):
-    closed = False
-
-    def close(self) -> None:
-        if self.closed:
-            raise RuntimeError("closed")
-        self.closed = True
+class ClosesOnce(ClosedOnce, Good):
+    pass
 
 
 class Alone(Good):

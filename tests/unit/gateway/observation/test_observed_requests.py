@@ -1,4 +1,4 @@
-"""What is derived from the requests and responses of a client that does not push."""
+"""The metrics that are derived from the requests and responses of a client that does not push."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one pair is charged for, and how long its client is not read."""
+"""The charges of one pair, and the time for which its client is not read."""
 
 from __future__ import annotations
 

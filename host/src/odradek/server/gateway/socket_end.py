@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+from abc import ABC, abstractmethod
 from typing import Final
 
 from odradek.server.gateway.pair_bytes import PairBytes, ReadBytes
@@ -19,7 +20,7 @@ PEER_IS_SLOW: Final = 4
 """Reason to stop reading: the other end does not take what was read. See also `pair_state`."""
 
 
-class SocketEnd(asyncio.Protocol):
+class SocketEnd(asyncio.Protocol, ABC):
     """One connection of a pair, as its `End`.
 
     Args:
@@ -31,7 +32,7 @@ class SocketEnd(asyncio.Protocol):
     def __init__(self, pool: PairBytes) -> None:
         self.pool = pool
         self.read_bytes: ReadBytes | None = None
-        """What this end has read and the other one has not sent; None as long as that was never much."""
+        """The bytes that this end has read and the other one has not sent; None if they were always few."""
         self.transport: asyncio.Transport | None = None
         self.reasons = 0
         """The reasons not to read, as bits."""
@@ -93,7 +94,7 @@ class SocketEnd(asyncio.Protocol):
         return self.other
 
     def counted(self) -> ReadBytes:
-        """What this end has read, counted from now on."""
+        """The account of the bytes that this end has read, kept from now on."""
         if self.read_bytes is None:
             self.read_bytes = ReadBytes(self, self.pool)
         return self.read_bytes
@@ -110,9 +111,9 @@ class SocketEnd(asyncio.Protocol):
         if self.other is not None and self.other.read_bytes is not None:
             self.other.read_bytes.drop()
 
+    @abstractmethod
     def give_up(self) -> None:
         """All pairs hold too much memory: close this one without sending the rest."""
-        raise NotImplementedError
 
     def finish(self) -> None:
         """Close after everything written has been sent."""

@@ -27,7 +27,7 @@ MEMORY_INSTRUMENTS = {
 
 
 def memory_rows(*memory: HeldBytes) -> Iterator[MetricRow]:
-    """What connections hold, for each purpose."""
+    """Yield the memory that connections hold, for each purpose."""
     for each in memory:
         labels = {"of": each.what}
         yield MetricRow("queued-bytes", "gauge", labels, each.total_bytes)
