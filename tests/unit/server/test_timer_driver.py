@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from odradek.server.upkeep.timer_driver import MOST_AT_ONCE, TimerDriver
+from odradek.server.upkeep.timer_driver import CATCH_UP_MS, MOST_AT_ONCE, STOOD_STILL_MS, TimerDriver
 from odradek.testing.clock import MockClock
 
 
@@ -113,3 +113,43 @@ def test_the_driver_wakes_up_in_time_when_the_clock_is_set(jump_ms: int) -> None
 
     assert waits_s == [pytest.approx(60, abs=1)] * 2
     assert ran == ["first", "second"]
+
+
+def test_deadlines_wait_until_sockets_were_served_after_a_standstill() -> None:
+    clock = MockClock()
+    ran: list[str] = []
+
+    async def scenario() -> float:
+        clock.timer.schedule(clock.monotonic_ms() + 6_000, lambda: ran.append("session ended"))
+        driver = TimerDriver(clock.timer, clock)
+        clock.time_ms += 6_000 + STOOD_STILL_MS
+        driver.run()
+        assert ran == []
+        clock.timer.schedule(clock.monotonic_ms(), lambda: ran.append("new and due"))
+        assert driver.handle is not None
+        wait_s = driver.handle.when() - driver.loop.time()
+        clock.time_ms += CATCH_UP_MS + 2 * STOOD_STILL_MS
+        driver.run()
+        driver.stop()
+        return wait_s
+
+    wait_s = asyncio.run(scenario())
+
+    assert wait_s == pytest.approx(CATCH_UP_MS / 1000, abs=0.4)
+    assert ran == ["session ended", "new and due"]
+
+
+def test_a_wake_up_that_is_a_little_late_runs_what_is_due() -> None:
+    clock = MockClock()
+    ran: list[str] = []
+
+    async def scenario() -> None:
+        clock.timer.schedule(clock.monotonic_ms() + 6_000, lambda: ran.append("session ended"))
+        driver = TimerDriver(clock.timer, clock)
+        clock.time_ms += 6_000 + STOOD_STILL_MS - 1
+        driver.run()
+        driver.stop()
+
+    asyncio.run(scenario())
+
+    assert ran == ["session ended"]
