@@ -19,8 +19,9 @@ from odradek.plugin import (
     RequestContext,
     TelemetryRecord,
 )
-from odradek.telemetry.labels import encode_labels
-from odradek.telemetry.payload import PayloadLimits, label
+from odradek.plugin.labeled_payload import PayloadLimits
+from odradek.plugin.labels import encode_labels
+from odradek.telemetry.payload import label
 from odradek_otlp import odradek_forwarder
 from odradek_otlp.otlp_forwarder import OtlpForwarder
 

@@ -20,8 +20,9 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from bench import attribute_loop
 from bench.harness import head, spread
 from bench.payloads import PAYLOADS
-from odradek.telemetry.labels import encode_labels
-from odradek.telemetry.payload import PayloadLimits, label
+from odradek.plugin.labeled_payload import PayloadLimits
+from odradek.plugin.labels import encode_labels
+from odradek.telemetry.payload import label
 
 GOAL = 10.0
 GOAL_PAYLOAD = "java25k"

@@ -8,8 +8,9 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from bench import attribute_loop
-from odradek.telemetry.labels import encode_labels
-from odradek.telemetry.payload import PayloadLimits, label
+from odradek.plugin.labeled_payload import PayloadLimits
+from odradek.plugin.labels import encode_labels
+from odradek.telemetry.payload import label
 from odradek.testing.pushes import RecordedPush, recorded, recorded_clients
 from odradek_otlp.metrics_bytes import filtered, merged
 

@@ -17,10 +17,11 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 )
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
+from odradek.plugin.labeled_payload import PayloadLimits
+from odradek.plugin.labels import encode_labels
 from odradek.plugin.protobuf_bytes import NotOtlp
-from odradek.telemetry.labels import encode_labels
 from odradek.telemetry.otlp_schema import validate
-from odradek.telemetry.payload import PayloadLimits, label, open_payload
+from odradek.telemetry.payload import label, open_payload
 from odradek.wire.compression import CorruptData, TooLarge
 
 LIMITS = PayloadLimits(max_bytes=100_000)

@@ -6,11 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from odradek.plugin import ConfigError, ConnectionContext, Enricher, PluginConfig, RequestContext
+from odradek.plugin import (
+    CONTEXT_LABELS,
+    ConfigError,
+    ConnectionContext,
+    Enricher,
+    PluginConfig,
+    RequestContext,
+)
 from odradek.testing.data_points import data_points
 from odradek.testing.pushes import recorded, recorded_clients
 from odradek_enrich import odradek_enricher
-from odradek_enrich.context_enricher import LABELS
 
 INSTANCE = bytes(range(16))
 
@@ -62,7 +68,7 @@ def test_without_a_table_eight_labels_are_set() -> None:
     }
 
 
-@pytest.mark.parametrize("name", sorted(LABELS))
+@pytest.mark.parametrize("name", sorted(CONTEXT_LABELS))
 def test_each_label_can_be_the_only_one(name: str) -> None:
     enricher = enricher_of(labels=[name])
 
@@ -163,4 +169,4 @@ def test_the_readme_lists_every_label() -> None:
 
     text = readme.read_text()
 
-    assert [name for name in LABELS if f"| `{name}` |" not in text] == []
+    assert [name for name in CONTEXT_LABELS if f"| `{name}` |" not in text] == []

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from odradek.plugin import Receipt, TelemetryRecord, encode_headers, record_key
+from odradek.plugin import Receipt, TelemetryRecord, TopicFormat, encode_headers, record_key
 from odradek.testing.contracts import FarSideState, SourceContract, Subject
 from odradek_kafka.consumer_session import ConsumerSession
 from odradek_kafka.kafka_source import KafkaSource, NoRoomError
@@ -24,6 +24,7 @@ Kit = Any
 TOPIC = "client_telemetry"
 TOPIC_ID = "x4Vb-KtGQ5a9IYm_qeLhWg"
 STEP_S = 0.001
+TIMESTAMP_MS = 1_790_000_000_000
 
 
 @dataclass(eq=False)
@@ -51,6 +52,9 @@ class FakeMessage:
 
     def headers(self) -> list[tuple[str, bytes | None]]:
         return self.record[2]
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, TIMESTAMP_MS
 
     def error(self) -> KafkaError | None:
         return self.problem
@@ -140,8 +144,8 @@ class FakeConsumer:
         return None
 
 
-def source_of(cluster: FakeCluster, **rest: Any) -> KafkaSource:
-    settings = SourceSettings(options={"bootstrap.servers": "unused"})
+def source_of(cluster: FakeCluster, form: TopicFormat = TopicFormat.ODRADEK, **rest: Any) -> KafkaSource:
+    settings = SourceSettings(options={"bootstrap.servers": "unused"}, default_format=form)
     session = partial(ConsumerSession, make=cluster.consumer, make_admin=cluster.describe)
     return KafkaSource(settings, session, **rest)
 
@@ -215,6 +219,20 @@ def test_what_is_not_telemetry_is_counted_and_committed(kit: Kit) -> None:
     run(source_of(cluster), host, lambda: cluster.committed == 2)
 
     assert (host.unread, len(host.stored)) == (1, 1)
+
+
+def test_a_message_of_otlp_is_a_record_for_each_client(kit: Kit) -> None:
+    cluster, host = FakeCluster(), Host(2)
+    cluster.add(b"any", b"\xff", [])
+    cluster.add(None, kit.data("a", client_id="orders") + kit.data("b", client_id="billing"), [])
+
+    run(source_of(cluster, TopicFormat.OTLP_PROTO), host, lambda: cluster.committed == 2)
+
+    assert host.unread == 1
+    assert [record.context.client_id for record in host.stored] == ["orders", "billing"]
+    assert {record.origin for record in host.stored} == {(TOPIC_ID, 0, 1)}
+    assert {record.context.received_ms for record in host.stored} == {TIMESTAMP_MS}
+    assert not any(record.labeled for record in host.stored)
 
 
 def test_a_refused_commit_is_sent_again(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:

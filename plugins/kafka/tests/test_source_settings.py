@@ -117,6 +117,28 @@ def test_the_readme_lists_every_key_and_our_defaults() -> None:
 
     read_source_settings(config)
 
-    keys = {key for key in config.known if key.startswith("source.")} - {"source.client"}
+    keys = {key for key in config.known if key.startswith("source.")} - {"source.client", "source.formats"}
     assert [key for key in keys if f"`{key}`" not in text] == []
     assert [name for name, value in DEFAULTS.items() if f"| `{name}` | `{value}` |" not in text] == []
+
+
+def test_a_topic_may_have_a_format_of_its_own() -> None:
+    settings = settings_of(
+        **{
+            "source.topics": ["a", "b.c"],
+            "source.format": "otlp_proto",
+            "source.formats.b.c": "odradek",
+            "source.interval.ms": 300_000,
+        }
+    )
+
+    assert [settings.format_of(topic) for topic in ("a", "b.c")] == ["otlp_proto", "odradek"]
+    assert settings.interval_ms == 300_000
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("source.format", "otlp"), ("source.formats.client_telemetry", "json"), ("source.formats.b", "odradek")],
+)
+def test_an_unknown_format_or_topic_is_refused(key: str, value: str) -> None:
+    assert key in refused(**{key: value}).path

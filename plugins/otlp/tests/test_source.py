@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import gzip
 import http.client
 import socket
@@ -28,18 +27,16 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 )
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
-from odradek.plugin import NotOtlp, Receipt, Refused, TelemetryRecord
+from odradek.plugin import Receipt, Refused, TelemetryRecord
 from odradek.testing.contracts import SourceContract, Subject
 from odradek_otlp.otlp_source import OtlpSource
 from odradek_otlp.rpc_status import read_status
-from odradek_otlp.sender_records import MAX_RESOURCES, Sender, records_of
 from odradek_otlp.source_settings import SourceSettings
 from support.waiting import wait_until
 
 PROTOBUF = "application/x-protobuf"
 PATIENCE_S = 10.0
 STEP_S = 0.01
-SENDER = Sender(address="10.0.0.7", port=40_000, principal="User:otlp", security_protocol="SSL")
 
 
 def entry(metric: str = "load", points: int = 1, **attributes: str) -> ResourceMetrics:
@@ -287,61 +284,6 @@ def test_a_token_of_the_file_is_required(tmp_path: Path) -> None:
     assert without.headers["WWW-Authenticate"] == "Bearer"
     assert renewed.status == 200
     assert {record.context.connection.principal for record in host.stored} == {"User:otlp"}
-
-
-def test_each_resource_is_a_client_instance() -> None:
-    entries = (
-        entry(
-            "m1", service__name="billing", telemetry__sdk__name="opentelemetry", telemetry__sdk__version="1.3"
-        ),
-        entry("m2", service__name="orders"),
-        entry(
-            "m3", service__name="billing", telemetry__sdk__name="opentelemetry", telemetry__sdk__version="1.3"
-        ),
-    )
-
-    billing, orders = records_of(body_of(*entries), SENDER, 5, 60_000)
-
-    assert billing.payload.data == body_of(entries[0], entries[2])
-    assert orders.payload.data == body_of(entries[1])
-    assert (billing.context.client_id, orders.context.client_id) == ("billing", "orders")
-    assert billing.payload.client_instance_id != orders.payload.client_instance_id
-    assert billing.context.connection.client_software_name == "opentelemetry"
-    assert billing.context.connection.client_software_version == "1.3"
-    assert orders.context.connection.client_software_name == "unknown"
-    assert (billing.labeled, billing.push_interval_ms, billing.context.received_ms) == (False, 60_000, 5)
-    assert billing.context.connection.client_address == "10.0.0.7"
-
-
-def test_equal_resources_are_the_same_client_in_every_request() -> None:
-    first, second = (records_of(body_of(entry(metric, host="a")), SENDER, 1, 1)[0] for metric in ("x", "y"))
-
-    assert first.payload.client_instance_id == second.payload.client_instance_id
-
-
-def test_the_instance_id_of_a_kafka_client_is_kept() -> None:
-    raw = bytes(range(16))
-    text = base64.urlsafe_b64encode(raw).decode().rstrip("=")
-
-    (record,) = records_of(body_of(entry(client_instance_id=text, client_id="orders")), SENDER, 1, 1)
-
-    assert record.payload.client_instance_id == raw
-    assert record.context.client_id == "orders"
-
-
-@pytest.mark.parametrize("text", ["short", "x" * 22 + "!", "AAAAAAAAAAAAAAAAAAAAAA", "é" * 22])
-def test_another_text_is_not_an_instance_id(text: str) -> None:
-    (record,) = records_of(body_of(entry(client_instance_id=text)), SENDER, 1, 1)
-
-    assert len(record.payload.client_instance_id) == 16
-    assert any(record.payload.client_instance_id)
-
-
-def test_the_number_of_resources_is_bounded() -> None:
-    body = body_of(*(entry(host=str(number)) for number in range(MAX_RESOURCES + 1)))
-
-    with pytest.raises(NotOtlp, match="1000"):
-        records_of(body, SENDER, 1, 1)
 
 
 # The contract

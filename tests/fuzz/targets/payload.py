@@ -8,8 +8,9 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from bench.payloads import java25k, librd6k, small
 from odradek.plugin import NotOtlp
-from odradek.telemetry.labels import encode_labels
-from odradek.telemetry.payload import PayloadLimits, open_payload
+from odradek.plugin.labeled_payload import PayloadLimits
+from odradek.plugin.labels import encode_labels
+from odradek.telemetry.payload import open_payload
 from odradek.wire.compression import Codec, CorruptData, TooLarge, compress
 
 LIMITS = PayloadLimits(max_bytes=65_536, max_resource_metrics=500, max_resources=16, max_fields=5_000)

@@ -20,9 +20,10 @@ from odradek.plugin import (
     RequestContext,
     TelemetryRecord,
 )
+from odradek.plugin.labeled_payload import PayloadLimits
+from odradek.plugin.labels import encode_labels
 from odradek.server.host import Host
-from odradek.telemetry.labels import encode_labels
-from odradek.telemetry.payload import PayloadLimits, label
+from odradek.telemetry.payload import label
 from odradek_otlp import odradek_forwarder
 from odradek_otlp.otlp_forwarder import OtlpForwarder
 from support.hosts import EVERYTHING, running_host

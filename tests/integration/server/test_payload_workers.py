@@ -16,9 +16,10 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from odradek.log.batch_work import BatchesWork, BatchWork
 from odradek.log.log_config import LogConfig
 from odradek.log.log_validator import InvalidRecords
+from odradek.plugin.labeled_payload import PayloadLimits
 from odradek.server.plugins.payload_workers import LENGTH, PayloadWorkers, Work, WorkerFailed
 from odradek.server.worker_settings import WorkerSettings
-from odradek.telemetry.payload import PayloadLimits, PayloadWork
+from odradek.telemetry.payload import PayloadWork
 from odradek.wire.compression import Codec, CorruptData, TooLarge
 from odradek.wire.error_code import ErrorCode
 from support.batches import NOW_MS, batch_of

@@ -9,10 +9,11 @@ import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
+from odradek.plugin.labeled_payload import PayloadLimits, single_scope
+from odradek.plugin.labels import EncodedLabels, encode_labels
 from odradek.plugin.protobuf_bytes import NotOtlp, delimited
-from odradek.telemetry.labels import EncodedLabels, encode_labels
-from odradek.telemetry.payload import PayloadLimits, PayloadWork, label, open_payload, single_scope
-from odradek.telemetry.protobuf_fields import TooMuchWork
+from odradek.plugin.protobuf_fields import TooMuchWork
+from odradek.telemetry.payload import PayloadWork, label, open_payload
 from odradek.wire.compression import Codec, CorruptData, TooLarge, compress
 
 LIMITS = PayloadLimits()

@@ -190,3 +190,12 @@ def test_only_the_last_origins_are_remembered() -> None:
 
     assert found == [True, True, True, False, True]
     assert len(recent.received) == 2
+
+
+def test_two_clients_may_have_the_same_origin() -> None:
+    recent = RecentOrigins()
+    two = [record(1, ORIGIN), record(2, ORIGIN)]
+
+    found = [recent.add(each) for each in (*two, *two)]
+
+    assert found == [True, True, False, False]

@@ -26,7 +26,9 @@ from odradek.plugin.client_quota import (
 )
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.plugin.context import UNKNOWN, ClientTelemetryContext, ConnectionContext, RequestContext
+from odradek.plugin.context_labels import CONTEXT_LABELS, DEFAULT_LABELS, context_labels
 from odradek.plugin.hookspecs import hookimpl
+from odradek.plugin.labels import EncodedLabels, encode_labels
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.plugin.principal_builder import AuthenticationContext, PrincipalBuilder
 from odradek.plugin.protobuf_bytes import NotOtlp, delimited
@@ -48,8 +50,10 @@ from odradek.plugin.protocols import (
 from odradek.plugin.source import Intake, Receipt, Refused, Source
 from odradek.plugin.telemetry_topic import MalformedTelemetry, decode_record, encode_headers, record_key
 from odradek.plugin.token_file import TokenError, token_path, with_token_file
+from odradek.plugin.topic_format import TopicFormat
 
 if TYPE_CHECKING:
+    from odradek.plugin.labeled_payload import PayloadLimits, labeled
     from odradek.plugin.metrics_data import (
         MergedResourceMetrics,
         ShallowResourceMetrics,
@@ -62,10 +66,14 @@ if TYPE_CHECKING:
         shallow_scope_metrics,
     )
     from odradek.plugin.private_messages import message_classes
+    from odradek.plugin.sender_records import Sender, data_points, otlp_records
+    from odradek.plugin.topic_messages import decode_message
 
 __all__ = [
     "ABSENT",
+    "CONTEXT_LABELS",
     "DEFAULT",
+    "DEFAULT_LABELS",
     "UNKNOWN",
     "AclOperation",
     "AclPermission",
@@ -86,6 +94,7 @@ __all__ = [
     "ConfigError",
     "ConnectionContext",
     "Decision",
+    "EncodedLabels",
     "Enricher",
     "Forwarder",
     "Intake",
@@ -94,6 +103,7 @@ __all__ = [
     "NotOtlp",
     "Origin",
     "PatternType",
+    "PayloadLimits",
     "PluginConfig",
     "PrincipalBuilder",
     "Receipt",
@@ -103,19 +113,27 @@ __all__ = [
     "RequestContext",
     "ResourceType",
     "Retry",
+    "Sender",
     "ShallowResourceMetrics",
     "ShallowScopeMetrics",
     "Source",
     "TelemetryRecord",
     "TokenError",
+    "TopicFormat",
+    "context_labels",
+    "data_points",
+    "decode_message",
     "decode_record",
     "delimited",
     "encode_headers",
+    "encode_labels",
     "hookimpl",
+    "labeled",
     "merged_resources",
     "merged_scopes",
     "message_classes",
     "metric_name",
+    "otlp_records",
     "record_key",
     "resource_metrics",
     "shallow_resource_metrics",
@@ -128,10 +146,16 @@ ON_FIRST_USE = {
     "MergedResourceMetrics": "metrics_data",
     "ShallowResourceMetrics": "metrics_data",
     "ShallowScopeMetrics": "metrics_data",
+    "PayloadLimits": "labeled_payload",
+    "Sender": "sender_records",
+    "data_points": "sender_records",
+    "decode_message": "topic_messages",
+    "labeled": "labeled_payload",
     "merged_resources": "metrics_data",
     "merged_scopes": "metrics_data",
     "message_classes": "private_messages",
     "metric_name": "metrics_data",
+    "otlp_records": "sender_records",
     "resource_metrics": "metrics_data",
     "shallow_resource_metrics": "metrics_data",
     "shallow_scope_metrics": "metrics_data",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from odradek.clock import TimerTask
 from odradek.plugin.context import ConnectionContext
+from odradek.plugin.labels import EncodedLabels
 from odradek.telemetry.client_metrics_stats import InstanceStats
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
-from odradek.telemetry.labels import EncodedLabels
 from odradek.telemetry.subscription_id import subscription_id
 from odradek.telemetry.subscriptions import SubscriptionPlan
 from odradek.wire.error_code import ErrorCode

@@ -14,15 +14,16 @@ from typing import Final
 from odradek.clock import Clock, Timer
 from odradek.deferred import Deferred, offload_inline
 from odradek.plugin.context import RequestContext
+from odradek.plugin.labeled_payload import MAX_FIELDS, PayloadLimits
+from odradek.plugin.labels import EncodedLabels
 from odradek.plugin.payload import ClientTelemetryPayload
+from odradek.plugin.protobuf_fields import TooMuchWork
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_instances import ClientInstances
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
 from odradek.telemetry.enrichers import Enrichers
-from odradek.telemetry.labels import EncodedLabels
-from odradek.telemetry.payload import MAX_FIELDS, PayloadLimits, PayloadOffload, PayloadWork, label
-from odradek.telemetry.protobuf_fields import TooMuchWork
+from odradek.telemetry.payload import PayloadOffload, PayloadWork, label
 from odradek.telemetry.push_accounts import PushAccounts
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.telemetry.subscriptions import Subscriptions

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from odradek.clock import Clock
 from odradek.plugin.config import ConfigError
 from odradek.plugin.context import ConnectionContext, RequestContext
+from odradek.plugin.labels import EncodedLabels, encode_labels
 from odradek.plugin.plugin_stats import PluginStats, described
 from odradek.plugin.protocols import Enricher
-from odradek.telemetry.labels import EncodedLabels, encode_labels
 
 log = logging.getLogger(__name__)
 

@@ -1,10 +1,5 @@
 """The payload of a push: decompressed within bounds, checked to be OTLP, labeled.
 
-Strategy: never an object per metric. Java clients repeat the same Resource in a ResourceMetrics of its own
-for each metric; they become one ResourceMetrics with one labeled Resource. librdkafka sends one
-entry of one scope, whose Resource is found by its length. Different resources, and schema URLs, stay apart:
-that is done on bytes, entry by entry, and bounded, since no client is known to send them.
-
 Pure functions of their arguments: they may run in another process.
 """
 
@@ -14,37 +9,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from odradek.plugin.metrics_data import merged_resources, resource_metrics
-from odradek.plugin.protobuf_bytes import ONE_BYTE, NotOtlp, delimited, varint
-from odradek.telemetry.labels import EncodedLabels
+from odradek.plugin.labeled_payload import (
+    RESOURCE_METRICS,
+    PayloadLimits,
+    bounded_count,
+    labeled,
+    too_many_entries,
+)
+from odradek.plugin.labels import EncodedLabels
+from odradek.plugin.protobuf_bytes import NotOtlp
+from odradek.plugin.protobuf_fields import FieldBudget, fields
 from odradek.telemetry.otlp_schema import validate
-from odradek.telemetry.protobuf_fields import LENGTH_DELIMITED, FieldBudget, fields, value_bounds
-from odradek.wire.compression import TooLarge, decompress
-
-RESOURCE_METRICS: Final = 0x0A
-"""MetricsData.resource_metrics: field 1."""
-RESOURCE: Final = 0x0A
-SCOPE_METRICS: Final = 0x12
-SCHEMA_URL: Final = 0x1A
+from odradek.wire.compression import decompress
 
 COUNT_FIRST_BYTES: Final = 65_536
 """Above this size the entries are counted on the bytes before protobuf takes 16 bytes for each."""
-MAX_FIELDS: Final = 100_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PayloadLimits:
-    """Bounds on the cost of one payload."""
-
-    max_bytes: int = 16 * 1024 * 1024
-    """Bytes after decompression."""
-    max_resource_metrics: int = 10_000
-    max_resources: int = 256
-    """Different (Resource, schema URL) pairs: each grows by all labels."""
-    max_fields: int = MAX_FIELDS
-    """Protobuf fields that may be read one by one if they have to be; more raise `TooMuchWork`."""
-    require_otlp: bool = True
-    """If false, bytes that are not OTLP are passed on unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,102 +99,3 @@ def count_bytewise(data: bytes, limits: PayloadLimits) -> None:
             entries += 1
             if entries > limits.max_resource_metrics:
                 raise too_many_entries(limits)
-
-
-def bounded_count(data: bytes, limits: PayloadLimits) -> int:
-    """The number of entries; raises if there are too many."""
-    entries = len(resource_metrics(data))
-    if entries > limits.max_resource_metrics:
-        raise too_many_entries(limits)
-    return entries
-
-
-def too_many_entries(limits: PayloadLimits) -> TooLarge:
-    return TooLarge(f"more than {limits.max_resource_metrics} ResourceMetrics")
-
-
-def labeled(data: bytes, labels: EncodedLabels, limits: PayloadLimits) -> bytes:
-    """The payload with its labels, not yet validated."""
-    parts = single_scope(data)
-    if parts is not None:
-        resource, rest = parts
-        return one_entry(with_labels(resource, labels, limits), rest)
-    entries = bounded_count(data, limits)
-    if not entries:
-        return data
-    merged = merged_resources(data)
-    resources = merged.resource
-    found = len(resources)
-    if (found == entries or not found) and not merged.schema_url:
-        resource = resources[0] if found else b""
-        own = delimited(RESOURCE, resource) if found else b""
-        body = merged.SerializeToString()
-        # Resources come first, so equal ones are a repetition that one comparison finds.
-        repeated_bytes = len(own) * found
-        if repeated_bytes <= len(body) and body.startswith(own * found):
-            return one_entry(with_labels(resource, labels, limits), body[repeated_bytes:])
-    return regrouped(data, labels, limits)
-
-
-def single_scope(data: bytes) -> tuple[bytes, bytes] | None:
-    """The Resource and the other bytes of a payload of one entry with one scope, as librdkafka sends it:
-    three lengths tell. None for any other payload.
-    """
-    try:
-        start, end = value_bounds(data, 1, LENGTH_DELIMITED)
-        if data[0] != RESOURCE_METRICS or end != len(data):
-            return None
-        resource = b""
-        if data[start] == RESOURCE:
-            value, start = value_bounds(data, start + 1, LENGTH_DELIMITED)
-            resource = data[value:start]
-        if data[start] != SCOPE_METRICS or value_bounds(data, start + 1, LENGTH_DELIMITED)[1] != end:
-            return None
-    except IndexError:
-        return None
-    return resource, data[start:]
-
-
-def with_labels(resource: bytes, labels: EncodedLabels, limits: PayloadLimits) -> bytes:
-    """A Resource with its labels, which may be remembered from the last push."""
-    whole = labels.known(resource)
-    return labels.apply(resource, FieldBudget(limits.max_fields)) if whole is None else whole
-
-
-def one_entry(resource: bytes, rest: bytes) -> bytes:
-    """A ResourceMetrics from a Resource and the fields after it."""
-    first = delimited(RESOURCE, resource)
-    return b"".join((ONE_BYTE[RESOURCE_METRICS], varint(len(first) + len(rest)), first, rest))
-
-
-def regrouped(data: bytes, labels: EncodedLabels, limits: PayloadLimits) -> bytes:
-    """The payload with its labels, one entry for each different Resource and schema URL."""
-    budget = FieldBudget(limits.max_fields)
-    groups: dict[tuple[bytes, bytes], list[bytes]] = {}
-    for tag, _, value, end in fields(data, budget):
-        if tag == RESOURCE_METRICS:
-            key, rest = taken_apart(data, value, end, budget)
-            if key not in groups and len(groups) == limits.max_resources:
-                raise TooLarge(f"more than {limits.max_resources} different resources")
-            groups.setdefault(key, []).extend(rest)
-    return b"".join(
-        one_entry(labels.apply(resource, budget), b"".join((*rest, schema_url)))
-        for (resource, schema_url), rest in groups.items()
-    )
-
-
-def taken_apart(
-    data: bytes, start: int, end: int, budget: FieldBudget
-) -> tuple[tuple[bytes, bytes], list[bytes]]:
-    """The Resource and schema URL fields of a ResourceMetrics, and its other fields."""
-    schema_url = b""
-    resource: list[bytes] = []
-    rest = []
-    for tag, field_start, value, field_end in fields(data, budget, start, end):
-        if tag == RESOURCE:
-            resource.append(data[value:field_end])
-        elif tag == SCHEMA_URL:
-            schema_url = data[field_start:field_end]
-        else:
-            rest.append(data[field_start:field_end])
-    return (b"".join(resource), schema_url), rest

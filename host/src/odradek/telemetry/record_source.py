@@ -15,13 +15,13 @@ from typing import Final
 
 from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
+from odradek.plugin.labels import EncodedLabels
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance, new_instance
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.client_metrics_stats import InstanceStats
 from odradek.telemetry.instance_match import metadata_of
-from odradek.telemetry.labels import EncodedLabels
 from odradek.telemetry.payload import label
 from odradek.telemetry.push_accounts import PushAccounts
 from odradek.telemetry.recent_origins import RecentOrigins

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from odradek.plugin import PluginConfig, hookimpl
-from odradek_enrich.context_enricher import DEFAULT, LABELS, ContextEnricher
+from odradek.plugin import CONTEXT_LABELS, DEFAULT_LABELS, PluginConfig, hookimpl
+from odradek_enrich.context_enricher import ContextEnricher
 
 
 @hookimpl
@@ -24,11 +24,11 @@ def odradek_enricher(config: PluginConfig) -> ContextEnricher | None:
 
 def label_names(config: PluginConfig) -> tuple[str, ...]:
     """The labels to set, in the order of the KIP."""
-    wanted = config.texts("labels", default=DEFAULT)
+    wanted = config.texts("labels", default=DEFAULT_LABELS)
     for name in wanted:
-        if name not in LABELS:
-            raise config.error("labels", f"expected some of {', '.join(LABELS)}, found {name!r}")
-    return tuple(name for name in LABELS if name in wanted)
+        if name not in CONTEXT_LABELS:
+            raise config.error("labels", f"expected some of {', '.join(CONTEXT_LABELS)}, found {name!r}")
+    return tuple(name for name in CONTEXT_LABELS if name in wanted)
 
 
 def refuse_static(config: PluginConfig, name: str, names: tuple[str, ...]) -> None:

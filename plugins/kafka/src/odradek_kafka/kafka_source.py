@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from confluent_kafka import Message
 
-from odradek.plugin import Intake, MalformedTelemetry, Origin, TelemetryRecord, decode_record
+from odradek.plugin import Intake, MalformedTelemetry, Origin, TelemetryRecord, decode_message
 from odradek_kafka.consumer_session import ConsumerSession
 from odradek_kafka.source_settings import SourceSettings
 
@@ -73,21 +73,30 @@ class KafkaSource:
 
     async def bring_in(self, intake: Intake, session: ConsumerSession, messages: Sequence[Message]) -> None:
         """Store messages, then commit them."""
-        records = [record for message in messages if (record := self.record_of(session, message))]
-        intake.unreadable(len(messages) - len(records))
-        await self.store(intake, records)
+        found = [self.records_of(session, message) for message in messages]
+        intake.unreadable(sum(records is None for records in found))
+        await self.store(intake, [record for records in found for record in records or ()])
         session.commit(messages)
 
-    def record_of(self, session: ConsumerSession, message: Message) -> TelemetryRecord | None:
-        """The record of a message; None if it is not telemetry."""
+    def records_of(self, session: ConsumerSession, message: Message) -> list[TelemetryRecord] | None:
+        """The records of a message; None if it is not telemetry in the format of its topic."""
+        topic, settings = message.topic(), self.settings
         try:
-            record = decode_record(message.key(), message.value(), message.headers() or ())
+            records = decode_message(
+                settings.format_of(topic),
+                message.key(),
+                message.value(),
+                message.headers() or (),
+                timestamp_ms=message.timestamp()[1],
+                interval_ms=settings.interval_ms,
+            )
         except MalformedTelemetry as error:
-            self.skip(f"not a record of a telemetry topic: {error}", place_of(message))
+            self.skip(f"not telemetry as {settings.format_of(topic)}: {error}", place_of(message))
             return None
-        if record.origin is None and (topic_id := session.topic_id(message.topic())):
-            record.origin = Origin(topic_id, message.partition(), message.offset())
-        return record
+        for record in records:
+            if record.origin is None and (topic_id := session.topic_id(topic)):
+                record.origin = Origin(topic_id, message.partition(), message.offset())
+        return records
 
     async def store(self, intake: Intake, records: Sequence[TelemetryRecord]) -> None:
         """Store records; wait while the log has no room.

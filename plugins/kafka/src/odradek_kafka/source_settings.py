@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from confluent_kafka import Consumer
 
-from odradek.plugin import PluginConfig
+from odradek.plugin import PluginConfig, TopicFormat
 from odradek_kafka.client_options import ClientKind, given_options, try_options, without_token_file
 from odradek_kafka.kafka_settings import DEFAULT_TOPIC, servers, template
 from odradek_kafka.topic_names import LEGAL_NAME
@@ -50,6 +50,15 @@ class SourceSettings:
     topics: tuple[str, ...] = (DEFAULT_TOPIC,)
     batch_max_records: int = 500
     """Records that are stored, then committed, together."""
+    default_format: TopicFormat = TopicFormat.ODRADEK
+    formats: Mapping[str, TopicFormat] = field(default_factory=dict)
+    """The formats of topics that do not have the default one."""
+    interval_ms: int = 60_000
+    """Stands for the push interval, which OTLP does not tell."""
+
+    def format_of(self, topic: str) -> TopicFormat:
+        """The format of a topic's records."""
+        return self.formats.get(topic, self.default_format)
 
 
 def read_source_settings(config: PluginConfig) -> SourceSettings:
@@ -62,6 +71,9 @@ def read_source_settings(config: PluginConfig) -> SourceSettings:
     found = SourceSettings(
         topics=topics(config),
         batch_max_records=config.integer("source.batch.max.records", 500, least=1, most=10_000),
+        default_format=TopicFormat(config.choice("source.format", TopicFormat.ODRADEK, list(TopicFormat))),
+        formats=formats(config),
+        interval_ms=config.integer("source.interval.ms", 60_000, least=1, most=2**31 - 1),
         options=read_consumer_options(config, bootstrap),
     )
     refuse_circle(config, bootstrap, found.topics)
@@ -94,6 +106,23 @@ def topics(config: PluginConfig) -> tuple[str, ...]:
     if bad or not found:
         raise config.error("source.topics", f"expected names of topics, found {','.join(bad or found)!r}")
     return tuple(dict.fromkeys(found))
+
+
+def formats(config: PluginConfig) -> dict[str, TopicFormat]:
+    """Read the formats of single topics.
+
+    Raises:
+        ConfigError: A format does not exist, or a topic is not read.
+    """
+    read = topics(config)
+    found = config.table("source.formats")
+    for topic, name in found.items():
+        key = f"source.formats.{topic}"
+        if topic not in read:
+            raise config.error(key, f"expected one of source.topics, which are {', '.join(read)}")
+        if name not in list(TopicFormat):
+            raise config.error(key, f"expected one of {', '.join(TopicFormat)}, found {name!r}")
+    return {topic: TopicFormat(name) for topic, name in found.items()}
 
 
 def refuse_circle(config: PluginConfig, bootstrap: str, found: tuple[str, ...]) -> None:

@@ -17,9 +17,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceResponse,
 )
 
-from odradek.plugin import Intake, NotOtlp, Refused, TelemetryRecord
+from odradek.plugin import Intake, NotOtlp, Refused, Sender, TelemetryRecord, data_points, otlp_records
 from odradek_otlp.rpc_status import status_bytes
-from odradek_otlp.sender_records import Sender, data_points, records_of
 from odradek_otlp.source_settings import SourceSettings, read_tokens
 
 log = logging.getLogger(__name__)
@@ -208,7 +207,7 @@ class OtlpSource:
     async def take(self, intake: Intake, data: bytes, sender: Sender) -> web.Response:
         """Store the metrics of a request and answer it."""
         try:
-            records = records_of(data, sender, time.time_ns() // 1_000_000, self.settings.interval_ms)
+            records = otlp_records(data, sender, time.time_ns() // 1_000_000, self.settings.interval_ms)
         except NotOtlp as error:
             intake.unreadable(1)
             raise RefusedRequest(400, INVALID_ARGUMENT, f"not OTLP metrics: {error}") from error

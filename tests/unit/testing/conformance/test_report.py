@@ -7,11 +7,11 @@ import json
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, MetricsData
 
+from odradek.plugin import CONTEXT_LABELS
 from odradek.plugin.telemetry_topic import decode_record, encode_headers, record_key
 from odradek.testing.conformance import RULES, Observation, Pushed, conformance_report, from_record
 from odradek.testing.conformance.standard_metrics import HOST_LABELS, STANDARD_METRICS
 from odradek.testing.pushes import recorded
-from odradek_enrich.context_enricher import LABELS
 from support.conversations import Conversation
 
 DELTA = AggregationTemporality.AGGREGATION_TEMPORALITY_DELTA
@@ -104,7 +104,7 @@ def test_a_report_without_a_client_is_refused() -> None:
 
 
 def test_the_labels_of_the_host_are_those_that_it_sets() -> None:
-    assert frozenset(LABELS) == HOST_LABELS
+    assert frozenset(CONTEXT_LABELS) == HOST_LABELS
 
 
 def test_a_standard_metric_is_listed_once() -> None:

@@ -16,10 +16,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from odradek.clock import Clock
 from odradek.deferred import Deferred
+from odradek.plugin.labels import EncodedLabels
 from odradek.plugin.plugin_stats import PluginStats
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.plugin.source import Receipt, Refused, Source
-from odradek.telemetry.labels import EncodedLabels
 from odradek.telemetry.record_source import Outcome, RecordSource
 from odradek.wire.errors import WireError
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from odradek.plugin.protobuf_bytes import NotOtlp, delimited, varint
-from odradek.telemetry.protobuf_fields import FieldBudget, TooMuchWork, fields
+from odradek.plugin.protobuf_fields import FieldBudget, TooMuchWork, fields
 
 
 def walked(data: bytes, budget: int = 100) -> list[tuple[int, int, int, int]]:

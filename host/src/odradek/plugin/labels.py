@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from odradek.plugin.protobuf_bytes import delimited
-from odradek.telemetry.protobuf_fields import FieldBudget, fields
+from odradek.plugin.protobuf_fields import FieldBudget, fields
 
 ATTRIBUTES: Final = 0x0A
 """Resource.attributes, a repeated KeyValue: field 1."""

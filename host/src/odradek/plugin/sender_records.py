@@ -1,4 +1,4 @@
-"""Telemetry records of an OTLP request: one for each Resource in it.
+"""Telemetry records of an OTLP request: one for each client instance in it.
 
 An ``ExportMetricsServiceRequest`` has the bytes of a ``MetricsData``. Each Resource is a client instance.
 Its id is that of the client if a broker forwarded a push of it, else it is derived from the attributes.
@@ -17,38 +17,46 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
-from odradek.plugin import (
-    UNKNOWN,
-    ClientTelemetryPayload,
-    ConnectionContext,
-    NotOtlp,
-    RequestContext,
-    TelemetryRecord,
-    delimited,
-    resource_metrics,
-    shallow_resource_metrics,
-)
+from odradek.plugin.context import UNKNOWN, ConnectionContext, RequestContext
+from odradek.plugin.metrics_data import resource_metrics, shallow_resource_metrics
+from odradek.plugin.payload import ClientTelemetryPayload
+from odradek.plugin.protobuf_bytes import NotOtlp, delimited
+from odradek.plugin.protocols import TelemetryRecord
 
 RESOURCE_METRICS: Final = 0x0A
 PUSH_TELEMETRY: Final = 72
 LISTENER: Final = "OTLP"
+ANONYMOUS: Final = "User:ANONYMOUS"
 NO_NODE: Final = -1
+NODES: Final = ("broker_node_id", "kafka.broker.id")
+"""Attributes with the id of a broker that forwarded the push."""
+MAX_INT32: Final = 2**31 - 1
+MAX_DIGITS: Final = 10
 MAX_RESOURCES: Final = 1_000
 ID_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """The connection that a request came on."""
+    """The connection that a request came on. Of an empty field the Resource may tell."""
 
-    address: str
-    port: int
-    principal: str
-    security_protocol: str
+    address: str = ""
+    port: int = 0
+    principal: str = ""
+    security_protocol: str = ""
 
 
-def records_of(data: bytes, sender: Sender, received_ms: int, interval_ms: int) -> list[TelemetryRecord]:
-    """The records of a request, in the order of their Resources.
+def otlp_records(
+    data: bytes, sender: Sender, received_ms: int, interval_ms: int, source: str | None = None
+) -> list[TelemetryRecord]:
+    """The records of a request, in the order of their first Resources. None has labels yet.
+
+    Args:
+        data: The request.
+        sender: Its connection.
+        received_ms: The time of the request, epoch milliseconds.
+        interval_ms: Stands for the push interval, which senders of OTLP do not tell.
+        source: The plugin that the records come through; None if the host sets it.
 
     Raises:
         NotOtlp: The bytes are not a request of OTLP for metrics, or have too many Resources.
@@ -59,17 +67,26 @@ def records_of(data: bytes, sender: Sender, received_ms: int, interval_ms: int) 
         entries.setdefault(resource, []).append(delimited(RESOURCE_METRICS, entry))
         if len(entries) > MAX_RESOURCES:
             raise NotOtlp(f"more than {MAX_RESOURCES} different Resources in one request")
-    records = []
+    instances: dict[bytes, tuple[Mapping[str, str], list[bytes]]] = {}
     for resource, parts in entries.items():
         attributes = attributes_of(resource)
-        context = context_of(attributes, sender, received_ms)
-        payload = ClientTelemetryPayload(instance_id(resource, attributes), False, b"".join(parts))
-        records.append(TelemetryRecord(context, interval_ms, payload, labeled=False))
-    return records
+        # Several Resources may tell the same id. Each instance is one record: origin and id identify it.
+        _, theirs = instances.setdefault(instance_id(resource, attributes), (attributes, []))
+        theirs += parts
+    return [
+        TelemetryRecord(
+            context_of(attributes, sender, received_ms),
+            interval_ms,
+            ClientTelemetryPayload(instance, False, b"".join(parts)),
+            labeled=False,
+            source=source,
+        )
+        for instance, (attributes, parts) in instances.items()
+    ]
 
 
 def attributes_of(resource: bytes) -> dict[str, str]:
-    """The attributes of a Resource that are text.
+    """The attributes of a Resource that are text or whole numbers, as text.
 
     Raises:
         NotOtlp: The bytes are not a Resource.
@@ -78,7 +95,9 @@ def attributes_of(resource: bytes) -> dict[str, str]:
         found = Resource.FromString(resource)
     except DecodeError as error:
         raise NotOtlp("a Resource is malformed") from error
-    return {each.key: each.value.string_value for each in found.attributes if each.value.string_value}
+    texts = {each.key: each.value.string_value for each in found.attributes if each.value.string_value}
+    numbers = {each.key: each.value for each in found.attributes if each.value.HasField("int_value")}
+    return texts | {key: str(value.int_value) for key, value in numbers.items()}
 
 
 def instance_id(resource: bytes, attributes: Mapping[str, str]) -> bytes:
@@ -95,23 +114,33 @@ def instance_id(resource: bytes, attributes: Mapping[str, str]) -> bytes:
 
 def context_of(attributes: Mapping[str, str], sender: Sender, received_ms: int) -> RequestContext:
     """The request that a record appears to come from: the attributes of Kafka's clients, or those of an
-    OpenTelemetry SDK.
+    OpenTelemetry SDK. What the connection tells wins over attributes, which any sender can set.
     """
     software = attributes.get("client_software_name") or attributes.get("telemetry.sdk.name") or UNKNOWN
     version = attributes.get("client_software_version") or attributes.get("telemetry.sdk.version") or UNKNOWN
+    address, port = sender.address, sender.port
+    if not address:
+        address = attributes.get("client_source_address", "")
+        port = whole_number(attributes.get("client_source_port", ""), 0)
     connection = ConnectionContext(
-        connection_id=f"otlp-{sender.address}:{sender.port}",
+        connection_id=f"otlp-{address}:{port}",
         listener_name=LISTENER,
         security_protocol=sender.security_protocol,
-        client_address=sender.address,
-        client_port=sender.port,
-        node_id=NO_NODE,
-        principal=sender.principal,
+        client_address=address,
+        client_port=port,
+        node_id=next((whole_number(attributes[key], NO_NODE) for key in NODES if key in attributes), NO_NODE),
+        principal=sender.principal or attributes.get("principal") or ANONYMOUS,
         client_software_name=software,
         client_software_version=version,
     )
     client_id = attributes.get("client_id") or attributes.get("service.name")
     return RequestContext(connection, PUSH_TELEMETRY, 0, 0, client_id, received_ms)
+
+
+def whole_number(text: str, otherwise: int) -> int:
+    """A number of 32 bits that is not negative, in decimal."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS
+    return int(text) if is_number and int(text) <= MAX_INT32 else otherwise
 
 
 def data_points(data: bytes) -> int:
