@@ -11,7 +11,8 @@ import pytest
 from odradek.metadata.client_quota_store import ClientQuotaStore
 from odradek.metadata.credential_store import CredentialStore
 from odradek.metadata.failure import MetadataFailure
-from odradek.metadata.store import PRODUCER_ID_BLOCK, SCHEMA_VERSION, MetadataStore, StoreError, TopicRow
+from odradek.metadata.schema import SCHEMA_VERSION, STEPS, migrate, version_of
+from odradek.metadata.store import PRODUCER_ID_BLOCK, MetadataStore, StoreError, TopicRow
 from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -339,9 +340,52 @@ def test_a_file_of_a_newer_version_is_refused(store: MetadataStore) -> None:
     store.connection.execute(f"pragma user_version = {SCHEMA_VERSION + 1}")
 
     with pytest.raises(
-        StoreError, match=f"version {SCHEMA_VERSION + 1}, but this host reads version {SCHEMA_VERSION}"
+        StoreError,
+        match=f"metadata.db has version {SCHEMA_VERSION + 1} of the metadata format, but odradek .* supports"
+        f" versions up to {SCHEMA_VERSION}: start the release that wrote it, or restore a backup",
     ):
         reopened(store)
+
+
+def test_an_older_file_is_migrated_and_keeps_its_content(store: MetadataStore) -> None:
+    store.put_topic(TopicRow("t", ID_1, 3))
+    older = version_of(store.connection)
+
+    with store.transaction():
+        migrate(store.connection, (*STEPS, "alter table topics add column color text default 'red'"))
+
+    assert (older, version_of(store.connection)) == (SCHEMA_VERSION, SCHEMA_VERSION + 1)
+    assert store.read("select name, id, partitions, color from topics") == [("t", ID_1, 3, "red")]
+
+
+def test_a_migration_that_fails_changes_nothing(store: MetadataStore) -> None:
+    steps = (*STEPS, "alter table topics add column color text; alter table missing add column color text")
+
+    with pytest.raises(MetadataFailure), store.transaction():
+        migrate(store.connection, steps)
+
+    assert version_of(store.connection) == SCHEMA_VERSION
+    assert "color" not in str(store.read("select sql from sqlite_master where name = 'topics'"))
+
+
+def test_a_migrated_file_is_not_migrated_again(store: MetadataStore) -> None:
+    store.put_topic(TopicRow("t", ID_1, 3))
+
+    after = reopened(store)
+
+    assert version_of(after.connection) == SCHEMA_VERSION
+    assert after.topics() == [TopicRow("t", ID_1, 3)]
+    after.close()
+
+
+def test_a_reader_does_not_migrate(file: Path) -> None:
+    sqlite3.connect(file).close()
+    file.touch()
+
+    with pytest.raises(StoreError, match="has version 0 of the metadata format, not 1: start the host once"):
+        MetadataStore(file, read_only=True)
+
+    assert file.read_bytes() == b""
 
 
 def test_a_folder_at_the_path_of_the_file_is_refused(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from odradek.log.directory_format import FORMAT_FILE, FORMAT_VERSION, version_of
 from odradek.log.log_config import LogConfig
 from odradek.metadata.store import CLUSTER_ID, MetadataStore, TopicRow
 from odradek.plugin.config import ConfigError
@@ -45,6 +47,62 @@ def test_a_foreign_metadata_file_is_refused_and_no_file_stays_open(tmp_path: Pat
 
     path.rmdir() if path.is_dir() else path.unlink()
     Storage(tmp_path, 0).close()
+
+
+def test_a_metadata_file_of_a_newer_release_is_refused_unchanged_even_to_rebuild_it(tmp_path: Path) -> None:
+    path = tmp_path / METADATA_FILE
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("create table topics_by_shelf (shelf text)")
+        connection.execute("pragma user_version = 2")
+    before = path.read_bytes()
+    (tmp_path / "logs/t-0").mkdir(parents=True)
+    (tmp_path / "logs/t-0" / f"{0:020d}.log").write_bytes(b"records")
+
+    with pytest.raises(ConfigError, match=r"metadata\.db has version 2 .* supports versions up to 1"):
+        Storage(tmp_path, 0, recover_metadata=True)
+
+    assert path.read_bytes() == before
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".lock", "logs", METADATA_FILE]
+
+
+def test_each_log_directory_has_its_version(tmp_path: Path) -> None:
+    directories = [tmp_path / "one", tmp_path / "two"]
+
+    Storage(tmp_path, 0, directories).close()
+
+    for directory in directories:
+        assert version_of(directory) == FORMAT_VERSION
+
+
+def test_logs_of_a_newer_release_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    directories = [tmp_path / "one", tmp_path / "two"]
+    directories[1].mkdir()
+    (directories[1] / FORMAT_FILE).write_text("version=7\n")
+
+    with pytest.raises(ConfigError, match=r"log\.dirs: .*two/odradek\.properties has version 7 of the log"):
+        Storage(tmp_path / "data", 0, directories)
+
+    assert not (tmp_path / "data" / METADATA_FILE).exists()
+    (directories[1] / FORMAT_FILE).unlink()
+    Storage(tmp_path / "data", 0, directories).close()
+
+
+def test_a_directory_whose_version_cannot_be_read_is_offline(tmp_path: Path) -> None:
+    (tmp_path / "two" / FORMAT_FILE).mkdir(parents=True)
+
+    storage = Storage(tmp_path / "data", 0, [tmp_path / "one", tmp_path / "two"])
+
+    assert storage.logs.online == [tmp_path / "one"]
+    storage.close()
+
+
+def test_a_directory_whose_version_cannot_be_written_is_offline(tmp_path: Path) -> None:
+    (tmp_path / "two" / f"{FORMAT_FILE}.tmp").mkdir(parents=True)
+
+    storage = Storage(tmp_path / "data", 0, [tmp_path / "one", tmp_path / "two"])
+
+    assert storage.logs.online == [tmp_path / "one"]
+    storage.close()
 
 
 def test_logs_are_in_log_dirs(tmp_path: Path) -> None:

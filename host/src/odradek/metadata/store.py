@@ -14,22 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from odradek.metadata.failure import MetadataFailure, MetadataFailures, failing_as
+from odradek.metadata.schema import SCHEMA_VERSION, migrate, refusal, version_of
 from odradek.metadata.stored_types import value_of_wrong_type
 from odradek.metadata.transaction import transaction
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
-SCHEMA_VERSION = 1
-SCHEMA = """
-create table host (key text primary key, value text not null) without rowid;
-create table topics (
-    name text primary key, id blob not null unique, partitions integer not null
-) without rowid;
-create table configs (
-    resource_type integer not null, resource_name text not null, key text not null, value text not null,
-    primary key (resource_type, resource_name, key)
-) without rowid;
-"""
 OWNER_ONLY = 0o600
 """File mode, because the file contains credentials."""
 CLUSTER_ID = "cluster.id"
@@ -90,19 +80,23 @@ class MetadataStore:
         self.next_producer_id = self.end_of_producer_ids = 0
 
     def prepare(self, read_only: bool) -> None:
-        """Create the tables of a new file; check the version of an existing one."""
+        """Refuse a newer file, before it is changed; bring an older or new one to this version."""
+        version = version_of(self.connection)
+        refused = refusal(version)
+        if refused is not None:
+            raise StoreError(f"{self.path} {refused}")
         if not read_only:
             self.connection.execute("pragma journal_mode = wal")
             self.connection.execute("pragma synchronous = full")
             self.connection.execute(f"pragma wal_autocheckpoint = {WAL_PAGES}")
-        (version,) = self.connection.execute("pragma user_version").fetchone()
-        if version == 0 and not read_only:
+        if version < SCHEMA_VERSION:
+            if read_only:
+                raise StoreError(
+                    f"{self.path} has version {version} of the metadata format, not {SCHEMA_VERSION}:"
+                    " start the host once, which migrates it"
+                )
             with self.transaction():
-                for statement in SCHEMA.split(";"):
-                    self.connection.execute(statement)
-                self.connection.execute(f"pragma user_version = {SCHEMA_VERSION}")
-        elif version != SCHEMA_VERSION:
-            raise StoreError(f"{self.path}: version {version}, but this host reads version {SCHEMA_VERSION}")
+                migrate(self.connection)
         wrong = value_of_wrong_type(self.connection)
         if wrong is not None:
             raise StoreError(f"{self.path}: {wrong}")

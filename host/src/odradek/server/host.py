@@ -238,7 +238,7 @@ class Host:
         self.observation = self.observed()
         self.companions = Companions(self.plugins, self.clock)
         self.driver: TimerDriver | None = None
-        self.outlets = MetricsOutlets(self.metric_rows, self.is_ready)
+        self.outlets = MetricsOutlets(self.metric_rows, self.not_ready)
 
     def observed(self) -> Observation | None:
         """The observation of the listeners' clients; None if it is off."""
@@ -317,9 +317,9 @@ class Host:
         yield from state_rows(self.broker.state_limits, self.broker.names)
         yield from (row for meter in (self.sources.metric_rows, *self.meters) for row in meter())
 
-    def is_ready(self) -> bool:
-        """Whether load balancers should send clients here."""
-        return not any(listener.draining for listener in self.listeners)
+    def not_ready(self) -> str | None:
+        """Why load balancers should send no clients here; None if they should. Called on other threads."""
+        return None if self.logs.online else "all log directories are offline"
 
     async def start(self) -> None:
         """Start everything, the listeners last.
@@ -339,11 +339,7 @@ class Host:
         await self.authentications.start()
         for listener in self.listeners:
             await self.listen(listener)
-        if self.config.metrics_listener is not None:
-            tls = self.certificates.listeners.get(METRICS_LISTENER)
-            self.outlets.listen(self.config.metrics_listener, self.config.metrics_token, tls)
-        if self.config.metrics_push.endpoint is not None:
-            self.outlets.push_to(self.config.metrics_push)
+        self.outlets.start(self.config, self.certificates.listeners.get(METRICS_LISTENER))
         close_idle(self.listeners, self.config.connections_max_idle_ms, self.clock, self.timer)
         forget_idle(self.broker.quotas, self.clock, self.timer)
         forget_idle(self.broker.connection_quotas, self.clock, self.timer)
@@ -376,6 +372,7 @@ class Host:
 
     async def stop(self) -> None:
         """Answer waiting requests, flush the forwarders within ``shutdown.timeout.ms``, close everything."""
+        self.outlets.draining = True
         timeout_s = self.config.shutdown_timeout_ms / 1000
         async with AsyncExitStack() as closing:  # runs from the bottom up, and continues if one raises
             closing.callback(self.close_storage)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from odradek.gateway.path_quotas import PathQuotas
+from odradek.gateway.reachability import PATIENCE_MS
 from odradek.server.config import HostConfig
 from odradek.server.gateway.client_side import ClientSide
 from odradek.server.gateway.gateway import Gateway
@@ -16,6 +17,8 @@ from odradek.server.gateway.telemetry import ClusterState, GatewayTelemetry
 from odradek.server.host import Host
 from odradek.server.meters.loop_lag import LoopLag
 from odradek.telemetry.client_metrics_stats import MetricRow
+
+UNREACHABLE: Final = f"no broker has answered for {PATIENCE_MS // 1000} s"
 
 
 class GatewayHost(Host):
@@ -75,8 +78,9 @@ class GatewayHost(Host):
             self.gateway.reachability.missed(self.clock.monotonic_ms())
         self.own.polled(state)
 
-    def is_ready(self) -> bool:
-        return super().is_ready() and self.gateway.reachability.is_ready(self.clock.monotonic_ms())
+    def not_ready(self) -> str | None:
+        reached = self.gateway.reachability.is_ready(self.clock.monotonic_ms())
+        return super().not_ready() or (None if reached else UNREACHABLE)
 
     def path_rows(self) -> Iterator[MetricRow]:
         """Yield the metrics of the data path."""

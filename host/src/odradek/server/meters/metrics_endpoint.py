@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from threading import Thread
 
 import prometheus_client
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
 
 from odradek.plugin.config import ConfigError
+from odradek.server.meters.health import Probe
 from odradek.server.meters.host_meter import CARDINALITY_LIMITS, HostMeter, ReadRows
 from odradek.server.meters.metrics_server import MetricsServer, guarded, with_health
 from odradek.server.meters.metrics_settings import MetricsAddress
@@ -18,12 +19,12 @@ CLOSE_TIMEOUT_S = 5
 
 
 class MetricsEndpoint:
-    """Serves ``http://HOST:PORT/metrics``, ``/healthz`` and ``/readyz`` on its own thread.
+    """Serves ``http://HOST:PORT/metrics`` and the probes on its own thread.
 
     Args:
         address: The address.
         read_rows: The current values.
-        is_ready: Whether load balancers should send clients here; called on another thread.
+        probes: By path.
         token: The bearer token that a client must send; None if it needs none.
         tls: The certificates of an https address.
 
@@ -35,7 +36,7 @@ class MetricsEndpoint:
         self,
         address: MetricsAddress,
         read_rows: ReadRows,
-        is_ready: Callable[[], bool],
+        probes: Mapping[str, Probe],
         token: str | None = None,
         tls: ListenerTls | None = None,
     ) -> None:
@@ -45,7 +46,7 @@ class MetricsEndpoint:
         app = prometheus_client.make_wsgi_app(registry)
         try:
             protected = app if token is None else guarded(app, token)
-            self.server = MetricsServer(address.host, address.port, with_health(protected, is_ready), tls)
+            self.server = MetricsServer(address.host, address.port, with_health(protected, probes), tls)
         except OSError as error:
             reason = str(error.strerror).lower()
             raise ConfigError(

@@ -9,10 +9,12 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from odradek.server.meters.health import LoopProbe, Probe, probes
 from odradek.server.meters.metrics_settings import MetricsAddress, MetricsPushSettings
 from odradek.telemetry.client_metrics_stats import MetricRow
 
 if TYPE_CHECKING:
+    from odradek.server.config import HostConfig
     from odradek.server.meters.metrics_endpoint import MetricsEndpoint
     from odradek.server.meters.metrics_push import MetricsPush
     from odradek.server.sockets.listener_tls import ListenerTls
@@ -23,20 +25,45 @@ class MetricsOutlets:
 
     Args:
         read_rows: The current values.
-        is_ready: Whether load balancers should send clients here.
+        not_ready: Why load balancers should send no clients here, other than that the process stops; None
+            if they should. Called on other threads.
     """
 
-    def __init__(self, read_rows: Callable[[], Iterable[MetricRow]], is_ready: Callable[[], bool]) -> None:
+    def __init__(self, read_rows: Callable[[], Iterable[MetricRow]], not_ready: Probe) -> None:
         self.read_rows = read_rows
-        self.is_ready = is_ready
+        self.not_ready = not_ready
+        self.draining = False
+        """Whether the process stops: it is alive, but should get no clients."""
         self.endpoint: MetricsEndpoint | None = None
+        self.loop_probe: LoopProbe | None = None
         self.push: MetricsPush | None = None
 
+    def start(self, config: HostConfig, tls: ListenerTls | None) -> None:
+        """Open what the configuration says, on the running loop.
+
+        Args:
+            config: Names the address of the endpoint and the collector, or neither.
+            tls: The certificates of an https address.
+
+        Raises:
+            ConfigError: The address is in use.
+        """
+        if config.metrics_listener is not None:
+            self.listen(config.metrics_listener, config.metrics_token, tls)
+        if config.metrics_push.endpoint is not None:
+            self.push_to(config.metrics_push)
+
+    def readiness(self) -> str | None:
+        """Why load balancers should send no clients here; None if they should."""
+        return "draining" if self.draining else self.not_ready()
+
     def listen(self, address: MetricsAddress, token: str | None, tls: ListenerTls | None) -> None:
-        """Open the endpoint; see `MetricsEndpoint`."""
+        """Open the endpoint, whose probes watch the running loop; see `MetricsEndpoint`."""
         from odradek.server.meters.metrics_endpoint import MetricsEndpoint
 
-        self.endpoint = MetricsEndpoint(address, self.read_rows, self.is_ready, token, tls)
+        self.loop_probe = LoopProbe()
+        checks = probes(self.loop_probe.problem, self.readiness)
+        self.endpoint = MetricsEndpoint(address, self.read_rows, checks, token, tls)
 
     def push_to(self, settings: MetricsPushSettings) -> None:
         """Push from now on; see `MetricsPush`."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hmac
 import logging
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from socketserver import ThreadingMixIn
 from typing import Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
+from odradek.server.meters.health import Probe
 from odradek.server.sockets.listener_tls import ListenerTls
 
 log = logging.getLogger(__name__)
@@ -86,15 +87,16 @@ def guarded(app: App, token: str) -> App:
     return answer
 
 
-def with_health(app: App, is_ready: Callable[[], bool]) -> App:
-    """The same with ``/healthz`` and ``/readyz``, which need no token: 200, or 503 while it is not ready."""
+def with_health(app: App, probes: Mapping[str, Probe]) -> App:
+    """The same with the paths of probes, which need no token: 200, or 503 and the problem."""
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        path = environ.get("PATH_INFO")
-        if path not in ("/healthz", "/readyz"):
+        probe = probes.get(str(environ.get("PATH_INFO")))
+        if probe is None:
             return app(environ, start_response)
-        well = path == "/healthz" or is_ready()
-        start_response("200 OK" if well else "503 Service Unavailable", [("Content-Type", "text/plain")])
-        return [b"ok\n" if well else b"not ready\n"]
+        problem = probe()
+        status = "200 OK" if problem is None else "503 Service Unavailable"
+        start_response(status, [("Content-Type", "text/plain")])
+        return [f"{problem or 'ok'}\n".encode()]
 
     return answer

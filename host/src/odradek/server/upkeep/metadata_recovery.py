@@ -21,6 +21,7 @@ from odradek.log.partition_folder import (
     was_used,
 )
 from odradek.metadata.damage import NEVER_USED, damage, loss, set_aside
+from odradek.metadata.schema import refusal, version_in
 from odradek.metadata.store import TRANSACTIONS_LOST, MetadataStore, StoreError, TopicRow
 from odradek.wire.types import NIL_UUID
 from odradek.wire.uuid_text import uuid_text
@@ -50,6 +51,9 @@ def open_metadata(
         StoreError: The file cannot be used, or it is lost although logs hold records. It is unchanged.
         OSError: A log directory cannot be read, or the damaged file cannot be renamed.
     """
+    refused = refusal(version_in(path) or 0)
+    if refused is not None:
+        raise StoreError(f"{path} {refused}")
     problem = problem_of(path, directories)
     if problem is None:
         if recover:
@@ -67,7 +71,7 @@ def open_metadata(
 
 
 def problem_of(path: Path, directories: Sequence[Path]) -> str | None:
-    """Why a host must not start with this file; None if it may."""
+    """Why a host must not start with this file, although it can be rebuilt; None if it may."""
     damaged = damage(path)
     if damaged is not None:
         return f"{path} is damaged: {damaged}"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from odradek.log.directory_format import FormatError, migrate, refuse_newer
 from odradek.log.log_manager import LogManager
 from odradek.log.producer_ids import ProducerIds
 from odradek.log.replica_move import MoveThrottle
@@ -24,6 +25,38 @@ METADATA_FILE = "metadata.db"
 LOG_FOLDER = "logs"
 
 
+@contextmanager
+def known_format(directory: Path, key: str) -> Iterator[None]:
+    """Report errors of the format of a log directory.
+
+    Raises:
+        UnusableDirectory: It cannot be read or written.
+        ConfigError: This release does not know the format.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise UnusableDirectory(key, f"{directory} cannot be used: {error.strerror}") from error
+    except FormatError as error:
+        raise ConfigError(key, str(error)) from error
+
+
+def unwritable(directories: Sequence[Path], key: str) -> dict[Path, str]:
+    """Bring log directories to the newest format; return the problem of each that cannot be written.
+
+    Raises:
+        ConfigError: The file of a directory names no version.
+    """
+    failed = {}
+    for directory in directories:
+        try:
+            with known_format(directory, key):
+                migrate(directory)
+        except UnusableDirectory as error:
+            failed[directory] = error.problem
+    return failed
+
+
 class Storage:
     """The open data directory of one host and its log directories.
 
@@ -37,8 +70,8 @@ class Storage:
         open_segments: The most segment files that are open at a time.
 
     Raises:
-        ConfigError: The data directory or all log directories cannot be used, or another process uses one.
-            Nothing stays open.
+        ConfigError: The data directory or all log directories cannot be used, another process uses one, or
+            a newer release wrote one. Nothing stays open.
     """
 
     def __init__(
@@ -60,25 +93,20 @@ class Storage:
                 raise ConfigError(key, "names a directory twice; list each directory once")
             failed: dict[Path, str] = {}
             for directory in directories:
-                if directory.resolve() != path.resolve():
-                    try:
+                try:
+                    if directory.resolve() != path.resolve():
                         opened.enter_context(DataDir(directory, key))
-                    except UnusableDirectory as error:
-                        # Topics must not be rebuilt without the partitions of this directory.
-                        if recover_metadata or len(failed) + 1 == len(directories):
-                            raise
-                        failed[directory] = error.problem
+                    with known_format(directory, key):
+                        refuse_newer(directory)
+                except UnusableDirectory as error:
+                    # Topics must not be rebuilt without the partitions of this directory.
+                    if recover_metadata or len(failed) + 1 == len(directories):
+                        raise
+                    failed[directory] = error.problem
             online = [each for each in directories if each not in failed]
             self.metadata_path = path / METADATA_FILE
-            try:
-                self.metadata = open_metadata(self.metadata_path, online, now_ms, recover=recover_metadata)
-                opened.callback(self.metadata.close)
-                self.offsets = SqliteOffsetStore(self.metadata_path, self.metadata.failures)
-                opened.callback(self.offsets.close)
-                self.transactions = SqliteTransactionStore(self.metadata_path, self.metadata.failures)
-                opened.callback(self.transactions.close)
-            except (StoreError, ApiError, OSError) as error:
-                raise ConfigError("data.dir", str(error)) from error
+            self.open_metadata(opened, online, now_ms, recover_metadata)
+            failed |= unwritable(online, key)
             try:
                 self.logs = LogManager(
                     *directories,
@@ -92,6 +120,24 @@ class Storage:
             except ApiError as error:
                 raise ConfigError(key, str(error)) from error
             self.opened = opened.pop_all()
+
+    def open_metadata(
+        self, opened: ExitStack, directories: Sequence[Path], now_ms: int, recover: bool
+    ) -> None:
+        """Open the metadata file for each of its stores.
+
+        Raises:
+            ConfigError: The file cannot be used.
+        """
+        try:
+            self.metadata = open_metadata(self.metadata_path, directories, now_ms, recover=recover)
+            opened.callback(self.metadata.close)
+            self.offsets = SqliteOffsetStore(self.metadata_path, self.metadata.failures)
+            opened.callback(self.offsets.close)
+            self.transactions = SqliteTransactionStore(self.metadata_path, self.metadata.failures)
+            opened.callback(self.transactions.close)
+        except (StoreError, ApiError, OSError) as error:
+            raise ConfigError("data.dir", str(error)) from error
 
     def changes(self) -> int:
         """Number of rows written to the metadata file since the start."""
