@@ -339,7 +339,9 @@ class Host:
         await self.authentications.start()
         for listener in self.listeners:
             await self.listen(listener)
-        self.outlets.start(self.config, self.certificates.listeners.get(METRICS_LISTENER))
+        tls = self.certificates.listeners.get(METRICS_LISTENER)
+        self.outlets.listen(self.config.metrics_listener, self.config.metrics_token, tls)
+        self.outlets.push_to(self.config.metrics_push)
         close_idle(self.listeners, self.config.connections_max_idle_ms, self.clock, self.timer)
         forget_idle(self.broker.quotas, self.clock, self.timer)
         forget_idle(self.broker.connection_quotas, self.clock, self.timer)

@@ -14,7 +14,6 @@ from odradek.server.meters.metrics_settings import MetricsAddress, MetricsPushSe
 from odradek.telemetry.client_metrics_stats import MetricRow
 
 if TYPE_CHECKING:
-    from odradek.server.config import HostConfig
     from odradek.server.meters.metrics_endpoint import MetricsEndpoint
     from odradek.server.meters.metrics_push import MetricsPush
     from odradek.server.sockets.listener_tls import ListenerTls
@@ -38,27 +37,14 @@ class MetricsOutlets:
         self.loop_probe: LoopProbe | None = None
         self.push: MetricsPush | None = None
 
-    def start(self, config: HostConfig, tls: ListenerTls | None) -> None:
-        """Open what the configuration says, on the running loop.
-
-        Args:
-            config: Names the address of the endpoint and the collector, or neither.
-            tls: The certificates of an https address.
-
-        Raises:
-            ConfigError: The address is in use.
-        """
-        if config.metrics_listener is not None:
-            self.listen(config.metrics_listener, config.metrics_token, tls)
-        if config.metrics_push.endpoint is not None:
-            self.push_to(config.metrics_push)
-
     def readiness(self) -> str | None:
         """Why load balancers should send no clients here; None if they should."""
         return "draining" if self.draining else self.not_ready()
 
-    def listen(self, address: MetricsAddress, token: str | None, tls: ListenerTls | None) -> None:
-        """Open the endpoint, whose probes watch the running loop; see `MetricsEndpoint`."""
+    def listen(self, address: MetricsAddress | None, token: str | None, tls: ListenerTls | None) -> None:
+        """Open the endpoint, if there is an address. Its probes watch the running loop; see `MetricsEndpoint`."""
+        if address is None:
+            return
         from odradek.server.meters.metrics_endpoint import MetricsEndpoint
 
         self.loop_probe = LoopProbe()
@@ -66,7 +52,9 @@ class MetricsOutlets:
         self.endpoint = MetricsEndpoint(address, self.read_rows, checks, token, tls)
 
     def push_to(self, settings: MetricsPushSettings) -> None:
-        """Push from now on; see `MetricsPush`."""
+        """Push from now on, if there is a collector; see `MetricsPush`."""
+        if settings.endpoint is None:
+            return
         from odradek.server.meters.metrics_push import MetricsPush
 
         self.push = MetricsPush(settings, self.read_rows)
