@@ -42,7 +42,7 @@ class MetricsOutlets:
         return "draining" if self.draining else self.not_ready()
 
     def listen(self, address: MetricsAddress | None, token: str | None, tls: ListenerTls | None) -> None:
-        """Open the endpoint, if there is an address. Its probes watch the running loop; see `MetricsEndpoint`."""
+        """Open the endpoint, if it has an address. Probes watch the running loop; see `MetricsEndpoint`."""
         if address is None:
             return
         from odradek.server.meters.metrics_endpoint import MetricsEndpoint
