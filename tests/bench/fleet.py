@@ -27,11 +27,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from contrib.fleet.payloads import VARIANTS, dated, template
 
 from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext, TelemetryRecord
 from odradek.plugin.telemetry_topic import encode_headers, record_key
-from odradek.testing.pushes import recorded
 from odradek_spark.cli import reports
 from odradek_spark.decoder.decode import Decoder
 from odradek_spark.decoder.record import TopicRecord
@@ -58,24 +59,9 @@ TOPIC, PARTITIONS, MINUTE_MS = "__client_telemetry", 1, 60_000
 START_MS = 1_790_035_200_000
 """2026-09-22T00:00:00Z."""
 KINDS = ("java-producer",) * 4 + ("java-consumer",) * 4 + ("librdkafka-producer", "librdkafka-consumer")
-VARIANTS, CHUNK = 50, 500
-TIME, BEGIN = 0x1122334455667788, 0x1122334455667799
-"""Times in the payloads' templates, replaced in each push."""
+CHUNK = 500
 LATENCY = "org.apache.kafka.producer.node.request.latency.max"
 RULE = Rule(id="slow", metric=LATENCY, op=Op.ABOVE, threshold=995.0)
-
-
-def template(kind: str, source: random.Random) -> bytes:
-    """A recorded push with new values and replaceable times."""
-    data = MetricsData.FromString(recorded(kind)[3].payload.data)
-    for resource in data.resource_metrics:
-        for scope in resource.scope_metrics:
-            for metric in scope.metrics:
-                for point in (*metric.gauge.data_points, *metric.sum.data_points):
-                    point.time_unix_nano, point.start_time_unix_nano = TIME, BEGIN
-                    if point.WhichOneof("value") == "as_double":
-                        point.as_double = round(source.random() * 1000, source.randrange(4))
-    return data.SerializeToString()
 
 
 @dataclass(slots=True)
@@ -102,9 +88,7 @@ class Fleet:
         instance = uuid.UUID(
             int=random.Random((number << 20) + (hour if replaced else 0)).getrandbits(128)
         ).bytes
-        payload = source.choice(self.templates[kind])
-        for slot, time_ms in ((TIME, at_ms), (BEGIN, at_ms - MINUTE_MS)):
-            payload = payload.replace(slot.to_bytes(8, "little"), (time_ms * 1_000_000).to_bytes(8, "little"))
+        payload = dated(source.choice(self.templates[kind]), at_ms, MINUTE_MS)
         connection = ConnectionContext(
             f"10.0.0.1:9092-10.1.{number >> 8 & 255}.{number & 255}:50000-1",
             "PLAINTEXT",

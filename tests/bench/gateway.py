@@ -19,11 +19,12 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from contrib.fleet.descriptors import allow_descriptors
+
 from bench.frames import API_VERSIONS_V3, ask
 from bench.gateway_relays import BARE, DIRECT, FRAMES, FULL, RELAYS, RecordLoad, Row, program, relays
 from bench.generator import Measurement, measure, median_cpu_us
 from bench.harness import PATIENCE_S, Server, UnavailableError, cores, head, rss_bytes, spread
-from bench.idle_memory import allow_descriptors
 
 ROWS: Final = (
     Row(title="Produce 1 MB", kind="produce", size=1_000_000, connections=4),

@@ -10,13 +10,16 @@ Usage, from the folder above: ``python -m bench.idle_memory [--connections 10000
 from __future__ import annotations
 
 import argparse
-import resource
 import signal
 import socket
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from contrib.fleet.descriptors import allow_descriptors
 
 from bench.frames import API_VERSIONS_V3, GET_NEW_INSTANCE, ask
 from bench.harness import Server, UnavailableError, build, head, rss_bytes, running
@@ -90,16 +93,6 @@ def verdict(name: str, size: float, goal: float) -> str:
     if name == C_EPOLL:
         return ""
     return "reached: " if size <= goal else "MISSED: "
-
-
-def allow_descriptors(wanted: int) -> int:
-    """Raise the limit of open files, for servers started later too; return the new limit."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, max(wanted, hard)))
-    except (ValueError, OSError):  # only root may exceed the hard limit
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def arguments_of(argv: list[str]) -> argparse.Namespace:

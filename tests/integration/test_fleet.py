@@ -1,0 +1,85 @@
+"""``contrib/fleet`` against a host: what it counts is what the host stored."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from contrib.fleet.__main__ import main
+from contrib.fleet.behavior import mixed
+from contrib.fleet.fleet import Fleet
+from contrib.fleet.lines import recorded_payload
+
+from odradek.client.address import addresses
+from support.hosts import EVERYTHING, ThreadedHost, running_host
+
+MIX = {"java": 60.0, "librdkafka": 30.0, "franz-go": 10.0}
+
+
+def fleet_of(host: ThreadedHost, clients: int, connections: int, *, churn: float = 0.0) -> Fleet:
+    kinds = mixed(MIX, clients)
+    return Fleet(
+        addresses(host.bootstrap),
+        kinds,
+        connections,
+        recorded_payload(list(dict.fromkeys(kinds))),
+        settled=True,
+        churn=churn,
+    )
+
+
+@pytest.mark.parametrize("connections", [4, 30])
+def test_the_host_stored_what_the_fleet_counted(tmp_path: Path, connections: int) -> None:
+    with running_host(tmp_path, *EVERYTHING) as host:
+        fleet = fleet_of(host, 30, connections)
+        asyncio.run(fleet.run(1.0, leave=True))
+        accounts = host.call(lambda: host.host.telemetry.accounts)
+
+    tally = fleet.tally
+    assert len(fleet.lines) == connections
+    assert tally.accepted == accounts.appended
+    assert tally.pushes == tally.accepted + tally.refused.total()
+    assert tally.terminated == 30
+    assert tally.unanswered == tally.stopped == 0
+
+
+def test_a_storm_and_churn_lose_no_accepted_push(tmp_path: Path) -> None:
+    with running_host(tmp_path, *EVERYTHING) as host:
+        fleet = fleet_of(host, 30, 30, churn=1_000_000)
+        asyncio.run(fleet.run(1.5, storm_s=0.5))
+        accounts = host.call(lambda: host.host.telemetry.accounts)
+
+    tally = fleet.tally
+    assert tally.lost >= 30
+    assert tally.joined > 0
+    assert tally.terminated > 0
+    assert tally.accepted <= accounts.appended <= tally.accepted + tally.unanswered
+
+
+def test_the_command_prints_a_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with running_host(tmp_path, *EVERYTHING) as host:
+        fast = ["--bootstrap-servers", host.bootstrap, "--settled", "--seconds", "0.5", "--clients", "12"]
+        status = main([*fast, "--connections", "3", "--json"])
+        said = capsys.readouterr()
+
+    summary = json.loads(said.out)
+    assert status == 0
+    assert summary["fleet"] == {"clients": 12, "connections": 4}  # at least one of each library
+    assert summary["accepted"] > 0
+    assert "12 client instances share 4 connections" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--bootstrap-servers", "nowhere"], "host:port"),
+        (["--bootstrap-servers", "127.0.0.1:1", "--mix", "kio=1"], "unknown kind of client 'kio'"),
+    ],
+)
+def test_a_wrong_option_is_named(
+    arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert problem in capsys.readouterr().err
