@@ -86,7 +86,7 @@ def arguments_of(argv: list[str]) -> argparse.Namespace:
 
 def possible(arguments: argparse.Namespace) -> int:
     """The number of connections, which the limit of open files bounds; says so if it does."""
-    wanted = min(arguments.clients, arguments.connections or arguments.clients)
+    wanted: int = min(arguments.clients, arguments.connections or arguments.clients)
     found = min(wanted, allow_descriptors(wanted + SPARE_DESCRIPTORS) - SPARE_DESCRIPTORS)
     if found < wanted:
         print(f"the limit of open files allows {found} connections, not {wanted}", file=sys.stderr)

@@ -144,7 +144,8 @@ class Client:
         """Take an answer to `ask`. Return the time until the next request in milliseconds; None to stop."""
         if response.error_code:
             if response.error_code in FATAL:
-                return self.stop()
+                self.stopped = True
+                return None
             return float(self.kind.retry_ms if self.kind.retry_is_fixed else self.interval_or_retry_ms)
         self.instance_id = response.client_instance_id
         self.subscription_id = response.subscription_id
@@ -175,7 +176,8 @@ class Client:
         """Take the answer to a push. Return the time until the next request in milliseconds; None to stop."""
         after = Next.PUSH if not error else self.after_error(error)
         if after is Next.STOP:
-            return self.stop()
+            self.stopped = True
+            return None
         self.asks = after is not Next.PUSH
         return 0.0 if after is Next.ASK_NOW else float(self.pause_ms)
 
@@ -186,9 +188,6 @@ class Client:
     def unanswered(self) -> float:
         """The connection was lost with a request in flight. Return the time until the next request."""
         return float(self.pause_ms if self.interval_ms else 0)
-
-    def stop(self) -> None:
-        self.stopped = True
 
     def reconnect_ms(self, attempt: int) -> float:
         """The wait before a connection is opened again, with 20 % jitter as in the clients."""

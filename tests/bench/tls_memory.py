@@ -22,9 +22,10 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from contrib.fleet.descriptors import allow_descriptors
+
 from bench.frames import ask
 from bench.harness import head, rss_bytes
-from bench.idle_memory import allow_descriptors
 from bench.secured import KAFKA, PLAIN, TLS, Secured, connected, contexts, servers
 from bench.tls import TITLES, check_produced, produce, push, topic_of
 
