@@ -53,6 +53,7 @@ class ServeProcess:
 
     program: tuple[str, ...] = ("-m", "odradek")
     command = "serve"
+    ready_start = "odradek ready listeners="
 
     def __init__(
         self, *arguments: str, env: dict[str, str] | None = None, descriptors: int | None = None
@@ -98,7 +99,7 @@ class ServeProcess:
         except queue.Empty:
             self.kill()
             raise RuntimeError(f"{self.command} is not ready: " + "\n".join(self.errors)) from None
-        assert line.startswith("odradek ready listeners="), line
+        assert line.startswith(self.ready_start), line
         return line
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from odradek.cli.sasl_config import sasl_login
@@ -30,6 +30,8 @@ class CommandConfig:
     request_timeout_ms: int = DEFAULT_TIMEOUT_MS
     login: SaslLogin | None = None
     tls: ClientTls | None = None
+    table: PluginConfig = field(default_factory=lambda: PluginConfig("--command-config", {}), compare=False)
+    """The whole file, for commands that use more keys."""
 
     def context(self) -> ssl.SSLContext | None:
         """Read the files of TLS; None without TLS.
@@ -59,6 +61,7 @@ def load_command_config(path: Path | None) -> CommandConfig:
         request_timeout_ms=config.integer("request.timeout.ms", DEFAULT_TIMEOUT_MS, least=1),
         login=sasl_login(config) if protocol in (SASL_PLAINTEXT, SASL_SSL) else None,
         tls=client_tls(config) if protocol in (SSL, SASL_SSL) else None,
+        table=config,
     )
 
 

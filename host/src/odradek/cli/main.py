@@ -51,6 +51,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
         "Delete the oldest records of partitions.",
     ),
     "demo": ("odradek.cli.demo:demo", "Show a real producer and consumer pushing their metrics."),
+    "forward": ("odradek.cli.forward:forward", "Run forwarders on a telemetry topic of a cluster."),
     "gateway": ("odradek.cli.gateway:gateway", "Run a proxy in front of a Kafka cluster."),
     "get-offsets": ("odradek.cli.get_offsets:get_offsets", "Show offsets of partitions."),
     "groups": (

@@ -19,6 +19,7 @@ from odradek.wire.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
+from odradek.wire.messages.metadata import MetadataResponse
 from odradek.wire.record import Record
 from odradek.wire.record_batch import RecordBatchHeader, record_batches, records
 
@@ -44,16 +45,23 @@ class Reader:
         cluster: The brokers.
         positions: The offset of the first record wanted, by partition. It must still be in the log.
         committed_only: Whether to leave out records of open and aborted transactions.
+        max_bytes: Limit of one response, and of one partition in it; a larger batch comes alone.
     """
 
     def __init__(
-        self, cluster: Cluster, positions: Mapping[Partition, int], *, committed_only: bool = False
+        self,
+        cluster: Cluster,
+        positions: Mapping[Partition, int],
+        *,
+        committed_only: bool = False,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         self.cluster = cluster
         self.positions = dict(positions)
         """The offset after the last record that `poll` yielded, by partition. The partition read last is the
         last one, so that a broker that fills its responses in this order serves all."""
         self.committed_only = committed_only
+        self.max_bytes = max_bytes
         self.refusal: RequestFailed | None = None
         """A temporary refusal of the latest `poll`."""
 
@@ -66,17 +74,25 @@ class Reader:
         Raises:
             ClientError: While iterating: a partition does not exist, cannot be read, or has lost its offset.
         """
-        outcomes = each_leader(
-            self.cluster, self.positions, lambda leader, group: self.fetched(leader, group, wait_ms)
-        )
         self.refusal = None
-        for partition, outcome in outcomes.items():
+        for partition, outcome in self.responses(wait_ms).items():
             if not isinstance(outcome, RequestFailed):
                 yield from self.received(partition, outcome)
             elif is_temporary(outcome):
                 self.refusal = outcome
             else:
                 raise outcome
+
+    def responses(
+        self, wait_ms: int, metadata: MetadataResponse | None = None
+    ) -> dict[Partition, PartitionData | RequestFailed]:
+        """Send one request to each leader and return the response for each partition."""
+        return each_leader(
+            self.cluster,
+            self.positions,
+            lambda leader, group: self.fetched(leader, group, wait_ms),
+            metadata,
+        )
 
     def fetched(
         self, leader: Connection, group: list[Partition], wait_ms: int
@@ -89,7 +105,7 @@ class Reader:
         request = FetchRequest(
             max_wait_ms=wait_ms,
             min_bytes=1,
-            max_bytes=MAX_BYTES,
+            max_bytes=self.max_bytes,
             isolation_level=READ_COMMITTED if self.committed_only else READ_UNCOMMITTED,
             topics=topics,
         )
@@ -107,7 +123,7 @@ class Reader:
     def wanted(self, topic: str, index: int) -> FetchPartition:
         """A partition of a request."""
         position = self.positions[topic, index]
-        return FetchPartition(partition=index, fetch_offset=position, partition_max_bytes=MAX_BYTES)
+        return FetchPartition(partition=index, fetch_offset=position, partition_max_bytes=self.max_bytes)
 
     def received(self, partition: Partition, row: PartitionData) -> Iterator[Received]:
         """Yield the records of one partition, and move its position past them."""

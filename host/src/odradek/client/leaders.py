@@ -26,6 +26,7 @@ def each_leader(
     cluster: Cluster,
     partitions: Iterable[Partition],
     ask: Callable[[Connection, list[Partition]], Mapping[Partition, Value | RequestFailed]],
+    metadata: MetadataResponse | None = None,
 ) -> dict[Partition, Value | RequestFailed]:
     """Send a request to each leader and return the result of each partition.
 
@@ -35,9 +36,10 @@ def each_leader(
         cluster: The brokers.
         partitions: The partitions to ask about.
         ask: Sends one request to a leader about its partitions.
+        metadata: About their topics, if it is known.
     """
     wanted = list(partitions)
-    metadata = cluster.metadata(sorted({topic for topic, _ in wanted}))
+    metadata = metadata or cluster.metadata(sorted({topic for topic, _ in wanted}))
     outcomes: dict[Partition, Value | RequestFailed] = {}
     groups: dict[int, list[Partition]] = defaultdict(list)
     for partition, leader in leaders(metadata, wanted).items():

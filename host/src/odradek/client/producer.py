@@ -139,24 +139,31 @@ class Producer:
         self, leader: Connection, group: list[Partition], batches: Mapping[Partition, bytes]
     ) -> dict[Partition, int | RequestFailed]:
         """Send the batches of some partitions to their leader."""
-        topics = [
-            TopicProduceData(
-                name=topic,
-                partition_data=[
-                    PartitionProduceData(index=index, records=batches[topic, index]) for index in indexes
-                ],
-            )
-            for topic, indexes in by_topic(group).items()
-        ]
-        request = ProduceRequest(
-            transactional_id=None, acks=self.acks, timeout_ms=self.timeout_ms, topic_data=topics
+        return produce(
+            leader, {partition: batches[partition] for partition in group}, self.acks, self.timeout_ms
         )
-        response: ProduceResponse = leader.send(request, most_version=NAMES_VERSION)
-        return {
-            (topic.name, row.index): outcome((topic.name, row.index), row)
-            for topic in response.responses
-            for row in topic.partition_responses
-        }
+
+
+def produce(
+    leader: Connection, batches: Mapping[Partition, bytes], acks: int, timeout_ms: int
+) -> dict[Partition, int | RequestFailed]:
+    """Send batches to the leader of their partitions once."""
+    topics = [
+        TopicProduceData(
+            name=topic,
+            partition_data=[
+                PartitionProduceData(index=index, records=batches[topic, index]) for index in indexes
+            ],
+        )
+        for topic, indexes in by_topic(batches).items()
+    ]
+    request = ProduceRequest(transactional_id=None, acks=acks, timeout_ms=timeout_ms, topic_data=topics)
+    response: ProduceResponse = leader.send(request, most_version=NAMES_VERSION)
+    return {
+        (topic.name, row.index): outcome((topic.name, row.index), row)
+        for topic in response.responses
+        for row in topic.partition_responses
+    }
 
 
 def outcome(partition: Partition, row: PartitionProduceResponse) -> int | RequestFailed:

@@ -5,7 +5,7 @@ Used on the forwarder's thread; any thread may call `LogCursor.offered` and `unr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -25,6 +25,8 @@ UNREADABLE = "unreadable"
 """The batch cannot be opened."""
 CONTROL = "control"
 """The marker at the end of a transaction: not a client's record."""
+ABORTED = "aborted"
+"""The transaction of the record was aborted."""
 MAX_BATCH_BYTES = 256 << 20
 MAX_MALFORMED = 100
 """Default of ``malformed.max.records``."""
@@ -39,6 +41,8 @@ class Chunk(NamedTuple):
     data: bytes
     """Whole batches; the first may begin before ``start``."""
     topic_id: str = ""
+    aborted: frozenset[int] = frozenset()
+    """The base offsets of batches whose transaction was aborted."""
 
 
 @dataclass(slots=True, eq=False)
@@ -53,7 +57,8 @@ class LogCursor:
     origin: dict[int, int] = field(init=False)
     """The positions at which the accounts begin."""
     rewound: int = 0
-    """Records that come a second time because an operator moved the offset back."""
+    """Records that come a second time because an operator moved the offset back, and those that were read in
+    partitions that other processes have now."""
     dropped: dict[str, int] = field(default_factory=dict)
     """Records that will not be delivered, by reason."""
 
@@ -61,8 +66,13 @@ class LogCursor:
         self.origin = dict(self.expected)
 
     def offered(self, ends: Mapping[int, int]) -> int:
-        """Records to deliver, up to the given ends of the partitions."""
-        return self.rewound + sum(ends.get(index, begin) - begin for index, begin in self.origin.items())
+        """Records to deliver, up to the given ends of the partitions, or up to the position if an end is not
+        known.
+        """
+        expected = self.expected
+        return self.rewound + sum(
+            ends.get(index, expected.get(index, begin)) - begin for index, begin in self.origin.items()
+        )
 
     def unread(self, ends: Mapping[int, int]) -> int:
         """Records after the positions, up to the given ends."""
@@ -86,8 +96,10 @@ class LogCursor:
         """Read batch by batch. A damaged batch is skipped: it must not hold up the batches after it."""
         for header, batch in record_batches(chunk.data):
             reason = CONTROL if header.is_control else EXPIRED
+            if header.base_offset in chunk.aborted:
+                reason = ABORTED
             try:
-                found = [] if header.is_control else list(records(batch, header, MAX_BATCH_BYTES))
+                found = [] if reason != EXPIRED else list(records(batch, header, MAX_BATCH_BYTES))
             except WireError:
                 found, reason = [], UNREADABLE
             if found:
@@ -135,6 +147,18 @@ class LogCursor:
             self.rewound += back
         else:
             count(self.dropped, SKIPPED, -back)
+
+    def assign(self, gone: Collection[int], added: Mapping[int, int]) -> None:
+        """Begin in partitions that were assigned, and forget others: another process has them now.
+
+        Args:
+            gone: Partitions of which all records that were read have been taken.
+            added: Positions by partition.
+        """
+        for index in gone:
+            self.rewound += self.expected.pop(index, 0) - self.origin.pop(index, 0)
+        self.expected.update(added)
+        self.origin.update(added)
 
     def start_over(self, old_ends: Mapping[int, int], positions: Mapping[int, int], withdrawn: int) -> None:
         """Begin in a topic that was deleted and created again.

@@ -14,7 +14,7 @@ from typing import Final
 from odradek.clock import Clock, Timer
 from odradek.deferred import Deferred, offload_inline
 from odradek.plugin.context import RequestContext
-from odradek.plugin.labeled_payload import MAX_FIELDS, PayloadLimits
+from odradek.plugin.labeled_payload import MAX_FIELDS
 from odradek.plugin.labels import EncodedLabels
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.plugin.protobuf_fields import TooMuchWork
@@ -26,6 +26,7 @@ from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.payload import PayloadOffload, PayloadWork, label
 from odradek.telemetry.push_accounts import PushAccounts
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
+from odradek.telemetry.record_labels import payload_limits
 from odradek.telemetry.subscriptions import Subscriptions
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
 from odradek.wire.compression import Codec, TooLarge, decompress
@@ -93,18 +94,8 @@ class ClientMetricsManager:
         self.kafka_policy = config.error_policy is ErrorPolicy.KAFKA
         self.inline_bytes = min(config.inline_bytes, config.opened_max_bytes)
         self.probe_bytes = min(max(config.inline_bytes, ZSTD_BLOCK_BYTES), config.opened_max_bytes)
-        self.limits = self.payload_limits(config.opened_max_bytes, MAX_FIELDS)
-        self.inline_limits = self.payload_limits(self.inline_bytes, INLINE_FIELDS)
-
-    def payload_limits(self, max_bytes: int, max_fields: int) -> PayloadLimits:
-        """The configured limits, with these bounds of bytes and fields."""
-        return PayloadLimits(
-            max_bytes=max_bytes,
-            max_fields=max_fields,
-            max_resource_metrics=self.config.max_resource_metrics,
-            max_resources=self.config.max_resources,
-            require_otlp=not self.kafka_policy,
-        )
+        self.limits = payload_limits(config, config.opened_max_bytes, MAX_FIELDS)
+        self.inline_limits = payload_limits(config, self.inline_bytes, INLINE_FIELDS)
 
     def update_subscription(self, name: str, properties: Mapping[str, str]) -> None:
         """Set the complete properties of a CLIENT_METRICS resource; no properties delete the subscription.

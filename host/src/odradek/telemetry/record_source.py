@@ -8,7 +8,7 @@ own, with the law of pushes: a record that was received is stored, repeated, rej
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import partial
 from typing import Final
@@ -22,9 +22,9 @@ from odradek.telemetry.client_metrics_instance import ClientMetricsInstance, new
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.client_metrics_stats import InstanceStats
 from odradek.telemetry.instance_match import metadata_of
-from odradek.telemetry.payload import label
 from odradek.telemetry.push_accounts import PushAccounts
 from odradek.telemetry.recent_origins import RecentOrigins
+from odradek.telemetry.record_labels import labeled_record
 from odradek.wire.compression import Codec, TooLarge
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
@@ -114,21 +114,10 @@ class RecordSource:
             TooLarge: It exceeds a limit of pushes.
             WireError: Its payload is not OTLP.
         """
-        payload, limits = record.payload, self.manager.limits
-        if not payload.data:
-            return record
-        if len(payload.data) > limits.max_bytes:
-            raise TooLarge(f"{len(payload.data)} bytes, at most {limits.max_bytes} are allowed")
-        if record.labeled:
-            label(payload.data, None, limits)
-            return record
-        data = label(payload.data, labels, limits)
-        return replace(
-            record,
-            payload=ClientTelemetryPayload(payload.client_instance_id, payload.terminating, data),
-            labeled=True,
-            source=record.source or (None if record.observed else self.name),
-        )
+        ready = labeled_record(record, labels, self.manager.limits)
+        if ready is not record and not record.observed:
+            ready.source = record.source or self.name
+        return ready
 
     def reject(self, error: WireError) -> None:
         """Count a record that `prepared` refused."""

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from threading import Lock, Thread
 
 from odradek.delivery.batch_delivery import BatchDelivery
@@ -22,6 +22,7 @@ from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.delivery.log_cursor import Chunk
 from odradek.delivery.spooled_record import MALFORMED, SpooledRecord
 from odradek.plugin.protocols import Forwarder, Reject, Retry, TelemetryRecord
+from odradek.plugin.source import Refused
 from odradek.server.plugins.bounded_call import CANCEL_GRACE_S, CutOffError, bounded, described, waited
 from odradek.server.plugins.destination_log import DestinationLog
 from odradek.server.plugins.log_feed import AGAIN_S, LogFeed
@@ -59,6 +60,7 @@ class ForwarderRunner:
         settings: ForwarderSettings | None = None,
         uniform: Callable[[], float] = random.random,
         feed: LogFeed | None = None,
+        label: Callable[[Sequence[TelemetryRecord]], Sequence[Refused]] | None = None,
     ) -> None:
         self.name = name
         self.forwarder = forwarder
@@ -69,6 +71,8 @@ class ForwarderRunner:
         self.queue = BatchQueue(self.settings, self.ledger)
         self.delivery: BatchDelivery | None = None
         self.feed = feed
+        self.label = label
+        """Labels the records that no host has labeled; None if the log has no such record."""
         self.lock = Lock()
         """Guards taking a batch, settling it and `stats`. Never held during a call of the plugin, nor by
         `offer`."""
@@ -292,6 +296,8 @@ class ForwarderRunner:
     async def settle(self) -> None:
         """Deliver the current batch until no record of it is left."""
         delivery = self.delivery
+        if self.label is not None and delivery is not None:
+            self.refuse(delivery, self.label(delivery.piece()))
         while delivery is not None and delivery.records:
             wait_ms = await self.bury(delivery) if delivery.lost else await self.attempt(delivery)
             if self.feed is not None:
@@ -302,6 +308,12 @@ class ForwarderRunner:
                 await asyncio.sleep(wait_ms / 1000)
             elif wait_ms:
                 await waited(self.stopping, wait_ms)
+
+    def refuse(self, delivery: BatchDelivery, refused: Iterable[Refused]) -> None:
+        """Give up records that cannot be labeled: no plugin can get them."""
+        for each in refused:
+            with self.lock:
+                delivery.reject(Reject(each.reason, [each.record]))
 
     def positions(self, delivery: BatchDelivery) -> dict[int, int]:
         """The position up to which all records are settled, by partition."""

@@ -82,10 +82,16 @@ class LogFeed:
     Comments say on which thread each group of methods and fields is used.
     """
 
-    def __init__(self, name: str, source: FeedLog, max_malformed: int = MAX_MALFORMED) -> None:
+    def __init__(
+        self,
+        name: str,
+        source: FeedLog,
+        max_malformed: int = MAX_MALFORMED,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
         self.group_id = GROUP_PREFIX + name
         self.source = source
-        self.host_loop = asyncio.get_running_loop()
+        self.host_loop = loop or asyncio.get_running_loop()
         self.max_malformed = max_malformed
         self.cursor = LogCursor({}, max_malformed)
         self.reader: FeedReader | None = None
@@ -228,8 +234,15 @@ class LogFeed:
         for index, offset in positions.items():
             if generation >= self.moved_in.get(index, 0):
                 self.uncommitted[index] = offset
-        if not self.uncommitted:
-            return
+        if self.uncommitted:
+            self.store(again=not waiting)
+
+    def store(self, *, again: bool) -> None:
+        """Store the offsets that are not stored yet.
+
+        Args:
+            again: Whether a failure plans the next attempt.
+        """
         try:
             self.source.commit(self.group_id, self.uncommitted)
         except ApiError as error:
@@ -237,7 +250,7 @@ class LogFeed:
                 "forwarder offsets cannot be stored, trying again",
                 extra={"group": self.group_id, "problem": str(error)},
             )
-            if not waiting:
+            if again:
                 self.host_loop.call_later(AGAIN_S, self.commit_again)
         else:
             self.uncommitted.clear()

@@ -1,0 +1,75 @@
+"""``odradek forward``: run forwarders on a telemetry topic of a cluster until SIGTERM or SIGINT."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from odradek.broker.spool_settings import SpoolSettings
+from odradek.cli.connect import cluster_options
+from odradek.cli.errors import CommandFailed
+from odradek.cli.forward_run import DEFAULT_GROUP, ForwardRun
+from odradek.cli.serve import Start, announce
+from odradek.cli.start_options import config_options, log_options
+from odradek.server.config import REFERENCE
+from odradek.server.log_format import log_to_stderr
+from odradek.server.plugins.process import freeze_garbage, keep_buffers, run
+
+DEFAULT_TOPIC = SpoolSettings().topic_name
+
+
+@click.command(epilog=f"\b\nAll keys of the configuration:\n  {REFERENCE}")
+@cluster_options
+@click.option(
+    "--topic", default=DEFAULT_TOPIC, show_default=True, metavar="NAME", help="The telemetry topic to read."
+)
+@click.option(
+    "--group",
+    default=DEFAULT_GROUP,
+    show_default=True,
+    metavar="NAME",
+    help="Start of the names of the consumer groups: each forwarder is in GROUP.FORWARDER.",
+)
+@config_options
+@log_options
+def forward(
+    bootstrap_server: str,
+    command_config: Path | None,
+    topic: str,
+    group: str,
+    config_file: Path | None,
+    overrides: tuple[str, ...],
+    plugins: tuple[str, ...],
+    log_level: str,
+    log_format: str,
+) -> None:
+    """Run forwarders, receivers and exporters on a telemetry topic of a cluster until SIGTERM or SIGINT. Once
+    they have joined their groups it prints one line:
+
+    odradek ready group=GROUP[,...] topic=NAME
+
+    Processes with the same group share the partitions of the topic.
+
+    The properties file may also set session.timeout.ms, heartbeat.interval.ms and auto.offset.reset, whose
+    default is earliest.
+    """
+    log_to_stderr(log_level, log_format)
+    config = Start(config_file, overrides, plugins, False, log_level).config()
+    with config.secrets.hidden_in_errors():
+        made = ForwardRun(config, bootstrap_server, command_config, topic, group)
+        failures: list[str] = []
+
+        async def main(stop: asyncio.Event) -> None:
+            keep_buffers()
+            async with made.running(stop) as forwarders:
+                freeze_garbage()
+                announce(f"odradek ready group={','.join(forwarders.groups)} topic={topic}")
+                reason = await forwarders.watch(stop)
+                if reason is not None:
+                    failures.append(reason)
+
+        run(main)
+    if failures:
+        raise CommandFailed(f"odradek stopped: {failures[0]}")

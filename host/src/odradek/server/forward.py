@@ -1,0 +1,194 @@
+"""Forwarders, exporters and receivers beside a topic of a cluster: the parts of a host that read its log.
+
+Each forwarder is a member of a group of its own, so that a destination that is down does not hold up the
+others. Receivers and exporters together are one forwarder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import Final
+
+from odradek.clock import SystemClock, Timer
+from odradek.delivery.forwarder_settings import ForwarderSettings
+from odradek.delivery.shared_log import SharedLog
+from odradek.plugin.config import ConfigError
+from odradek.plugin.labeled_payload import MAX_FIELDS
+from odradek.plugin.protocols import Forwarder
+from odradek.server.certificates import Certificates
+from odradek.server.config import HostConfig
+from odradek.server.meters.certificate_metrics import certificate_rows
+from odradek.server.meters.metrics import forwarder_rows, plugin_rows
+from odradek.server.meters.metrics_outlets import MetricsOutlets
+from odradek.server.meters.metrics_settings import METRICS_LISTENER
+from odradek.server.plugins.active_plugin import activate
+from odradek.server.plugins.forwarder_runner import ForwarderRunner
+from odradek.server.plugins.group_feed import GroupFeed
+from odradek.server.plugins.offered_objects import close_offers, register
+from odradek.server.plugins.plugin_manager import HostPluginManager, load_plugins
+from odradek.server.plugins.receiver_forwarder import RECEIVERS, ReceiverForwarder
+from odradek.server.plugins.record_labels import RecordLabels
+from odradek.server.upkeep.file_threads import FileThreads
+from odradek.server.upkeep.timer_driver import TimerDriver
+from odradek.telemetry.client_metrics_stats import MetricRow
+from odradek.telemetry.enrichers import Enrichers
+from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
+from odradek.telemetry.record_labels import payload_limits
+
+log = logging.getLogger(__name__)
+
+WATCH_S: Final = 0.5
+LEAVE_SHARE: Final = 0.25
+"""Share of the stop time for leaving the groups, after the forwarders have stopped."""
+
+
+class Forward:
+    """The forwarders of one process. Make it on the running event loop.
+
+    Args:
+        config: The configuration.
+        group: The name that the groups begin with.
+        open_log: Makes a forwarder's view of the topic, given its group.
+        plugins: The plugins; by default those that are installed.
+
+    Raises:
+        ConfigError: A plugin or its table is not usable, or there is nothing to run.
+    """
+
+    def __init__(
+        self,
+        config: HostConfig,
+        group: str,
+        open_log: Callable[[str], SharedLog],
+        plugins: HostPluginManager | None = None,
+    ) -> None:
+        self.config = config
+        self.clock = SystemClock()
+        self.timer = Timer()
+        self.plugins = activate(plugins or load_plugins(), config.plugins, config.requested_plugins)
+        self.receivers = ClientMetricsReceiverPlugin(self.clock, config.telemetry.slow_ms)
+        self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
+        register(self.plugins, self.receivers, self.enrichers)
+        limits = payload_limits(config.telemetry, config.telemetry.opened_max_bytes, MAX_FIELDS)
+        self.labels = RecordLabels(self.enrichers, limits)
+        self.feeds: list[GroupFeed] = []
+        self.runners = [
+            self.runner(name, forwarder, settings, f"{group}.{name}", open_log)
+            for name, forwarder, settings in self.forwarders()
+        ]
+        if not self.runners:
+            raise ConfigError(
+                "plugins",
+                "no plugin has a forwarder, receiver or exporter; configure one, or name it with --plugin",
+            )
+        self.file_threads = FileThreads()
+        self.certificates = Certificates(
+            replace(config, listeners=()), self.clock, self.timer, self.file_threads.offload
+        )
+        self.outlets = MetricsOutlets(self.metric_rows, self.not_ready)
+        self.driver: TimerDriver | None = None
+        self.ready = False
+
+    def forwarders(self) -> Iterator[tuple[str, Forwarder, ForwarderSettings]]:
+        """Name, forwarder and settings of each."""
+        for plugin in self.plugins:
+            settings = plugin.forwarder_settings or ForwarderSettings()
+            for name, forwarder in plugin.forwarders.items():
+                yield name, forwarder, settings
+        if self.receivers.receivers or self.receivers.exporters:
+            yield RECEIVERS, ReceiverForwarder(self.receivers), ForwarderSettings()
+
+    def runner(
+        self,
+        name: str,
+        forwarder: Forwarder,
+        settings: ForwarderSettings,
+        group_id: str,
+        open_log: Callable[[str], SharedLog],
+    ) -> ForwarderRunner:
+        """One runner, not started."""
+        feed = GroupFeed(name, group_id, open_log(group_id), settings.malformed_max_records)
+        self.feeds.append(feed)
+        return ForwarderRunner(name, forwarder, settings, feed=feed, label=self.labels.label)
+
+    @property
+    def groups(self) -> Sequence[str]:
+        """The groups of the forwarders."""
+        return [feed.group_id for feed in self.feeds]
+
+    async def start(self, stop: asyncio.Event) -> None:
+        """Join the groups, and wait until each has assigned its partitions, or until the stop.
+
+        Raises:
+            ApiError: A group cannot be joined.
+            ConfigError: The port of the metrics cannot be bound.
+        """
+        self.driver = TimerDriver(self.timer, self.clock)
+        tls = self.certificates.listeners.get(METRICS_LISTENER)
+        self.outlets.listen(self.config.metrics_listener, self.config.metrics_token, tls)
+        self.outlets.push_to(self.config.metrics_push)
+        self.certificates.start()
+        for runner in self.runners:
+            runner.start()
+        stopped = asyncio.ensure_future(stop.wait())
+        joined = asyncio.ensure_future(self.joined())
+        await asyncio.wait([stopped, joined], return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if joined.done():
+            await joined
+            self.ready = True
+        else:
+            joined.cancel()
+
+    async def joined(self) -> None:
+        """Wait until all groups have assigned their partitions."""
+        await asyncio.gather(*(asyncio.wrap_future(feed.joined) for feed in self.feeds))
+
+    async def watch(self, stop: asyncio.Event) -> str | None:
+        """Wait for the stop; return the reason if a forwarder ended before."""
+        while not stop.is_set():
+            for runner in self.runners:
+                if runner.thread is not None and not runner.thread.is_alive():
+                    return f"forwarder {runner.name} ended: {runner.stats().last_error}"
+            try:
+                await asyncio.wait_for(stop.wait(), WATCH_S)
+            except TimeoutError:
+                continue
+        return None
+
+    def not_ready(self) -> str | None:
+        """Why this process does not forward; None if it does. Called on other threads."""
+        if not self.ready:
+            return "joining the groups"
+        return next((f"{feed.group_id}: {feed.problem}" for feed in self.feeds if feed.problem), None)
+
+    def metric_rows(self) -> Iterator[MetricRow]:
+        """The current values of all metrics."""
+        for runner in self.runners:
+            yield from forwarder_rows(runner.name, runner.stats())
+        yield from plugin_rows([*self.receivers.stats(), *self.enrichers.stats()], {})
+        yield from certificate_rows(self.certificates.listeners, self.clock.now_ms())
+
+    async def stop(self) -> None:
+        """Deliver the current batches within ``shutdown.timeout.ms``, commit, and leave the groups."""
+        self.outlets.draining = True
+        timeout_s = self.config.shutdown_timeout_ms / 1000
+        async with AsyncExitStack() as closing:  # runs from the bottom up, and continues if one raises
+            for plugin in self.plugins:
+                closing.callback(close_offers, plugin)
+            if self.driver is not None:
+                closing.callback(self.driver.stop)
+            closing.push_async_callback(self.file_threads.close)
+            closing.push_async_callback(self.outlets.close, timeout_s)
+            closing.push_async_callback(
+                self.in_parallel, [feed.end for feed in self.feeds], timeout_s * LEAVE_SHARE
+            )
+            await self.in_parallel([runner.stop for runner in self.runners], timeout_s * (1 - LEAVE_SHARE))
+
+    async def in_parallel(self, stops: Sequence[Callable[[float], None]], timeout_s: float) -> None:
+        """Stop parts, each on a thread, within the time."""
+        await asyncio.gather(*(asyncio.to_thread(stop, timeout_s) for stop in stops))

@@ -1,0 +1,166 @@
+"""``odradek forward`` in a thread of the test: forwarders on a topic of a host."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, Self
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from odradek.client.admin import AdminClient as OwnAdmin
+from odradek.client.group_member import GroupTimes
+from odradek.client.shared_topic import SharedTopic, SharedTopicSettings
+from odradek.delivery.delivery_ledger import ForwarderStats
+from odradek.plugin import TelemetryRecord, encode_headers, record_key
+from odradek.server.config import load_config
+from odradek.server.forward import Forward
+from odradek.server.plugins.group_feed import GroupFeed
+from odradek.server.plugins.plugin_manager import HostPluginManager
+from support.kafka_export import record_of
+from support.spooling import FarSide, Plugin
+from support.waiting import wait_until
+
+FLEET = "fleet"
+GROUP = "forward"
+QUICK = (
+    "plugins.fake.batch.max.age.ms=20",
+    "plugins.fake.retry.backoff.ms=10",
+    "plugins.fake.retry.backoff.max.ms=50",
+)
+PATIENCE_S = 60.0
+TIMES = GroupTimes(heartbeat_interval_ms=100)
+
+
+def far_sides(**forwarders: FarSide) -> HostPluginManager:
+    """The plugin ``fake`` with these forwarders."""
+    plugins = HostPluginManager()
+    plugins.add("fake", Plugin(dict(forwarders)), "fake", "1")
+    return plugins
+
+
+class ThreadedForward:
+    """One process's forwarders, started in a thread. A context manager: at its end they are stopped."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        plugins: HostPluginManager,
+        *overrides: str,
+        times: GroupTimes = TIMES,
+        **settings: Any,
+    ) -> None:
+        self.bootstrap = bootstrap
+        self.plugins = plugins
+        self.config = load_config(None, [*QUICK, *overrides])
+        self.times = times
+        self.settings = settings
+        self.made: Future[Forward] = Future()
+        self.started: Future[None] = Future()
+        self.thread = threading.Thread(target=lambda: asyncio.run(self.live()), daemon=True)
+
+    async def live(self) -> None:
+        self.stop_event = asyncio.Event()
+        self.loop = asyncio.get_running_loop()
+        try:
+            forward = Forward(self.config, GROUP, self.opened, self.plugins)
+            self.made.set_result(forward)
+            try:
+                await forward.start(self.stop_event)
+                self.started.set_result(None)
+                await self.stop_event.wait()
+            finally:
+                await forward.stop()
+        except Exception as error:  # noqa: BLE001  raised again in the test
+            (self.started if self.made.done() else self.made).set_exception(error)
+
+    def opened(self, group_id: str) -> SharedTopic:
+        settings = SharedTopicSettings(
+            topic=FLEET,
+            group_id=group_id,
+            dead_letter_topic=f"{FLEET}_dead_letter",
+            times=self.times,
+            **self.settings,
+        )
+        return SharedTopic(OwnAdmin(self.bootstrap, timeout_s=30), settings)
+
+    def __enter__(self) -> Self:
+        self.thread.start()
+        self.made.result(PATIENCE_S)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def wait_started(self) -> Self:
+        """Wait until the groups have assigned partitions."""
+        self.started.result(PATIENCE_S)
+        return self
+
+    def stop(self) -> None:
+        if self.thread.is_alive():
+            self.loop.call_soon_threadsafe(self.stop_event.set)
+        self.thread.join(PATIENCE_S)
+
+    @property
+    def feeds(self) -> Sequence[GroupFeed]:
+        return self.made.result(0).feeds
+
+    @property
+    def owned(self) -> frozenset[int]:
+        """The partitions of the first forwarder."""
+        return self.feeds[0].owned
+
+    def stats(self, number: int = 0) -> ForwarderStats:
+        """The accounts of a forwarder, which balance."""
+        found = self.made.result(0).runners[number].stats()
+        assert found.balanced, found
+        return found
+
+
+def forwarding(bootstrap: str, far_side: FarSide, *overrides: str, **rest: Any) -> ThreadedForward:
+    """One process with one forwarder."""
+    return ThreadedForward(bootstrap, far_sides(all=far_side), *overrides, **rest)
+
+
+def create_topic(bootstrap: str, partitions: int = 4, name: str = FLEET) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(name, partitions, 1)])[name].result(PATIENCE_S)
+
+
+@contextmanager
+def producer_of(bootstrap: str) -> Iterator[Producer]:
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.metrics.push": False, "linger.ms": 0})
+    yield producer
+    assert producer.flush(PATIENCE_S) == 0
+
+
+def fill(
+    bootstrap: str, numbers: range, partitions: int = 4, records: Sequence[TelemetryRecord] | None = None
+) -> None:
+    """Write one record for each number, to the partitions in turn."""
+    with producer_of(bootstrap) as producer:
+        for number in numbers:
+            record = record_of(number, instance=number % 100) if records is None else records[number]
+            key = record_key(record.payload.client_instance_id)
+            headers = encode_headers(record)
+            producer.produce(FLEET, record.payload.data, key, headers=headers, partition=number % partitions)
+
+
+def metrics(numbers: range) -> list[str]:
+    return [f"org.apache.kafka.producer.metric.{number}" for number in numbers]
+
+
+def until(condition: Any, *processes: ThreadedForward) -> None:
+    """Wait for a condition; the accounts must balance at every check."""
+
+    def holds() -> bool:
+        for process in processes:
+            process.stats()
+        return bool(condition())
+
+    wait_until(holds, lambda: [(each.owned, each.stats()) for each in processes], PATIENCE_S)
