@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
@@ -128,6 +129,7 @@ def kafka_node(
     overrides: Iterable[str] = (),
     kafka: str = NEWEST,
     options: Sequence[str] = QUICK_START,
+    jars: Sequence[str] = (),
 ) -> Iterator[KafkaNode]:
     """Format, start, yield, stop and delete one node. Its log is printed if it does not start.
 
@@ -137,8 +139,9 @@ def kafka_node(
             those of the node.
         kafka: The version.
         options: Options of the JVM.
+        jars: Jars of plugins, in addition to the broker's own.
     """
-    classpath = java_classpath(kafka)
+    classpath = os.pathsep.join([java_classpath(kafka), *jars])
     with tempfile.TemporaryDirectory(prefix="kafka-node-") as name:
         folder = Path(name)
         port = free_port()

@@ -4,6 +4,7 @@
     python contrib/java/classpath.py                    # <cache>/odradek/java/classes:<repository>/...
     python contrib/java/classpath.py --kafka 4.4.0      # of another Kafka than that in pom.xml
     python contrib/java/classpath.py --broker 3.6.2     # a broker of an old Kafka, without tools and src/
+    python contrib/java/classpath.py --relay            # the jar of contrib/relay alone
 
 Build output goes to ``$ODRADEK_JAVA_CACHE`` (default ``~/.cache/odradek/java``) and is rebuilt when
 ``pom.xml`` or a source has changed. If Java, Maven or the artifacts are not available, the exit status is 3,
@@ -19,11 +20,13 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 POM = HERE / "pom.xml"
 BROKER_POM = HERE / "broker.xml"
+RELAY = HERE.parent / "relay"
 UNAVAILABLE = 3
 MAVEN_TIMEOUT_S = 600
 JAVAC_TIMEOUT_S = 120
@@ -106,30 +109,58 @@ def build_broker(folder: Path, kafka: str) -> str:
     return artefacts(folder / "artefacts.txt", kafka, BROKER_POM)
 
 
+def relay_files() -> list[Path]:
+    return [RELAY / "pom.xml", *sorted(RELAY.rglob("*.java"))]
+
+
+def build_relay(folder: Path) -> str:
+    """Build the jar of contrib/relay with Maven and return its path."""
+    target = folder / "target"
+    run(["mvn", "-B", "-q", "-f", str(RELAY / "pom.xml"), f"-Drelay.build={target}", "package"], MAVEN_TIMEOUT_S)
+    (jar,) = target.glob("odradek-relay-*.jar")
+    return str(jar)
+
+
 def is_whole(classpath: str) -> bool:
     """Whether all files still exist: the local Maven repository may have been emptied since the build."""
     return all(Path(entry).exists() for entry in classpath.split(os.pathsep))
 
 
-def classpath(kafka: str = "", broker: str = "") -> str:
-    """Return the class path, and build it if needed. Several processes may call this at once.
+def classpath(kafka: str = "") -> str:
+    """Return the class path of Kafka and of ``src/``, and build it if needed.
 
     Args:
         kafka: The version of Kafka's server and client; empty for that of ``pom.xml``.
-        broker: Instead, the version of a broker alone.
 
     Raises:
         UnavailableError: Java, Maven or the artifacts are not available.
     """
-    files = (BROKER_POM,) if broker else (POM, *sources())
-    folder = cache_dir() / fingerprint(broker or kafka, *files)
+    return built(fingerprint(kafka, POM, *sources()), lambda folder: build(folder, kafka))
+
+
+def broker_classpath(kafka: str) -> str:
+    """Return the class path of a broker alone, as `classpath` does."""
+    return built(fingerprint(kafka, BROKER_POM), lambda folder: build_broker(folder, kafka))
+
+
+def relay_jar() -> str:
+    """Return the path of the relay's jar, as `classpath` does."""
+    return built(fingerprint("", *relay_files()), build_relay)
+
+
+def built(name: str, build_into: Callable[[Path], str]) -> str:
+    """Return the class path that a build left in a folder of the cache, and build it if needed.
+
+    Several processes may call this at once.
+    """
+    folder = cache_dir() / name
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         ready = folder / "classpath.txt"
         if ready.exists() and is_whole(known := ready.read_text()):
             return known
-        found = build_broker(folder, broker) if broker else build(folder, kafka)
+        found = build_into(folder)
         partial = folder / "classpath.partial"
         partial.write_text(found)
         partial.replace(ready)
@@ -140,11 +171,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Print a Java class path of Kafka and of contrib/java.")
     parser.add_argument("--kafka", default="", metavar="VERSION", help="default: that of pom.xml")
     parser.add_argument("--broker", default="", metavar="VERSION", help="a broker alone, of this version")
+    parser.add_argument("--relay", action="store_true", help="the jar of contrib/relay alone")
     options = parser.parse_args()
     try:
         if shutil.which("java") is None:
             raise UnavailableError("java is not installed")
-        print(classpath(options.kafka, options.broker))
+        if options.relay:
+            print(relay_jar())
+        elif options.broker:
+            print(broker_classpath(options.broker))
+        else:
+            print(classpath(options.kafka))
     except UnavailableError as reason:
         print(reason, file=sys.stderr)
         return UNAVAILABLE

@@ -28,6 +28,8 @@ class ConnectionContext:
     """``<type>:<name>``. The user of a client quota is the name alone."""
     client_software_name: str = UNKNOWN
     client_software_version: str = UNKNOWN
+    cluster_id: str | None = None
+    """Id of the cluster of that broker, as a relay told it; None if the client is connected to a host."""
 
 
 @dataclass(slots=True, eq=False)

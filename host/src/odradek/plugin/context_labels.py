@@ -37,9 +37,12 @@ CONTEXT_LABELS: Final[Mapping[str, Label]] = {
     "client_source_port": client_source_port,
     "principal": lambda _, context: context.connection.principal,
     "broker_node_id": broker_node_id,
+    "cluster_id": lambda _, context: context.connection.cluster_id,
     "node_id": broker_node_id,
 }
-"""The labels of the KIP, in its order; the last is its literal name of ``broker_node_id``."""
+"""The labels of the KIP, in its order, and the cluster of a relayed push. The last is the KIP's literal name
+of ``broker_node_id``.
+"""
 
 DEFAULT_LABELS: Final = tuple(name for name in CONTEXT_LABELS if name != "node_id")
 """Without ``node_id``: Java clients put an attribute of that name, the node they measured, on their data

@@ -26,6 +26,7 @@ CODEC: Final = "codec"
 OBSERVED: Final = "observed"
 LABELED: Final = "labeled"
 SOURCE: Final = "source"
+CLUSTER_ID: Final = "cluster_id"
 ORIGIN_TOPIC_ID: Final = "origin_topic_id"
 ORIGIN_PARTITION: Final = "origin_partition"
 ORIGIN_OFFSET: Final = "origin_offset"
@@ -99,6 +100,9 @@ def way_headers(record: TelemetryRecord) -> list[Header]:
         headers.append((LABELED, FALSE))
     if record.source is not None:
         headers.append((SOURCE, as_bytes(record.source)))
+    cluster_id = record.context.connection.cluster_id
+    if cluster_id is not None:
+        headers.append((CLUSTER_ID, as_bytes(cluster_id)))
     return headers
 
 
@@ -158,6 +162,7 @@ def request_of(named: Mapping[str, str | None]) -> RequestContext:
         principal=required(named, "principal"),
         client_software_name=named.get("client_software_name") or UNKNOWN,
         client_software_version=named.get("client_software_version") or UNKNOWN,
+        cluster_id=named.get(CLUSTER_ID),
     )
     return RequestContext(
         connection=connection,
