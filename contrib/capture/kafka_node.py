@@ -20,6 +20,11 @@ START_TIMEOUT_S = 90
 STOP_TIMEOUT_S = 20
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """A node lives for a minute: code that is compiled further never pays for its compilation."""
+LOGGING = (
+    f"-Dlog4j2.configurationFile={JAVA / 'log4j2.properties'}",
+    f"-Dlog4j.configuration=file:{JAVA / 'log4j.properties'}",
+)
+"""The second is for brokers before 4.0."""
 NEWEST = "4.4.0"
 """The version of Kafka that the host follows."""
 FIRST_WITH_OUR_SOURCES = 4
@@ -79,8 +84,7 @@ def kafka_version(classpath: str) -> str:
 
 
 def java(classpath: str, main_class: str, *args: str, options: Sequence[str] = QUICK_START) -> list[str]:
-    logging = f"-Dlog4j2.configurationFile={JAVA / 'log4j2.properties'}"
-    return ["java", "-Xmx1g", *options, logging, "-cp", classpath, main_class, *args]
+    return ["java", "-Xmx1g", *options, *LOGGING, "-cp", classpath, main_class, *args]
 
 
 def answers(port: int, address: str = "127.0.0.1") -> bool:

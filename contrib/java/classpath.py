@@ -116,7 +116,10 @@ def relay_files() -> list[Path]:
 def build_relay(folder: Path) -> str:
     """Build the jar of contrib/relay with Maven and return its path."""
     target = folder / "target"
-    run(["mvn", "-B", "-q", "-f", str(RELAY / "pom.xml"), f"-Drelay.build={target}", "package"], MAVEN_TIMEOUT_S)
+    run(
+        ["mvn", "-B", "-q", "-f", str(RELAY / "pom.xml"), f"-Drelay.build={target}", "package"],
+        MAVEN_TIMEOUT_S,
+    )
     (jar,) = target.glob("odradek-relay-*.jar")
     return str(jar)
 

@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from packaging.requirements import Requirement
@@ -54,6 +55,12 @@ def optional_dependencies(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str
     module.SiblingExtras(str(ROOT), HOST["tool"]["hatch"]["metadata"]["hooks"]["custom"]).update(metadata)
     extras: dict[str, list[str]] = metadata["optional-dependencies"]
     return extras
+
+
+def test_the_relay_has_the_version_of_the_host() -> None:
+    project = ET.parse(ROOT / "contrib/relay/pom.xml").getroot()
+
+    assert project.findtext("{http://maven.apache.org/POM/4.0.0}version") == odradek.__version__
 
 
 @pytest.mark.parametrize("folder", [ROOT, *PLUGINS], ids=["host", *NAMES])

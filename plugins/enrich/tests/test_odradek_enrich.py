@@ -21,7 +21,7 @@ from odradek_enrich import odradek_enricher
 INSTANCE = bytes(range(16))
 
 
-def request_of(client_id: str | None = "orders") -> RequestContext:
+def request_of(client_id: str | None = "orders", cluster_id: str | None = None) -> RequestContext:
     connection = ConnectionContext(
         connection_id="127.0.0.1:9092-10.1.2.3:40000-0",
         listener_name="EXTERNAL",
@@ -32,6 +32,7 @@ def request_of(client_id: str | None = "orders") -> RequestContext:
         principal="User:alice",
         client_software_name="librdkafka",
         client_software_version="2.16.1",
+        cluster_id=cluster_id,
     )
     return RequestContext(
         connection=connection,
@@ -72,9 +73,15 @@ def test_without_a_table_eight_labels_are_set() -> None:
 def test_each_label_can_be_the_only_one(name: str) -> None:
     enricher = enricher_of(labels=[name])
 
-    labels = enricher.labels(INSTANCE, request_of())
+    labels = enricher.labels(INSTANCE, request_of(cluster_id="a-cluster"))
 
     assert list(labels) == [name]
+
+
+def test_a_relayed_push_has_the_label_of_its_cluster() -> None:
+    labels = enricher_of().labels(INSTANCE, request_of(cluster_id="a-cluster"))
+
+    assert labels["cluster_id"] == "a-cluster"
 
 
 def test_a_client_without_a_client_id_has_no_client_id_label() -> None:

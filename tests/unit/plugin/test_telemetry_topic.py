@@ -171,6 +171,17 @@ def test_the_way_of_a_record_survives(way: dict[str, Any]) -> None:
     assert len(headers) == 16 + sum({"origin": 3}.get(name, 1) for name in way)
 
 
+def test_the_cluster_of_a_relayed_record_survives() -> None:
+    record = telemetry_record(b"data", request=push_request())
+    record.context.connection.cluster_id = "x4Vb1KtGQ5a9IYmNqeLhWg"
+
+    headers = encode_headers(record)
+    read = decode_record(record_key(record.payload.client_instance_id), b"data", headers)
+
+    assert read.context.connection.cluster_id == "x4Vb1KtGQ5a9IYmNqeLhWg"
+    assert len(headers) == 17
+
+
 @pytest.mark.parametrize("missing", ["origin_partition", "origin_offset"])
 def test_half_an_origin_is_malformed(missing: str) -> None:
     record = replace(telemetry_record(b"data"), origin=Origin("x4Vb1KtGQ5a9IYmNqeLhWg", 1, 2))

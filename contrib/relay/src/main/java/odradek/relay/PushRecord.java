@@ -24,9 +24,9 @@ final class PushRecord {
     /** About the size of key, headers and objects, which count against the bound of the queue. */
     static final int OVERHEAD_BYTES = 1024;
     static final String SOURCE = "relay";
-    /** The push interval and the subscription id where the broker does not tell them. */
-    static final int NOT_KNOWN = 0;
 
+    /** Brokers do not tell it. */
+    private static final int SUBSCRIPTION_ID = 0;
     private static final String NO_NAME = "unknown";
     /** Kafka's connection ids are {@code local host:port-remote host:port-processor-serial}. */
     private static final Pattern REMOTE_PORT = Pattern.compile(":(\\d+)(?:-\\d+)+$");
@@ -37,11 +37,7 @@ final class PushRecord {
     private final byte[] value;
     private final List<Header> headers;
 
-    /**
-     * Copy a push: the broker uses its buffer again after the call.
-     *
-     * @param pushIntervalMs {@link #NOT_KNOWN} if the broker does not tell it
-     */
+    /** Copy a push: the broker uses its buffer again after the call. */
     PushRecord(
         Origin origin, AuthorizableRequestContext context, ClientTelemetryPayload payload, int pushIntervalMs, long receivedMs
     ) {
@@ -92,7 +88,7 @@ final class PushRecord {
         headers.add(header("broker_id", origin.nodeId));
         headers.add(header("api_version", context.requestVersion()));
         headers.add(header("push_interval_ms", pushIntervalMs));
-        headers.add(header("subscription_id", NOT_KNOWN));
+        headers.add(header("subscription_id", SUBSCRIPTION_ID));
         headers.add(header("labeled", false));
         headers.add(header("source", SOURCE));
         if (origin.clusterId != null) {

@@ -18,11 +18,14 @@ import org.slf4j.LoggerFactory;
 final class Relay {
     private static final Logger LOG = LoggerFactory.getLogger(Relay.class);
     private static final String OTLP = "OTLP";
+    static final int NOT_KNOWN = 0;
 
     private final RelayAccounts accounts;
     private final int nodeId;
     /** Null if the configuration is invalid. */
     private final RecordSender sender;
+    /** For brokers that do not tell it. */
+    private final int usualIntervalMs;
     private volatile PushRecord.Origin origin;
     private ObjectName bean;
 
@@ -38,6 +41,7 @@ final class Relay {
         }
         accounts = config == null ? new RelayAccounts(0, 0) : new RelayAccounts(config.maxRecords, config.maxBytes);
         sender = config == null ? null : new RecordSender(config, accounts);
+        usualIntervalMs = config == null ? NOT_KNOWN : config.pushIntervalMs;
         if (config != null) {
             LOG.info("The relay writes client telemetry to the topic {} at {}",
                 config.topic, config.producer.get("bootstrap.servers"));
@@ -67,7 +71,7 @@ final class Relay {
     /**
      * Take one push.
      *
-     * @param pushIntervalMs {@link PushRecord#NOT_KNOWN} if the broker does not tell it
+     * @param pushIntervalMs {@link #NOT_KNOWN} if the broker does not tell it
      */
     void take(AuthorizableRequestContext context, ClientTelemetryPayload payload, int pushIntervalMs) {
         long reserved = 0;
@@ -85,8 +89,8 @@ final class Relay {
                 return;
             }
             reserved = bytes;
-            PushRecord record =
-                new PushRecord(origin, context, payload, pushIntervalMs, System.currentTimeMillis());
+            int intervalMs = pushIntervalMs == NOT_KNOWN ? usualIntervalMs : pushIntervalMs;
+            PushRecord record = new PushRecord(origin, context, payload, intervalMs, System.currentTimeMillis());
             reserved = 0;
             sender.enqueue(record);
         } catch (Throwable unexpected) {

@@ -23,6 +23,7 @@ final class RelayConfig {
     static final String TOPIC = "topic";
     static final String MAX_BYTES = "queue.max.bytes";
     static final String MAX_RECORDS = "queue.max.records";
+    static final String PUSH_INTERVAL_MS = "push.interval.ms";
     static final String PRODUCER = "producer.";
 
     private static final int MAX_REQUEST_BYTES = 16 << 20;
@@ -35,7 +36,9 @@ final class RelayConfig {
         .define(MAX_BYTES, Type.LONG, 32L << 20, Range.between(1 << 20, 1L << 40), Importance.MEDIUM,
             "Memory for pushes that are not confirmed yet, in bytes")
         .define(MAX_RECORDS, Type.LONG, 10_000L, Range.between(1, 10_000_000), Importance.MEDIUM,
-            "Pushes that are not confirmed yet");
+            "Pushes that are not confirmed yet")
+        .define(PUSH_INTERVAL_MS, Type.INT, 300_000, Range.atLeast(1), Importance.LOW,
+            "The push interval of clients, for brokers that do not tell it");
     /** A producer that pushed its own metrics to this cluster would have them relayed. */
     private static final String PUSHES_METRICS = "enable.metrics.push";
     private static final Set<String> OURS = Set.of(
@@ -45,6 +48,7 @@ final class RelayConfig {
     final String topic;
     final long maxBytes;
     final long maxRecords;
+    final int pushIntervalMs;
     /** The complete options of the producer. May hold secrets. */
     final Map<String, Object> producer;
 
@@ -77,6 +81,7 @@ final class RelayConfig {
         }
         maxBytes = read.getLong(MAX_BYTES);
         maxRecords = read.getLong(MAX_RECORDS);
+        pushIntervalMs = read.getInt(PUSH_INTERVAL_MS);
         producer = producer(broker, read.getString(BOOTSTRAP).trim(), given);
     }
 

@@ -9,6 +9,6 @@ public final class TelemetryReceiver extends RelayReporter implements ClientTele
     @Override
     public ClientTelemetryReceiver clientReceiver() {
         Relay relay = relay();
-        return (context, payload) -> relay.take(context, payload, PushRecord.NOT_KNOWN);
+        return (context, payload) -> relay.take(context, payload, Relay.NOT_KNOWN);
     }
 }
