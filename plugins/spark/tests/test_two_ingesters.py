@@ -45,8 +45,8 @@ def ingesting(bootstrap: str, folder: Path, name: str, checkpoint: str) -> Itera
         process.wait()
 
 
-def done(folder: Path, *arguments: str) -> str:
-    """The output of a command, which must succeed."""
+def succeed(folder: Path, *arguments: str) -> None:
+    """Run a command, which must succeed."""
     finished = subprocess.run(
         [*PROGRAM, *arguments, "--dataset", "tables", "--master", "local[1]"],
         capture_output=True,
@@ -57,7 +57,6 @@ def done(folder: Path, *arguments: str) -> str:
         check=False,
     )
     assert finished.returncode == 0, finished.stderr[-3000:] + finished.stdout
-    return finished.stdout
 
 
 def reached(dataset: Path) -> int:
@@ -77,10 +76,9 @@ OF_THE_CHECKPOINT = "another ingester uses the checkpoint"
     ("checkpoints", "is_later", "said"),
     [
         (("one", "other"), False, [OF_THE_TABLES]),
-        (("one", "one"), False, [OF_THE_CHECKPOINT, OF_THE_TABLES]),
         (("one", "one"), True, [OF_THE_CHECKPOINT, OF_THE_TABLES]),
     ],
-    ids=["a checkpoint each", "one checkpoint", "one checkpoint, one later"],
+    ids=["a checkpoint each", "one checkpoint, one later"],
 )
 def test_one_continues_and_the_other_reports_why_it_stops(
     checkpoints: tuple[str, str], is_later: bool, said: list[str], tmp_path: Path
@@ -119,7 +117,6 @@ def test_one_continues_and_the_other_reports_why_it_stops(
         count = fed()
         going_on = checkpoints[1 if name == "first" else 0]
         source = ("--bootstrap-server", host.bootstrap, "--topic", TOPIC)
-        done(tmp_path, "ingest", "--once", *source, "--checkpoint", str(tmp_path / going_on))
+        succeed(tmp_path, "ingest", "--once", *source, "--checkpoint", str(tmp_path / going_on))
 
     assert is_exactly(dataset, every(count, PARTITIONS))
-    assert "everything is there exactly once" in done(tmp_path, "verify")
