@@ -60,6 +60,10 @@ SAYS = {
         "User:auditor may read payroll: rule 2\n",
         "User:admin may write to payroll: SuperUser\n",
     ],
+    "13_write_elsewhere": [
+        "a push is on the disk: True",
+        "the first line is a push of my-app",
+    ],
     "12_bring_records_in": [
         "temperature of boiler: 61.5\n",
         "temperature of fridge: 4.25\n",

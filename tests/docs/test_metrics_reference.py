@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
+from odradek.delivery.cluster_writer import ClusterWriter
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.gateway.cluster_subscriptions import ClusterSubscriptions
 from odradek.gateway.pair_identity import PairIdentity
@@ -14,6 +15,7 @@ from odradek.gateway.telemetry_settings import SubscriptionSource
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
+from odradek.server.meters.cluster_metrics import cluster_rows
 from odradek.server.meters.connection_metrics import connection_rows
 from odradek.server.meters.metrics import INSTRUMENTS, forwarder_rows, push_rows, source_rows
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
@@ -74,6 +76,20 @@ def gateway_telemetry_metrics() -> Iterator[MetricRow]:
     yield from source_rows(stage.source)
 
 
+def cluster_writer() -> ClusterWriter:
+    """A writer to a cluster that has refused a push."""
+    clock = MockClock()
+    return ClusterWriter(
+        clock=clock,
+        timer=clock.timer,
+        write=lambda _number, _record: None,
+        max_bytes=1,
+        max_records=1,
+        timeout_ms=1,
+        refused={"stopped": 1},
+    )
+
+
 def test_every_instrument_has_its_kind_and_unit() -> None:
     wanted = {instrument.name: [instrument.kind, instrument.unit] for instrument in INSTRUMENTS.values()}
 
@@ -97,6 +113,7 @@ def test_labels_are_those_of_the_rows() -> None:
         *pushes,
         *quotas,
         *gateway_telemetry_metrics(),
+        *cluster_rows(cluster_writer()),
     ]
 
     assert len(found) > 25

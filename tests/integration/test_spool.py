@@ -513,7 +513,7 @@ def test_a_deleted_telemetry_topic_is_created_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "problem"),
     [
-        ("telemetry.durability=maybe", "telemetry.durability: expected one of memory, log, fsync"),
+        ("telemetry.durability=maybe", "telemetry.durability: expected one of memory, log, fsync, kafka"),
         ("telemetry.topic.name=no topic", "telemetry.topic.name: expected the name of a topic"),
         ("telemetry.topic.partitions=0", "telemetry.topic.partitions: expected a whole number"),
         ("telemetry.linger.ms=-1", "telemetry.linger.ms: expected a whole number"),

@@ -93,6 +93,7 @@ HOOKS = [
     "odradek_principal_builder",
     "odradek_quota_callback",
     "odradek_source",
+    "odradek_topic_writer",
 ]
 
 

@@ -23,6 +23,8 @@ class Durability(StrEnum):
     """The push is in the log: it survives the end of the process."""
     FSYNC = "fsync"
     """The push is on disk: it survives the end of the machine."""
+    KAFKA = "kafka"
+    """The push is acknowledged by a Kafka cluster: it survives the end of the machine and of a broker."""
 
 
 class TopicProduce(StrEnum):
@@ -55,13 +57,15 @@ class SpoolSettings:
     durability: Durability = setting(
         "telemetry.durability", Choice({each.value: each for each in Durability}), Durability.LOG,
         "What an acknowledged push survives: `log` the end of the process, `fsync` the end of the machine; "
-        "`memory` neither, because only receivers and the queues of forwarders have the push.",
-        page="telemetry-topic.md",
+        "`memory` neither, because only receivers and the queues of forwarders have the push; `kafka` also "
+        "the loss of a broker, because the topic is one of a Kafka cluster.",
+        page="../howto/write-to-a-cluster.md",
     )
     topic_name: str = setting(
         "telemetry.topic.name", Special(type=ConfigType.STRING, shape="text", read=read_topic_name),
         "__client_telemetry",
-        "Topic that stores accepted pushes; it is created at the start.",
+        "Topic that stores accepted pushes, of this host or of a cluster (`telemetry.durability`); it is "
+        "created at the start.",
     )
     partitions: int = setting(
         "telemetry.topic.partitions", Whole(INT, 1, MAX_PARTITIONS), 1,
@@ -87,6 +91,16 @@ class SpoolSettings:
         "telemetry.buffer.max.bytes", Whole(LONG, 1), 64 << 20,
         "Size of all pushes that may wait to be written; further ones are refused with "
         "THROTTLING_QUOTA_EXCEEDED.", unit="bytes",
+    )
+    buffer_max_records: int = setting(
+        "telemetry.buffer.max.records", Whole(INT, 1), 10_000,
+        "The same for their number. Used only with `telemetry.durability=kafka`.", unit="pushes",
+    )
+    acknowledge_timeout_ms: int = setting(
+        "telemetry.acknowledge.timeout.ms", Whole(INT, 100, 300_000), 10_000,
+        "A push that the cluster has not acknowledged after this time is refused with "
+        "THROTTLING_QUOTA_EXCEEDED: its client pushes again. Used only with `telemetry.durability=kafka`.",
+        unit="ms", page="../howto/write-to-a-cluster.md",
     )
     log_max_bytes: int = setting(
         "telemetry.log.max.bytes", Whole(LONG, -1), -1,

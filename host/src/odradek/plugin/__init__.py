@@ -51,6 +51,7 @@ from odradek.plugin.source import Intake, Receipt, Refused, Source
 from odradek.plugin.telemetry_topic import MalformedTelemetry, decode_record, encode_headers, record_key
 from odradek.plugin.token_file import TokenError, token_path, with_token_file
 from odradek.plugin.topic_format import TopicFormat
+from odradek.plugin.topic_writer import NotWritten, TopicWriter
 
 if TYPE_CHECKING:
     from odradek.plugin.labeled_payload import PayloadLimits, labeled
@@ -101,6 +102,7 @@ __all__ = [
     "MalformedTelemetry",
     "MergedResourceMetrics",
     "NotOtlp",
+    "NotWritten",
     "Origin",
     "PatternType",
     "PayloadLimits",
@@ -120,6 +122,7 @@ __all__ = [
     "TelemetryRecord",
     "TokenError",
     "TopicFormat",
+    "TopicWriter",
     "context_labels",
     "data_points",
     "decode_message",

@@ -22,6 +22,7 @@ from odradek.plugin.protocols import (
     Forwarder,
 )
 from odradek.plugin.source import Source
+from odradek.plugin.topic_writer import TopicWriter
 
 hookspec = pluggy.HookspecMarker("odradek")
 hookimpl = pluggy.HookimplMarker("odradek")
@@ -86,6 +87,24 @@ def odradek_source(config: PluginConfig) -> Source | None:
 
     Returns:
         A source that does not run yet, or None to stay out.
+
+    Raises:
+        ConfigError: The table is not usable. The host does not start.
+    """
+
+
+@hookspec
+def odradek_topic_writer(config: PluginConfig) -> TopicWriter | None:
+    """Offer to write accepted pushes to the telemetry topic of a cluster.
+
+    The host uses it if ``telemetry.durability`` is ``kafka``: it keeps no telemetry topic of its own, and
+    answers a push when the cluster has acknowledged the record.
+
+    Args:
+        config: The plugin's table.
+
+    Returns:
+        A writer that has not been started, or None to stay out. A host has at most one.
 
     Raises:
         ConfigError: The table is not usable. The host does not start.

@@ -12,6 +12,7 @@ from odradek.server.config import HostConfig
 from odradek.server.file_subscriptions import check_subscriptions
 from odradek.server.plugins.active_plugin import ActivePlugin, activate, quota_callback
 from odradek.server.plugins.authorizers import chosen_authorizer
+from odradek.server.plugins.cluster_topic import chosen_writer
 from odradek.server.plugins.offered_objects import close_offers, register
 from odradek.server.plugins.plugin_manager import load_plugins
 from odradek.telemetry.enrichers import Enrichers
@@ -33,6 +34,7 @@ def check(config: HostConfig) -> list[str]:
     plugins = activate(load_plugins(), config.plugins, config.requested_plugins)
     try:
         quota_callback(plugins)
+        chosen_writer(config.spool, plugins)
         chosen_authorizer(config.authorizer, plugins, clock)
         register(plugins, ClientMetricsReceiverPlugin(clock), Enrichers(clock))
         check_subscriptions(config.subscriptions, Subscriptions(config.telemetry, clock), {})

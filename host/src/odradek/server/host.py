@@ -51,6 +51,7 @@ from odradek.server.meters.quota_metrics import quota_rows
 from odradek.server.meters.state_metrics import state_rows
 from odradek.server.plugins.active_plugin import ActivePlugin, activate, quota_callback
 from odradek.server.plugins.authorizers import GuardedAuthorizer, chosen_authorizer
+from odradek.server.plugins.cluster_topic import cluster_topic
 from odradek.server.plugins.companions import Companions
 from odradek.server.plugins.forwarders import make_runners, make_spool, sink_of
 from odradek.server.plugins.offered_objects import close_offers, register
@@ -89,10 +90,6 @@ log = logging.getLogger(__name__)
 GUARDED = GuardedCallback | GuardedAuthorizer | BuiltPrincipals
 
 
-def ignore(_reason: str) -> None:
-    """The reaction of an embedded host to a failure: only the log tells."""
-
-
 class Host:
     """A host on the running event loop.
 
@@ -117,7 +114,7 @@ class Host:
         plugins: HostPluginManager | None = None,
         *,
         recover_metadata: bool = False,
-        failed: Callable[[str], None] = ignore,
+        failed: Callable[[str], None] = lambda _reason: None,
         listener_kinds: ListenerKinds = listener_kind,
     ) -> None:
         self.config = config
@@ -223,7 +220,8 @@ class Host:
         self.dispatcher = Dispatcher(self.broker, load_handlers())
         self.spool = make_spool(config, self.broker, self.file_threads.offload)
         self.forwarders = make_runners(self.plugins, self.spool)
-        self.broker.sink = sink = sink_of(self.spool, self.forwarders)  # the spool needs the broker's topics
+        self.cluster_topic = cluster_topic(config, self.plugins, self.broker, self.meters)
+        self.broker.sink = sink = self.cluster_topic or sink_of(self.spool, self.forwarders)
         self.turns = Turns(self.clock, config.turns)
         self.broker.steps.soon = self.turns.soon
         self.memory = Memory(config.memory, config.socket_request_max_bytes, self.clock, self.timer)
@@ -334,6 +332,8 @@ class Host:
             self.broker.transactions.start()
         for limit in self.broker.state_limits:
             limit.warn_if_exceeded()
+        if self.cluster_topic is not None:
+            self.cluster_topic.start()
         for runner in self.forwarders:
             runner.start()
         await self.authentications.start()
@@ -365,7 +365,8 @@ class Host:
         if self.observation is not None:
             self.observation.stop()
         stops = [self.plugin_threads.stop, *(runner.stop for runner in self.forwarders)]
-        await asyncio.gather(*(asyncio.to_thread(stop, timeout_s) for stop in stops))
+        flushes = [self.cluster_topic.stop(timeout_s)] if self.cluster_topic is not None else []
+        await asyncio.gather(*flushes, *(asyncio.to_thread(stop, timeout_s) for stop in stops))
 
     def close_storage(self) -> None:
         """Close all files. The next start recovers what is not saved within ``shutdown.timeout.ms``."""

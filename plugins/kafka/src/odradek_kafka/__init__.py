@@ -1,8 +1,11 @@
-"""Exports client metrics to topics of a Kafka cluster, or of the host itself, and brings them in again."""
+"""Exports client metrics to topics of a Kafka cluster, or of the host itself, and brings them in again.
+
+It can also be the place where a host keeps them.
+"""
 
 from __future__ import annotations
 
-from odradek.plugin import Forwarder, PluginConfig, Source, hookimpl
+from odradek.plugin import Forwarder, PluginConfig, Source, TopicWriter, hookimpl
 
 
 @hookimpl
@@ -34,3 +37,18 @@ def odradek_source(config: PluginConfig) -> Source | None:
     from odradek_kafka.source_settings import read_source_settings
 
     return KafkaSource(read_source_settings(config))
+
+
+@hookimpl
+def odradek_topic_writer(config: PluginConfig) -> TopicWriter | None:
+    """Read the table; None if it has no ``telemetry.bootstrap.servers``.
+
+    Raises:
+        ConfigError: A key has an invalid value, or librdkafka refuses a client option; the error names it.
+    """
+    if config.text("telemetry.bootstrap.servers") is None:
+        return None
+    from odradek_kafka.kafka_topic_writer import KafkaTopicWriter
+    from odradek_kafka.writer_settings import read_writer_settings
+
+    return KafkaTopicWriter(read_writer_settings(config))

@@ -13,6 +13,8 @@ from odradek_kafka.kafka_settings import DEFAULT_TOPIC, servers, template
 from odradek_kafka.topic_names import LEGAL_NAME
 
 SERVERS = "source.bootstrap.servers"
+WRITER_SERVERS = "telemetry.bootstrap.servers"
+TELEMETRY_TOPIC = "__client_telemetry"
 DEFAULT_GROUP = "odradek.source"
 DEFAULTS: Mapping[str, str] = {
     "client.id": "odradek-kafka-source",
@@ -129,11 +131,16 @@ def refuse_circle(config: PluginConfig, bootstrap: str, found: tuple[str, ...]) 
     """Refuse to read a topic that the plugin writes: each record would come back.
 
     Raises:
-        ConfigError: The exporter and the source have a server and a topic in common.
+        ConfigError: The exporter or the writer, and the source, have a server and a topic in common.
     """
+    read = set(bootstrap.split(","))
+    own = config.text(WRITER_SERVERS)
+    if own is not None and TELEMETRY_TOPIC in found and not read.isdisjoint(own.split(",")):
+        problem = f"the host writes {TELEMETRY_TOPIC} of {WRITER_SERVERS}, so its records would return"
+        raise config.error("source.topics", problem)
     if config.text("bootstrap.servers") is None:
         return
-    if set(servers(config).split(",")).isdisjoint(bootstrap.split(",")):
+    if set(servers(config).split(",")).isdisjoint(read):
         return
     exported = template(config)
     for name in found:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from odradek.plugin import with_token_file
-from odradek_kafka.kafka_settings import KafkaSettings
 from odradek_kafka.producer_session import described, library_log
 
 log = logging.getLogger(__name__)
@@ -26,10 +25,29 @@ NOT_OURS_TO_MAKE = frozenset(
 """Errors after which the topic may exist anyway; producing to it shows whether it does."""
 
 
+class TopicSettings(Protocol):
+    """How topics are created: `KafkaSettings` or `WriterSettings`."""
+
+    @property
+    def options(self) -> Mapping[str, str]: ...
+
+    @property
+    def topic_create(self) -> bool: ...
+
+    @property
+    def topic_partitions(self) -> int: ...
+
+    @property
+    def topic_replication_factor(self) -> int: ...
+
+    @property
+    def liveness_topic(self) -> str | None: ...
+
+
 class TopicMaker:
     """Creates each topic once, unless it exists; the liveness topic is compacted."""
 
-    def __init__(self, settings: KafkaSettings, make: Callable[..., Any] = AdminClient) -> None:
+    def __init__(self, settings: TopicSettings, make: Callable[..., Any] = AdminClient) -> None:
         self.settings = settings
         self.make = make
         self.ready: set[str] = set()

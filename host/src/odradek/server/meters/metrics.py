@@ -15,6 +15,7 @@ from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.plugin.plugin_stats import PluginStats
 from odradek.server.meters.authentication_metrics import AUTHENTICATION_INSTRUMENTS, authentication_rows
 from odradek.server.meters.certificate_metrics import CERTIFICATE_INSTRUMENTS
+from odradek.server.meters.cluster_metrics import CLUSTER_INSTRUMENTS
 from odradek.server.meters.connection_metrics import CONNECTION_INSTRUMENTS
 from odradek.server.meters.gateway_path_metrics import GATEWAY_PATH_INSTRUMENTS
 from odradek.server.meters.gateway_telemetry_metrics import GATEWAY_TELEMETRY_INSTRUMENTS
@@ -203,6 +204,7 @@ INSTRUMENTS = {
     **QUOTA_INSTRUMENTS,
     **CONNECTION_INSTRUMENTS,
     **STATE_INSTRUMENTS,
+    **CLUSTER_INSTRUMENTS,
     **GATEWAY_PATH_INSTRUMENTS,
     **GATEWAY_TELEMETRY_INSTRUMENTS,
 }

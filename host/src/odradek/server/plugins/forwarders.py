@@ -36,12 +36,12 @@ class MemorySink:
 
 
 def make_spool(config: HostConfig, broker: Broker, offload: Offload) -> TelemetrySpool | None:
-    """The log for pushes; None if they are not kept.
+    """The log for pushes; None if this host does not keep them.
 
     Raises:
         ConfigError: A topic cannot be created.
     """
-    if config.spool.durability is Durability.MEMORY:
+    if config.spool.durability in (Durability.MEMORY, Durability.KAFKA):
         return None
     spool = TelemetrySpool(
         config.spool,

@@ -17,6 +17,7 @@ from odradek.plugin.protocols import (
     Forwarder,
 )
 from odradek.plugin.source import Source
+from odradek.plugin.topic_writer import TopicWriter
 
 T = TypeVar("T")
 
@@ -36,6 +37,7 @@ CLIENT_TELEMETRY = Hook[ClientTelemetry | ClientTelemetryExporterProvider](
 ENRICHER = Hook[Enricher]("odradek_enricher", (Enricher,))
 FORWARDER = Hook[Forwarder | Mapping[str, Forwarder]]("odradek_forwarder", (Forwarder, Mapping))
 SOURCE = Hook[Source]("odradek_source", (Source,))
+TOPIC_WRITER = Hook[TopicWriter]("odradek_topic_writer", (TopicWriter,))
 QUOTA_CALLBACK = Hook[ClientQuotaCallback]("odradek_quota_callback", (ClientQuotaCallback,))
 COMPANION = Hook[Companion]("odradek_companion", (Companion,))
 AUTHORIZER = Hook[Authorizer]("odradek_authorizer", (Authorizer,))
@@ -48,6 +50,7 @@ HOOKS: Mapping[str, Hook[object]] = {
         ENRICHER,
         FORWARDER,
         SOURCE,
+        TOPIC_WRITER,
         QUOTA_CALLBACK,
         COMPANION,
         AUTHORIZER,

@@ -14,6 +14,7 @@ from odradek.plugin.plugin_stats import PluginStats
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.server.meters.metrics import source_rows
 from odradek.server.plugins.active_plugin import ActivePlugin
+from odradek.server.plugins.cluster_topic import ClusterTopic
 from odradek.server.plugins.forwarders import MemorySink
 from odradek.server.plugins.offers import SOURCE
 from odradek.server.plugins.source_runner import SourceRunner
@@ -47,7 +48,7 @@ class Sources:
         self,
         plugins: Sequence[ActivePlugin],
         manager: ClientMetricsManager,
-        sink: TelemetrySpool | MemorySink | None,
+        sink: TelemetrySpool | MemorySink | ClusterTopic | None,
         clock: Clock,
     ) -> None:
         self.spool = spool = sink if isinstance(sink, TelemetrySpool) else None

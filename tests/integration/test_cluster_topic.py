@@ -1,0 +1,216 @@
+"""Hosts whose telemetry topic is on a cluster; the cluster is a third host."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Message, Producer
+
+from odradek.cli.main import run
+from odradek.plugin import decode_record
+from odradek.server.plugins.cluster_topic import ClusterTopic
+from odradek.testing.host_thread import HostThread
+from odradek.wire.error_code import ErrorCode
+from support.hosts import EVERYTHING, running_host, serving
+from support.kafka_export import read
+from support.pushers import pushing
+from support.spooling import name_of, names, push_all
+from support.waiting import wait_until
+
+TOPIC = "__client_telemetry"
+TABLE = "plugins.kafka.telemetry"
+THROTTLED = int(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+PATIENCE_S = 60.0
+
+
+def durable(bootstrap: str, *overrides: str) -> tuple[str, ...]:
+    """The settings of a host that writes to a cluster."""
+    servers = f"{TABLE}.bootstrap.servers={bootstrap}"
+    quick = f"{TABLE}.client.reconnect.backoff.max.ms=200"
+    return (*EVERYTHING, "telemetry.durability=kafka", servers, quick, *overrides)
+
+
+def topic_of(host: HostThread) -> ClusterTopic:
+    assert host.host.cluster_topic is not None
+    return host.host.cluster_topic
+
+
+def assert_balanced(host: HostThread) -> None:
+    """What was accepted is what the cluster has acknowledged."""
+    accounts, writer = host.host.telemetry.accounts, topic_of(host).writer
+    assert accounts.balanced, accounts
+    assert accounts.appended + accounts.empty == writer.acknowledged, (accounts, writer)
+    assert accounts.waiting == len(writer.waiting), (accounts, writer)
+
+
+@contextlib.contextmanager
+def edge(data_dir: Path, bootstrap: str, *overrides: str) -> Iterator[HostThread]:
+    """A host that writes to a cluster; its accounts are balanced at the end."""
+    with running_host(data_dir, *durable(bootstrap, *overrides)) as host:
+        yield host
+        host.call(lambda: assert_balanced(host))
+
+
+def pushes_of(messages: list[Message]) -> list[str]:
+    return [name_of(message.value() or b"") for message in messages]
+
+
+def test_real_clients_of_two_hosts_are_in_one_topic(tmp_path: Path) -> None:
+    """Keys, headers and format are those of the telemetry topic of a host; the labels are set."""
+    with (
+        running_host(tmp_path / "cluster") as cluster,
+        edge(tmp_path / "a", cluster.bootstrap, "node.id=1") as one,
+        edge(tmp_path / "b", cluster.bootstrap, "node.id=2") as two,
+    ):
+        producers = [Producer({"bootstrap.servers": host.bootstrap}) for host in (one, two)]
+        for producer in producers:
+            producer.produce("orders", b"1")
+            assert producer.flush(PATIENCE_S) == 0
+        by_node: Counter[int] = Counter()
+
+        def both() -> bool:
+            (message,) = read(cluster.bootstrap, TOPIC, 1, lambda each: node_of(each) not in by_node)
+            by_node[node_of(message)] += 1
+            record = decode_record(message.key() or b"", message.value() or b"", message.headers() or [])
+            assert record.context.connection.client_software_name == "confluent-kafka-python"
+            assert record.labeled
+            assert record.origin is None
+            return len(by_node) == 2
+
+        wait_until(both, lambda: by_node, PATIENCE_S)
+        del producers, producer
+        internal = [each.host.broker.topics.named(TOPIC) for each in (one, two)]
+
+    assert internal == [None, None]
+
+
+def node_of(message: Message) -> int:
+    headers = dict(message.headers() or [])
+    return int(headers["broker_id"] or b"")
+
+
+def test_a_cluster_that_goes_away_and_comes_back(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    with running_host(tmp_path / "cluster") as cluster:
+        address = cluster.bootstrap
+    with edge(tmp_path / "edge", address, "telemetry.acknowledge.timeout.ms=1000") as host:
+        assert set(push_all(host, range(10))) == {THROTTLED}
+        assert topic_of(host).writer.in_flight <= 2
+        with running_host(tmp_path / "cluster", f"listeners=PLAINTEXT://{address}"):
+            accepted = [range(number, number + 1) for number in range(10, 10_000)]
+            begun = next(each.start for each in accepted if wait_pushed(host, each) == 0)
+            assert push_all(host, range(begun + 1, begun + 51)) == [0] * 50
+            found = pushes_of(read(address, TOPIC, 51))
+        assert set(push_all(host, range(3))) == {THROTTLED}
+        reasons = dict(topic_of(host).writer.refused)
+
+    assert set(names(range(begun, begun + 51))) <= set(found)
+    assert reasons["unavailable"] >= 9
+    lines = [each.getMessage() for each in caplog.records if each.name.endswith("cluster_writer")]
+    assert [line[:32] for line in lines] == [
+        "the cluster acknowledges no push",
+        "the cluster acknowledges pushes ",
+        "the cluster acknowledges no push",
+    ]
+
+
+def wait_pushed(host: HostThread, numbers: range) -> int:
+    """Push until the cluster is tried again; the error code."""
+    (code,) = push_all(host, numbers)
+    return code
+
+
+def test_receivers_get_a_push_after_its_acknowledgment(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    with running_host(tmp_path / "cluster") as cluster:
+        address = cluster.bootstrap
+        with edge(tmp_path / "edge", address, "plugins.stdout.enabled=true") as host:
+            assert push_all(host, range(3)) == [0] * 3
+            stats = {each.name: each.exported for each in host.host.receivers.stats()}
+            assert stats == {"stdout": 3}
+
+
+def test_a_stop_gives_up_the_pushes_in_flight_in_time(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with running_host(tmp_path / "cluster") as cluster:
+        address = cluster.bootstrap
+    settings = durable(address, "telemetry.acknowledge.timeout.ms=60000", "shutdown.timeout.ms=300")
+    with ThreadPoolExecutor(1) as pool:
+        with running_host(tmp_path / "edge", *settings) as host:
+            pushed = pool.submit(push_all, host, range(1))
+            wait_until(lambda: topic_of(host).writer.in_flight == 1, "no push is in flight")
+        assert isinstance(pushed.exception(PATIENCE_S), OSError)  # closed: the client pushes again elsewhere
+
+    assert topic_of(host).writer.refused == {"stopped": 1}
+    assert host.host.telemetry.accounts.balanced
+    assert "the cluster has not acknowledged all pushes" in caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("overrides", "problem"),
+    [
+        (
+            (),
+            'telemetry.durability: kafka needs a plugin that writes to a cluster: set plugins.kafka "',
+        ),
+        (
+            (f"{TABLE}.bootstrap.servers=127.0.0.1:9", "plugins.kafka.bootstrap.servers=127.0.0.1:9"),
+            "plugins.kafka: forwarders run beside the topic",
+        ),
+        ((f"{TABLE}.bootstrap.servers=127.0.0.1:9", f"{TABLE}.client.acks=1"), f"{TABLE}.client.acks"),
+    ],
+)
+@pytest.mark.parametrize("check", [True, False])
+def test_a_start_that_would_lose_pushes_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], overrides: tuple[str, ...], problem: str, check: bool
+) -> None:
+    settings = (f"data.dir={tmp_path}", "telemetry.durability=kafka", *overrides)
+    arguments = [word for each in settings for word in ("--set", each)]
+
+    assert run(["serve", *(["--check"] if check else []), *arguments]) == 2
+    assert problem in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_host_killed_under_load_loses_nothing_that_was_accepted(tmp_path: Path) -> None:
+    """Only a push whose answer did not arrive may be in the topic without having been accepted."""
+    threads = 4
+    with running_host(tmp_path / "cluster", "telemetry.topic.partitions=2") as cluster:
+        settings = [word for each in durable(cluster.bootstrap) for word in ("--set", each)]
+        with (
+            serving(tmp_path / "a", *settings) as one,
+            serving(tmp_path / "b", *settings, "--set", "node.id=2") as two,
+            pushing(threads) as first,
+            pushing(threads) as second,
+        ):
+            first.bootstrap, second.bootstrap = one.bootstrap, two.bootstrap
+            wait_until(lambda: len(first.names()) > 200, first.names, PATIENCE_S)
+            first.bootstrap = None
+            one.kill()
+            more = len(second.names()) + 200
+            wait_until(lambda: len(second.names()) > more, second.names, PATIENCE_S)
+            second.stop()
+            first.stop()
+        accepted = Counter(first.names()) + Counter(second.names())
+        found = Counter(pushes_of(everything(cluster)))
+
+    assert first.refused == second.refused == Counter()
+    assert accepted - found == Counter()  # the numbers of both begin at 0: what both accepted is there twice
+    assert (found - accepted).total() <= threads, found - accepted
+
+
+def everything(cluster: HostThread) -> list[Message]:
+    """All records of the topic."""
+    spool = cluster.host.spool
+    assert spool is not None
+    return read(cluster.bootstrap, TOPIC, cluster.call(lambda: sum(spool.ends().values())))
