@@ -149,6 +149,13 @@ def test_faults_leave_no_exception_and_every_push_is_counted(printed: dict[str, 
     assert int(printed["full.closed.s"]) <= CLOSE_MAX_S
 
 
+def test_a_producer_that_cannot_go_on_is_replaced(printed: dict[str, str]) -> None:
+    """The first producer refuses a record, and then fails for good."""
+    assert dropped(printed, "refused") == {"too.large": 1, "delivery": 1}
+    assert (printed["refused.Delivered"], printed["refused.producers"]) == ("2", "2")
+    assert printed["refused.security.protocol"] == "SSL"
+
+
 def test_a_relay_with_an_invalid_configuration_drops_all_pushes(printed: dict[str, str]) -> None:
     assert printed["idle.Received"] == "7"
     assert dropped(printed, "idle") == {"not.configured": 7}

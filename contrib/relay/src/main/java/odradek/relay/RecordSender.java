@@ -1,16 +1,19 @@
 package odradek.relay;
 
 import java.time.Duration;
+import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.errors.InterruptException;
 import org.apache.kafka.common.errors.RecordTooLargeException;
+import org.apache.kafka.common.errors.TimeoutException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -35,13 +38,23 @@ final class RecordSender {
     private final BlockingQueue<PushRecord> queue = new LinkedBlockingQueue<>();
     private final CountDownLatch closing = new CountDownLatch(1);
     private final Thread thread;
+    private final Function<Map<String, Object>, Producer<byte[], byte[]>> newProducer;
     private boolean started;
     /** Used by the thread alone. */
     private Producer<byte[], byte[]> producer;
+    /** The cluster refused a record: some refusals leave a producer that fails forever. */
+    private volatile boolean isSuspect;
 
     RecordSender(RelayConfig config, RelayAccounts accounts) {
+        this(config, accounts, KafkaProducer::new);
+    }
+
+    RecordSender(
+        RelayConfig config, RelayAccounts accounts, Function<Map<String, Object>, Producer<byte[], byte[]>> newProducer
+    ) {
         this.config = config;
         this.accounts = accounts;
+        this.newProducer = newProducer;
         thread = new Thread(this::run, "odradek-relay");
         thread.setDaemon(true);
         // the producer looks for its classes here
@@ -112,6 +125,11 @@ final class RecordSender {
         long waitMs = FIRST_WAIT_MS;
         boolean isGiven = false;
         try {
+            if (isSuspect) {
+                closing.await(FIRST_WAIT_MS, TimeUnit.MILLISECONDS);
+                closeProducer(CLOSE_TIMEOUT);
+                isSuspect = false;
+            }
             Integer partitions = partitions();
             while (partitions == null && !closing.await(waitMs, TimeUnit.MILLISECONDS)) {
                 waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS);
@@ -132,7 +150,7 @@ final class RecordSender {
     private Integer partitions() {
         try {
             if (producer == null) {
-                producer = new KafkaProducer<>(config.producer);
+                producer = newProducer.apply(config.producer);
             }
             return producer.partitionsFor(config.topic).size();
         } catch (InterruptException interrupted) {
@@ -154,9 +172,8 @@ final class RecordSender {
             settlement.settle(interrupted);
             throw interrupted;
         } catch (RuntimeException broken) {
-            // for example after an error that the producer cannot recover from
+            isSuspect = true;
             settlement.settle(broken);
-            closeProducer(Duration.ZERO);
         }
     }
 
@@ -196,6 +213,9 @@ final class RecordSender {
             } else if (error instanceof RecordTooLargeException) {
                 accounts.giveUp(bytes, Reason.TOO_LARGE, described(error));
             } else {
+                if (!(error instanceof TimeoutException)) {
+                    isSuspect = true;
+                }
                 accounts.giveUp(bytes, isClosing() ? Reason.CLOSED : Reason.DELIVERY, described(error));
             }
         }

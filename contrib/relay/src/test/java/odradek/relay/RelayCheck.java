@@ -7,14 +7,25 @@ import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.Future;
+import java.util.concurrent.LinkedBlockingQueue;
 import javax.management.ObjectName;
 import javax.management.openmbean.CompositeData;
 import javax.management.openmbean.TabularData;
 import odradek.relay.RelayConfig.Listener;
+import org.apache.kafka.clients.producer.Callback;
+import org.apache.kafka.clients.producer.MockProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.network.ClientInformation;
 import org.apache.kafka.common.network.ListenerName;
@@ -23,6 +34,7 @@ import org.apache.kafka.common.requests.RequestContext;
 import org.apache.kafka.common.requests.RequestHeader;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.common.security.auth.SecurityProtocol;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 import org.apache.kafka.server.telemetry.ClientTelemetryContext;
 import org.apache.kafka.server.telemetry.ClientTelemetryExporter;
@@ -42,6 +54,7 @@ public final class RelayCheck {
         take("full", Map.of(
             "node.id", "7", "odradek.relay.bootstrap.servers", "127.0.0.1:1",
             "odradek.relay.queue.max.records", "3", "odradek.relay.queue.max.bytes", 1 << 20));
+        refuse();
         for (String setting : args) {
             String[] pair = setting.split("=", 2);
             System.out.println("problem." + pair[0] + "=" + problem(Map.of(pair[0], pair[1])));
@@ -96,6 +109,66 @@ public final class RelayCheck {
         reporter.close();
         System.out.println(name + ".closed.s=" + (System.nanoTime() - start) / 1_000_000_000);
         exporter.exportMetrics(context(context), payload(METRICS, "OTLP", false));
+    }
+
+    /** Records that a cluster refuses: one is too large, then the producer fails for good, then a second one works. */
+    private static void refuse() throws Exception {
+        RelayConfig config = new RelayConfig(Map.of(
+            "odradek.relay.topic", "a-topic", "odradek.relay.producer.security.protocol", "SSL"));
+        RelayAccounts accounts = new RelayAccounts(10, 1 << 20);
+        BlockingQueue<FailingProducer> producers = new LinkedBlockingQueue<>();
+        RecordSender sender = new RecordSender(config, accounts, options -> {
+            FailingProducer producer = new FailingProducer(options);
+            producers.add(producer);
+            return producer;
+        });
+        PushRecord.Origin origin = new PushRecord.Origin(7, null);
+        RequestContext context = context("orders", "127.0.0.1:9092-10.1.2.3:40000-0-7");
+        for (int number = 0; number < 4; number++) {
+            PushRecord record = new PushRecord(origin, context, payload(METRICS, "OTLP", false), 1000, 0);
+            accounts.reserve(record.bytes);
+            sender.enqueue(record);
+            while (accounts.getWaiting() > 0) {
+                Thread.sleep(1);
+            }
+        }
+        sender.close();
+        System.out.println("refused.producers=" + producers.size());
+        System.out.println("refused.security.protocol=" + producers.peek().options.get("security.protocol"));
+        System.out.println("refused.Delivered=" + accounts.getDelivered());
+        accounts.getDropped().forEach((reason, count) -> System.out.println("refused.Dropped." + reason + "=" + count));
+    }
+
+    /** Fails with the second and all further records if it is the first producer. */
+    private static final class FailingProducer extends MockProducer<byte[], byte[]> {
+        private static int created;
+        final Map<String, Object> options;
+        private final boolean isFirst;
+        private int sent;
+
+        FailingProducer(Map<String, Object> options) {
+            super(cluster(), true, null, new ByteArraySerializer(), new ByteArraySerializer());
+            this.options = options;
+            isFirst = created++ == 0;
+        }
+
+        @Override
+        public synchronized Future<RecordMetadata> send(ProducerRecord<byte[], byte[]> record, Callback callback) {
+            sent++;
+            if (isFirst && sent > 1) {
+                throw new KafkaException("in an error state");
+            }
+            if (isFirst) {
+                callback.onCompletion(null, new RecordTooLargeException("too large for the topic"));
+                return null;
+            }
+            return super.send(record, callback);
+        }
+
+        private static Cluster cluster() {
+            PartitionInfo partition = new PartitionInfo("a-topic", 0, null, null, null);
+            return new Cluster("c", List.of(), List.of(partition), Set.of(), Set.of());
+        }
     }
 
     /** What JMX shows. */
