@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+import urllib.error
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
 import yaml
 
+from odradek.cli.gateway_run import GatewayRun
 from odradek.server.config import load_config
 from odradek.server.plugins.active_plugin import PluginState, activate
 from odradek.server.plugins.plugin_manager import load_plugins
 from odradek_kafka.kafka_settings import DEFAULT_TOPIC, KafkaSettings
+from support.hosts import running_host
 from support.reference_page import ROOT
 
 COMPOSE = ROOT / "contrib/compose"
@@ -24,7 +28,17 @@ def read(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-SERVICES: dict[str, Any] = read(COMPOSE / "compose.yaml")["services"]
+COMPOSED: dict[str, Any] = {name: read(COMPOSE / name) for name in ("compose.yaml", "gateway.yaml")}
+SERVICES: dict[str, Any] = COMPOSED["compose.yaml"]["services"]
+ALL: dict[str, Any] = {
+    f"{file}:{name}": service for file, each in COMPOSED.items() for name, service in each["services"].items()
+}
+KEYS = {
+    *("build", "cap_drop", "command", "depends_on", "environment", "healthcheck", "image", "ports"),
+    *("read_only", "restart", "security_opt", "stop_grace_period", "tmpfs", "volumes"),
+}
+"""Of a service, in the Compose Specification."""
+HEALTH_KEYS = {"test", "interval", "timeout", "retries", "start_period"}
 CONFIG = load_config(COMPOSE / "odradek.toml")
 
 
@@ -80,9 +94,8 @@ def test_clients_get_the_published_port() -> None:
 
 
 def test_the_image_installs_the_extras_that_the_configuration_needs() -> None:
-    (found,) = re.findall(
-        r"/src\[([\w,]+)\]", (ROOT / SERVICES["odradek"]["build"]["dockerfile"]).read_text(encoding="utf-8")
-    )
+    text = (ROOT / SERVICES["odradek"]["build"]["dockerfile"]).read_text(encoding="utf-8")
+    found = re.findall(r"/src\[([\w,]+)\]", text)[0]
 
     assert {"enrich", *CONFIG.plugins} <= set(found.split(","))
 
@@ -120,7 +133,7 @@ def test_the_collector_image_has_the_tested_version() -> None:
 
 
 def test_no_image_is_latest() -> None:
-    images = [service["image"] for service in SERVICES.values() if "image" in service]
+    images = [service["image"] for service in ALL.values() if "image" in service]
 
     assert [image for image in images if not re.search(r":v?\d+\.\d+\.\d+$", image)] == []
 
@@ -141,3 +154,96 @@ def test_the_collector_reads_the_plugins_default_topic_and_encoding() -> None:
 
     assert defaults["TOPIC"] == DEFAULT_TOPIC
     assert defaults["ENCODING"] == KafkaSettings(options={}).encoding
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_a_file_has_known_keys_and_declares_its_volumes(name: str) -> None:
+    services = COMPOSED[name]["services"]
+    mounted = {
+        source
+        for service in services.values()
+        for source in (volume.split(":")[0] for volume in service.get("volumes", []))
+    }
+
+    assert set(COMPOSED[name]) == {"services", "volumes"}
+    assert {source for source in mounted if not source.startswith(".")} == set(COMPOSED[name]["volumes"])
+    assert [each for each in mounted if each.startswith(".") and not (COMPOSE / each).is_file()] == []
+    for service in services.values():
+        assert set(service) <= KEYS
+        assert set(service.get("healthcheck", {})) <= HEALTH_KEYS
+        for other, condition in service.get("depends_on", {}).items():
+            assert condition == {"condition": "service_healthy"}
+            assert "healthcheck" in services[other]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_service_restarts_and_ours_have_no_rights(name: str) -> None:
+    service = ALL[name]
+
+    assert service["restart"] == "unless-stopped"
+    if "build" in service:
+        assert service["read_only"]
+        assert service["cap_drop"] == ["ALL"]
+        assert "healthcheck" in service
+
+
+@pytest.mark.parametrize("name", [name for name, service in ALL.items() if "build" in service])
+def test_the_health_check_fails_while_a_host_drains(name: str, tmp_path: Path) -> None:
+    program, run, code = ALL[name]["healthcheck"]["test"][1:]
+    assert (program, run) == ("python", "-c")
+    with running_host(tmp_path, "metrics.listener=http://127.0.0.1:0") as host:
+        outlets = host.host.outlets
+        assert outlets.endpoint is not None
+        check = code.replace(":9464/", f":{outlets.endpoint.bound_port}/").replace("timeout=8", "timeout=30")
+
+        exec(check)
+        outlets.draining = True
+        with pytest.raises(urllib.error.HTTPError, match="503") as refused:
+            exec(check)
+        refused.value.close()
+
+
+def test_the_gateway_accepts_its_configuration_and_publishes_all_its_ports() -> None:
+    config = load_config(COMPOSE / "gateway.toml")
+
+    made = GatewayRun(config)
+
+    service = ALL["gateway.yaml:gateway"]
+    assert made.gateway.settings.upstream == ("kafka:9092",)
+    assert service["ports"] == ["127.0.0.1:9192:9192", "127.0.0.1:9193:9193"]
+    assert str(config.gateway.addressing) == "1"
+    kafka = ALL["gateway.yaml:kafka"]["environment"]
+    assert (kafka["KAFKA_NODE_ID"], kafka["KAFKA_ADVERTISED_LISTENERS"]) == ("1", "PLAINTEXT://kafka:9092")
+
+
+@pytest.mark.parametrize(
+    ("path", "enters"),
+    [
+        (".venv/bin/python", False),
+        (".git/config", False),
+        ("plugins/otlp/.pytest_cache/x", False),
+        ("host/src/odradek/__pycache__/x.pyc", False),
+        ("odradek-data/metadata.db", False),
+        ("tests/docs/test_compose.py", False),
+        ("pyproject.toml", True),
+        ("README.md", True),
+        ("host/src/odradek/cli/main.py", True),
+        ("plugins/otlp/pyproject.toml", True),
+        ("contrib/plugin-template/pyproject.toml", True),
+    ],
+)
+def test_no_environment_or_cache_enters_the_image(path: str, enters: bool) -> None:
+    lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    ignored = [PurePosixPath(line) for line in lines if line and not line.startswith("#")]
+
+    parts = PurePosixPath(path).parts
+    starts = [PurePosixPath(*parts[: number + 1]) for number in range(len(parts))]
+
+    assert enters != any(matches(start, pattern) for start in starts for pattern in ignored)
+
+
+def matches(path: PurePosixPath, pattern: PurePosixPath) -> bool:
+    """Whether a line of ``.dockerignore`` names a path, which is anchored unless it begins with ``**``."""
+    if pattern.parts[0] == "**":
+        return path.match(str(PurePosixPath(*pattern.parts[1:])))
+    return len(path.parts) == len(pattern.parts) and path.match(str(pattern))

@@ -63,7 +63,7 @@ def test_the_commands_build_stages_that_exist() -> None:
 
     commands = [command for text in texts for command in BUILD.findall(text)]
 
-    assert len(commands) == 5
+    assert len(commands) == 7
     for command in commands:
         (target,) = re.findall(r"--target (\w+)", command)
         assert target in stages
