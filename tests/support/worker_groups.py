@@ -41,12 +41,3 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("xdist_group") is None and (group := group_of(item)):
             item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=timeout_s, reverse=True)
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Refuse versions of pytest and pytest-xdist that ignore groups: the tests would take much longer."""
-    if not session.config.getoption("loadgroup", False):
-        return
-    for item in session.items:
-        if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
-            raise pytest.UsageError(f"pytest-xdist ignores the group of {item.nodeid}; install pytest<9.2")
