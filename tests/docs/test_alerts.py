@@ -80,6 +80,7 @@ WITHOUT_ALERT = {
         "odradek.push.waiting",
         "odradek.source.waiting",
         "odradek.source.rejected",
+        "odradek.source.requests",
         "odradek.queued.paused",
         "odradek.worker.queued",
         "odradek.worker.queued.size",

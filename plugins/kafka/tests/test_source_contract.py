@@ -175,6 +175,9 @@ class Host:
     def unreadable(self, records: int) -> None:
         self.unread += records
 
+    def answered(self, outcome: str) -> None:
+        pass
+
 
 def run(source: KafkaSource, host: Host, until: Callable[[], bool]) -> None:
     """Run the source until a condition holds."""

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import http.client
+import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
-from opentelemetry.proto.metrics.v1.metrics_pb2 import (
-    Gauge,
-    Metric,
-    MetricsData,
-    NumberDataPoint,
-    ResourceMetrics,
-    ScopeMetrics,
-)
-from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
-from odradek.plugin import Receipt, Refused, TelemetryRecord
+from odradek.plugin import TelemetryRecord
 from odradek.testing.contracts import SourceContract, Subject
 from odradek_otlp.otlp_source import OtlpSource
 from odradek_otlp.rpc_status import read_status
-from odradek_otlp.source_settings import SourceSettings
+from odradek_otlp.source_settings import Address, SourceSettings
+from support.otlp_source import ANYWHERE, ScriptedIntake, body_of, entry, running_source
 from support.waiting import wait_until
 
 PROTOBUF = "application/x-protobuf"
@@ -39,42 +30,7 @@ PATIENCE_S = 10.0
 STEP_S = 0.01
 
 
-def entry(metric: str = "load", points: int = 1, **attributes: str) -> ResourceMetrics:
-    pairs = [
-        KeyValue(key=key.replace("__", "."), value=AnyValue(string_value=value))
-        for key, value in attributes.items()
-    ]
-    gauge = Gauge(data_points=[NumberDataPoint(as_int=7) for _ in range(points)])
-    scope = ScopeMetrics(metrics=[Metric(name=metric, gauge=gauge)])
-    return ResourceMetrics(resource=Resource(attributes=pairs), scope_metrics=[scope])
-
-
-def body_of(*entries: ResourceMetrics) -> bytes:
-    return MetricsData(resource_metrics=entries).SerializeToString()
-
-
 GOOD = body_of(entry(service__name="billing"))
-
-
-@dataclass(eq=False)
-class Host:
-    """An intake with a script."""
-
-    refuse: Callable[[TelemetryRecord], str | None] = lambda record: None
-    room: bool = True
-    stored: list[TelemetryRecord] = field(default_factory=list)
-    unread: int = 0
-
-    async def store(self, records: Sequence[TelemetryRecord]) -> Receipt:
-        if not self.room:
-            return Receipt(left=list(records))
-        refused = [Refused(record, why) for record in records if (why := self.refuse(record))]
-        named = {id(each.record) for each in refused}
-        self.stored += [record for record in records if id(record) not in named]
-        return Receipt(stored=len(records) - len(refused), refused=refused)
-
-    def unreadable(self, records: int) -> None:
-        self.unread += records
 
 
 @dataclass(frozen=True)
@@ -88,33 +44,16 @@ class Answer:
         return read_status(self.body).message
 
 
-@contextmanager
-def running(host: Host, **fields: Any) -> Iterator[int]:
-    """The port of a source that runs on a thread of its own."""
-    source = OtlpSource(SourceSettings(host="127.0.0.1", port=0, **fields))
-    loop = asyncio.new_event_loop()
-    task = loop.create_task(source.run(host))
-
-    def live() -> None:
-        try:
-            loop.run_until_complete(asyncio.wait({task}))
-        finally:
-            loop.close()
-
-    thread = threading.Thread(target=live)
-    thread.start()
-    try:
-        wait_until(lambda: source.port, "the source listens")
-        assert source.port is not None
-        yield source.port
-    finally:
-        loop.call_soon_threadsafe(task.cancel)
-        thread.join(PATIENCE_S)
-    assert source.held_bytes == 0
+def running(host: ScriptedIntake, **fields: Any) -> AbstractContextManager[int]:
+    return running_source(host, http=ANYWHERE, **fields)
 
 
 def post(
-    port: int, body: bytes = GOOD, path: str = "/v1/metrics", method: str = "POST", **headers: str
+    port: int,
+    body: bytes | Iterable[bytes] = GOOD,
+    path: str = "/v1/metrics",
+    method: str = "POST",
+    **headers: str,
 ) -> Answer:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     try:
@@ -127,7 +66,7 @@ def post(
 
 
 def test_metrics_are_stored_before_the_answer() -> None:
-    host = Host()
+    host = ScriptedIntake()
 
     with running(host) as port:
         answer = post(port)
@@ -139,7 +78,7 @@ def test_metrics_are_stored_before_the_answer() -> None:
 
 
 def test_a_body_may_be_compressed() -> None:
-    host = Host()
+    host = ScriptedIntake()
 
     with running(host) as port:
         answer = post(port, gzip.compress(GOOD), Content_Encoding="gzip")
@@ -149,7 +88,7 @@ def test_a_body_may_be_compressed() -> None:
 
 
 def test_a_request_without_metrics_is_accepted() -> None:
-    host = Host()
+    host = ScriptedIntake()
 
     with running(host) as port:
         answer = post(port, b"")
@@ -162,7 +101,7 @@ BOMB = gzip.compress(bytes(1 << 20))
 BAD: list[tuple[int, str, dict[str, Any]]] = [
     (404, "/v1/metrics", {"path": "/v1/traces"}),
     (405, "expected POST", {"method": "PUT"}),
-    (415, "application/json", {"Content_Type": "application/json"}),
+    (415, "text/plain", {"Content_Type": "text/plain"}),
     (415, "br", {"Content_Encoding": "br"}),
     (400, "not OTLP metrics", {"body": b"\xff\xfe junk"}),
     (400, "not gzip", {"body": b"junk", "Content_Encoding": "gzip"}),
@@ -174,7 +113,7 @@ BAD: list[tuple[int, str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("status", "text", "request_"), BAD, ids=[f"{bad[0]}-{bad[1]}" for bad in BAD])
 def test_a_bad_request_is_refused_with_the_reason(status: int, text: str, request_: dict[str, Any]) -> None:
-    host = Host()
+    host = ScriptedIntake()
 
     with running(host, request_max_bytes=5_000) as port:
         answer = post(port, **request_)
@@ -186,8 +125,90 @@ def test_a_bad_request_is_refused_with_the_reason(status: int, text: str, reques
     assert len(host.stored) == 1
 
 
+GOOD_JSON = json.dumps(
+    {
+        "resourceMetrics": [
+            {
+                "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "billing"}}]},
+                "scopeMetrics": [{"metrics": [{"name": "load", "gauge": {"dataPoints": [{"asInt": "7"}]}}]}],
+            }
+        ]
+    }
+).encode()
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_json_is_stored_as_protobuf(encoding: str) -> None:
+    host = ScriptedIntake()
+    body = gzip.compress(GOOD_JSON) if encoding == "gzip" else GOOD_JSON
+
+    with running(host) as port:
+        answer = post(port, body, Content_Type="application/json; charset=utf-8", Content_Encoding=encoding)
+
+    assert (answer.status, answer.body) == (200, b"{}")
+    assert answer.headers["Content-Type"].startswith("application/json")
+    assert [record.payload.data for record in host.stored] == [GOOD]
+
+
+def test_the_answer_to_json_is_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("odradek_otlp.reception.ROOM_S", 0.0)
+    host = ScriptedIntake(refuse=lambda record: "too large")
+
+    with running(host, json_max_bytes=10_000) as port:
+        partial = post(port, GOOD_JSON, Content_Type="application/json")
+        malformed = post(port, b"{", Content_Type="application/json")
+        large = post(port, GOOD_JSON + bytes(10_000), Content_Type="application/json")
+        deep = post(port, b"[" * 9_999, Content_Type="application/json")
+        host.room = False
+        full = post(port, GOOD_JSON, Content_Type="application/json")
+
+    assert json.loads(partial.body)["partialSuccess"] == {
+        "rejectedDataPoints": "1",
+        "errorMessage": "too large",
+    }
+    refused = [malformed, large, deep, full]
+    assert [answer.status for answer in refused] == [400, 413, 400, 503]
+    assert [json.loads(answer.body)["code"] for answer in refused] == [3, 8, 3, 14]
+    assert "source.json.max.bytes" in json.loads(large.body)["message"]
+    assert full.headers["Retry-After"] == "5"
+
+
+def test_beyond_the_number_of_requests_the_sender_is_asked_to_try_again() -> None:
+    with running(ScriptedIntake(), requests_max=1) as port:
+        with half_a_request(port):
+            answer = until_status(port, 429)
+        until_status(port, 200)
+
+    assert answer.headers["Retry-After"] == "5"
+    assert "source.requests.max" in answer.message
+
+
+def test_a_slow_body_is_not_waited_for_forever() -> None:
+    host = ScriptedIntake()
+
+    with running(host, request_timeout_ms=50) as port, half_a_request(port) as slow:
+        answer = slow.recv(4_096)
+
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert host.outcomes == {"request.timeout.ms": 1}
+
+
+def test_half_a_request_leaves_nothing() -> None:
+    host = ScriptedIntake()
+
+    with running(host) as port:
+        with half_a_request(port):
+            pass
+        wait_until(lambda: host.outcomes, "the request is not abandoned")
+        chunked = post(port, iter([GOOD[:9], GOOD[9:]]))
+
+    assert chunked.status == 200
+    assert host.outcomes == {"abandoned": 1, "accepted": 1}
+    assert len(host.stored) == 1
+
+
 def test_a_refused_record_is_a_partial_success() -> None:
-    host = Host(refuse=lambda record: "too large" if record.context.client_id == "b" else None)
+    host = ScriptedIntake(refuse=lambda record: "too large" if record.context.client_id == "b" else None)
     body = body_of(entry(service__name="a"), entry(points=3, service__name="b"))
 
     with running(host) as port:
@@ -200,8 +221,8 @@ def test_a_refused_record_is_a_partial_success() -> None:
 
 
 def test_without_room_the_sender_is_asked_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("odradek_otlp.otlp_source.ROOM_S", 0.0)
-    host = Host(room=False)
+    monkeypatch.setattr("odradek_otlp.reception.ROOM_S", 0.0)
+    host = ScriptedIntake(room=False)
 
     with running(host) as port:
         answer = post(port)
@@ -213,23 +234,26 @@ def test_without_room_the_sender_is_asked_to_try_again(monkeypatch: pytest.Monke
     assert again.status == 200
 
 
-def test_requests_beyond_the_memory_are_asked_to_come_again() -> None:
-    host = Host()
+def test_requests_beyond_the_memory_are_asked_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("odradek_otlp.reception.ROOM_S", 0.0)
+    host = ScriptedIntake()
 
     with running(host, request_max_bytes=1_000, buffer_max_bytes=1_000) as port:
-        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as slow:
-            lines = (
-                "POST /v1/metrics HTTP/1.1",
-                "Host: x",
-                f"Content-Type: {PROTOBUF}",
-                "Content-Length: 990",
-            )
-            slow.sendall("".join(f"{line}\r\n" for line in (*lines, "")).encode())
+        with half_a_request(port):
             answer = until_status(port, 503)
         after = until_status(port, 200)
 
     assert "source.buffer.max.bytes" in answer.message
     assert after.status == 200
+
+
+@contextmanager
+def half_a_request(port: int) -> Iterator[socket.socket]:
+    """A connection whose request lacks its body."""
+    lines = ("POST /v1/metrics HTTP/1.1", "Host: x", f"Content-Type: {PROTOBUF}", "Content-Length: 990")
+    with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as connection:
+        connection.sendall("".join(f"{line}\r\n" for line in (*lines, "")).encode())
+        yield connection
 
 
 def until_status(port: int, status: int) -> Answer:
@@ -243,7 +267,7 @@ def until_status(port: int, status: int) -> Answer:
 
 
 def test_connections_beyond_the_limit_are_closed() -> None:
-    host = Host()
+    host = ScriptedIntake()
 
     with running(host, connections_max=1) as port:
         with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as first:
@@ -270,7 +294,7 @@ def until_closed(port: int, *, closed: bool) -> None:
 def test_a_token_of_the_file_is_required(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text("one\ntwo\n")
-    host = Host()
+    host = ScriptedIntake()
 
     with running(host, token_file=tokens) as port:
         found = [post(port, Authorization=text).status for text in ("Bearer two", "bearer one")]
@@ -320,5 +344,5 @@ def free_port() -> int:
 class TestSource(SourceContract):
     @pytest.fixture
     def subject(self) -> Subject:
-        settings = SourceSettings(host="127.0.0.1", port=free_port())
-        return Subject(make=lambda: OtlpSource(settings), supply=Exporter(settings.port))
+        settings = SourceSettings(http=Address("127.0.0.1", free_port()))
+        return Subject(make=lambda: OtlpSource(settings), supply=Exporter(settings.http.port))

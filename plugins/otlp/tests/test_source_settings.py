@@ -8,7 +8,7 @@ import pytest
 
 from odradek.plugin import ConfigError, PluginConfig, Source
 from odradek_otlp import odradek_source
-from odradek_otlp.source_settings import SourceSettings, read_source_settings
+from odradek_otlp.source_settings import Address, SourceSettings, read_source_settings
 
 
 def settings_of(**table: object) -> SourceSettings:
@@ -25,8 +25,10 @@ def test_without_a_listener_there_is_no_source() -> None:
 def test_a_listener_is_the_only_required_key() -> None:
     found = odradek_source(PluginConfig("plugins.otlp", {"source.http.listener": "[::1]:4318"}))
 
+    over_grpc = odradek_source(PluginConfig("plugins.otlp", {"source.grpc.listener": "127.0.0.1:0"}))
     assert isinstance(found, Source)
-    assert settings_of() == SourceSettings(host="127.0.0.1", port=4318)
+    assert isinstance(over_grpc, Source)
+    assert settings_of() == SourceSettings(http=Address("127.0.0.1", 4318))
 
 
 @pytest.mark.parametrize(
@@ -34,6 +36,19 @@ def test_a_listener_is_the_only_required_key() -> None:
     [
         ({"source.http.listener": "4318"}, "source.http.listener"),
         ({"source.http.listener": "a:70000"}, "source.http.listener"),
+        ({"source.grpc.listener": "4317"}, "source.grpc.listener"),
+        ({"source.tls.client.ca": __file__}, "source.tls.certificate"),
+        *(
+            ({f"source.{key}": 0}, f"source.{key}")
+            for key in (
+                "json.max.bytes",
+                "grpc.message.max.bytes",
+                "request.timeout.ms",
+                "idle.timeout.ms",
+                "requests.max",
+                "resources.max",
+            )
+        ),
         ({"source.request.max.bytes": 0}, "source.request.max.bytes"),
         ({"source.buffer.max.bytes": 1_000}, "source.buffer.max.bytes"),
         ({"source.connections.max": 0}, "source.connections.max"),

@@ -27,6 +27,7 @@ WITH_FAULTS = {
     "odradek.gateway.telemetry.answers",
     "odradek.source.lag",
     "odradek.source.rejected",
+    "odradek.source.requests",
 }
 """Metrics by node, cause, API or error have no rows before there is one; or the setting is the other one."""
 

@@ -30,6 +30,7 @@ WITH_USE = frozenset(
         "source-received",
         "source-rejected",
         "source-repeated",
+        "source-requests",
         "source-waiting",
         "spool-refused",
         "throttle-count",

@@ -67,7 +67,8 @@ if TYPE_CHECKING:
         shallow_scope_metrics,
     )
     from odradek.plugin.private_messages import message_classes
-    from odradek.plugin.sender_records import Sender, data_points, otlp_records
+    from odradek.plugin.otlp_json import metrics_of_json
+from odradek.plugin.sender_records import Sender, data_points, otlp_records
     from odradek.plugin.topic_messages import decode_message
 
 __all__ = [
@@ -136,6 +137,7 @@ __all__ = [
     "merged_scopes",
     "message_classes",
     "metric_name",
+    "metrics_of_json",
     "otlp_records",
     "record_key",
     "resource_metrics",

@@ -47,7 +47,12 @@ class Sender:
 
 
 def otlp_records(
-    data: bytes, sender: Sender, received_ms: int, interval_ms: int, source: str | None = None
+    data: bytes,
+    sender: Sender,
+    received_ms: int,
+    interval_ms: int,
+    source: str | None = None,
+    resources_max: int = MAX_RESOURCES,
 ) -> list[TelemetryRecord]:
     """The records of a request, in the order of their first Resources. None has labels yet.
 
@@ -57,6 +62,7 @@ def otlp_records(
         received_ms: The time of the request, epoch milliseconds.
         interval_ms: Stands for the push interval, which senders of OTLP do not tell.
         source: The plugin that the records come through; None if the host sets it.
+        resources_max: Limit of different Resources.
 
     Raises:
         NotOtlp: The bytes are not a request of OTLP for metrics, or have too many Resources.
@@ -65,8 +71,8 @@ def otlp_records(
     for entry in resource_metrics(data):
         resource = b"".join(shallow_resource_metrics(entry).resource)
         entries.setdefault(resource, []).append(delimited(RESOURCE_METRICS, entry))
-        if len(entries) > MAX_RESOURCES:
-            raise NotOtlp(f"more than {MAX_RESOURCES} different Resources in one request")
+        if len(entries) > resources_max:
+            raise NotOtlp(f"more than {resources_max} different Resources in one request")
     instances: dict[bytes, tuple[Mapping[str, str], list[bytes]]] = {}
     for resource, parts in entries.items():
         attributes = attributes_of(resource)

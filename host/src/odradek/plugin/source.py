@@ -45,6 +45,12 @@ class Intake(Protocol):
     def unreadable(self, records: int) -> None:
         """Count records that are not telemetry at all, so that the accounts have everything that came."""
 
+    def answered(self, outcome: str) -> None:
+        """Count a request of a sender by its outcome, a word from a short list of the plugin.
+
+        Only sources that senders call have requests. The metric is ``odradek.source.requests``.
+        """
+
 
 @runtime_checkable
 class Source(Protocol):

@@ -56,6 +56,8 @@ class RecordSource:
     manager: ClientMetricsManager
     keep: Keep
     accounts: PushAccounts = field(default_factory=PushAccounts)
+    requests: dict[str, int] = field(default_factory=dict)
+    """Requests of senders by outcome. Counted on the source's thread: read a copy."""
     recent: RecentOrigins = field(default_factory=RecentOrigins)
     """The origins of records that were stored. The sources of a host share one."""
 

@@ -30,12 +30,12 @@ def odradek_forwarder(config: PluginConfig) -> Forwarder | Mapping[str, Forwarde
 
 @hookimpl
 def odradek_source(config: PluginConfig) -> Source | None:
-    """Read the table ``source``; None if it has no ``http.listener``.
+    """Read the table ``source``; None if it has no listener.
 
     Raises:
         ConfigError: A key has an invalid value; the error names it.
     """
-    if config.text("source.http.listener") is None:
+    if all(config.text(f"source.{protocol}.listener") is None for protocol in ("http", "grpc")):
         return None
     from odradek_otlp.otlp_source import OtlpSource
     from odradek_otlp.source_settings import read_source_settings

@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError
 from odradek.plugin import message_classes
 
 RETRY_INFO = "/google.rpc.RetryInfo"
+TYPE_PREFIX = "type.googleapis.com"
 MESSAGES = {
     "Status": {"code": (1, "int32"), "message": (2, "string"), "details": (3, "Detail*")},
     "Detail": {"type_url": (1, "string"), "value": (2, "bytes")},
@@ -44,7 +45,11 @@ def read_status(data: bytes) -> RpcStatus:
     return RpcStatus(status.message, after_s)  # type: ignore[attr-defined]
 
 
-def status_bytes(code: int, message: str) -> bytes:
-    """A ``Status`` for the body of an error."""
-    data: bytes = CLASSES["Status"](code=code, message=message).SerializeToString()
+def status_bytes(code: int, message: str, retry_after_s: int | None = None) -> bytes:
+    """A ``Status`` for an error, with a ``RetryInfo`` if the request should be repeated."""
+    status = CLASSES["Status"](code=code, message=message)
+    if retry_after_s is not None:
+        delay = CLASSES["RetryInfo"](retry_delay=CLASSES["Delay"](seconds=retry_after_s))
+        status.details.add(type_url=TYPE_PREFIX + RETRY_INFO, value=delay.SerializeToString())  # type: ignore[attr-defined]
+    data: bytes = status.SerializeToString()
     return data

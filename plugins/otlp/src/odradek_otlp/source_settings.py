@@ -3,82 +3,92 @@
 from __future__ import annotations
 
 import re
-import ssl
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from odradek.plugin import PluginConfig
+from odradek_otlp.listener_tls import ListenerTls
 
-LISTENER = "source.http.listener"
+HTTP_LISTENER: Final = "source.http.listener"
+GRPC_LISTENER: Final = "source.grpc.listener"
 ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(?P<port>[0-9]{1,5})")
-MAX_PORT = 65_535
+MAX_PORT: Final = 65_535
+MIB: Final = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceSettings:
-    """One listener for OTLP/HTTP."""
+class Address(NamedTuple):
+    """The address of a listener."""
 
     host: str
     port: int
     """0 chooses a free one."""
-    certificate: Path | None = None
-    """With it the listener speaks TLS."""
-    key: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSettings:
+    """The listeners, and what they have in common."""
+
+    http: Address | None = None
+    grpc: Address | None = None
+    tls: ListenerTls | None = None
     token_file: Path | None = None
     """With it each request needs one of its tokens."""
-    request_max_bytes: int = 16 << 20
+    request_max_bytes: int = 16 * MIB
     """Of one request, decompressed."""
-    buffer_max_bytes: int = 64 << 20
+    json_max_bytes: int = 2 * MIB
+    """Of one request in JSON, decompressed. While it is read, it takes up to 25 times as much memory."""
+    message_max_bytes: int = 4 * MIB
+    """Of one message of gRPC as it is sent, which is held before it is read."""
+    request_timeout_ms: int = 30_000
+    """For the body of a request, and for a TLS handshake."""
+    idle_timeout_ms: int = 75_000
+    """A connection without a request is closed."""
+    requests_max: int = 256
+    """Being received or stored."""
+    resources_max: int = 1_000
+    """Different Resources in one request."""
+    buffer_max_bytes: int = 64 * MIB
     """Of all requests that are being received or stored."""
     connections_max: int = 1_000
+    """Of each listener."""
     interval_ms: int = 60_000
     """Stands for the push interval, which senders of OTLP do not tell."""
 
     @property
     def security_protocol(self) -> str:
-        return "SSL" if self.certificate is not None else "PLAINTEXT"
-
-    def tls(self) -> ssl.SSLContext | None:
-        """The context of the listener; None without TLS.
-
-        Raises:
-            OSError: A file is unreadable, not PEM or encrypted, or the key does not match.
-        """
-        if self.certificate is None:
-            return None
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        # Without a password argument OpenSSL would ask for one on the terminal.
-        context.load_cert_chain(self.certificate, self.key, password="")
-        return context
+        return "SSL" if self.tls is not None else "PLAINTEXT"
 
 
 def read_source_settings(config: PluginConfig) -> SourceSettings:
-    """Read the table, which has ``source.http.listener``.
+    """Read the table, which has a listener.
 
     Raises:
         ConfigError: A value is invalid; names the key.
     """
-    host, port = address(config)
-    request_max_bytes = config.integer("source.request.max.bytes", 16 << 20, least=1, most=1 << 30)
+
+    def integer(key: str, default: int, least: int = 1, most: int = 1 << 62) -> int:
+        return config.integer(f"source.{key}", default, least=least, most=most)
+
+    defaults = SourceSettings()
     settings = SourceSettings(
-        host=host,
-        port=port,
-        certificate=config.file("source.tls.certificate"),
-        key=config.file("source.tls.key"),
+        http=address(config, HTTP_LISTENER),
+        grpc=address(config, GRPC_LISTENER),
+        tls=tls_files(config),
         token_file=config.file("source.token.file"),
-        request_max_bytes=request_max_bytes,
-        buffer_max_bytes=config.integer("source.buffer.max.bytes", 64 << 20, least=1),
-        connections_max=config.integer("source.connections.max", 1_000, least=1),
-        interval_ms=config.integer("source.interval.ms", 60_000, least=1),
+        request_max_bytes=integer("request.max.bytes", defaults.request_max_bytes, most=1 << 30),
+        json_max_bytes=integer("json.max.bytes", defaults.json_max_bytes, most=1 << 30),
+        message_max_bytes=integer("grpc.message.max.bytes", defaults.message_max_bytes, most=1 << 30),
+        request_timeout_ms=integer("request.timeout.ms", defaults.request_timeout_ms),
+        idle_timeout_ms=integer("idle.timeout.ms", defaults.idle_timeout_ms),
+        requests_max=integer("requests.max", defaults.requests_max),
+        resources_max=integer("resources.max", defaults.resources_max),
+        buffer_max_bytes=integer("buffer.max.bytes", defaults.buffer_max_bytes),
+        connections_max=integer("connections.max", defaults.connections_max),
+        interval_ms=integer("interval.ms", defaults.interval_ms),
     )
-    if settings.buffer_max_bytes < request_max_bytes:
+    if settings.buffer_max_bytes < settings.request_max_bytes:
         raise config.error("source.buffer.max.bytes", "expected at least source.request.max.bytes")
-    if settings.key is not None and settings.certificate is None:
-        raise config.error("source.tls.certificate", "expected the certificate of source.tls.key")
-    try:
-        settings.tls()
-    except (OSError, ValueError) as error:
-        raise config.error("source.tls.certificate", str(error)) from None
     if settings.token_file is not None:
         try:
             read_tokens(settings.token_file)
@@ -87,13 +97,31 @@ def read_source_settings(config: PluginConfig) -> SourceSettings:
     return settings
 
 
-def address(config: PluginConfig) -> tuple[str, int]:
-    """Read the address of the listener."""
-    text = config.text(LISTENER) or ""
+def tls_files(config: PluginConfig) -> ListenerTls | None:
+    """Read the files of TLS; None without a certificate."""
+    certificate = config.file("source.tls.certificate")
+    key, client_ca = config.file("source.tls.key"), config.file("source.tls.client.ca")
+    if certificate is None:
+        if key is not None or client_ca is not None:
+            raise config.error("source.tls.certificate", "expected the certificate of the listener")
+        return None
+    files = ListenerTls(certificate=certificate, key=key, client_ca=client_ca)
+    try:
+        files.context()
+    except (OSError, ValueError) as error:
+        raise config.error("source.tls.certificate", str(error)) from None
+    return files
+
+
+def address(config: PluginConfig, key: str) -> Address | None:
+    """Read the address of a listener; None if it is not set."""
+    text = config.text(key)
+    if text is None:
+        return None
     found = ADDRESS.fullmatch(text)
     if found is None or int(found["port"]) > MAX_PORT:
-        raise config.error(LISTENER, f"expected HOST:PORT, found {text!r}")
-    return found["host"].strip("[]"), int(found["port"])
+        raise config.error(key, f"expected HOST:PORT, found {text!r}")
+    return Address(found["host"].strip("[]"), int(found["port"]))
 
 
 def read_tokens(path: Path) -> list[bytes]:

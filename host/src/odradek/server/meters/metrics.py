@@ -179,6 +179,9 @@ INSTRUMENTS = {
     "source-rejected": Instrument(
         "odradek.source.rejected", "counter", "{record}", "Records of a source not stored, by error code"
     ),
+    "source-requests": Instrument(
+        "odradek.source.requests", "counter", "{request}", "Requests of a source's senders, by outcome"
+    ),
     "spool-refused": Instrument(
         "odradek.spool.refused", "counter", "{push}", "Valid pushes that could not be stored"
     ),
@@ -303,6 +306,8 @@ def source_rows(source: RecordSource, lag: int | None = None) -> Iterator[Metric
         yield MetricRow("source-lag", "gauge", labels, lag)
     for code, records in accounts.rejected.items():
         yield MetricRow("source-rejected", "counter", labels | {"error": code.name}, records)
+    for outcome, requests in source.requests.copy().items():
+        yield MetricRow("source-requests", "counter", labels | {"outcome": outcome}, requests)
 
 
 def forwarder_rows(name: str, stats: ForwarderStats) -> Iterator[MetricRow]:

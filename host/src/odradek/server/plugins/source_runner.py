@@ -83,6 +83,11 @@ class HostIntake:
             with contextlib.suppress(RuntimeError):
                 self.host_loop.call_soon_threadsafe(self.entrance.unreadable, records)
 
+    def answered(self, outcome: str) -> None:
+        """Count a request of a sender."""
+        requests = self.entrance.requests
+        requests[outcome] = requests.get(outcome, 0) + 1
+
     async def ready(self, piece: Sequence[TelemetryRecord]) -> list[Ready]:
         """The records with their labels. Enrichers are asked on the host's loop."""
         if all(record.labeled for record in piece):

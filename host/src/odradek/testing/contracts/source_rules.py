@@ -54,6 +54,9 @@ class KitIntake:
     def unreadable(self, records: int) -> None:
         self.skipped += records
 
+    def answered(self, outcome: str) -> None:
+        pass
+
     @property
     def numbers(self) -> list[int]:
         """The numbers of the stored pushes, in order."""

@@ -1,0 +1,203 @@
+"""OTLP/HTTP, binary or JSON (OpenTelemetry Protocol specification 1.x, "OTLP/HTTP")."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from aiohttp import web
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
+
+from odradek_otlp.listener_tls import RenewedTls
+from odradek_otlp.reception import Reception
+from odradek_otlp.refused_request import (
+    MEDIA_TYPE,
+    NO_SUCH_PATH,
+    NO_TOKEN,
+    NOT_POST,
+    RETRY_AFTER_S,
+    Limit,
+    Reason,
+    RefusedRequest,
+)
+from odradek_otlp.rpc_status import status_bytes
+from odradek_otlp.source_settings import Address
+
+PATH: Final = "/v1/metrics"
+PROTOBUF: Final = "application/x-protobuf"
+JSON: Final = "application/json"
+GRACE_S: Final = 0.3
+"""Time for requests that are being stored when the source stops, and again for their cancellation."""
+
+
+class Full(asyncio.Protocol):
+    """Closes a connection beyond the limit."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
+
+
+class CountingServer(web.Server):
+    """Also knows the connections whose TLS handshake is not complete."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.expected: dict[web.RequestHandler, asyncio.TimerHandle] = {}
+
+    def accepted(self, timeout_s: float) -> web.RequestHandler:
+        """The protocol of a new connection, which counts until its handshake has failed or timed out."""
+        handler = self()
+        loop = asyncio.get_running_loop()
+        self.expected[handler] = loop.call_later(timeout_s, self.expected.pop, handler, None)
+        return handler
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        if (timer := self.expected.pop(handler, None)) is not None:
+            timer.cancel()
+        super().connection_made(handler, transport)
+
+    def open_connections(self) -> int:
+        return len(self.connections) + len(self.expected)
+
+
+class HttpListener:
+    """One address."""
+
+    def __init__(self, address: Address, reception: Reception) -> None:
+        self.address = address
+        self.reception = reception
+        self.settings = reception.settings
+        self.tls = RenewedTls(self.settings.tls) if self.settings.tls is not None else None
+        self.server: CountingServer | None = None
+        self.listening: asyncio.Server | None = None
+
+    async def start(self) -> int:
+        """Listen; return the port.
+
+        Raises:
+            OSError: The address is in use, or a file of TLS cannot be read.
+        """
+        timeout_s = self.settings.request_timeout_ms / 1000
+        server = self.server = CountingServer(
+            self.handle,
+            handler_cancellation=True,
+            access_log=None,
+            auto_decompress=False,
+            keepalive_timeout=self.settings.idle_timeout_ms / 1000,
+        )
+
+        def protocol() -> asyncio.Protocol:
+            if server.open_connections() >= self.settings.connections_max:
+                self.reception.intake.answered("connections.max")
+                return Full()
+            return server.accepted(timeout_s)
+
+        host, port = self.address
+        tls = self.tls.context() if self.tls is not None else None
+        self.listening = await asyncio.get_running_loop().create_server(
+            protocol, host, port, ssl=tls, ssl_handshake_timeout=timeout_s if tls is not None else None
+        )
+        return int(self.listening.sockets[0].getsockname()[1])
+
+    async def stop(self) -> None:
+        if self.listening is not None:
+            self.listening.close()
+        if self.server is not None:
+            await self.server.shutdown(GRACE_S)
+            for timer in self.server.expected.values():
+                timer.cancel()
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request, in its content type."""
+        is_json = request.content_type == JSON
+        try:
+            try:
+                check(request)
+            except RefusedRequest as refused:
+                self.reception.intake.answered(refused.reason.outcome)
+                raise
+            response = await self.reception.export(HttpExport(request))
+        except RefusedRequest as refused:
+            return answer(refused, is_json)
+        if is_json:
+            return web.Response(body=response_json(response), content_type=JSON)
+        return web.Response(body=response.SerializeToString(), content_type=PROTOBUF)
+
+
+class HttpExport:
+    """A request of HTTP as an `odradek_otlp.reception.Export`."""
+
+    def __init__(self, request: web.BaseRequest) -> None:
+        self.request = request
+        self.authorization = request.headers.get("Authorization", "")
+        self.announced_bytes = request.content_length
+        self.is_json = request.content_type == JSON
+
+    @property
+    def peer(self) -> tuple[str, int]:
+        transport = self.request.transport
+        found = transport.get_extra_info("peername") if transport is not None else None
+        return (found[0], found[1]) if found else ("", 0)
+
+    def is_gzip(self, _body: bytes) -> bool:
+        return encoding_of(self.request) == "gzip"
+
+    async def body(self, limit: Limit) -> bytes:
+        parts: list[bytes] = []
+        size_bytes = 0
+        async for part in self.request.content.iter_any():
+            size_bytes += len(part)
+            if size_bytes > limit.most_bytes:
+                raise limit.exceeded()
+            parts.append(part)
+        return b"".join(parts)
+
+
+def check(request: web.BaseRequest) -> None:
+    """Refuse what is not an export of metrics in a known encoding."""
+    if request.path != PATH:
+        raise RefusedRequest(NO_SUCH_PATH, f"only {PATH} is served: metrics over OTLP/HTTP")
+    if request.method != "POST":
+        raise RefusedRequest(NOT_POST, "expected POST")
+    if request.content_type not in (PROTOBUF, JSON):
+        text = f"content type {request.content_type} is not supported, expected {PROTOBUF} or {JSON}"
+        raise RefusedRequest(MEDIA_TYPE, text)
+    if encoding_of(request) not in ("identity", "gzip"):
+        text = f"content encoding {encoding_of(request)} is not supported, expected gzip or none"
+        raise RefusedRequest(MEDIA_TYPE, text)
+
+
+def response_json(response: ExportMetricsServiceResponse) -> bytes:
+    """The answer to a request."""
+    if not response.HasField("partial_success"):
+        return b"{}"
+    partial_success = response.partial_success
+    found = {
+        "rejectedDataPoints": str(partial_success.rejected_data_points),
+        "errorMessage": partial_success.error_message,
+    }
+    return json.dumps({"partialSuccess": found}).encode()
+
+
+def encoding_of(request: web.BaseRequest) -> str:
+    return request.headers.get("Content-Encoding", "identity").lower()
+
+
+HEADERS: Final[Mapping[Reason, Mapping[str, str]]] = {
+    NO_TOKEN: {"WWW-Authenticate": "Bearer"},
+    NOT_POST: {"Allow": "POST"},
+}
+
+
+def answer(refused: RefusedRequest, is_json: bool) -> web.Response:
+    """A ``google.rpc.Status`` in the content type of the request."""
+    reason, headers = refused.reason, dict(HEADERS.get(refused.reason, {}))
+    if reason.is_temporary:
+        headers["Retry-After"] = str(RETRY_AFTER_S)
+    if is_json:
+        body = json.dumps({"code": reason.code, "message": str(refused)}).encode()
+        return web.Response(status=reason.status, body=body, content_type=JSON, headers=headers)
+    body = status_bytes(reason.code, str(refused))
+    return web.Response(status=reason.status, body=body, content_type=PROTOBUF, headers=headers)

@@ -1,0 +1,94 @@
+"""A source of OTLP on a thread of its own, with a scripted host, and metrics to send it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.metrics.v1.metrics_pb2 import (
+    Gauge,
+    Metric,
+    MetricsData,
+    NumberDataPoint,
+    ResourceMetrics,
+    ScopeMetrics,
+)
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+
+from odradek.plugin import Receipt, Refused, TelemetryRecord
+from odradek_otlp.otlp_source import OtlpSource
+from odradek_otlp.source_settings import Address, SourceSettings
+from support.waiting import wait_until
+
+ANYWHERE = Address("127.0.0.1", 0)
+STOP_S = 10.0
+
+
+def entry(metric: str = "load", points: int = 1, **attributes: str) -> ResourceMetrics:
+    pairs = [
+        KeyValue(key=key.replace("__", "."), value=AnyValue(string_value=value))
+        for key, value in attributes.items()
+    ]
+    gauge = Gauge(data_points=[NumberDataPoint(as_int=7) for _ in range(points)])
+    scope = ScopeMetrics(metrics=[Metric(name=metric, gauge=gauge)])
+    return ResourceMetrics(resource=Resource(attributes=pairs), scope_metrics=[scope])
+
+
+def body_of(*entries: ResourceMetrics) -> bytes:
+    return MetricsData(resource_metrics=entries).SerializeToString()
+
+
+@dataclass(eq=False)
+class ScriptedIntake:
+    """An intake with a script."""
+
+    refuse: Callable[[TelemetryRecord], str | None] = lambda record: None
+    room: bool = True
+    stored: list[TelemetryRecord] = field(default_factory=list)
+    unread: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+    async def store(self, records: Sequence[TelemetryRecord]) -> Receipt:
+        if not self.room:
+            return Receipt(left=list(records))
+        refused = [Refused(record, why) for record in records if (why := self.refuse(record))]
+        named = {id(each.record) for each in refused}
+        self.stored += [record for record in records if id(record) not in named]
+        return Receipt(stored=len(records) - len(refused), refused=refused)
+
+    def unreadable(self, records: int) -> None:
+        self.unread += records
+
+    def answered(self, outcome: str) -> None:
+        self.outcomes[outcome] += 1
+
+
+@contextmanager
+def running_source(host: ScriptedIntake, **fields: Any) -> Iterator[int]:
+    """The port of a source with one listener, which runs on a thread of its own."""
+    source = OtlpSource(SourceSettings(**fields))
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(source.run(host))
+
+    def live() -> None:
+        try:
+            loop.run_until_complete(asyncio.wait({task}))
+        finally:
+            loop.close()
+
+    thread = threading.Thread(target=live)
+    thread.start()
+    try:
+        wait_until(lambda: source.ports, "the source listens")
+        yield source.ports[0]
+    finally:
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join(STOP_S)
+    assert source.reception is not None
+    assert (source.reception.held_bytes, source.reception.receiving) == (0, 0)
