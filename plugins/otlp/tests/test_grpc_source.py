@@ -147,9 +147,10 @@ def test_beyond_the_number_of_requests_the_sender_is_asked_to_try_again() -> Non
     with running(ScriptedIntake(), requests_max=1) as port, channel_to(port) as channel, silent() as silence:
         held = channel.stream_unary(METHOD, None, None).future(silence, timeout=PATIENCE_S)
         refused = wait_until(lambda: refused_call(port), "no request is refused")
-        held.cancel()
+        held.cancel()  # type: ignore[no-untyped-call]
         wait_until(lambda: refused_call(port) is None, "requests are still refused")
 
+    assert refused is not None
     assert refused.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert retry_after_s(refused) == 5.0
 

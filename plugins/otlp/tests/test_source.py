@@ -344,5 +344,6 @@ def free_port() -> int:
 class TestSource(SourceContract):
     @pytest.fixture
     def subject(self) -> Subject:
-        settings = SourceSettings(http=Address("127.0.0.1", free_port()))
-        return Subject(make=lambda: OtlpSource(settings), supply=Exporter(settings.http.port))
+        address = Address("127.0.0.1", free_port())
+        settings = SourceSettings(http=address)
+        return Subject(make=lambda: OtlpSource(settings), supply=Exporter(address.port))

@@ -10,6 +10,7 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import (
     Exemplar,
     ExponentialHistogramDataPoint,
+    MetricsData,
     NumberDataPoint,
 )
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
@@ -72,7 +73,7 @@ def test_the_example_of_the_specification() -> None:
     assert list(histogram.histogram.data_points[0].bucket_counts) == [1, 1]
     assert histogram.histogram.data_points[0].max == 2.0
     assert exponential.exponential_histogram.data_points[0] == ExponentialHistogramDataPoint(
-        count=3, sum=10, scale=0, zero_count=1, positive={"offset": 1, "bucket_counts": [0, 2]},
+        count=3, sum=10, scale=0, zero_count=1, positive=ExponentialHistogramDataPoint.Buckets(offset=1, bucket_counts=[0, 2]),
         min=0, max=5, zero_threshold=0,
     )  # fmt: skip
 

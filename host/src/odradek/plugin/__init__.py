@@ -66,9 +66,9 @@ if TYPE_CHECKING:
         shallow_resource_metrics,
         shallow_scope_metrics,
     )
-    from odradek.plugin.private_messages import message_classes
     from odradek.plugin.otlp_json import metrics_of_json
-from odradek.plugin.sender_records import Sender, data_points, otlp_records
+    from odradek.plugin.private_messages import message_classes
+    from odradek.plugin.sender_records import Sender, data_points, otlp_records
     from odradek.plugin.topic_messages import decode_message
 
 __all__ = [
@@ -160,6 +160,7 @@ ON_FIRST_USE = {
     "merged_scopes": "metrics_data",
     "message_classes": "private_messages",
     "metric_name": "metrics_data",
+    "metrics_of_json": "otlp_json",
     "otlp_records": "sender_records",
     "resource_metrics": "metrics_data",
     "shallow_resource_metrics": "metrics_data",
