@@ -72,8 +72,9 @@ def test_the_example_of_the_specification() -> None:
     assert counter.sum.data_points[0].time_unix_nano == 1544712660300000000
     assert list(histogram.histogram.data_points[0].bucket_counts) == [1, 1]
     assert histogram.histogram.data_points[0].max == 2.0
+    buckets = ExponentialHistogramDataPoint.Buckets(offset=1, bucket_counts=[0, 2])
     assert exponential.exponential_histogram.data_points[0] == ExponentialHistogramDataPoint(
-        count=3, sum=10, scale=0, zero_count=1, positive=ExponentialHistogramDataPoint.Buckets(offset=1, bucket_counts=[0, 2]),
+        count=3, sum=10, scale=0, zero_count=1, positive=buckets,
         min=0, max=5, zero_threshold=0,
     )  # fmt: skip
 
