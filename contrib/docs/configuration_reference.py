@@ -41,6 +41,7 @@ TABLE_OF_SECTION = {
     "telemetry": "telemetry",
     "observation": "telemetry",
     "spool": "telemetry",
+    "follow": "telemetry",
     "groups": "groups",
     "transactions": "transactions",
     "quotas": "quotas",

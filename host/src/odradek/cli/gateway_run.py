@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from odradek.cli.command_config import CommandConfig, load_command_config
+from odradek.cli.followed_cluster import client_of, first_poll
 from odradek.client.address import addresses
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import ClusterWatch, Observed
@@ -19,9 +20,6 @@ from odradek.server.gateway.gateway_host import GatewayHost
 from odradek.server.gateway.gateway_kinds import check_listeners
 
 log = logging.getLogger(__name__)
-
-FIRST_POLL_S = 5.0
-"""Time for the cluster to answer before the start goes on without it."""
 
 
 class GatewayRun:
@@ -74,7 +72,7 @@ class GatewayRun:
         )
         gateway.dialer.refresh = watch.poke
         try:
-            found = await first_poll(watch, gateway)
+            found = await polled_first(watch, gateway)
             await host.start()
             host.polled(found)
             watch.start()
@@ -85,27 +83,17 @@ class GatewayRun:
 
     def connected(self) -> AdminClient:
         """A client for the gateway's own requests, with the certificates and secrets of now."""
-        connection = self.connection
-        return AdminClient(
-            ",".join(self.config.gateway.upstream),
-            client_id=connection.client_id,
-            timeout_s=connection.request_timeout_ms / 1000,
-            login=connection.login,
-            tls=connection.context(),
-        )
+        return client_of(self.config.gateway.upstream, self.connection)
 
 
-async def first_poll(watch: ClusterWatch, made: Gateway) -> Observed:
+async def polled_first(watch: ClusterWatch, made: Gateway) -> Observed:
     """Ask the cluster for its brokers and subscriptions before clients can connect, unless it does not answer
     soon.
 
     Raises:
         ConfigError: A broker has no port.
     """
-    try:
-        found = await asyncio.wait_for(asyncio.to_thread(watch.poll), FIRST_POLL_S)
-    except TimeoutError:
-        found = Observed(failure=f"no answer within {FIRST_POLL_S:g} s")
+    found = await first_poll(watch)
     made.check_nodes(node_id for node_id, _, _ in found.nodes)
     if found.failure is not None:
         log.warning(

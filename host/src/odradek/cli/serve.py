@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -147,19 +148,29 @@ def serve_until_stopped(start: Start, config: HostConfig) -> None:
         raise_descriptor_limit()
         host = Host(config, recover_metadata=start.recover_metadata, failed=failed)
         try:
-            await host.start()
-            on_hangup(partial(reload_file, host, start), stop)
-            freeze_garbage(full_after=OVERDUE)
-            collect_when_calm(host.broker.steps, host.clock, host.timer)
-            report(host, start.config_file, start.log_level)
-            announce(ready_line(config, host))
-            await stop.wait()
+            async with followed(host, config):
+                await host.start()
+                on_hangup(partial(reload_file, host, start), stop)
+                freeze_garbage(full_after=OVERDUE)
+                collect_when_calm(host.broker.steps, host.clock, host.timer)
+                report(host, start.config_file, start.log_level)
+                announce(ready_line(config, host))
+                await stop.wait()
         finally:
             await host.stop()
 
     run(main)
     if failures:
         raise CommandFailed(f"odradek stopped: {failures[0]}")
+
+
+def followed(host: Host, config: HostConfig) -> AbstractAsyncContextManager[None]:
+    """Follow the subscriptions of a cluster in the body of the statement, if the configuration says so."""
+    if not config.follow.servers:
+        return nullcontext()
+    from odradek.cli.followed_cluster import following  # the client, which other hosts do not need
+
+    return following(host, config.follow)
 
 
 def reload_file(host: Host, start: Start) -> None:

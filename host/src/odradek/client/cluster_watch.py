@@ -26,7 +26,7 @@ STOP_TIMEOUT_S: Final = 1.0
 """A poll that hangs is left to end with the process."""
 KEYS: Final = ("metrics", "interval.ms", "match")
 NOT_OFFERED: Final = "the cluster cannot list client metrics; Apache Kafka can from 3.7 on, with KRaft"
-NOT_ALLOWED: Final = "the gateway needs the right DESCRIBE_CONFIGS on the cluster"
+NOT_ALLOWED: Final = "listing them needs the right DESCRIBE_CONFIGS on the cluster"
 NOT_ALLOWED_CODES: Final = frozenset(
     {ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED}
 )

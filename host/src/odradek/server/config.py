@@ -18,6 +18,7 @@ from odradek.broker.audit import AuditSettings
 from odradek.broker.broker import BrokerSettings, Endpoint
 from odradek.broker.quota_table import QuotaTable, read_quota_tables
 from odradek.broker.spool_settings import SpoolSettings
+from odradek.gateway.follow_settings import FollowSettings
 from odradek.gateway.gateway_settings import GatewaySettings
 from odradek.gateway.observation.settings import HostObservationSettings
 from odradek.group.group_config import GroupConfig
@@ -161,6 +162,7 @@ class HostConfig:
     telemetry: TelemetryConfig = section(TelemetryConfig)
     observation: HostObservationSettings = section(HostObservationSettings)
     spool: SpoolSettings = section(SpoolSettings)
+    follow: FollowSettings = section(FollowSettings)
     workers: WorkerSettings = section(WorkerSettings)
     metrics_push: MetricsPushSettings = section(MetricsPushSettings)
     upkeep: UpkeepSettings = section(UpkeepSettings)

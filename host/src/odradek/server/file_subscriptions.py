@@ -56,6 +56,8 @@ class FileSubscriptions:
         self.telemetry = telemetry
         self.combined: Callable[[Wanted], Wanted] = lambda of_file: of_file
         """Adds the subscriptions of another source to those of a file."""
+        self.is_alone = False
+        """Those that were set over the network do not stay."""
 
     def stored(self) -> dict[str, Mapping[str, str]]:
         """All stored subscriptions."""
@@ -64,7 +66,8 @@ class FileSubscriptions:
 
     def dropped(self, wanted: Wanted) -> set[str]:
         """The names that an earlier file had and this one lacks."""
-        return names_from_file(self.metadata) - wanted.keys()
+        before = set(self.stored()) if self.is_alone else names_from_file(self.metadata)
+        return before - wanted.keys()
 
     def start(self, wanted: Wanted) -> None:
         """Load the stored subscriptions, then apply the file.

@@ -32,7 +32,12 @@ class ClientMetricsResource:
     def validate(
         self, name: str, before: Mapping[str, str], after: Mapping[str, str], broker: Broker
     ) -> None:
-        """Check the rules and limits of subscriptions."""
+        """Check the rules and limits. If the host follows a cluster, every change is refused."""
+        if broker.followed_cluster is not None:
+            raise ApiError(
+                ErrorCode.POLICY_VIOLATION,
+                f"this host follows the CLIENT_METRICS resources of {broker.followed_cluster}: change those",
+            )
         broker.telemetry.subscriptions.check(name, after, before)
 
     def limit(self, broker: Broker) -> StateLimit:

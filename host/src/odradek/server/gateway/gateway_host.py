@@ -8,12 +8,13 @@ from typing import Any, Final, cast
 from odradek.gateway.path_quotas import PathQuotas
 from odradek.gateway.reachability import PATIENCE_MS
 from odradek.server.config import HostConfig
+from odradek.server.followed_subscriptions import ClusterState
 from odradek.server.gateway.client_side import ClientSide
 from odradek.server.gateway.gateway import Gateway
 from odradek.server.gateway.gateway_kinds import gateway_kinds
 from odradek.server.gateway.gateway_metrics import api_names, gateway_rows
 from odradek.server.gateway.pair_bytes import PairBytes
-from odradek.server.gateway.telemetry import ClusterState, GatewayTelemetry
+from odradek.server.gateway.telemetry import GatewayTelemetry
 from odradek.server.host import Host
 from odradek.server.meters.loop_lag import LoopLag
 from odradek.telemetry.client_metrics_stats import MetricRow

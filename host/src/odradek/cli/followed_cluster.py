@@ -1,0 +1,68 @@
+"""The cluster that a host or a gateway asks for subscriptions again and again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+from odradek.cli.command_config import CommandConfig, load_command_config
+from odradek.client.address import addresses
+from odradek.client.admin import AdminClient
+from odradek.client.cluster_watch import ClusterWatch, Observed
+from odradek.gateway.follow_settings import SERVERS, FollowSettings
+from odradek.gateway.telemetry_settings import SubscriptionSource
+from odradek.server.followed_subscriptions import FollowedSubscriptions
+from odradek.server.host import Host
+
+log = logging.getLogger(__name__)
+
+FIRST_POLL_S: Final = 5.0
+"""Time for the cluster to answer before the start goes on without it."""
+
+
+def client_of(servers: Sequence[str], connection: CommandConfig) -> AdminClient:
+    """A client for requests to a cluster, with the certificates and secrets of now."""
+    return AdminClient(
+        ",".join(servers),
+        client_id=connection.client_id,
+        timeout_s=connection.request_timeout_ms / 1000,
+        login=connection.login,
+        tls=connection.context(),
+    )
+
+
+async def first_poll(watch: ClusterWatch) -> Observed:
+    """Ask the cluster before clients can connect, unless it does not answer soon."""
+    try:
+        return await asyncio.wait_for(asyncio.to_thread(watch.poll), FIRST_POLL_S)
+    except TimeoutError:
+        return Observed(failure=f"no answer within {FIRST_POLL_S:g} s")
+
+
+@asynccontextmanager
+async def following(host: Host, settings: FollowSettings) -> AsyncIterator[None]:
+    """Let a host follow the subscriptions of a cluster in the body of the statement, which starts the host.
+
+    Raises:
+        ConfigError: An address or the properties file is not usable.
+    """
+    cluster = ",".join(settings.servers)
+    addresses(cluster, SERVERS)
+    connection = load_command_config(settings.command_config)
+    followed = FollowedSubscriptions(host, SubscriptionSource.BOTH)
+    followed.alone(cluster)
+    loop = asyncio.get_running_loop()
+
+    def polled(state: Observed) -> None:
+        loop.call_soon_threadsafe(followed.polled, state)
+
+    watch = ClusterWatch(lambda: client_of(settings.servers, connection), settings.interval_ms, polled)
+    followed.polled(await first_poll(watch))
+    watch.start()
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(watch.stop)
