@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 import yaml
 from contrib.helm.helm import HELM
@@ -19,12 +18,12 @@ from contrib.helm.render import CHART, RENDERED, VALUES, digest, helm, rendered
 
 from odradek import __version__
 from odradek.cli.gateway_run import GatewayRun
-from odradek.cli.main import cli
 from odradek.server.config import HostConfig, load_config
 from odradek.server.meters.metrics_settings import MetricsAddress
 from odradek.server.plugins.active_plugin import PluginState, activate
 from odradek.server.plugins.plugin_manager import load_plugins
 from support.certificates import Files
+from support.command_lines import parsed
 from support.reference_page import ROOT
 
 Object = dict[str, Any]
@@ -57,26 +56,11 @@ def container(template: Object) -> Object:
 PARTS = [(name, part) for name in NAMES for part, _ in pods(name)]
 
 
-def parsed(arguments: list[str], folder: Path) -> tuple[str, dict[str, Any]]:
-    """The command of a container and its options, as the command itself reads them.
-
-    Raises:
-        click.UsageError: It does not accept them.
-    """
+def options_of(arguments: list[str], folder: Path) -> tuple[str, dict[str, Any]]:
+    """The command of a container and its options. Secrets are files of this machine."""
     secret = folder / "secret"
     secret.touch()
-    here = [
-        f"{option}={secret}" if value.startswith("/etc/odradek/secrets/") else each
-        for each in arguments
-        for option, _, value in [each.partition("=")]
-    ]
-    group: click.Command = cli
-    with click.Context(cli) as context:
-        while isinstance(group, click.Group):
-            found = group.get_command(context, here[0])
-            assert found is not None, here[0]
-            group, here = found, here[1:]
-        return str(group.name), group.make_context(str(group.name), list(here)).params
+    return parsed([re.sub(r"=/etc/odradek/secrets/.*", f"={secret}", each) for each in arguments])
 
 
 def config_of(name: str, part: str, options: dict[str, Any], folder: Path) -> HostConfig:
@@ -135,7 +119,7 @@ def test_the_chart_has_the_version_of_the_host() -> None:
 def test_the_command_accepts_its_arguments_and_configuration(name: str, part: str, tmp_path: Path) -> None:
     arguments = [container(template)["args"] for found, template in pods(name) if found == part]
 
-    command, options = parsed(arguments[0], tmp_path)
+    command, options = options_of(arguments[0], tmp_path)
 
     if part == PIPELINE:
         assert command in ("run", "ingest")
@@ -220,7 +204,7 @@ def test_probes_ask_the_metrics_listener(name: str) -> None:
 def test_a_gateway_has_a_port_for_each_broker(tmp_path: Path) -> None:
     name = "everything.yaml"
     (template,) = [template for part, template in pods(name) if part == "gateway"]
-    config = config_of(name, "gateway", parsed(container(template)["args"], tmp_path)[1], tmp_path)
+    config = config_of(name, "gateway", options_of(container(template)["args"], tmp_path)[1], tmp_path)
     (service,) = [each for each in of_kind(name, "Service") if each["metadata"]["name"] == "odradek-gateway"]
 
     ports = {each["name"]: each["port"] for each in service["spec"]["ports"]}
