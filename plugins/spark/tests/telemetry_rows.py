@@ -10,7 +10,13 @@ from dataclasses import dataclass, field, replace
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
-from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext, TelemetryRecord
+from odradek.plugin import (
+    ClientTelemetryPayload,
+    ConnectionContext,
+    Origin,
+    RequestContext,
+    TelemetryRecord,
+)
 from odradek.plugin.telemetry_topic import encode_headers, record_key
 from odradek_spark.decoder.decode import Decoder
 from odradek_spark.decoder.record import TopicRecord
@@ -67,6 +73,10 @@ class Told:
     """Attributes of the Resource."""
     raw: bytes | None = field(default=None)
     """These bytes instead of values."""
+    source: str | None = None
+    """The plugin that brought it to its first host."""
+    origin: Origin | None = None
+    """Where the first host stored it."""
 
     def payload(self) -> bytes:
         """The payload of the client."""
@@ -108,6 +118,7 @@ class Told:
         instance = bytes([self.client]) * 16
         payload = ClientTelemetryPayload(instance, self.terminating, self.payload())
         record = TelemetryRecord(context, self.interval_ms, payload, subscription_id=7, codec=4)
+        record.source, record.origin = self.source, self.origin
         return TopicRecord(
             partition, offset, received_ms, record_key(instance), self.payload(), encode_headers(record)
         )

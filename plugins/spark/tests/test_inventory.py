@@ -68,7 +68,7 @@ def test_a_run_continues_where_the_last_one_ended(spark: SparkSession, dataset: 
 
     end = ingest(dataset, [gauge(Told(10), 1.0), gauge(Told(11, client=2, client_id="b"), 1.0)], 0)
     run_inventory(spark, dataset.root)
-    end = ingest(dataset, [gauge(gauge(Told(40), 1.0), 2.0, "mine")], end)
+    end = ingest(dataset, [gauge(gauge(Told(40, source="relay"), 1.0), 2.0, "mine")], end)
     run_inventory(spark, dataset.root)
     ingest(dataset, [gauge(Told(70, version="5", terminating=True), 1.0)], end)
 
@@ -80,6 +80,14 @@ def test_a_run_continues_where_the_last_one_ended(spark: SparkSession, dataset: 
         ("app", "4.0.0", 10, 70, 40, 2, 3, False),
         ("app", "5", 70, None, 70, 1, 1, True),
         ("b", "4.0.0", 11, None, 11, 1, 1, False),
+    ]
+    ways = load_dataset(spark, dataset.root, "clients").select(
+        "software_version", "source", "ways", "broker_id"
+    )
+    assert sorted((tuple(row) for row in ways.collect()), key=repr) == [
+        ("4.0.0", "relay", "pushed,relay", 1),
+        ("4.0.0", None, "pushed", 1),
+        ("5", None, "pushed", 1),
     ]
     assert run_inventory(spark, dataset.root) is None
 

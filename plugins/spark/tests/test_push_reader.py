@@ -18,6 +18,7 @@ from odradek.plugin import (
 )
 from odradek_spark.decoder.record import ORIGIN_HEADERS, PushReader, TopicRecord
 
+TOPIC_ID = "x4Vb1KtGQ5a9IYmNqeLhWg"
 CONNECTION = ConnectionContext("1", "PLAINTEXT", "PLAINTEXT", "127.0.0.1", 40_000, 1)
 RECORD = TelemetryRecord(
     RequestContext(CONNECTION, 72, 0, 0, "orders", 5), 1_000, ClientTelemetryPayload(bytes(16), False, b"")
@@ -26,7 +27,7 @@ RECORD = TelemetryRecord(
 
 def copied(offset: int, **way: Any) -> TopicRecord:
     """The copy of a record of another host's log."""
-    record = replace(RECORD, origin=Origin("x4Vb1KtGQ5a9IYmNqeLhWg", 1, offset), **way)
+    record = replace(RECORD, origin=Origin(TOPIC_ID, 1, offset), **way)
     return TopicRecord(0, offset, 5, record_key(bytes(16)), b"", encode_headers(record))
 
 
@@ -41,8 +42,14 @@ def test_copies_of_a_clients_records_share_one_identity(way: dict[str, Any]) -> 
     reader = PushReader()
     original = TopicRecord(0, 0, 5, record_key(bytes(16)), b"", encode_headers(replace(RECORD, **way)))
 
-    found = [reader.read(record) for record in (original, *(copied(offset, **way) for offset in range(3)))]
+    records = [original, *(copied(offset, **way) for offset in range(3))]
+    found = [push for record in records for push in reader.read(record)]
 
     assert len({id(push.identity) for push in found}) == 1
     assert [push.recv_ms for push in found] == [5] * 4
+    assert [push.origin for push in found] == [None, *(f"{TOPIC_ID}-1@{offset}" for offset in range(3))]
+    assert (found[0].identity.source, found[0].identity.observed) == (
+        way.get("source"),
+        way.get("observed", False),
+    )
     assert len(reader.identities) == 1

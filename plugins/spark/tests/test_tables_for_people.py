@@ -42,6 +42,8 @@ CLIENT = {
     "pushes": 1_200,
     "points": 12_960,
     "terminated": False,
+    "ways": "pushed",
+    "broker_id": 1,
 }
 
 
@@ -165,6 +167,25 @@ def test_the_summary_names_the_client_and_its_troubles() -> None:
     ]
 
 
+def test_the_summary_says_that_a_client_arrives_twice() -> None:
+    twice = client_summary([CLIENT | {"ways": "otlp,pushed"}], [], [], NOW)
+    otherwise = client_summary([CLIENT | {"ways": "observed"}], [], [], NOW)
+
+    assert twice[-2:] == [
+        "  arrives by 2 ways: otlp, pushed",
+        "  totals count it more than once: switch off all ways but one",
+    ]
+    assert otherwise[-1] == "  came by observed, broker 1"
+
+
+def test_another_way_than_a_push_is_shown_in_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = shown(clients_table([CLIENT, CLIENT | {"ways": "otlp,pushed"}]), monkeypatch)
+
+    assert max(map(len, lines)) <= 80
+    assert "came by" in lines[0]
+    assert "otlp,pushed" in lines[2]
+
+
 def test_a_healthy_client_has_no_troubles_in_its_summary() -> None:
     rows = [series(f"{LATENCY}.max", 4_999.0), series("producer.produce.throttle.time.avg", 0.0)]
 
@@ -188,8 +209,8 @@ def test_columns_of_a_pipe_are_never_left_out(capsys: pytest.CaptureFixture[str]
     show_columns(clients_table([CLIENT]))
 
     heading, row = capsys.readouterr().out.splitlines()
-    assert heading.split()[-2:] == ["principal", "client_address"]
-    assert row.split()[-2:] == ["User:orders", "10.0.0.7"]
+    assert heading.split()[-2:] == ["client_address", "broker_id"]
+    assert row.split()[-2:] == ["10.0.0.7", "1"]
 
 
 def test_an_open_anomaly_lasts_until_the_last_push() -> None:

@@ -1,6 +1,6 @@
 """Everything that a plugin may import.
 
-Importing this room is cheap: the names that need the protobuf library are loaded on first use.
+Importing this room is cheap: the names that need a library are loaded on first use.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.plugin.context import UNKNOWN, ClientTelemetryContext, ConnectionContext, RequestContext
 from odradek.plugin.context_labels import CONTEXT_LABELS, DEFAULT_LABELS, context_labels
 from odradek.plugin.hookspecs import hookimpl
-from odradek.plugin.labels import EncodedLabels, encode_labels
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.plugin.principal_builder import AuthenticationContext, PrincipalBuilder
 from odradek.plugin.protobuf_bytes import NotOtlp, delimited
@@ -54,7 +53,7 @@ from odradek.plugin.topic_format import TopicFormat
 from odradek.plugin.topic_writer import NotWritten, TopicWriter
 
 if TYPE_CHECKING:
-    from odradek.plugin.labeled_payload import PayloadLimits, labeled
+    from odradek.plugin.labeled_payload import labeler
     from odradek.plugin.metrics_data import (
         MergedResourceMetrics,
         ShallowResourceMetrics,
@@ -96,7 +95,6 @@ __all__ = [
     "ConfigError",
     "ConnectionContext",
     "Decision",
-    "EncodedLabels",
     "Enricher",
     "Forwarder",
     "Intake",
@@ -106,7 +104,6 @@ __all__ = [
     "NotWritten",
     "Origin",
     "PatternType",
-    "PayloadLimits",
     "PluginConfig",
     "PrincipalBuilder",
     "Receipt",
@@ -130,9 +127,8 @@ __all__ = [
     "decode_record",
     "delimited",
     "encode_headers",
-    "encode_labels",
     "hookimpl",
-    "labeled",
+    "labeler",
     "merged_resources",
     "merged_scopes",
     "message_classes",
@@ -151,11 +147,10 @@ ON_FIRST_USE = {
     "MergedResourceMetrics": "metrics_data",
     "ShallowResourceMetrics": "metrics_data",
     "ShallowScopeMetrics": "metrics_data",
-    "PayloadLimits": "labeled_payload",
     "Sender": "sender_records",
     "data_points": "sender_records",
     "decode_message": "topic_messages",
-    "labeled": "labeled_payload",
+    "labeler": "labeled_payload",
     "merged_resources": "metrics_data",
     "merged_scopes": "metrics_data",
     "message_classes": "private_messages",
@@ -166,7 +161,7 @@ ON_FIRST_USE = {
     "shallow_resource_metrics": "metrics_data",
     "shallow_scope_metrics": "metrics_data",
 }
-"""The module of each name that needs protobuf."""
+"""The module of each name that needs protobuf, or the libraries of compression."""
 
 
 def __getattr__(name: str) -> Any:

@@ -8,12 +8,13 @@ that is done on bytes, entry by entry, and bounded, since no client is known to 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from odradek.plugin.labels import EncodedLabels
+from odradek.plugin.labels import EncodedLabels, encode_labels
 from odradek.plugin.metrics_data import merged_resources, resource_metrics
-from odradek.plugin.protobuf_bytes import ONE_BYTE, delimited, varint
+from odradek.plugin.protobuf_bytes import ONE_BYTE, NotOtlp, delimited, varint
 from odradek.plugin.protobuf_fields import LENGTH_DELIMITED, FieldBudget, fields, value_bounds
 from odradek.wire.compression import TooLarge
 
@@ -39,6 +40,23 @@ class PayloadLimits:
     """Protobuf fields that may be read one by one if they have to be; more raise `TooMuchWork`."""
     require_otlp: bool = True
     """If false, bytes that are not OTLP are passed on unchanged."""
+
+
+def labeler(labels: Mapping[str, str]) -> Callable[[bytes], bytes]:
+    """A function that sets labels on a serialized MetricsData, for a reader of records that have none.
+
+    It raises `NotOtlp` for other bytes, and for more Resources or fields than a push may have. It remembers
+    the last Resource, so use one for each client.
+    """
+    encoded, limits = encode_labels(labels), PayloadLimits()
+
+    def label(data: bytes) -> bytes:
+        try:
+            return labeled(data, encoded, limits)
+        except TooLarge as error:
+            raise NotOtlp(str(error)) from error
+
+    return label
 
 
 def bounded_count(data: bytes, limits: PayloadLimits) -> int:

@@ -9,9 +9,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from odradek.plugin import PluginConfig
+from odradek.plugin import PluginConfig, TopicFormat
 from odradek_spark.jobs.addresses import is_address
-from odradek_spark.source.options import DEFAULT_PAYLOAD_BYTES, DEFAULT_TRIGGER_BYTES
+from odradek_spark.source.options import (
+    DEFAULT_INTERVAL_MS,
+    DEFAULT_PAYLOAD_BYTES,
+    DEFAULT_TRIGGER_BYTES,
+    MAX_INTERVAL_MS,
+)
 from odradek_spark.tables.levels import BY_CLIENT, CLIENT_METRICS, Levels
 from odradek_spark.tables.retention import KEPT_DAYS
 
@@ -26,6 +31,8 @@ class Pipeline:
 
     dataset: str
     topic: str
+    topic_format: str
+    topic_interval_ms: int
     master: str
     checkpoint: str | None
     """None for the default, inside the dataset."""
@@ -51,6 +58,8 @@ class Pipeline:
             "--bootstrap-server": self.bootstrap_servers or bootstrap_servers,
             "--dataset": self.dataset,
             "--topic": self.topic,
+            "--topic-format": self.topic_format,
+            "--topic-interval-ms": self.topic_interval_ms,
             "--master": self.master,
             "--checkpoint": self.checkpoint,
             "--command-config": self.command_config,
@@ -153,6 +162,10 @@ def read_pipeline(config: PluginConfig) -> Pipeline | None:
     found = Pipeline(
         dataset=dataset or "",
         topic=config.text("topic", TELEMETRY_TOPIC) or TELEMETRY_TOPIC,
+        topic_format=config.choice("topic.format", TopicFormat.ODRADEK, list(TopicFormat)),
+        topic_interval_ms=config.integer(
+            "topic.interval.ms", DEFAULT_INTERVAL_MS, least=1, most=MAX_INTERVAL_MS
+        ),
         master=config.text("master", "local[*]") or "local[*]",
         checkpoint=config.text("checkpoint"),
         bootstrap_servers=config.text("bootstrap.servers"),

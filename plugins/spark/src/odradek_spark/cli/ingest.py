@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from odradek.plugin import TopicFormat
 from odradek_spark.cli.maintenance import MS_PER_S, Maintenance, maintenance_options
 from odradek_spark.cli.options import (
     client_config_option,
     dataset_option,
     max_payload_option,
     properties,
+    topic_options,
 )
 from odradek_spark.cli.session import explained, session, session_options
 from odradek_spark.ingest.progress import Shown
@@ -23,7 +25,7 @@ from odradek_spark.ingest.query import check_ingest
 from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.ingest.status import Totals
 from odradek_spark.ingest.watching import IngestWatch
-from odradek_spark.source.options import DEFAULT_TRIGGER_BYTES, TELEMETRY_TOPIC
+from odradek_spark.source.options import DEFAULT_TRIGGER_BYTES
 from odradek_spark.source.topic import Unreachable
 
 if TYPE_CHECKING:
@@ -42,9 +44,7 @@ def source_options(command: Command) -> Command:
         click.option("--bootstrap-server", required=True, metavar="HOST:PORT[,...]", help="The brokers."),
         client_config_option,
         dataset_option,
-        click.option(
-            "--topic", metavar="NAME", default=TELEMETRY_TOPIC, show_default=True, help="The telemetry topic."
-        ),
+        topic_options,
         click.option(
             "--checkpoint",
             metavar="URI",
@@ -109,6 +109,8 @@ def ingest_settings(options: dict[str, Any]) -> IngestSettings:
         client=properties(options.pop("command_config")),
         dataset=options.pop("dataset"),
         topic=options.pop("topic"),
+        topic_format=TopicFormat(options.pop("topic_format")),
+        topic_interval_ms=options.pop("topic_interval_ms"),
         source=options.pop("source"),
         checkpoint=options.pop("checkpoint"),
         max_bytes_per_trigger=options.pop("max_bytes_per_trigger"),

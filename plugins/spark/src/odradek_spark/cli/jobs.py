@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from odradek.plugin import TopicFormat
 from odradek_spark.cli import reports
 from odradek_spark.cli.options import (
     alarm_options,
@@ -25,13 +26,14 @@ from odradek_spark.cli.options import (
     properties,
     retention_option,
     rules,
+    topic_options,
 )
 from odradek_spark.cli.session import explained, session, session_options
 from odradek_spark.cli.times import Moment
 from odradek_spark.ingest.progress import Shown
 from odradek_spark.jobs.expire import VACUUM_HOURS
 from odradek_spark.source.offsets import OffsetRange
-from odradek_spark.source.options import TELEMETRY_TOPIC, SourceOptions
+from odradek_spark.source.options import SourceOptions
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import PUSHES
 
@@ -166,9 +168,7 @@ def vacuum(dataset: str, hours: int) -> None:
 @click.option("--bootstrap-server", required=True, metavar="HOST:PORT[,...]", help="The brokers.")
 @client_config_option
 @dataset_option
-@click.option(
-    "--topic", metavar="NAME", default=TELEMETRY_TOPIC, show_default=True, help="The telemetry topic."
-)
+@topic_options
 @click.option(
     "--range",
     "found",
@@ -189,6 +189,8 @@ def replay(
     command_config: Path | None,
     dataset: str,
     topic: str,
+    topic_format: str,
+    topic_interval_ms: int,
     found: tuple[str, ...],
     since: datetime | None,
     max_payload_bytes: int,
@@ -205,7 +207,13 @@ def replay(
     if found and since is not None:
         raise click.UsageError("options --range and --since: expected only one of them")
     client = {"bootstrap.servers": bootstrap_server} | properties(command_config)
-    options = SourceOptions(client=client, topic=topic, max_payload_bytes=max_payload_bytes)
+    options = SourceOptions(
+        client=client,
+        topic=topic,
+        topic_format=TopicFormat(topic_format),
+        topic_interval_ms=topic_interval_ms,
+        max_payload_bytes=max_payload_bytes,
+    )
     wanted = [offset_range(each) for each in found] or None
     with explained():
         check_replay(dataset, options)

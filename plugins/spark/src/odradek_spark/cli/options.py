@@ -8,11 +8,17 @@ from typing import Any, TypeVar
 
 import click
 
+from odradek.plugin import TopicFormat
 from odradek_spark.jobs.addresses import is_address
 from odradek_spark.jobs.destinations import Alertmanager, Destination, Webhook
 from odradek_spark.jobs.rules import Rule, RuleError, combined, parse_rules
 from odradek_spark.jobs.rules import default_rules as shipped
-from odradek_spark.source.options import DEFAULT_PAYLOAD_BYTES
+from odradek_spark.source.options import (
+    DEFAULT_INTERVAL_MS,
+    DEFAULT_PAYLOAD_BYTES,
+    MAX_INTERVAL_MS,
+    TELEMETRY_TOPIC,
+)
 from odradek_spark.tables.levels import BY_CLIENT, CLIENT_METRICS, Levels
 from odradek_spark.tables.retention import KEPT_DAYS
 
@@ -53,6 +59,32 @@ retention_option = click.option(
     help="Days that a table keeps. May be repeated. Default: "
     + ", ".join(f"{table}={days}" for table, days in KEPT_DAYS.items()),
 )
+
+
+def topic_options(command: Command) -> Command:
+    """Add the options of the topic."""
+    for option in (
+        click.option(
+            "--topic-interval-ms",
+            metavar="MS",
+            type=click.IntRange(1, MAX_INTERVAL_MS),
+            default=DEFAULT_INTERVAL_MS,
+            show_default=True,
+            help="Time between the exports of a client, which OTLP does not tell.",
+        ),
+        click.option(
+            "--topic-format",
+            type=click.Choice([each.value for each in TopicFormat]),
+            default=TopicFormat.ODRADEK.value,
+            show_default=True,
+            help="Format of its records. otlp_*: plain OTLP, as an OpenTelemetry collector writes it.",
+        ),
+        click.option(
+            "--topic", metavar="NAME", default=TELEMETRY_TOPIC, show_default=True, help="The telemetry topic."
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 def address(_: click.Context, parameter: click.Parameter, url: str | None) -> str | None:

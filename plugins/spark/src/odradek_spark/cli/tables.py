@@ -22,6 +22,7 @@ from odradek_spark.query.series import Row, label_text
 from odradek_spark.query.units import duration, number, said, unit_of
 from odradek_spark.query.views import PREFIX
 
+PUSHED = "pushed"
 MAX_LABEL = 24
 MAX_SERIES = 6
 """Limit of the series of one metric."""
@@ -68,6 +69,7 @@ def clients_table(rows: Sequence[Row]) -> list[Column]:
         column("client_id", (row["client_id"] for row in rows)),
         column("client_instance_id", (row["client_instance_id"] for row in rows)),
         column("last push", (row["last_seen"] for row in rows)),
+        column("came by", (row["ways"] for row in rows), optional=all(row["ways"] == PUSHED for row in rows)),
         column("software", (row["software"] for row in rows), optional=True),
         column("pushes", (row["pushes"] for row in rows), optional=True),
         column("terminated", (row["terminated"] for row in rows), optional=True),
@@ -75,6 +77,7 @@ def clients_table(rows: Sequence[Row]) -> list[Column]:
         column("points", (row["points"] for row in rows), optional=True),
         column("principal", (row["principal"] for row in rows), optional=True),
         column("client_address", (row["client_address"] for row in rows), optional=True),
+        column("broker_id", (row["broker_id"] for row in rows), optional=True),
     ]
 
 
@@ -185,6 +188,7 @@ def client_summary(
             f"  {visible(each['software'] or '-')}, {visible(each['principal'] or '-')} "
             f"at {visible(each['client_address'] or '-')}",
             f"  {each['pushes']:,} pushes, {each['points']:,} points, {seen}{ended}",
+            *provenance(each),
         ]
     if len(clients) > MAX_CLIENTS:
         lines.append(f"and {len(clients) - MAX_CLIENTS:,} more clients: odradek spark query clients")
@@ -196,6 +200,19 @@ def client_summary(
         lines.append(f"  and {len(episodes) - MAX_EPISODES:,} more: odradek spark query anomalies")
     lines += beyond(rows, {each["rule"] for each in episodes})
     return lines
+
+
+def provenance(client: Row) -> list[str]:
+    """Lines about the way of a client's pushes, if it is not the usual one."""
+    ways = client["ways"].split(",")
+    if len(ways) > 1:
+        return [
+            f"  arrives by {len(ways)} ways: {visible(', '.join(ways))}",
+            "  totals count it more than once: switch off all ways but one",
+        ]
+    if ways == [PUSHED]:
+        return []
+    return [f"  came by {visible(ways[0])}, broker {client['broker_id']}"]
 
 
 def beyond(rows: Sequence[Row], told: set[str]) -> list[str]:

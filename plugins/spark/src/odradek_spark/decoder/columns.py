@@ -144,6 +144,9 @@ def push_columns(pushes: Sequence[Push], facts: dict[str, Any]) -> pa.RecordBatc
     columns["subscription_id"] = np.array([push.identity.subscription_id for push in pushes], np.int32)
     columns["push_interval_ms"] = np.array([push.identity.push_interval_ms for push in pushes], np.int32)
     columns["terminating"] = np.array([push.terminating for push in pushes], np.bool_)
+    columns["source"] = pa.array([push.identity.source for push in pushes], pa.string()).dictionary_encode()
+    columns["observed"] = np.array([push.identity.observed for push in pushes], np.bool_)
+    columns["origin"] = pa.array([push.origin for push in pushes], pa.string()).dictionary_encode()
     columns |= source_columns(pushes)
     return record_batch(PUSHES, columns, len(pushes))
 

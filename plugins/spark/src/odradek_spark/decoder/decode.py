@@ -12,7 +12,11 @@ import xxhash
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
-from odradek.plugin import MalformedTelemetry
+from odradek.plugin import (
+    MalformedTelemetry,
+    NotOtlp,
+    TopicFormat,
+)
 from odradek_spark.decoder.by_protobuf import Undecodable, decode_by_protobuf
 from odradek_spark.decoder.columns import (
     US_PER_MS,
@@ -46,6 +50,9 @@ class DecoderSettings:
     """Larger payloads become dead letters."""
     max_dead_letter_bytes: int = 1 << 20
     """Bytes that are kept of a dead letter."""
+    topic_format: TopicFormat = TopicFormat.ODRADEK
+    interval_ms: int = 60_000
+    """Stands for the push interval in formats that tell none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,8 @@ class Decoded:
     histograms: pa.RecordBatch
     pushes: pa.RecordBatch
     dead_letter: pa.RecordBatch
+    further: int = 0
+    """The pushes of records after their first one: a record of OTLP may have several."""
 
     def batches(self) -> Iterable[tuple[str, pa.RecordBatch]]:
         """Each table's name and rows."""
@@ -75,7 +84,7 @@ class Decoder:
     """
 
     settings: DecoderSettings = field(default_factory=DecoderSettings)
-    reader: PushReader = field(default_factory=PushReader)
+    reader: PushReader = field(init=False)
     shapes: ShapeCache = field(default_factory=ShapeCache)
     series: Numbered[Series] = field(default_factory=Numbered)
     resources: Numbered[ResourceLabels] = field(default_factory=Numbered)
@@ -83,30 +92,39 @@ class Decoder:
     """Numbers of resources by their bytes."""
     learned_bytes: int = 0
 
+    def __post_init__(self) -> None:
+        self.reader = PushReader(self.settings.topic_format, self.settings.interval_ms)
+
     def decode(self, records: Sequence[TopicRecord]) -> Decoded:
         """Decode records. Their contents never cause an exception.
 
-        Every record becomes a row of either ``pushes`` or ``dead_letter``.
+        Every record becomes a row of ``dead_letter`` or of ``pushes``; one of OTLP, a row of ``pushes`` for
+        each client in it.
         """
         self.forget_if_full()
         pushes: list[Push] = []
         found: list[PayloadPoints] = []
         dead: list[dict[str, Any]] = []
+        further = 0
         for record in records:
             try:
-                push = self.reader.read(record)
-                points = self.points_of(push.payload)
+                theirs = self.reader.read(record)
+                points = [self.points_of(labeled_payload(push)) for push in theirs]
             except (MalformedTelemetry, Undecodable) as error:
                 dead.append(self.dead_letter(record, str(error)))
-            else:
-                pushes.append(push)
-                found.append(points)
+                continue
+            if len(theirs) > 1:
+                points = in_one_record(points)
+                further += len(theirs) - 1
+            pushes += theirs
+            found += points
         pushes = in_order(pushes)
         return Decoded(
             point_columns(pushes, found, self.series, self.resources, self.settings.clock_skew_max_ms),
             histogram_columns(pushes, found, self.settings.clock_skew_max_ms),
             push_columns(pushes, push_facts(pushes, found)),
             pa.RecordBatch.from_pylist(dead, DEAD_LETTER.schema),
+            further,
         )
 
     def points_of(self, payload: bytes) -> PayloadPoints:
@@ -172,6 +190,30 @@ class Decoder:
             "src_offset": record.offset,
             "date": day_and_hour(recv_ms)[0],
         }
+
+
+def labeled_payload(push: Push) -> bytes:
+    """The payload of a push. The labels are set if no host has done it.
+
+    Raises:
+        Undecodable: Labels cannot be set: it is not OTLP, or has too many Resources or fields.
+    """
+    label, payload = push.identity.label, push.payload
+    if label is None or not payload:
+        return payload
+    try:
+        return label(payload)
+    except NotOtlp as error:
+        raise Undecodable(str(error)) from error
+
+
+def in_one_record(found: Sequence[PayloadPoints]) -> list[PayloadPoints]:
+    """Number the points of several pushes of one record consecutively."""
+    numbered, others = [], 0
+    for each in found:
+        numbered.append(each.after(others))
+        others += each.count
+    return numbered
 
 
 def in_order(pushes: list[Push]) -> list[Push]:

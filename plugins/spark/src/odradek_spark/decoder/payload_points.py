@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -39,3 +39,11 @@ class PayloadPoints:
     def count(self) -> int:
         """The number of data points, including histograms."""
         return len(self.series) + len(self.histograms)
+
+    def after(self, others: int) -> PayloadPoints:
+        """The same points, after as many others of the same record."""
+        if not others or not self.count:
+            return self
+        indexes = np.arange(len(self.series), dtype=np.int32) if self.indexes is None else self.indexes
+        histograms = [row | {"src_idx": row["src_idx"] + others} for row in self.histograms]
+        return replace(self, indexes=indexes + np.int32(others), histograms=histograms)

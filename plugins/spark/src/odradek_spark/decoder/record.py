@@ -1,14 +1,21 @@
-"""Records of the telemetry topic, and the client's identity in their headers."""
+"""Records of a topic with telemetry, and the identity of the client in each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from odradek.plugin import MalformedTelemetry
-from odradek.plugin.context import RequestContext
-from odradek.plugin.telemetry_topic import CODECS, decode_record, record_key
+from odradek.plugin import (
+    MalformedTelemetry,
+    Origin,
+    TelemetryRecord,
+    TopicFormat,
+    context_labels,
+    decode_message,
+    labeler,
+)
+from odradek.plugin.telemetry_topic import CODECS, record_key
 
 MAX_CLIENTS = 65_536
 """Limit of cached identities in a worker process."""
@@ -51,6 +58,12 @@ class Identity:
     broker_id: int
     push_interval_ms: int
     subscription_id: int
+    source: str | None = None
+    """The plugin that brought the record to its first host; None if a client pushed it there."""
+    observed: bool = False
+    """A host derived the metrics from the client's requests."""
+    label: Callable[[bytes], bytes] | None = field(default=None, compare=False)
+    """Sets the labels on a payload; None if a host has set them."""
 
 
 class Push(NamedTuple):
@@ -64,6 +77,9 @@ class Push(NamedTuple):
     """The compression that the client used; the payload itself is uncompressed."""
     terminating: bool
     payload: bytes
+    """As it is in the topic; `Identity.label` is not applied."""
+    origin: str | None = None
+    """Topic id, partition and offset at which the first host stored the record, if this one is a copy."""
 
     def received_at(self, recv_ms: int) -> Push:
         """A copy with another receive time."""
@@ -71,24 +87,32 @@ class Push(NamedTuple):
 
 
 class PushReader:
-    """Decodes the headers of records. It caches identities, because their headers repeat."""
+    """Decodes the headers of records. It caches identities, because their headers repeat.
 
-    def __init__(self) -> None:
+    Args:
+        topic_format: The format of the topic.
+        interval_ms: Stands for the push interval in formats that tell none.
+    """
+
+    def __init__(self, topic_format: TopicFormat = TopicFormat.ODRADEK, interval_ms: int = 60_000) -> None:
+        self.topic_format, self.interval_ms = topic_format, interval_ms
         self.identities: dict[CacheKey, Identity] = {}
 
-    def read(self, record: TopicRecord) -> Push:
-        """Decode the headers of a record.
+    def read(self, record: TopicRecord) -> list[Push]:
+        """Decode the headers of a record: one push, or of OTLP one for each client in it.
 
         Raises:
-            MalformedTelemetry: The record is not a push that a host has written.
+            MalformedTelemetry: The record does not have the format of the topic.
         """
+        if self.topic_format is not TopicFormat.ODRADEK:
+            return [push_of(record, each, identity_of(each)) for each in self.decoded(record)]
         headers = without_origin(record.headers)
         last = headers[-len(PUSH_HEADERS) :]
         known = self.identities.get(cache_key(record.key, headers)) if names(last) == PUSH_HEADERS else None
         if known is not None and record.value is not None:
             received, codec, terminating = (value for _, value in last)
             if received is not None and is_time(received) and codec in CODEC_NAMES:
-                return Push(
+                push = Push(
                     record.partition,
                     record.offset,
                     int(received),
@@ -96,35 +120,68 @@ class PushReader:
                     CODEC_NAMES[codec],
                     terminating == b"true",
                     record.value,
+                    None if headers is record.headers else origin_in(record.headers),
                 )
-        return self.read_slowly(record)
+                return [push]
+        return [self.read_slowly(record)]
+
+    def decoded(self, record: TopicRecord) -> list[TelemetryRecord]:
+        """Decode with the reader of hosts, which checks everything."""
+        found = decode_message(
+            self.topic_format,
+            record.key,
+            record.value,
+            record.headers,
+            timestamp_ms=record.timestamp_ms,
+            interval_ms=self.interval_ms,
+        )
+        for each in found:
+            within("received_ms", each.context.received_ms, LATEST_MS)
+            within("push_interval_ms", each.push_interval_ms, INT32_MAX)
+            within("subscription_id", each.subscription_id, INT32_MAX, INT32_MIN)
+            within("broker_id", each.context.connection.node_id, INT32_MAX, INT32_MIN)
+        return found
 
     def read_slowly(self, record: TopicRecord) -> Push:
-        """Decode with the host's own reader, which checks every header."""
-        telemetry = decode_record(record.key, record.value, record.headers)
-        within("received_ms", telemetry.context.received_ms, LATEST_MS)
-        within("push_interval_ms", telemetry.push_interval_ms, INT32_MAX)
-        within("subscription_id", telemetry.subscription_id, INT32_MAX, INT32_MIN)
-        within("broker_id", telemetry.context.connection.node_id, INT32_MAX, INT32_MIN)
-        payload = telemetry.payload
-        identity = identity_of(
-            payload.client_instance_id,
-            telemetry.context,
-            telemetry.push_interval_ms,
-            telemetry.subscription_id,
-        )
+        """Decode a record of a host, and remember its identity."""
+        (telemetry,) = self.decoded(record)
+        identity = identity_of(telemetry)
         if len(self.identities) >= MAX_CLIENTS:
             self.identities.clear()
         self.identities[cache_key(record.key, without_origin(record.headers))] = identity
-        return Push(
-            record.partition,
-            record.offset,
-            telemetry.context.received_ms,
-            identity,
-            CODECS[telemetry.codec],
-            payload.terminating,
-            payload.data,
-        )
+        return push_of(record, telemetry, identity)
+
+
+def push_of(record: TopicRecord, telemetry: TelemetryRecord, identity: Identity) -> Push:
+    """The push of a decoded record."""
+    payload = telemetry.payload
+    return Push(
+        record.partition,
+        record.offset,
+        telemetry.context.received_ms,
+        identity,
+        CODECS[telemetry.codec],
+        payload.terminating,
+        payload.data,
+        None if telemetry.origin is None else origin_text(telemetry.origin),
+    )
+
+
+def origin_text(origin: Origin) -> str:
+    return f"{origin.topic_id}-{origin.partition}@{origin.offset}"
+
+
+def origin_in(headers: Sequence[Header]) -> str:
+    """The text of the last headers, which are `ORIGIN_HEADERS`.
+
+    Raises:
+        MalformedTelemetry: A value is missing or malformed.
+    """
+    topic_id, partition, offset = (value or b"" for _, value in headers[-len(ORIGIN_HEADERS) :])
+    try:
+        return origin_text(Origin(topic_id.decode(), int(partition), int(offset)))
+    except ValueError as error:
+        raise MalformedTelemetry(f"origin: {error}") from error
 
 
 def is_time(text: bytes) -> bool:
@@ -161,13 +218,11 @@ def cache_key(key: bytes | None, headers: Sequence[Header]) -> CacheKey:
     return (key, *headers[: -len(PUSH_HEADERS)])
 
 
-def identity_of(
-    instance_id: bytes, context: RequestContext, push_interval_ms: int, subscription_id: int
-) -> Identity:
-    """The identity that the tables store, from a request's context."""
-    connection = context.connection
+def identity_of(telemetry: TelemetryRecord) -> Identity:
+    """The identity that the tables store."""
+    context, connection = telemetry.context, telemetry.context.connection
     return Identity(
-        client_instance_id=record_key(instance_id).decode(),
+        client_instance_id=record_key(telemetry.payload.client_instance_id).decode(),
         client_id=None if context.client_id is None else printable(context.client_id),
         software_name=printable(connection.client_software_name),
         software_version=printable(connection.client_software_version),
@@ -175,9 +230,18 @@ def identity_of(
         listener=printable(connection.listener_name),
         client_address=printable(connection.client_address),
         broker_id=connection.node_id,
-        push_interval_ms=push_interval_ms,
-        subscription_id=subscription_id,
+        push_interval_ms=telemetry.push_interval_ms,
+        subscription_id=telemetry.subscription_id,
+        source=None if telemetry.source is None else printable(telemetry.source),
+        observed=telemetry.observed,
+        label=None if telemetry.labeled else labeler_of(telemetry),
     )
+
+
+def labeler_of(telemetry: TelemetryRecord) -> Callable[[bytes], bytes]:
+    """Sets the labels that a host would set by default."""
+    labels = context_labels(telemetry.payload.client_instance_id, telemetry.context)
+    return labeler({name: printable(value) for name, value in labels.items()})
 
 
 def printable(text: str) -> str:

@@ -21,6 +21,8 @@ STOPPED = ": java.lang.InterruptedException"
 """A line of Py4J's error after the thread of a query was interrupted."""
 SOURCE_RANGES = "sourceRanges"
 """Key in the history of a table: by partition, the first offset of a batch and its end offset (last + 1)."""
+FURTHER = "furtherPushes"
+"""Key in the history of a table: the pushes of records after their first one, if there are any."""
 
 
 class Interrupted(Exception):
@@ -102,6 +104,8 @@ def commit_batch(
         "lost": sum(each.lost for each in reports),
         "payloadBytes": sum(each.payload_bytes for each in reports),
     }
+    if further := sum(each.further for each in reports):
+        info[FURTHER] = further
     for table in INGESTED:
         files = [manifest for manifest in manifests if manifest.table == table.name]
         dataset.commit_ranges(table, files, topic, covered, info)

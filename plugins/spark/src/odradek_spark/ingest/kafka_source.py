@@ -26,6 +26,7 @@ from odradek_spark.ingest.failures import NO_JAR
 from odradek_spark.source.beginning import ahead, known, settled
 from odradek_spark.source.data_source import decoder
 from odradek_spark.source.offsets import as_json
+from odradek_spark.source.options import SourceOptions, read_options
 from odradek_spark.source.task import MANIFEST_SCHEMA, ingest_records
 from odradek_spark.source.topic import TopicError, Unreachable
 from odradek_spark.tables.dataset import Dataset, DatasetError
@@ -46,7 +47,7 @@ class IngestTask:
     """The function for ``mapInArrow``: writes records as files and returns rows that name the files."""
 
     root: str
-    max_payload_bytes: int
+    options: SourceOptions
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run one task, whose records are of one partition of the topic; it may have none."""
@@ -54,7 +55,7 @@ class IngestTask:
         first = next(chunks, None)
         if first is None:
             return
-        yield ingest_records(chain([first], chunks), decoder(self.max_payload_bytes), self.root)
+        yield ingest_records(chain([first], chunks), decoder(self.options), self.root)
 
 
 def topic_records(batch: pa.RecordBatch) -> list[TopicRecord]:
@@ -87,7 +88,7 @@ def kafka_options(settings: IngestSettings) -> dict[str, str]:
 
 def manifests(frame: DataFrame, settings: IngestSettings) -> DataFrame:
     """Ingest records; the rows follow `MANIFEST_SCHEMA`."""
-    task = IngestTask(settings.dataset, settings.max_payload_bytes)
+    task = IngestTask(settings.dataset, read_options(settings.options()))
     rows = frame.selectExpr("partition", "offset", "unix_millis(timestamp) as ms", "key", "value", "headers")
     return rows.mapInArrow(task, from_arrow_schema(MANIFEST_SCHEMA))
 

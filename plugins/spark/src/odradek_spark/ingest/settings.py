@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from odradek.plugin import TopicFormat
 from odradek_spark.source.options import (
+    DEFAULT_INTERVAL_MS,
     DEFAULT_PAYLOAD_BYTES,
     DEFAULT_TRIGGER_BYTES,
     TELEMETRY_TOPIC,
@@ -23,6 +25,9 @@ class IngestSettings:
     bootstrap_servers: str
     dataset: str
     topic: str = TELEMETRY_TOPIC
+    topic_format: TopicFormat = TopicFormat.ODRADEK
+    topic_interval_ms: int = DEFAULT_INTERVAL_MS
+    """Stands for the push interval in formats that tell none."""
     source: str = "odradek"
     """``odradek``, or ``kafka`` for Spark's own source: for logins that exist in Java only."""
     checkpoint: str = ""
@@ -58,6 +63,8 @@ class IngestSettings:
         return {
             "bootstrap.servers": self.bootstrap_servers,
             "topic": self.topic,
+            "topicFormat": self.topic_format,
+            "topicIntervalMs": str(self.topic_interval_ms),
             "rows": "manifests",
             "dataset": self.dataset,
             "group": f"odradek.spark.{name}",

@@ -10,6 +10,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from odradek_spark.query.views import RETRY_INTERVALS
 
 SOURCE_KEY = ["src_partition", "src_offset"]
+"""The key of a record."""
+PUSH_KEY = [*SOURCE_KEY, "client_instance_id"]
+"""The key of a push: a record of OTLP has one for each client."""
 RETRIES_BEFORE = RETRY_INTERVALS * timedelta(hours=1)
 """Longest time between a push and its repetition: `interval.ms` is at most an hour (KIP-714)."""
 
@@ -21,8 +24,9 @@ def repeated(pushes: DataFrame) -> DataFrame:
         pushes: The table ``pushes``.
 
     Returns:
-        The source keys of the pushes whose instance sent equal bytes within the two push intervals before.
-        The first of equal pushes is not one of them. Metrics have times, so equal bytes are no coincidence.
+        The keys of the pushes whose instance sent equal bytes within the two push intervals before, and of
+        further copies of a record, which have the same origin, however late they come. The first of equal
+        pushes is not one of them. Metrics have times, so equal bytes are no coincidence.
     """
     sent = pushes.where("payload_bytes > 0")
     # The window sorts its rows, so it gets only the pushes whose payload occurs more than once.
@@ -30,8 +34,12 @@ def repeated(pushes: DataFrame) -> DataFrame:
     same = Window.partitionBy("client_instance_id", "payload_hash").orderBy("recv_ts", *SOURCE_KEY)
     earlier_ms = F.unix_millis(F.lag("recv_ts").over(same))
     within = F.unix_millis("recv_ts") - earlier_ms <= RETRY_INTERVALS * F.col("push_interval_ms")
+    copies = Window.partitionBy("client_instance_id", "payload_hash", "origin").orderBy(
+        "recv_ts", *SOURCE_KEY
+    )
+    is_copy = F.col("origin").isNotNull() & (F.row_number().over(copies) > 1)
     candidates = sent.join(again, "payload_hash", "left_semi")
-    return candidates.withColumn("is_retry", within).where("is_retry").select(*SOURCE_KEY)
+    return candidates.withColumn("is_repeated", within | is_copy).where("is_repeated").select(*PUSH_KEY)
 
 
 def accepted(points: DataFrame, pushes: DataFrame) -> DataFrame:
@@ -46,6 +54,6 @@ def accepted(points: DataFrame, pushes: DataFrame) -> DataFrame:
     Returns:
         The columns of ``points``, and ``push_interval_ms`` int. Points without their push are left out.
     """
-    intervals = pushes.select(*SOURCE_KEY, "push_interval_ms")
-    counting = points.join(intervals, SOURCE_KEY).join(repeated(pushes), SOURCE_KEY, "left_anti")
+    intervals = pushes.select(*PUSH_KEY, "push_interval_ms")
+    counting = points.join(intervals, PUSH_KEY).join(repeated(pushes), PUSH_KEY, "left_anti")
     return counting.select(*points.columns, "push_interval_ms")

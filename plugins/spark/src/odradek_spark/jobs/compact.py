@@ -153,12 +153,16 @@ def merge_assigned(root: str, table: Table, paths: str) -> list[Manifest]:
 def merge_files(root: str, table: Table, paths: Sequence[str]) -> list[Manifest]:
     """Write the rows of some files of one folder as one sorted file."""
     system, base = file_system(root)
-    texts = [each.name for each in table.file_schema if each.type == pa.string()]
+    # Files of older versions lack the added columns.
+    there = [each for each in table.file_schema if each.name not in table.added]
+    texts = [each.name for each in there if each.type == pa.string()]
     parts = []
     for path in paths:
         with pq.ParquetFile(f"{base}/{table.name}/{path}", filesystem=system, read_dictionary=texts) as file:
             parts.append(file.read())
-    rows = pa.concat_tables(parts).unify_dictionaries()
+    rows = pa.concat_tables(parts, promote_options="default").unify_dictionaries()
+    for name in set(table.added) - set(rows.schema.names):
+        rows = rows.append_column(name, pa.nulls(rows.num_rows, table.schema.field(name).type))
     for name, value in folder_values(paths[0]).items():
         column = pa.array([value], pa.string()).cast(table.schema.field(name).type)
         rows = rows.append_column(name, pa.repeat(column[0], rows.num_rows))

@@ -22,6 +22,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from odradek_spark.jobs.writing import groups, manifest_batch, written_by
+from odradek_spark.query.views import WAY
 from odradek_spark.tables.dataset import JOB, Dataset
 from odradek_spark.tables.files import ARRIVED, SETTLED, TableFiles, file_day
 from odradek_spark.tables.following import last_received, news
@@ -47,6 +48,10 @@ TRACKED = (
 """Attributes whose change begins a new row. The broker is not one: an instance may push to any of them."""
 
 
+SAID = ("push_interval_ms", "terminated", "broker_id", "source", "observed")
+"""What the last push tells."""
+
+
 def inventory(pushes: DataFrame, clients: DataFrame) -> DataFrame:
     """Bring the inventory up to date.
 
@@ -64,7 +69,10 @@ def inventory(pushes: DataFrame, clients: DataFrame) -> DataFrame:
         * ``valid_from``, ``last_seen`` timestamp: receive times of the first and the last push like this;
           ``valid_to`` timestamp: when an attribute changed, null for the last row of the instance.
         * ``pushes``, ``points`` bigint: their numbers, including repeated pushes.
-        * ``push_interval_ms`` int: of the last push; ``terminated`` boolean: that was a terminating push.
+        * ``push_interval_ms`` int: of the last push; ``terminated`` boolean: that was a terminating push;
+          ``broker_id`` int, ``source`` string, ``observed`` boolean: of the last push.
+        * ``ways`` string: how its pushes came, a sorted list with commas: ``pushed`` to a host, ``observed``
+          by one, or the name of a source. Two of them: the instance arrives twice.
         * ``bucket`` int: 0 to 15, CRC-32 of the instance's id.
     """
     spans = spans_of(pushes).unionByName(clients.select(*spans_of(pushes).columns))
@@ -72,15 +80,15 @@ def inventory(pushes: DataFrame, clients: DataFrame) -> DataFrame:
     described = F.struct(*TRACKED)
     changed = ~F.lag(described).over(in_order).eqNullSafe(described)
     rows = spans.withColumn("era", F.sum(changed.cast("int")).over(in_order))
-    said = F.struct("push_interval_ms", "terminated")
+    said = F.struct(*SAID)
     latest = F.max_by(said, F.struct("last_seen", "terminated"))  # nothing follows a terminating push
     eras = rows.groupBy("client_instance_id", *TRACKED, "era").agg(
         F.min("valid_from").alias("valid_from"),
         F.max("last_seen").alias("last_seen"),
         F.sum("pushes").alias("pushes"),
         F.sum("points").alias("points"),
-        latest["push_interval_ms"].alias("push_interval_ms"),
-        latest["terminated"].alias("terminated"),
+        *(latest[name].alias(name) for name in SAID),
+        all_ways().alias("ways"),
     )
     by_era = Window.partitionBy("client_instance_id").orderBy("era")
     return (
@@ -88,6 +96,12 @@ def inventory(pushes: DataFrame, clients: DataFrame) -> DataFrame:
         .withColumn("bucket", bucket())
         .select(*CLIENTS.schema.names)
     )
+
+
+def all_ways() -> Column:
+    """The ways of some rows as one sorted list with commas; null if older versions wrote the rows."""
+    found = F.array_distinct(F.flatten(F.transform(F.collect_set("ways"), lambda way: F.split(way, ","))))
+    return F.nullif(F.array_join(F.array_sort(found), ","), F.lit(""))
 
 
 def spans_of(pushes: DataFrame) -> DataFrame:
@@ -101,6 +115,10 @@ def spans_of(pushes: DataFrame) -> DataFrame:
         F.col("points").cast("bigint").alias("points"),
         "push_interval_ms",
         "terminating",
+        "broker_id",
+        "source",
+        "observed",
+        F.expr(WAY).alias("ways"),
     ).withColumnRenamed("terminating", "terminated")
 
 

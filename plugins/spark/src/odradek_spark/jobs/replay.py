@@ -74,7 +74,7 @@ class ReplayTask:
         written = Written()
         absent = Absent(Dataset(self.root), found, self.kept_from)
         records = reader.read(found)
-        manifests = written.files(records, decoder(self.options.max_payload_bytes), self.root, absent)
+        manifests = written.files(records, decoder(self.options), self.root, absent)
         return manifest_rows(manifests, written.report(found, reader.lost))
 
 

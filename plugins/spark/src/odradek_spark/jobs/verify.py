@@ -1,8 +1,8 @@
 """Verifies on the data that everything is in the tables exactly once.
 
-Every record of the topic is a push or a dead letter; a push has the number of its data points; a data point
-is identified by its record and its index in it; and every batch of ingest recorded what it read. None of
-these may contradict another.
+Every record of the topic is a push or a dead letter, or of OTLP a push for each client; a push has the number
+of its data points; a data point is identified by its record and its index in it; and every batch of ingest
+recorded what it read. None of these may contradict another.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from odradek_spark.ingest.commit import SOURCE_RANGES
-from odradek_spark.jobs.accepted import SOURCE_KEY
+from odradek_spark.ingest.commit import FURTHER, SOURCE_RANGES
+from odradek_spark.jobs.accepted import PUSH_KEY, SOURCE_KEY
 from odradek_spark.jobs.expire import EXPIRED_BEFORE
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.erased import erased_ranges
@@ -122,12 +122,13 @@ def contradictions(
     per_push = measured.groupBy(*SOURCE_KEY).agg(
         F.count("*").alias("rows"), F.count_distinct("src_idx").alias("found")
     )
-    joined = pushes.select(*SOURCE_KEY, F.col("points").cast("bigint").alias("expected")).distinct()
+    each_push = pushes.select(*PUSH_KEY, "points").distinct()
+    joined = each_push.groupBy(*SOURCE_KEY).agg(F.sum("points").alias("expected"))
     told = joined.withColumn("is_push", F.lit(True)).join(per_push, SOURCE_KEY, "full_outer")
     counted = told.withColumn("found", F.coalesce("found", F.lit(0)))
     frames = [
-        twice(pushes, "pushes"),
-        twice(dead_letter, "dead_letter"),
+        twice(pushes, "pushes", PUSH_KEY),
+        twice(dead_letter, "dead_letter", SOURCE_KEY),
         fault(per_push.where("rows > found"), TWICE, "points", F.col("found"), F.col("rows")),
         fault(counted.where("is_push and found < expected"), MISSING, "points"),
         fault(counted.where("is_push and found > expected"), SURPLUS, "points"),
@@ -136,9 +137,9 @@ def contradictions(
     return reduce(DataFrame.unionByName, frames)
 
 
-def twice(rows: DataFrame, table: str) -> DataFrame:
-    """Records that have more than one row."""
-    counted = rows.groupBy(*SOURCE_KEY).agg(F.count("*").alias("found")).where("found > 1")
+def twice(rows: DataFrame, table: str, key: Sequence[str]) -> DataFrame:
+    """Records that have more than one row with the same key."""
+    counted = rows.groupBy(*key).agg(F.count("*").alias("found")).where("found > 1")
     return fault(counted, TWICE, table, F.lit(1))
 
 
@@ -194,10 +195,15 @@ def noted_batches(pushes: Iterable[Version], dead_letter: Iterable[Version], kep
     """
     gone = {each.info.get(SOURCE_RANGES) for each in dead_letter if not is_kept(each, kept_from)}
     return [
-        Batch(each.number, ranges_of(each), int(each.info["pushes"]) + int(each.info["deadLetters"]))
+        Batch(each.number, ranges_of(each), records_of(each))
         for each in pushes
         if SOURCE_RANGES in each.info and is_kept(each, kept_from) and each.info[SOURCE_RANGES] not in gone
     ]
+
+
+def records_of(found: Version) -> int:
+    """The number of records of a batch that have rows."""
+    return int(found.info["pushes"]) - int(found.info.get(FURTHER, 0)) + int(found.info["deadLetters"])
 
 
 def is_kept(found: Version, kept_from: str) -> bool:

@@ -93,14 +93,15 @@ def clients(reader: Reader, window: Window, who: Who | None = None) -> pa.Table:
     """List the clients that pushed within the time range, or those of them that ``who`` selects.
 
     Columns: client_id, client_instance_id, software, principal, client_address, first_seen, last_seen,
-    pushes, points, terminated, push_interval_ms.
+    pushes, points, terminated, push_interval_ms, broker_id, ways.
     """
     during, values = window.condition("recv_ts")
     chosen, wanted = ("true", []) if who is None else who.identity()
     return reader.ask(
         f"""
         SELECT client_id, client_instance_id, software_name || ' ' || software_version AS software,
-            principal, client_address, first_seen, last_seen, pushes, points, terminated, push_interval_ms
+            principal, client_address, first_seen, last_seen, pushes, points, terminated, push_interval_ms,
+            broker_id, ways
         FROM ({clients_of(f"{during} AND {chosen}")}) ORDER BY client_id, first_seen
         """,
         [*values, *wanted],

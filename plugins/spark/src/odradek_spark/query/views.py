@@ -17,7 +17,8 @@ RETRY_INTERVALS = 2
 
 
 def repeated(pushes: str) -> str:
-    """The query for repeated pushes, sent again because the client did not receive the answer; not the first.
+    """The query for repeated pushes; not the first. A client that did not receive the answer sends its push
+    again, and further copies of a record have its origin.
 
     Only pushes with a payload that occurs again are sorted; the others are hashed.
 
@@ -25,11 +26,15 @@ def repeated(pushes: str) -> str:
         pushes: The name of the pushes: those of interest, and of two push intervals before.
     """
     return f"""
-    SELECT src_partition, src_offset FROM (
-        SELECT src_partition, src_offset, recv_ts, push_interval_ms,
+    SELECT src_partition, src_offset, client_instance_id FROM (
+        SELECT src_partition, src_offset, client_instance_id, recv_ts, push_interval_ms, origin,
             lag(recv_ts) OVER (
                 PARTITION BY client_instance_id, payload_hash ORDER BY recv_ts, src_partition, src_offset
-            ) AS earlier_ts
+            ) AS earlier_ts,
+            row_number() OVER (
+                PARTITION BY client_instance_id, payload_hash, origin
+                ORDER BY recv_ts, src_partition, src_offset
+            ) AS copy
         FROM {pushes}
         WHERE payload_bytes > 0 AND payload_hash IN (
             SELECT payload_hash FROM {pushes}
@@ -37,6 +42,7 @@ def repeated(pushes: str) -> str:
         )
     ) AS pushed
     WHERE date_diff('millisecond', earlier_ts, recv_ts) <= {RETRY_INTERVALS} * push_interval_ms
+        OR (origin IS NOT NULL AND copy > 1)
 """
 
 
@@ -53,9 +59,16 @@ def counted(points: str, pushes: str) -> str:
     WHERE NOT EXISTS (
         SELECT 1 FROM ({repeated(pushes)}) AS again
         WHERE again.src_partition = p.src_partition AND again.src_offset = p.src_offset
+            AND again.client_instance_id = p.client_instance_id
     )
 """
 
+
+WAY = "CASE WHEN observed THEN 'observed' ELSE coalesce(source, 'pushed') END"
+"""How a push came: pushed to a host, observed by one, or the source that brought it in."""
+WAYS = "string_agg(DISTINCT {0}, ',' ORDER BY {0})"
+"""All ways of some pushes, as a list with commas."""
+WAYS_OF_SPARK = "array_join(sort_array(collect_set({0})), ',')"
 
 GROUP = """bucket, name, unit, kind, temporality, client_id, software_name, software_version, client_rack,
         group_id, topic, node_id, broker_id"""
@@ -83,7 +96,9 @@ def clients_of(pushed: str) -> str:
         count(*) AS pushes,
         CAST(sum(points) AS BIGINT) AS points,
         max_by(push_interval_ms, recv_ts) AS push_interval_ms,
-        max_by(terminating, recv_ts) AS terminated
+        max_by(terminating, recv_ts) AS terminated,
+        max_by(broker_id, recv_ts) AS broker_id,
+        {WAYS.format(WAY)} AS ways
     FROM pushes WHERE {pushed}
     GROUP BY client_instance_id
 """
@@ -160,4 +175,5 @@ def register_views(spark: SparkSession, root: str) -> None:
     spark.table("pushes").createOrReplaceTempView(NEAR_PUSHES)
     for name, query in VIEWS.items():
         of_spark = query.replace("date_diff('millisecond'", "timestampdiff(MILLISECOND")
+        of_spark = of_spark.replace(WAYS.format(WAY), WAYS_OF_SPARK.format(WAY))
         spark.sql(of_spark).createOrReplaceTempView(name)

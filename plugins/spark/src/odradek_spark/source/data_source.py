@@ -227,10 +227,19 @@ def planner(client: tuple[tuple[str, str], ...], options: SourceOptions) -> Topi
     return PLANNERS[key]
 
 
-@cache
-def decoder(max_payload_bytes: int) -> Decoder:
+def decoder(options: SourceOptions) -> Decoder:
     """The decoder of this worker process. It outlives tasks, and so do its caches."""
-    return Decoder(DecoderSettings(max_payload_bytes=max_payload_bytes))
+    settings = DecoderSettings(
+        max_payload_bytes=options.max_payload_bytes,
+        topic_format=options.topic_format,
+        interval_ms=options.topic_interval_ms,
+    )
+    return lasting_decoder(settings)
+
+
+@cache
+def lasting_decoder(settings: DecoderSettings) -> Decoder:
+    return Decoder(settings)
 
 
 def read_piece(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -243,13 +252,13 @@ def read_piece(options: SourceOptions, partition: InputPartition) -> Iterator[pa
     reader = TopicReader(options)
     try:
         if options.rows is Rows.MANIFESTS:
-            yield ingest_range(reader, decoder(options.max_payload_bytes), options.dataset, partition.range)
+            yield ingest_range(reader, decoder(options), options.dataset, partition.range)
             return
         for records in reader.read(partition.range):
             if options.rows is Rows.RECORDS:
                 yield record_rows(records)
             else:
-                yield plain(decoder(options.max_payload_bytes).decode(records).points)
+                yield plain(decoder(options).decode(records).points)
     finally:
         reader.close()
 

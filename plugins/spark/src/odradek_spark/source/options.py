@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from odradek.plugin import TopicFormat
+
 TELEMETRY_TOPIC = "__client_telemetry"
 DEFAULT_TRIGGER_BYTES = 1 << 30
 """Approximate bytes of uncompressed payloads in a batch. A batch has a fixed cost of half a second of CPU."""
 DEFAULT_PAYLOAD_BYTES = 64 << 20
+DEFAULT_INTERVAL_MS, MAX_INTERVAL_MS = 60_000, 2**31 - 1
 TASK_BYTES = 128 << 20
 """Approximate bytes of uncompressed payloads in a task; about 13 MB in the topic."""
 
@@ -36,6 +39,9 @@ class SourceOptions:
     client: Mapping[str, str]
     """Options of librdkafka: ``kafka.*`` without the prefix, and ``bootstrap.servers``."""
     topic: str = TELEMETRY_TOPIC
+    topic_format: TopicFormat = TopicFormat.ODRADEK
+    topic_interval_ms: int = DEFAULT_INTERVAL_MS
+    """Stands for the push interval in formats that tell none."""
     starting_offsets: str = "earliest"
     """``earliest`` or ``latest``: the start of a query without checkpoint and dataset."""
     max_bytes_per_trigger: int = DEFAULT_TRIGGER_BYTES
@@ -59,6 +65,8 @@ class SourceOptions:
 
 KEYS = {
     "topic": "topic",
+    "topicformat": "topic_format",
+    "topicintervalms": "topic_interval_ms",
     "startingoffsets": "starting_offsets",
     "maxbytespertrigger": "max_bytes_per_trigger",
     "minbytespertrigger": "min_bytes_per_trigger",
@@ -68,7 +76,7 @@ KEYS = {
     "dataset": "dataset",
     "group": "group",
 }
-WHOLE = ("maxbytespertrigger", "minbytespertrigger", "maxpayloadbytes")
+WHOLE = ("maxbytespertrigger", "minbytespertrigger", "maxpayloadbytes", "topicintervalms")
 IGNORED = ("path",)
 """Options that Spark adds."""
 
@@ -106,6 +114,8 @@ def checked(key: str, value: str) -> object:
             return int(value)
         if key == "rows":
             return Rows(value)
+        if key == "topicformat":
+            return TopicFormat(value)
     except ValueError as error:
         raise OptionError(f"option {key}: {error}") from error
     if key == "failondataloss":

@@ -35,6 +35,8 @@ class RangeReport:
     payload_bytes: int
     lost: int = 0
     """Offsets that retention deleted before they were read."""
+    further: int = 0
+    """Pushes of records after their first one."""
 
     def text(self) -> str:
         """The report as a row that Spark carries."""
@@ -91,6 +93,7 @@ class Written:
     partition: int = -1
     first: int = -1
     last: int = -1
+    further: int = 0
 
     def files(
         self, chunks: Iterable[list[TopicRecord]], decoder: Decoder, root: str, wanted: Wanted = everything
@@ -110,6 +113,7 @@ class Written:
         self.pushes += decoded.pushes.num_rows
         self.points += sum(decoded.pushes["points"].to_pylist())
         self.dead_letters += decoded.dead_letter.num_rows
+        self.further += decoded.further
         self.payload_bytes += sum(len(record.value or b"") for record in records)
         if self.first < 0:
             self.partition, self.first = records[0].partition, records[0].offset
@@ -126,6 +130,7 @@ class Written:
             self.dead_letters,
             self.payload_bytes,
             lost,
+            self.further,
         )
 
 

@@ -12,7 +12,13 @@ import pyarrow.dataset as ds
 from odradek_spark.tables.files import file_system
 from odradek_spark.tables.schemas import Table
 
-SQL_TYPES = {pa.string(): "VARCHAR", pa.int32(): "INTEGER", pa.int64(): "BIGINT", pa.float64(): "DOUBLE"}
+SQL_TYPES = {
+    pa.string(): "VARCHAR",
+    pa.int32(): "INTEGER",
+    pa.int64(): "BIGINT",
+    pa.float64(): "DOUBLE",
+    pa.bool_(): "BOOLEAN",
+}
 
 
 def connection() -> duckdb.DuckDBPyConnection:

@@ -151,10 +151,14 @@ PUSHES: Final = Table(
             pa.field("payload_hash", pa.int64()),
             pa.field("shape_id", pa.int64()),
             *SOURCE,
+            pa.field("source", TEXT),
+            pa.field("observed", pa.bool_()),
+            pa.field("origin", TEXT),
             *DAY,
         ]
     ),
     ("date", "hour"),
+    added=("source", "observed", "origin"),
 )
 DEAD_LETTER: Final = Table(
     "dead_letter",
@@ -225,11 +229,16 @@ CLIENTS: Final = Table(
             pa.field("points", pa.int64()),
             pa.field("push_interval_ms", pa.int32()),
             pa.field("terminated", pa.bool_()),
+            pa.field("broker_id", pa.int32()),
+            pa.field("source", TEXT),
+            pa.field("observed", pa.bool_()),
+            pa.field("ways", TEXT),
             pa.field("bucket", pa.int32()),
         ]
     ),
     ("bucket",),
     time="last_seen",
+    added=("broker_id", "source", "observed", "ways"),
 )
 ANOMALIES: Final = Table(
     "anomalies",
