@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from google.protobuf import json_format
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.plugin import (
@@ -16,6 +17,7 @@ from odradek.plugin import (
     encode_headers,
     record_key,
 )
+from odradek.plugin.topic_messages import MAX_JSON_BYTES
 from odradek.testing.pushes import recorded, recorded_clients
 from support.telemetry_records import telemetry_record
 
@@ -52,6 +54,18 @@ def test_a_recorded_push_is_a_record_without_labels(client: str) -> None:
     assert MetricsData.FromString(found.payload.data) == MetricsData.FromString(data)
 
 
+@pytest.mark.parametrize("client", recorded_clients())
+def test_json_is_read_as_protobuf_is(client: str) -> None:
+    data = recorded(client)[-1].data
+    text = json_format.MessageToJson(MetricsData.FromString(data), use_integers_for_enums=True)
+
+    (found,) = decoded(TopicFormat.OTLP_JSON, text.encode())
+    (wanted,) = decoded(TopicFormat.OTLP_PROTO, data)
+
+    assert MetricsData.FromString(found.payload.data) == MetricsData.FromString(wanted.payload.data)
+    assert found.payload.client_instance_id == wanted.payload.client_instance_id
+
+
 def test_a_message_with_two_services_is_two_clients() -> None:
     found = decoded(TopicFormat.OTLP_PROTO, TWO.SerializeToString())
 
@@ -62,7 +76,13 @@ def test_an_empty_message_has_no_records() -> None:
     assert decoded(TopicFormat.OTLP_PROTO, b"") == []
 
 
+@pytest.mark.parametrize("form", [TopicFormat.OTLP_PROTO, TopicFormat.OTLP_JSON])
 @pytest.mark.parametrize("value", [None, b"\xff\xff"])
-def test_another_message_is_malformed(value: bytes | None) -> None:
+def test_another_message_is_malformed(form: TopicFormat, value: bytes | None) -> None:
     with pytest.raises(MalformedTelemetry):
-        decoded(TopicFormat.OTLP_PROTO, value)
+        decoded(form, value)
+
+
+def test_large_json_is_not_read() -> None:
+    with pytest.raises(MalformedTelemetry, match="at most"):
+        decoded(TopicFormat.OTLP_JSON, b" " * (MAX_JSON_BYTES + 1))

@@ -13,3 +13,5 @@ class TopicFormat(StrEnum):
     OTLP_PROTO = "otlp_proto"
     """The value is a serialized ``ExportMetricsServiceRequest`` or ``MetricsData``; key and headers are
     ignored."""
+    OTLP_JSON = "otlp_json"
+    """The same as OTLP/JSON."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from odradek.plugin.otlp_json import metrics_of_json
 from odradek.plugin.protobuf_bytes import NotOtlp
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.plugin.sender_records import Sender, otlp_records
@@ -17,6 +18,8 @@ from odradek.plugin.topic_format import TopicFormat
 SOURCE: Final = "kafka"
 """Marks records that came as OTLP in a topic."""
 NOBODY: Final = Sender()
+MAX_JSON_BYTES: Final = 16 << 20
+"""Reading JSON takes up to 25 times its memory."""
 
 
 def decode_message(
@@ -50,6 +53,19 @@ def decode_message(
     if value is None:
         raise MalformedTelemetry("a message without value")
     try:
+        if topic_format is TopicFormat.OTLP_JSON:
+            value = request_of_json(value)
         return otlp_records(value, NOBODY, max(0, timestamp_ms), interval_ms, SOURCE)
     except NotOtlp as error:
         raise MalformedTelemetry(str(error)) from error
+
+
+def request_of_json(text: bytes) -> bytes:
+    """A request of OTLP/JSON as protobuf.
+
+    Raises:
+        NotOtlp: The text is not a request of OTLP for metrics, or too large.
+    """
+    if len(text) > MAX_JSON_BYTES:
+        raise NotOtlp(f"{len(text)} bytes of JSON, at most {MAX_JSON_BYTES} are read")
+    return metrics_of_json(text)
