@@ -27,6 +27,7 @@ exporters:
     path: {path}
     format: proto
     flush_interval: 50ms
+{exporters}
 service:
   telemetry:
     metrics:
@@ -34,7 +35,7 @@ service:
   pipelines:
     metrics:
       receivers: [{names}]
-      exporters: [file]
+      exporters: [{to}]
 """
 OTLP = """
   otlp:
@@ -127,14 +128,25 @@ def wait_until_listening(process: subprocess.Popen[str], port: int) -> None:
 
 
 @contextmanager
-def running(program: Path, folder: Path, receivers: str = "", names: str = "otlp") -> Iterator[Collector]:
+def running(
+    program: Path,
+    folder: Path,
+    receivers: str = "",
+    names: str = "otlp",
+    exporters: str = "",
+    to: str = "file",
+) -> Iterator[Collector]:
     grpc_port, http_port = free_ports(2)
     output = folder / "points.bin"
     output.touch()
     config = folder / "collector.yaml"
     config.write_text(
         CONFIG.format(
-            receivers=OTLP.format(grpc=grpc_port, http=http_port) + receivers, path=output, names=names
+            receivers=OTLP.format(grpc=grpc_port, http=http_port) + receivers,
+            path=output,
+            names=names,
+            exporters=exporters,
+            to=to,
         )
     )
     with (folder / "collector.log").open("w") as log:
@@ -177,7 +189,8 @@ StartCollector = Callable[..., AbstractContextManager[Collector]]
 
 @pytest.fixture
 def start_collector(collector_program: Path, tmp_path: Path) -> StartCollector:
-    """Use it in a ``with`` statement; ``receivers`` and ``names`` add receivers besides OTLP."""
+    """Use it in a ``with`` statement; ``receivers`` and ``names`` add receivers besides OTLP,
+    ``exporters`` and ``to`` exporters besides the file."""
     return lambda **more: running(collector_program, tmp_path, **more)
 
 

@@ -1,8 +1,9 @@
-"""A real OpenTelemetry collector reads exported topics, in both encodings, point for point."""
+"""A real OpenTelemetry collector reads exported topics, and writes topics for us, point for point."""
 
 from __future__ import annotations
 
 import asyncio
+import http.client
 import textwrap
 from collections import Counter
 from collections.abc import Callable
@@ -31,13 +32,17 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 )
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
+import odradek_kafka
 from odradek.plugin import (
     PluginConfig,
     TelemetryRecord,
 )
+from odradek.server.plugins.plugin_manager import HostPluginManager
 from odradek_kafka import odradek_forwarder
 from support.hosts import running_host
+from support.spooling import FAST, FarSide, Plugin
 from support.telemetry_records import telemetry_record
+from support.waiting import wait_until
 
 if TYPE_CHECKING:
     from integration.collector.conftest import Point, StartCollector
@@ -48,6 +53,7 @@ DELTA = AggregationTemporality.AGGREGATION_TEMPORALITY_DELTA
 TIME_NS = 1_760_000_000_000_000_123
 LARGEST = 2**63 - 1
 PUSHES = 30
+PATIENCE_S = 60.0
 
 
 def attribute(key: str, **value: Any) -> KeyValue:
@@ -157,3 +163,57 @@ def test_the_collector_reads_every_pushed_point(
             collector.wait_for(wanted)
 
     assert wanted.total() == PUSHES * 5
+
+
+EXPORTER = """
+  kafka:
+    brokers: ["{brokers}"]
+    metrics:
+      topic: otlp_metrics
+      encoding: {encoding}
+"""
+
+
+def send(port: int, data: bytes) -> None:
+    """Send a request over OTLP/HTTP."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    try:
+        connection.request("POST", "/v1/metrics", data, {"Content-Type": "application/x-protobuf"})
+        assert connection.getresponse().status == 200
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("encoding", ["otlp_proto", "otlp_json"])
+def test_a_host_reads_what_the_collector_wrote(
+    start_collector: StartCollector,
+    points: Callable[[MetricsData], Counter[Point]],
+    tmp_path: Path,
+    encoding: str,
+) -> None:
+    clients = [0, 1, 2]
+    request = b"".join(push(number) for number in clients)
+    far_side, plugins = FarSide(), HostPluginManager()
+    plugins.add("kafka", odradek_kafka, "odradek-kafka", "1")
+    plugins.add("fake", Plugin({"all": far_side}), "fake", "1")
+    with running_host(tmp_path / "cluster", "group.initial.rebalance.delay.ms=0") as cluster:
+        exporter = EXPORTER.format(brokers=cluster.bootstrap, encoding=encoding)
+        with start_collector(exporters=exporter, to="kafka") as collector:
+            send(collector.http_port, request)
+            source = [
+                f"plugins.kafka.source.bootstrap.servers={cluster.bootstrap}",
+                "plugins.kafka.source.topics=otlp_metrics",
+                f"plugins.kafka.source.format={encoding}",
+                "plugins.kafka.source.client.topic.metadata.refresh.interval.ms=500",
+            ]
+            with running_host(tmp_path / "host", *FAST, *source, plugins=plugins):
+                wait_until(lambda: len(far_side.taken) >= len(clients), lambda: far_side.taken, PATIENCE_S)
+
+    found: Counter[Point] = Counter()
+    for record in far_side.taken:
+        found += points(MetricsData.FromString(record.payload.data))
+    assert found == points(MetricsData.FromString(request))
+    assert sorted(record.context.client_id or "" for record in far_side.taken) == [
+        f"client-{number}" for number in clients
+    ]
+    assert {(record.source, record.labeled) for record in far_side.taken} == {("kafka", True)}
