@@ -47,6 +47,8 @@ class Fleet:
         settled: True for a fleet that has run for long: first pushes are due anywhere in the interval.
         churn: Clients that are replaced, percent of all in an hour.
         on_answer: Called with each answer to a push: client, error code, last push or not.
+        on_begin: Called when all connections are open.
+        on_end: Called after the time of the run, before the wait for the last answers.
     """
 
     brokers: Sequence[Address]
@@ -57,6 +59,8 @@ class Fleet:
     churn: float = 0.0
     seed: int = 1
     on_answer: Callable[[Client, int, bool], None] = lambda client, error, last: None
+    on_begin: Callable[[], None] = lambda: None
+    on_end: Callable[[], None] = lambda: None
     tally: Tally = field(default_factory=Tally)
     opening: Tally = field(default_factory=Tally)
     """The counts until all connections were open."""
@@ -116,6 +120,7 @@ class Fleet:
             self.opening, self.tally = self.tally, Tally()
             begun_s, cpu_s = loop.time(), time.process_time()
             end_s = begun_s + seconds
+            self.on_begin()
             if self.churn:
                 self.start(self.replace(end_s))
             if storm_s is not None:
@@ -125,6 +130,7 @@ class Fleet:
                 await asyncio.sleep(min(0.1, max(0.0, end_s - loop.time())))
             self.seconds, self.cpu_s = loop.time() - begun_s, time.process_time() - cpu_s
             self.over = True
+            self.on_end()
             await self.last_answers()
             if leave:
                 for seat in self.seats:
