@@ -284,7 +284,7 @@ class Fleet:
 
     def push(self, seat: Seat, link: Link, *, last: bool = False) -> None:
         client = seat.client
-        metrics = compress(client.codec, self.payload(client, time.time_ns() // 1_000_000))
+        metrics = compress(client.codec, self.payload(client, time.time_ns()))
         request = client.push(metrics, terminating=last)
         seat.busy = True
         self.tally.pushes += 1

@@ -13,15 +13,15 @@ from contrib.fleet.payloads import RecordedPayloads
 from odradek.testing.pushes import recorded
 
 Payload = Callable[[Client, int], bytes]
-"""The MetricsData of a client's push at a time, epoch milliseconds."""
+"""The MetricsData of a client's push at a time, epoch nanoseconds."""
 
 
 def recorded_payload(kinds: Sequence[Kind]) -> Payload:
     """Payloads as the clients of these kinds were recorded."""
     payloads = RecordedPayloads([each for kind in kinds for each in kind.recordings])
 
-    def payload(client: Client, now_ms: int) -> bytes:
-        return payloads.push(client.recording, client.source, now_ms, client.pause_ms)
+    def payload(client: Client, now_ns: int) -> bytes:
+        return payloads.push(client.recording, client.source, now_ns, client.pause_ms)
 
     return payload
 

@@ -30,10 +30,10 @@ def template(recording: str, source: random.Random) -> bytes:
     return data.SerializeToString()
 
 
-def dated(payload: bytes, at_ms: int, interval_ms: int) -> bytes:
-    """A template with the time of its push, and the begin of its interval."""
-    for slot, time_ms in ((TIME, at_ms), (BEGIN, at_ms - interval_ms)):
-        payload = payload.replace(slot.to_bytes(8, "little"), (time_ms * 1_000_000).to_bytes(8, "little"))
+def dated(payload: bytes, at_ns: int, interval_ms: int) -> bytes:
+    """A template with the time of its push, epoch nanoseconds, and the begin of its interval."""
+    for slot, time_ns in ((TIME, at_ns), (BEGIN, at_ns - interval_ms * 1_000_000)):
+        payload = payload.replace(slot.to_bytes(8, "little"), time_ns.to_bytes(8, "little"))
     return payload
 
 
@@ -52,6 +52,6 @@ class RecordedPayloads:
             each: [template(each, source) for _ in range(self.variants)] for each in self.recordings
         }
 
-    def push(self, recording: str, source: random.Random, at_ms: int, interval_ms: int) -> bytes:
+    def push(self, recording: str, source: random.Random, at_ns: int, interval_ms: int) -> bytes:
         """A serialized ``MetricsData`` of a client of a recording."""
-        return dated(source.choice(self.templates[recording]), at_ms, interval_ms)
+        return dated(source.choice(self.templates[recording]), at_ns, interval_ms)

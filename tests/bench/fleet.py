@@ -88,7 +88,7 @@ class Fleet:
         instance = uuid.UUID(
             int=random.Random((number << 20) + (hour if replaced else 0)).getrandbits(128)
         ).bytes
-        payload = dated(source.choice(self.templates[kind]), at_ms, MINUTE_MS)
+        payload = dated(source.choice(self.templates[kind]), at_ms * 1_000_000, MINUTE_MS)
         connection = ConnectionContext(
             f"10.0.0.1:9092-10.1.{number >> 8 & 255}.{number & 255}:50000-1",
             "PLAINTEXT",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import re
 import sys
 import tempfile
 import time
@@ -25,20 +26,22 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from aiohttp import web
-from contrib.fleet.behavior import Client, mixed
+from contrib.fleet.behavior import mixed
 from contrib.fleet.fleet import Fleet
 from contrib.fleet.lines import recorded_payload
 from contrib.fleet.tally import quantiles
 
 from bench.harness import cpu_ns, head
-from bench.lag import Lags, stamp
 from odradek.client.address import addresses
 from support.gateways import gateway_of
 from support.hosts import ServeProcess, serving
 
 MIX = {"java": 60.0, "librdkafka": 30.0, "franz-go": 10.0}
 CONNECTIONS = 200
-PATIENCE_S = 30.0
+PATIENCE_S = 10.0
+WARM_UP_CLIENTS, WARM_UP_S = 50, 2.0
+TIME = re.compile(rb"\x19(?=(.{7}[\x18-\x1f]))", re.DOTALL)
+"""The field time_unix_nano of a data point, and other bytes: only the times of the run count."""
 Processes = Mapping[str, ServeProcess]
 """The processes of a row by name; the clients push to the first."""
 
@@ -54,6 +57,30 @@ class Found:
     lag_ms: dict[str, float] = field(default_factory=dict)
     """Empty for a row without a destination."""
     arrived: int = 0
+
+
+@dataclass(slots=True)
+class Arrivals:
+    """The delays that the endpoint measures; each push has a time of its own."""
+
+    begun_ns: int
+    ms: dict[int, float] = field(default_factory=dict)
+    """By the time of the push."""
+
+    async def take(self, request: web.Request) -> web.Response:
+        body = await request.read()
+        now_ns = time.time_ns()
+        for found in set(TIME.findall(body)):
+            sent_ns = int.from_bytes(found, "little")
+            if self.begun_ns < sent_ns <= now_ns:
+                self.ms.setdefault(sent_ns, (now_ns - sent_ns) / 1e6)
+        return web.Response()
+
+    async def wait(self, count: int) -> None:
+        """Wait for a number of pushes; not for long if they do not come."""
+        end_s = time.monotonic() + PATIENCE_S
+        while len(self.ms) < count and time.monotonic() < end_s:
+            await asyncio.sleep(0.1)
 
 
 def options(*settings: str) -> list[str]:
@@ -100,10 +127,10 @@ ROWS: dict[str, tuple[Callable[[ExitStack, Path, int, str], Processes], bool]] =
 
 
 @asynccontextmanager
-async def endpoint(lags: Lags) -> AsyncIterator[str]:
+async def endpoint(arrivals: Arrivals) -> AsyncIterator[str]:
     """An OTLP endpoint; yields its URL."""
     application = web.Application(client_max_size=64 << 20)
-    application.router.add_post("/v1/metrics", lags.take)
+    application.router.add_post("/v1/metrics", arrivals.take)
     runner = web.AppRunner(application)
     await runner.setup()
     try:
@@ -114,46 +141,44 @@ async def endpoint(lags: Lags) -> AsyncIterator[str]:
 
 
 async def measure(title: str, arguments: argparse.Namespace) -> Found:
-    """Put one row under load."""
+    """Put one row under load, after a small one that opens all connections between the processes."""
     processes_of, arrives = ROWS[title]
-    found, lags = Found(title), Lags()
+    found, arrivals = Found(title), Arrivals(time.time_ns())
     kinds = mixed(MIX, arguments.clients)
-    plain = recorded_payload(list(dict.fromkeys(kinds)))
-
-    def stamped(client: Client, now_ms: int) -> bytes:
-        return plain(client, now_ms) + stamp(time.time_ns())
-
-    async with endpoint(lags) as url:
+    payload = recorded_payload(list(dict.fromkeys(kinds)))
+    before: dict[str, int] = {}
+    after: dict[str, int] = {}
+    async with endpoint(arrivals) as url:
         with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-            processes = await asyncio.to_thread(processes_of, stack, Path(folder), arguments.interval_ms, url)
-            first = next(iter(processes.values()))
-            before: dict[str, int] = {}
-            after: dict[str, int] = {}
+            interval_ms = arguments.interval_ms
+            processes = await asyncio.to_thread(processes_of, stack, Path(folder), interval_ms, url)
+            brokers = addresses(next(iter(processes.values())).bootstrap)
 
             def mark(place: dict[str, int]) -> Callable[[], None]:
                 return lambda: place.update(
                     {name: cpu_ns(each.process.pid) for name, each in processes.items()}
                 )
 
+            few = Fleet(brokers, kinds[:WARM_UP_CLIENTS], CONNECTIONS, payload, settled=True)
+            await few.run(WARM_UP_S)
+            await arrivals.wait(few.tally.accepted * arrives)
+            arrivals.ms.clear()
             fleet = Fleet(
-                addresses(first.bootstrap),
+                brokers,
                 kinds,
                 CONNECTIONS,
-                stamped if arrives else plain,
+                payload,
                 settled=True,
                 on_begin=mark(before),
                 on_end=mark(after),
             )
             await fleet.run(arguments.seconds)
-            end_s = time.monotonic() + PATIENCE_S * arrives
-            while len(lags.ms) < fleet.tally.accepted and time.monotonic() < end_s:
-                await asyncio.sleep(0.1)
-            accepted = max(1, fleet.tally.accepted)
-            found.cpu_us = {name: (after[name] - before[name]) / 1000 / accepted for name in processes}
+            await arrivals.wait(fleet.tally.accepted * arrives)
             await asyncio.to_thread(stack.close)
-    found.summary = fleet.summary()
-    found.arrived = len(lags.ms)
-    found.lag_ms = quantiles([ms / 1000 for ms in lags.ms])
+    accepted = max(1, fleet.tally.accepted)
+    found.cpu_us = {name: (after[name] - before[name]) / 1000 / accepted for name in processes}
+    found.summary, found.arrived = fleet.summary(), len(arrivals.ms)
+    found.lag_ms = quantiles([ms / 1000 for ms in arrivals.ms.values()])
     return found
 
 

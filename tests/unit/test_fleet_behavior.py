@@ -144,7 +144,7 @@ def test_a_mix_without_clients_is_refused(shares: dict[str, float], problem: str
 def test_payloads_have_the_metrics_of_the_recording_and_the_time_of_the_push() -> None:
     payloads = RecordedPayloads(["librdkafka-producer"], variants=2)
 
-    data = MetricsData.FromString(payloads.push("librdkafka-producer", random.Random(1), 5_000, 1_000))
+    data = MetricsData.FromString(payloads.push("librdkafka-producer", random.Random(1), 5 * 10**9, 1_000))
 
     points = [
         point
