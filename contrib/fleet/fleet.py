@@ -14,7 +14,7 @@ from typing import Any
 
 from contrib.fleet.behavior import KINDS, Client, Kind
 from contrib.fleet.lines import Line, Payload, Seat, software
-from contrib.fleet.link import Link
+from contrib.fleet.link import Link, dialed
 from contrib.fleet.tally import Tally
 
 from odradek.client.address import Address
@@ -26,8 +26,6 @@ CONNECTING = 256
 """Attempts to connect at the same time: a kernel's queue of new connections is finite."""
 CONNECT_TIMEOUT_S = 30.0
 LAST_ANSWERS_S = 10.0
-PORTS = 25_000
-"""Connections from one address of the loopback network; above that the ports run out."""
 LOOPBACK = "127.0.0.1"
 PUSH_TELEMETRY = 72
 
@@ -64,6 +62,13 @@ class Fleet:
     tally: Tally = field(default_factory=Tally)
     opening: Tally = field(default_factory=Tally)
     """The counts until all connections were open."""
+    awaited: int = 0
+    """Connections that a storm has cut and that are not open again."""
+    storm_at_s: float = 0.0
+    storm_lasted_s: float | None = None
+    """The time until all were open again; None if that did not happen."""
+    opening_s: float = 0.0
+    """The time that this took."""
     seconds: float = 0.0
     """The time that `tally` is about, without the wait for the last answers."""
     cpu_s: float = 0.0
@@ -76,6 +81,7 @@ class Fleet:
     failure: Exception | None = None
     next_number: int = 0
     over: bool = False
+    """Set to end the run early."""
 
     def __post_init__(self) -> None:
         self.source = random.Random(self.seed)
@@ -113,11 +119,13 @@ class Fleet:
         """
         loop = asyncio.get_running_loop()
         self.gate = asyncio.Semaphore(CONNECTING)
+        self.opening_s = loop.time()
         try:
             for line in self.lines:
                 self.open(line)
             await self.settle(lambda: all(line.link for line in self.lines))
             self.opening, self.tally = self.tally, Tally()
+            self.opening_s = loop.time() - self.opening_s
             begun_s, cpu_s = loop.time(), time.process_time()
             end_s = begun_s + seconds
             self.on_begin()
@@ -126,7 +134,7 @@ class Fleet:
             if storm_s is not None:
                 await asyncio.sleep(storm_s)
                 self.storm()
-            while loop.time() < end_s and self.failure is None:
+            while loop.time() < end_s and self.failure is None and not self.over:
                 await asyncio.sleep(min(0.1, max(0.0, end_s - loop.time())))
             self.seconds, self.cpu_s = loop.time() - begun_s, time.process_time() - cpu_s
             self.over = True
@@ -145,11 +153,18 @@ class Fleet:
         """The counts and times of a run, as JSON has them."""
         size = {"clients": len(self.seats), "connections": len(self.lines)}
         opening = {
+            "seconds": round(self.opening_s, 2),
             "connections": self.opening.connected,
             "failed": self.opening.failed,
             "subscriptions_asked": self.opening.asked,
         }
-        return {"fleet": size, "opening": opening, **self.tally.summary(self.seconds, self.cpu_s)}
+        storm = None if self.storm_lasted_s is None else round(self.storm_lasted_s, 2)
+        return {
+            "fleet": size,
+            "opening": opening,
+            "storm_seconds": storm,
+            **self.tally.summary(self.seconds, self.cpu_s),
+        }
 
     async def last_answers(self) -> None:
         await self.settle(lambda: not any(seat.busy for seat in self.seats), LAST_ANSWERS_S)
@@ -199,11 +214,13 @@ class Fleet:
                 await asyncio.sleep(line.seats[0].client.reconnect_ms(line.attempt - 1) / 1000)
             line.attempt += 1
             broker = self.brokers[(line.number + line.attempt - 1) % len(self.brokers)]
-            source = (f"127.0.0.{2 + line.number // PORTS}", 0) if broker.host == LOOPBACK else None
             made = partial(Link, software(line.kind), partial(self.ready, line), partial(self.lost, line))
             try:
                 async with self.gate, asyncio.timeout(CONNECT_TIMEOUT_S):
-                    await loop.create_connection(made, broker.host, broker.port, local_addr=source)
+                    if broker.host == LOOPBACK:
+                        await loop.create_connection(made, sock=await dialed(broker, line.number))
+                    else:
+                        await loop.create_connection(made, broker.host, broker.port)
             except OSError:  # a timeout is one, too
                 self.tally.failed += 1
                 continue
@@ -219,6 +236,9 @@ class Fleet:
         line.link, line.attempt = link, 0
         self.tally.connected += 1
         now_s = asyncio.get_running_loop().time()
+        self.awaited -= 1
+        if not self.awaited:
+            self.storm_lasted_s = now_s - self.storm_at_s
         for seat in line.seats:
             if seat.waits or (seat.timer is None and not seat.busy):
                 self.due(seat, now_s)
@@ -234,9 +254,10 @@ class Fleet:
 
     def storm(self) -> None:
         """Lose all connections at once."""
-        for line in self.lines:
-            if line.link is not None:
-                line.link.close()
+        up = [line.link for line in self.lines if line.link is not None]
+        self.awaited, self.storm_at_s = len(up), asyncio.get_running_loop().time()
+        for link in up:
+            link.close()
 
     # -- requests
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import struct
 from collections.abc import Callable
 from typing import Any, cast
 
+from odradek.client.address import Address
 from odradek.client.connection import answer_type
 from odradek.wire.codec import decode, encode
 from odradek.wire.header import (
@@ -22,8 +24,26 @@ LENGTH = struct.Struct(">i")
 CORRELATION = struct.Struct(">i")
 API_VERSIONS = 3
 """The version of ApiVersions that all brokers with telemetry answer."""
+PORTS = 25_000
+"""Connections from one address of the loopback network; above that the ports run out."""
+BIND_ADDRESS_NO_PORT = 24
+"""IP_BIND_ADDRESS_NO_PORT of Linux: the port is chosen when the socket connects, which is much faster."""
 Answered = Callable[[Any], None]
 """Takes a response; None if the connection was lost."""
+
+
+async def dialed(broker: Address, number: int) -> socket.socket:
+    """A connection from one of several addresses of the loopback network."""
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        made.setblocking(False)
+        made.setsockopt(socket.IPPROTO_IP, BIND_ADDRESS_NO_PORT, 1)
+        made.bind((f"127.0.0.{2 + number // PORTS}", 0))
+        await asyncio.get_running_loop().sock_connect(made, (broker.host, broker.port))
+    except BaseException:
+        made.close()
+        raise
+    return made
 
 
 class Link(asyncio.Protocol):

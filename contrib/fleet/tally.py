@@ -112,7 +112,9 @@ def text(summary: dict[str, Any]) -> str:
     latency = "  ".join(f"{name} {value:.1f}" for name, value in summary["latency_ms"].items())
     late = summary["late"]
     links, clients = summary["connections"], summary["clients"]
+    opening = summary["opening"]
     lines = [
+        f"{opening['connections']} connections were opened in {opening['seconds']:.1f} s",
         f"{summary['pushes_per_s']:.0f} pushes/s: {summary['accepted']} accepted in"
         f" {summary['seconds']:.1f} s, {summary['bytes'] / 1e6:.1f} MB,"
         f" {summary['terminated']} the last of their client",
@@ -125,4 +127,6 @@ def text(summary: dict[str, Any]) -> str:
         f"the generator used {summary['generator_core']:.2f} of a core; it sent {late['pushes']} requests"
         f" more than {late['of_ms']} ms late, at most {late.get('max', 0.0):.0f} ms",
     ]
+    if summary["storm_seconds"] is not None:
+        lines.append(f"all connections were open again {summary['storm_seconds']:.1f} s after the storm")
     return "\n".join(lines)

@@ -54,6 +54,8 @@ class Found:
     cpu_us: dict[str, float] = field(default_factory=dict)
     """CPU for each push by process, microseconds."""
     summary: dict[str, Any] = field(default_factory=dict)
+    log_bytes: float = 0.0
+    """For each push in the log of the first process."""
     lag_ms: dict[str, float] = field(default_factory=dict)
     """Empty for a row without a destination."""
     arrived: int = 0
@@ -117,11 +119,28 @@ def gateway(stack: ExitStack, folder: Path, interval_ms: int, url: str) -> Proce
     return {"gateway": stack.enter_context(process), "cluster": cluster}
 
 
+class ForwardProcess(ServeProcess):
+    """``odradek forward`` as a user starts it."""
+
+    command = "forward"
+    ready_start = "odradek ready group="
+
+
+def forwarded(stack: ExitStack, folder: Path, interval_ms: int, url: str) -> Processes:
+    """A process beside a host forwards the host's topic over OTLP."""
+    read = host(stack, folder, interval_ms, "group.initial.rebalance.delay.ms=0")
+    settings = options(f"plugins.otlp.endpoint={url}")
+    process = ForwardProcess("--bootstrap-server", read.bootstrap, *settings)
+    stack.callback(process.terminate)
+    return {"host": read, "forward": process}
+
+
 ROWS: dict[str, tuple[Callable[[ExitStack, Path, int, str], Processes], bool]] = {
     "host": (alone, False),
     "host, OTLP": (otlp, True),
     "host, topic, reader, OTLP": (topic, True),
     "gateway, OTLP": (gateway, True),
+    "host, forward, OTLP": (forwarded, True),
 }
 """By title: the processes, and whether the pushes arrive at the endpoint."""
 
@@ -138,6 +157,13 @@ async def endpoint(arrivals: Arrivals) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
+
+
+def size_of_log(folder: Path) -> int:
+    """Bytes of the telemetry topic of the process that clients push to."""
+    places = (folder / name for name in ("edge", "gateway", "."))
+    first = next(place for place in places if place.exists())
+    return sum(each.stat().st_size for each in first.glob("logs/__client_telemetry-*/*.log"))
 
 
 async def measure(title: str, arguments: argparse.Namespace) -> Found:
@@ -175,6 +201,8 @@ async def measure(title: str, arguments: argparse.Namespace) -> Found:
             await fleet.run(arguments.seconds)
             await arrivals.wait(fleet.tally.accepted * arrives)
             await asyncio.to_thread(stack.close)
+            log_bytes = size_of_log(Path(folder))
+    found.log_bytes = log_bytes / (few.tally.accepted + fleet.tally.accepted)
     accepted = max(1, fleet.tally.accepted)
     found.cpu_us = {name: (after[name] - before[name]) / 1000 / accepted for name in processes}
     found.summary, found.arrived = fleet.summary(), len(arrivals.ms)
@@ -195,6 +223,7 @@ def report(found: Found) -> str:
             )
     if found.lag_ms:
         lines.append(f"  {found.arrived} arrived")
+    lines.append(f"  {found.log_bytes:.0f} bytes of the log a push")
     late = found.summary["late"]
     lines.append(
         f"  the generator used {found.summary['generator_core']:.2f} of a core, {late['pushes']} late"
@@ -217,6 +246,7 @@ def main() -> None:
         if arguments.row in title:
             found = asyncio.run(measure(title, arguments))
             line = {"row": title, "cpu_us": found.cpu_us, "lag_ms": found.lag_ms, "arrived": found.arrived}
+            line["log_bytes"] = found.log_bytes
             print(json.dumps(line | found.summary) if arguments.json else report(found), flush=True)
 
 

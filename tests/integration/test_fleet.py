@@ -53,6 +53,7 @@ def test_a_storm_and_churn_lose_no_accepted_push(tmp_path: Path) -> None:
 
     tally = fleet.tally
     assert tally.lost >= 30
+    assert fleet.storm_lasted_s is not None
     assert tally.joined > 0
     assert tally.terminated > 0
     assert tally.accepted <= accounts.appended <= tally.accepted + tally.unanswered
