@@ -17,11 +17,14 @@ from odradek.plugin import decode_record
 from odradek.server.plugins.cluster_topic import ClusterTopic
 from odradek.testing.host_thread import HostThread
 from odradek.wire.error_code import ErrorCode
+from support.forwarding import FLEET, create_topic, forwarding
+from support.gateways import gateway_of
 from support.hosts import EVERYTHING, running_host, serving
 from support.kafka_export import read
 from support.pushers import pushing
-from support.spooling import name_of, names, push_all
+from support.spooling import FarSide, name_of, names, payload, push_all
 from support.waiting import wait_until
+from support.wire_client import WireClient
 
 TOPIC = "__client_telemetry"
 TABLE = "plugins.kafka.telemetry"
@@ -153,6 +156,38 @@ def test_a_stop_gives_up_the_pushes_in_flight_in_time(
     assert topic_of(host).writer.refused == {"stopped": 1}
     assert host.host.telemetry.accounts.balanced
     assert "the cluster has not acknowledged all pushes" in caplog.messages
+
+
+def test_forwarders_beside_the_topic_get_what_the_hosts_accepted(tmp_path: Path) -> None:
+    far_side = FarSide()
+    named = f"telemetry.topic.name={FLEET}"
+    with running_host(tmp_path / "cluster") as cluster:
+        create_topic(cluster.bootstrap)
+        with (
+            edge(tmp_path / "a", cluster.bootstrap, named) as one,
+            edge(tmp_path / "b", cluster.bootstrap, named) as two,
+            forwarding(cluster.bootstrap, far_side) as forward,
+        ):
+            forward.wait_started()
+            assert push_all(one, range(20)) + push_all(two, range(20, 40)) == [0] * 40
+            wait_until(lambda: len(far_side.taken) >= 40, lambda: far_side.names, PATIENCE_S)
+
+    assert sorted(far_side.names) == sorted(names(range(40)))
+    assert {record.origin.partition for record in far_side.taken if record.origin} == {0, 1, 2, 3}
+
+
+def test_a_gateway_writes_to_its_cluster(tmp_path: Path) -> None:
+    with running_host(tmp_path / "cluster", "telemetry.durability=memory") as cluster:
+        settings = durable(cluster.bootstrap, "gateway.name=edge")
+        with gateway_of(cluster.bootstrap, tmp_path / "edge", *settings) as gateway:
+            address, _, port = gateway.bootstrap.partition(":")
+            with WireClient((address, int(port))) as client:
+                client.introduce()
+                assert client.push(payload(1)) == 0
+            (message,) = read(cluster.bootstrap, TOPIC, 1)
+
+    assert dict(message.headers() or [])["broker_id"] == b"-1"
+    assert pushes_of([message]) == ["push.1"]
 
 
 @pytest.mark.parametrize(

@@ -115,13 +115,13 @@ def read(
             return consumer.list_topics(timeout=PATIENCE_S).topics.get(topic)
 
         def enough() -> bool:
-            message = consumer.poll(0.1)
-            if message is not None and message.error() is None and wanted(message):
-                found.append(message)
+            first = consumer.poll(0.1)
+            messages = [] if first is None else [first, *consumer.consume(500, 0.0)]
+            found.extend(each for each in messages if each.error() is None and wanted(each))
             return len(found) >= count
 
         exported = wait_until(topic_metadata, f"no topic {topic}")
         assert exported is not None
         consumer.assign([TopicPartition(topic, number, 0) for number in exported.partitions])
         wait_until(enough, lambda: f"{len(found)} of {count} in {topic}")
-    return found
+    return found[:count]
