@@ -11,15 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.protobuf import json_format
 from ingested import every, is_exactly, offsets, rows, settings, until
-from spark_topics import TOPIC, fill, records
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from spark_topics import TOPIC, fill, payload, records
 
 import odradek.testing
+from odradek.plugin import TopicFormat
 from odradek.testing import RunningHost
 from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.ingest import run as run_module
 from odradek_spark.ingest.run import IngestFailed, run_ingest
 from odradek_spark.ingest.settings import IngestSettings
+from odradek_spark.jobs.accepted import accepted
+from odradek_spark.jobs.verify import run_verify
 from odradek_spark.tables.dataset import Dataset, DatasetError
 from odradek_spark.tables.load import load_dataset
 from odradek_spark.tables.schemas import POINTS, PUSHES
@@ -116,6 +121,32 @@ def test_a_record_that_cannot_be_decoded_is_a_dead_letter(
     assert [each[0] for each in dead] == [1, 2, 3, 4]
     assert dead[0][2] == b"\xff\xff\xff"
     assert "the limit is 10000" in dead[3][1]
+
+
+def test_a_topic_of_a_collector_is_in_the_tables_once(
+    spark: SparkSession, host: RunningHost, tmp_path: Path
+) -> None:
+    clients = MetricsData.FromString(payload(1) + payload(2))
+    for number, entry in enumerate(clients.resource_metrics):
+        entry.resource.attributes.add(key="service.name").value.string_value = f"service-{number}"
+    text = json_format.MessageToJson(clients, use_integers_for_enums=True)
+    sent = [TopicRecord(0, 0, 0, None, each, []) for each in (text.encode(), b"[]", text.encode())]
+    fill(host.bootstrap, sent)
+
+    once(spark, settings(host.bootstrap, tmp_path / "d", topic_format=TopicFormat.OTLP_JSON))
+
+    root = str(tmp_path / "d")
+    report = run_verify(spark, root)
+    pushes, points = load_dataset(spark, root, "pushes"), load_dataset(spark, root, "points")
+    assert (report.pushes, report.points, report.dead_letters, report.faults) == (4, 12, 1, [])
+    assert sorted(rows(tmp_path / "d", "pushes", "client_id", "src_offset")) == [
+        ("service-0", 0),
+        ("service-0", 2),
+        ("service-1", 0),
+        ("service-1", 2),
+    ]
+    counting = accepted(points, pushes).groupBy("client_id").count().collect()
+    assert sorted(tuple(row) for row in counting) == [("service-0", 3), ("service-1", 3)]
 
 
 @pytest.mark.parametrize("damage", ["deleted", "cut offsets", "commits", "empty metadata"])
