@@ -71,6 +71,7 @@ def test_options_without_a_file_stay_as_they_are() -> None:
         ("\u00fc", "cannot be read"),
         (signed(claims_of("ann", NOW_S - 60, 60)), "has expired"),
     ],
+    ids=["no file", "empty", "opaque", "no JSON", "no expiry", "a bad expiry", "not UTF-8", "expired"],
 )
 def test_a_file_without_a_token_that_can_be_used_is_named(
     tmp_path: Path, text: str | None, problem: str
