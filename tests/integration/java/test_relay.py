@@ -43,12 +43,14 @@ INVALID = {
 }
 """Settings with parts of the messages."""
 CLOSE_MAX_S = 5
+CLIENTS = "(java|by-hand|odradek-relay.*)"
+"""Those that may push. The tool itself is not one of them."""
 METRICS_TOOL = "org.apache.kafka.tools.ClientMetricsCommand"
 NODE = 1
 
 
 class Node(NamedTuple):
-    """A running node whose clients are asked for all metrics every half second."""
+    """A running node. Clients of the tests are asked for all metrics every half second, as is the relay."""
 
     node: KafkaNode
 
@@ -93,7 +95,7 @@ def oldest(jvm: Jvm, relay: str) -> Iterator[Node]:
         "odradek.relay.bootstrap.servers=127.0.0.1:{port}",
         "odradek.relay.queue.max.records=2",
         "odradek.relay.push.interval.ms=500",
-        "odradek.relay.producer.max.block.ms=200",
+        "odradek.relay.producer.max.block.ms=1000",
     ]
     with kafka_node("odradek.relay.TelemetryReceiver", overrides, OLDEST, jars=[relay]) as node:
         subscribe(jvm, node)
@@ -101,7 +103,7 @@ def oldest(jvm: Jvm, relay: str) -> Iterator[Node]:
 
 
 def subscribe(jvm: Jvm, node: KafkaNode) -> None:
-    wanted = ("--metrics", "*", "--interval", "500")
+    wanted = ("--metrics", "*", "--interval", "500", "--match", f"client_id={CLIENTS}")
     done = jvm.run(
         METRICS_TOOL, "--bootstrap-server", f"127.0.0.1:{node.port}", "--alter", "--name", "all", *wanted
     )

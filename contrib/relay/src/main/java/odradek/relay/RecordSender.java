@@ -27,7 +27,7 @@ import org.slf4j.LoggerFactory;
 final class RecordSender {
     private static final Logger LOG = LoggerFactory.getLogger(RecordSender.class);
     private static final long FIRST_WAIT_MS = 250;
-    private static final long LONGEST_WAIT_MS = 10_000;
+    private static final long LONGEST_WAIT_MS = 2_000;
     /** A broker that stops does not wait longer for the relay. */
     private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(2);
 
