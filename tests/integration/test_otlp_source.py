@@ -1,22 +1,40 @@
-"""OTLP in: an OpenTelemetry SDK sends its metrics to a host, which labels, stores and forwards them."""
+"""OTLP in: OpenTelemetry SDKs send their metrics to a host, which labels, stores and forwards them."""
 
 from __future__ import annotations
 
+import itertools
+import json
 import socket
+import urllib.request
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import grpc
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import MetricExporter, PeriodicExportingMetricReader
+from opentelemetry.sdk.resources import Resource
+
 import odradek_enrich
+import odradek_kafka
 import odradek_otlp
-from odradek.plugin import record_key
+from odradek.deferred import Deferred
+from odradek.plugin import TelemetryRecord, metrics_of_json, record_key
 from odradek.server.plugins.plugin_manager import HostPluginManager
+from odradek_kafka.otlp_json import otlp_json
 from support.accounts import assert_accounts_balance
 from support.hosts import EVERYTHING, ThreadedHost, running_host
-from support.kafka_export import read
+from support.kafka_export import TOPIC, read
+from support.otlp_source import ANYWHERE, ScriptedIntake, body_of, entry, running_source
 from support.spooling import FAST, FarSide, Plugin, push_all
 from support.telemetry_records import resource_labels
 from support.waiting import wait_until
+
+METHOD = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
+PATIENCE_S = 60.0
+PROTOCOLS = ["http", "grpc"]
 
 
 def free_port() -> int:
@@ -25,12 +43,15 @@ def free_port() -> int:
 
 
 @contextmanager
-def taking(data_dir: Path, far_side: FarSide, port: int, *overrides: str) -> Iterator[ThreadedHost]:
+def taking(
+    data_dir: Path, far_side: FarSide, port: int, *overrides: str, protocol: str = "http"
+) -> Iterator[ThreadedHost]:
     plugins = HostPluginManager()
     plugins.add("otlp", odradek_otlp, "odradek-otlp", "1")
+    plugins.add("kafka", odradek_kafka, "odradek-kafka", "1")
     plugins.add("enrich", odradek_enrich, "odradek-enrich", "1")
     plugins.add("fake", Plugin({"all": far_side}), "fake", "1")
-    listening = f"plugins.otlp.source.http.listener=127.0.0.1:{port}"
+    listening = f"plugins.otlp.source.{protocol}.listener=127.0.0.1:{port}"
     with running_host(data_dir, *FAST, *EVERYTHING, listening, *overrides, plugins=plugins) as host:
         wait_until(lambda: answers(port), "nothing listens")
         yield host
@@ -45,35 +66,47 @@ def answers(port: int) -> bool:
     return True
 
 
-def send(port: int, service: str) -> None:
-    """Export a counter once, as an application does when it ends."""
-    from opentelemetry.exporter.otlp.proto.http import Compression
-    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-    from opentelemetry.sdk.metrics import MeterProvider
-    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
-    from opentelemetry.sdk.resources import Resource
+def exporter_of(protocol: str, port: int) -> MetricExporter:
+    if protocol == "grpc":
+        from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter as GrpcExporter
 
-    exporter = OTLPMetricExporter(
-        f"http://127.0.0.1:{port}/v1/metrics", compression=Compression.Gzip, timeout=10
-    )
-    reader = PeriodicExportingMetricReader(exporter, export_interval_millis=3_600_000)
+        return GrpcExporter(f"127.0.0.1:{port}", insecure=True, compression=grpc.Compression.Gzip, timeout=30)
+    from opentelemetry.exporter.otlp.proto.http import Compression
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter as HttpExporter
+
+    url = f"http://127.0.0.1:{port}/v1/metrics"
+    return HttpExporter(url, compression=Compression.Gzip, timeout=30)
+
+
+def send(port: int, service: str, protocol: str = "http") -> None:
+    """Export a counter once, as an application does when it ends."""
+    reader = PeriodicExportingMetricReader(exporter_of(protocol, port), export_interval_millis=3_600_000)
     provider = MeterProvider([reader], Resource.create({"service.name": service}), shutdown_on_exit=False)
     provider.get_meter("app").create_counter("orders").add(3)
     provider.shutdown()
 
 
-def test_an_sdk_and_a_kafka_client_arrive_side_by_side(tmp_path: Path) -> None:
+def requests_of(host: ThreadedHost) -> dict[str, int]:
+    (runner,) = host.host.sources.runners
+    return runner.entrance.requests.copy()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_sdk_and_a_kafka_client_arrive_side_by_side(tmp_path: Path, protocol: str) -> None:
     far_side, port = FarSide(), free_port()
 
-    with taking(tmp_path, far_side, port) as host:
-        send(port, "billing")
+    with taking(tmp_path, far_side, port, protocol=protocol) as host:
+        send(port, "billing", protocol)
         push_all(host, range(1))
         wait_until(lambda: len(far_side.taken) == 2, lambda: far_side.names)
         messages = read(host.bootstrap, "__client_telemetry", 2)
         (runner,) = host.host.sources.runners
         accounts = runner.entrance.accounts
+        requests = [row for row in host.call(host.host.metric_rows) if row.name == "source-requests"]
 
     assert (accounts.received, accounts.appended) == (1, 1)
+    (row,) = requests
+    assert (row.attributes, row.value) == ({"source": "otlp", "outcome": "accepted"}, 1)
     by_source = {record.source: record for record in far_side.taken}
     record = by_source["otlp"]
     labels = resource_labels(record.payload.data)
@@ -88,6 +121,39 @@ def test_an_sdk_and_a_kafka_client_arrive_side_by_side(tmp_path: Path) -> None:
     assert not any("labeled" in each for each in headers)
 
 
+def test_metrics_of_an_sdk_go_the_whole_way_with_labels_and_provenance(tmp_path: Path) -> None:
+    """In over gRPC; out over gRPC, and to a topic of a cluster."""
+    collector, port = ScriptedIntake(), free_port()
+    with ExitStack() as stack:
+        out = stack.enter_context(running_source(collector, grpc=ANYWHERE))
+        cluster = stack.enter_context(running_host(tmp_path / "cluster"))
+        settings = (
+            f"plugins.otlp.endpoint=http://127.0.0.1:{out}",
+            "plugins.otlp.protocol=grpc",
+            "plugins.otlp.batch.max.age.ms=20",
+            f"plugins.kafka.bootstrap.servers={cluster.bootstrap}",
+            "plugins.kafka.batch.max.age.ms=20",
+            "plugins.enrich.static.site=here",
+        )
+        taken = taking(tmp_path / "host", FarSide(), port, *settings, protocol="grpc")
+        host = stack.enter_context(taken)
+        send(port, "billing", "grpc")
+        wait_until(lambda: collector.stored, "nothing was forwarded", PATIENCE_S)
+        (in_log,) = read(host.bootstrap, "__client_telemetry", 1)
+        (exported,) = read(cluster.bootstrap, TOPIC, 1)
+
+    (forwarded,) = collector.stored
+    payloads = [in_log.value(), exported.value(), forwarded.payload.data]
+    labels = resource_labels(payloads[0])
+    assert [resource_labels(payload) for payload in payloads] == [labels] * 3
+    assert (labels["site"], labels["client_id"], labels["service.name"]) == ("here", "billing", "billing")
+    assert labels["client_source_address"] == "127.0.0.1"
+    for message in (in_log, exported):
+        headers = dict(message.headers())
+        assert (headers["source"], headers["client_source_address"]) == (b"otlp", b"127.0.0.1")
+        assert headers["listener"] == b"OTLP"
+
+
 def test_two_services_are_two_clients(tmp_path: Path) -> None:
     far_side, port = FarSide(), free_port()
 
@@ -97,3 +163,75 @@ def test_two_services_are_two_clients(tmp_path: Path) -> None:
         wait_until(lambda: len(far_side.taken) == 3, lambda: far_side.names)
 
     assert len({record.payload.client_instance_id for record in far_side.taken}) == 2
+
+
+def test_what_the_kafka_plugin_writes_as_json_is_read_as_it_was() -> None:
+    data = body_of(entry("load", points=3, service__name="billing"), entry("other", host="b"))
+
+    assert metrics_of_json(otlp_json(data)) == data
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "json"])
+def test_a_log_that_is_full_now_and_then_loses_and_doubles_nothing(
+    tmp_path: Path, protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("odradek_otlp.reception.ROOM_S", 0.0)
+    bodies = [body_of(*(entry(host=f"{request}-{each}") for each in range(70))) for request in range(5)]
+    far_side, port = FarSide(), free_port()
+
+    listener = "grpc" if protocol == "grpc" else "http"
+    with taking(tmp_path, far_side, port, protocol=listener) as host:
+        fail_now_and_then(host)
+        attempts = [repeated(port, body, protocol) for body in bodies]
+        wait_until(lambda: len(far_side.taken) >= 350, lambda: len(far_side.taken), PATIENCE_S)
+        requests = requests_of(host)
+
+    assert max(attempts) > 1
+    assert requests == {"accepted": 5, "no-room": sum(attempts) - 5}
+    hosts = Counter(resource_labels(record.payload.data)["host"] for record in far_side.taken)
+    assert hosts == Counter(f"{request}-{each}" for request in range(5) for each in range(70))
+
+
+def fail_now_and_then(host: ThreadedHost) -> None:
+    """One record of 75 finds no room in the log."""
+    (runner,) = host.host.sources.runners
+    keep, numbers = runner.entrance.keep, itertools.count(1)
+
+    def now_and_then(record: TelemetryRecord) -> bool | Deferred[bool]:
+        return keep(record) if next(numbers) % 75 else False
+
+    runner.entrance.keep = now_and_then
+
+
+def repeated(port: int, body: bytes, protocol: str) -> int:
+    """Send a request until it is accepted; return the number of attempts."""
+    for attempt in range(1, 20):
+        if (post_json if protocol == "json" else call)(port, body):
+            return attempt
+    raise AssertionError("not accepted")
+
+
+def call(port: int, body: bytes) -> bool:
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        try:
+            channel.unary_unary(METHOD, None, None)(body, timeout=PATIENCE_S)
+        except grpc.RpcError as error:
+            if error.code() is grpc.StatusCode.UNAVAILABLE:  # type: ignore[attr-defined]
+                return False
+            raise
+    return True
+
+
+def post_json(port: int, body: bytes) -> bool:
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/v1/metrics", otlp_json(body), {"Content-Type": "application/json"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+            assert json.load(answer) == {}
+    except urllib.error.HTTPError as error:
+        with error:
+            if error.code == 503:
+                return False
+            raise
+    return True
