@@ -216,7 +216,7 @@ def call(port: int, body: bytes) -> bool:
         try:
             channel.unary_unary(METHOD, None, None)(body, timeout=PATIENCE_S)
         except grpc.RpcError as error:
-            if error.code() is grpc.StatusCode.UNAVAILABLE:  # type: ignore[attr-defined]
+            if error.code() is grpc.StatusCode.UNAVAILABLE:
                 return False
             raise
     return True
