@@ -18,6 +18,7 @@ from odradek.server.plugins.offers import (
     COMPANION,
     FORWARDER,
     QUOTA_CALLBACK,
+    TOPIC_WRITER,
     Hook,
 )
 from odradek.server.plugins.plugin_manager import HostPluginManager, InstalledPlugin
@@ -30,6 +31,7 @@ T = TypeVar("T")
 
 EXTRAS = ("enrich", "kafka", "otlp", "spark")
 """Plugins that the extra of the same name installs."""
+TAKING_PUSHES = (CLIENT_TELEMETRY, FORWARDER, COMPANION, TOPIC_WRITER)
 FORWARDER_NAME = re.compile(r"[a-z0-9_-]{1,50}")
 
 
@@ -77,8 +79,8 @@ class ActivePlugin:
 
     @property
     def wants_pushes(self) -> bool:
-        """Whether it has a destination, or a process that reads the telemetry topic."""
-        return any(self.offers.get(hook.name) for hook in (CLIENT_TELEMETRY, FORWARDER, COMPANION))
+        """Whether it has a destination, writes the telemetry topic, or has a process that reads it."""
+        return any(self.offers.get(hook.name) for hook in TAKING_PUSHES)
 
     def offered(self, hook: Hook[T]) -> tuple[T, ...]:
         """The plugin's answers to one hook."""
