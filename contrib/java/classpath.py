@@ -8,7 +8,8 @@
 
 Build output goes to ``$ODRADEK_JAVA_CACHE`` (default ``~/.cache/odradek/java``) and is rebuilt when
 ``pom.xml`` or a source has changed. If Java, Maven or the artifacts are not available, the exit status is 3,
-with one line on stderr.
+with one line on stderr. If a source does not compile, it is 1, with the compiler's output: tests must not be
+skipped then.
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ class UnavailableError(Exception):
     """Java, Maven or the artifacts are not available; the message says which."""
 
 
+class CompileError(Exception):
+    """A source does not compile; the message is the compiler's output."""
+
+
 def cache_dir() -> Path:
     """The folder for build output, outside the source tree."""
     named = os.environ.get("ODRADEK_JAVA_CACHE")
@@ -59,6 +64,7 @@ def run(command: list[str], timeout_s: int) -> None:
 
     Raises:
         UnavailableError: The tool is not installed, failed or took too long.
+        CompileError: A source does not compile.
     """
     if shutil.which(command[0]) is None:
         raise UnavailableError(f"{command[0]} is not installed")
@@ -67,8 +73,10 @@ def run(command: list[str], timeout_s: int) -> None:
     except subprocess.TimeoutExpired:
         raise UnavailableError(f"{command[0]} did not end within {timeout_s} s") from None
     if done.returncode:
-        said = (done.stdout + done.stderr).strip().splitlines()
-        raise UnavailableError(f"{command[0]} failed: {said[0] if said else done.returncode}")
+        said = (done.stdout + done.stderr).strip()
+        if ".java:" in said:  # javac and Maven name the file and the line
+            raise CompileError(said)
+        raise UnavailableError(f"{command[0]} failed: {said.splitlines()[0] if said else done.returncode}")
 
 
 def artefacts(listing: Path, kafka: str, pom: Path = POM) -> str:
@@ -188,6 +196,9 @@ def main() -> int:
     except UnavailableError as reason:
         print(reason, file=sys.stderr)
         return UNAVAILABLE
+    except CompileError as error:
+        print(error, file=sys.stderr)
+        return 1
     return 0
 
 
