@@ -129,10 +129,26 @@ class ForwardProcess(ServeProcess):
 def forwarded(stack: ExitStack, folder: Path, interval_ms: int, url: str) -> Processes:
     """A process beside a host forwards the host's topic over OTLP."""
     read = host(stack, folder, interval_ms, "group.initial.rebalance.delay.ms=0")
+    return {"host": read, "forward": forwarder(stack, read, url)}
+
+
+def straight(stack: ExitStack, folder: Path, interval_ms: int, url: str) -> Processes:
+    """A host writes to the topic of a cluster before it answers; a process beside that topic forwards it."""
+    cluster = host(stack, folder / "cluster", interval_ms, "group.initial.rebalance.delay.ms=0")
+    writing = (
+        "telemetry.durability=kafka",
+        f"plugins.kafka.telemetry.bootstrap.servers={cluster.bootstrap}",
+    )
+    edge = host(stack, folder / "edge", interval_ms, *writing)
+    return {"host": edge, "cluster": cluster, "forward": forwarder(stack, cluster, url)}
+
+
+def forwarder(stack: ExitStack, cluster: ServeProcess, url: str) -> ServeProcess:
+    """``odradek forward`` over OTLP from the telemetry topic of a cluster."""
     settings = options(f"plugins.otlp.endpoint={url}")
-    process = ForwardProcess("--bootstrap-server", read.bootstrap, *settings)
+    process = ForwardProcess("--bootstrap-server", cluster.bootstrap, *settings)
     stack.callback(process.terminate)
-    return {"host": read, "forward": process}
+    return process
 
 
 ROWS: dict[str, tuple[Callable[[ExitStack, Path, int, str], Processes], bool]] = {
@@ -141,6 +157,7 @@ ROWS: dict[str, tuple[Callable[[ExitStack, Path, int, str], Processes], bool]] =
     "host, topic, reader, OTLP": (topic, True),
     "gateway, OTLP": (gateway, True),
     "host, forward, OTLP": (forwarded, True),
+    "host to a cluster, forward, OTLP": (straight, True),
 }
 """By title: the processes, and whether the pushes arrive at the endpoint."""
 
@@ -223,7 +240,8 @@ def report(found: Found) -> str:
             )
     if found.lag_ms:
         lines.append(f"  {found.arrived} arrived")
-    lines.append(f"  {found.log_bytes:.0f} bytes of the log a push")
+    if found.log_bytes:
+        lines.append(f"  {found.log_bytes:.0f} bytes of the log a push")
     late = found.summary["late"]
     lines.append(
         f"  the generator used {found.summary['generator_core']:.2f} of a core, {late['pushes']} late"

@@ -31,7 +31,7 @@ PATIENCE_S = 90.0
 CLIENTS = 40
 SOME = 80
 """Pushes that are accepted in each phase."""
-TIMEOUTS = 6
+TIMEOUTS = 4
 """Failed attempts in an outage; their number has no limit, see ``tests/unit/delivery``."""
 EXPORT = (
     *EVERYTHING,
