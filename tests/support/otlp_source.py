@@ -53,6 +53,14 @@ class ScriptedIntake:
     stored: list[TelemetryRecord] = field(default_factory=list)
     unread: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
+    source: OtlpSource | None = None
+    """The source that runs on it."""
+
+    @property
+    def receiving(self) -> int:
+        """The requests whose bodies the source is reading."""
+        reception = self.source.reception if self.source is not None else None
+        return reception.receiving if reception is not None else 0
 
     async def store(self, records: Sequence[TelemetryRecord]) -> Receipt:
         if not self.room:
@@ -72,7 +80,7 @@ class ScriptedIntake:
 @contextmanager
 def running_source(host: ScriptedIntake, **fields: Any) -> Iterator[int]:
     """The port of a source with one listener, which runs on a thread of its own."""
-    source = OtlpSource(SourceSettings(**fields))
+    source = host.source = OtlpSource(SourceSettings(**fields))
     loop = asyncio.new_event_loop()
     task = loop.create_task(source.run(host))
 

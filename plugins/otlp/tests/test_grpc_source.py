@@ -144,9 +144,12 @@ def test_without_room_the_sender_is_asked_to_try_again(monkeypatch: pytest.Monke
 
 
 def test_beyond_the_number_of_requests_the_sender_is_asked_to_try_again() -> None:
-    with running(ScriptedIntake(), requests_max=1) as port, channel_to(port) as channel, silent() as silence:
+    host = ScriptedIntake()
+
+    with running(host, requests_max=1) as port, channel_to(port) as channel, silent() as silence:
         held = channel.stream_unary(METHOD, None, None).future(silence, timeout=PATIENCE_S)
-        refused = wait_until(lambda: refused_call(port), "no request is refused")
+        wait_until(lambda: host.receiving, "the request has not begun")
+        refused = refused_call(port)
         held.cancel()  # type: ignore[no-untyped-call]
         wait_until(lambda: refused_call(port) is None, "requests are still refused")
 

@@ -73,9 +73,12 @@ def test_a_handshake_that_does_not_come_counts_as_a_connection(tmp_path: Path) -
     }
     host = ScriptedIntake()
 
-    with running_source(host, http=ANYWHERE, **fields) as port:
+    def is_closed_beside_a_silent_one() -> bool:
         with socket.create_connection(("127.0.0.1", port), PATIENCE_S):
-            wait_until(lambda: not is_served(port, client), "connections are still served")
+            return not is_served(port, client)
+
+    with running_source(host, http=ANYWHERE, **fields) as port:
+        wait_until(is_closed_beside_a_silent_one, "connections are still served")
         wait_until(lambda: is_served(port, client), "connections are still closed")
 
     assert host.outcomes["connections.max"] > 0
