@@ -96,15 +96,12 @@ class ThreadedForward:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def wait_started(self) -> Self:
-        """Wait until the groups have assigned partitions."""
-        self.started.result(PATIENCE_S)
-        return self
-
     def stop(self) -> None:
         if self.thread.is_alive():
             self.loop.call_soon_threadsafe(self.stop_event.set)
         self.thread.join(PATIENCE_S)
+
+    close = stop
 
     @property
     def feeds(self) -> Sequence[GroupFeed]:
