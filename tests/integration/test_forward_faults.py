@@ -20,6 +20,7 @@ from odradek.plugin import Enricher, PluginConfig, RequestContext, TelemetryReco
 from support.forwarding import (
     FLEET,
     GROUP,
+    QUICK,
     ThreadedForward,
     create_topic,
     far_sides,
@@ -193,6 +194,23 @@ def test_a_record_that_no_host_has_labeled_gets_the_labels_of_the_enrichers(clus
     assert sorted(labeled) == sorted(metrics(range(10, 19)))
     assert all(record.labeled for record in far_side.taken)
     assert labels.asked == 1 + 3
+
+
+def test_forwarders_beside_the_log_of_a_host_label_too(tmp_path: Path) -> None:
+    """A relay wrote the records into the telemetry topic of the host."""
+    records = [record_of(number, instance=1 + number) for number in range(8)]
+    for record in records[4:]:
+        record.labeled = False
+    far_side, labels = FarSide(), Labels()
+    plugins = far_sides(all=far_side)
+    plugins.add("labels", Labeling(labels), "labels", "1")
+    with running_host(tmp_path / "host", *QUICK, plugins=plugins) as host:
+        fill(host.bootstrap, range(8), 1, records, host.host.config.spool.topic_name)
+        wait_until(lambda: len(far_side.taken) == 8, lambda: [each.stats() for each in host.host.forwarders])
+
+    labeled = [record.context.client_id for record in far_side.taken if b"team of " in record.payload.data]
+    assert labeled == [f"client-{number}" for number in range(5, 9)]
+    assert labels.asked == 1 + 4
 
 
 def test_a_cluster_that_is_away_loses_and_repeats_nothing(tmp_path: Path) -> None:

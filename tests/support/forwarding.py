@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, Self
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from odradek.client.admin import AdminClient as OwnAdmin
@@ -21,6 +21,7 @@ from odradek.server.config import load_config
 from odradek.server.forward import Forward
 from odradek.server.plugins.group_feed import GroupFeed
 from odradek.server.plugins.plugin_manager import HostPluginManager
+from support.hosts import ServeProcess
 from support.kafka_export import record_of
 from support.spooling import FarSide, Plugin
 from support.waiting import wait_until
@@ -119,6 +120,26 @@ class ThreadedForward:
         return found
 
 
+class ForwardProcess(ServeProcess):
+    """The command in a process of its own. A context manager: at its end it is stopped."""
+
+    command = "forward"
+    ready_start = "odradek ready group="
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.terminate(PATIENCE_S)
+
+    @property
+    def metrics_url(self) -> str:
+        """The address of the metrics, whose port the log tells."""
+        (line,) = [each for each in self.errors if "metrics=http" in each]
+        return line.split("metrics=")[1].split(" ")[0] + "/metrics"
+
+
 def forwarding(bootstrap: str, far_side: FarSide, *overrides: str, **rest: Any) -> ThreadedForward:
     """One process with one forwarder."""
     return ThreadedForward(bootstrap, far_sides(all=far_side), *overrides, **rest)
@@ -131,13 +152,25 @@ def create_topic(bootstrap: str, partitions: int = 4, name: str = FLEET) -> None
 
 @contextmanager
 def producer_of(bootstrap: str) -> Iterator[Producer]:
-    producer = Producer({"bootstrap.servers": bootstrap, "enable.metrics.push": False, "linger.ms": 0})
+    refused: list[str] = []
+
+    def report(error: KafkaError | None, _message: object) -> None:
+        if error is not None:
+            refused.append(error.str())
+
+    options = {"bootstrap.servers": bootstrap, "enable.metrics.push": False, "linger.ms": 0}
+    producer = Producer({**options, "on_delivery": report})
     yield producer
     assert producer.flush(PATIENCE_S) == 0
+    assert not refused, refused
 
 
 def fill(
-    bootstrap: str, numbers: range, partitions: int = 4, records: Sequence[TelemetryRecord] | None = None
+    bootstrap: str,
+    numbers: range,
+    partitions: int = 4,
+    records: Sequence[TelemetryRecord] | None = None,
+    topic: str = FLEET,
 ) -> None:
     """Write one record for each number, to the partitions in turn."""
     with producer_of(bootstrap) as producer:
@@ -145,7 +178,7 @@ def fill(
             record = record_of(number, instance=number % 100) if records is None else records[number]
             key = record_key(record.payload.client_instance_id)
             headers = encode_headers(record)
-            producer.produce(FLEET, record.payload.data, key, headers=headers, partition=number % partitions)
+            producer.produce(topic, record.payload.data, key, headers=headers, partition=number % partitions)
 
 
 def metrics(numbers: range) -> list[str]:

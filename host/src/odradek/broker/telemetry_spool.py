@@ -95,6 +95,7 @@ class TelemetrySpool:
         )
         self.topic = self.made(settings.topic_name, settings.partitions)
         self.dead_letters = self.made(settings.dead_letter_topic, 1)
+        self.follow()
         self.begun_at = sum(self.ends().values())
         """Records that had been written when the host started."""
 
@@ -146,6 +147,7 @@ class TelemetrySpool:
             if topic is not self.topic:  # making it has already called this once
                 self.continue_in(topic)
             self.dead_letters = self.kept_or_created(self.dead_letters, 1)
+            self.follow()
         except ApiError as error:
             log.error("telemetry topic cannot be created again", extra={"problem": str(error)})
 
@@ -195,8 +197,17 @@ class TelemetrySpool:
         if most >= 0 and sum(each.size_bytes for each in self.topic.partitions) + len(batch) > most:
             raise NoRoomError("telemetry.log.max.bytes")
         self.partition(index).append(batch, self.clock.now_ms(), trusted_records=True)
-        for reader in self.readers:
-            reader.appended()
+
+    def follow(self) -> None:
+        """Tell the readers what is appended to the topic, also by clients: a relay writes records too."""
+        for each in self.topic.partitions:
+            each.listeners.add(self.grew)
+
+    def grew(self, appended_bytes: int) -> None:
+        """Tell the readers that a partition has grown, unless it was deleted (0 bytes)."""
+        if appended_bytes:
+            for reader in self.readers:
+                reader.appended()
 
     def partition(self, index: int) -> PartitionLog:
         """A partition of the topic.

@@ -65,6 +65,7 @@ def forward(
             keep_buffers()
             async with made.running(stop) as forwarders:
                 freeze_garbage()
+                made.report(forwarders, config_file, log_level)
                 announce(f"odradek ready group={','.join(forwarders.groups)} topic={topic}")
                 reason = await forwarders.watch(stop)
                 if reason is not None:

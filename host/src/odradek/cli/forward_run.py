@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from odradek import __version__
 from odradek.broker.spool_settings import DEAD_LETTER_SUFFIX
 from odradek.cli.command_config import load_command_config
 from odradek.cli.errors import CommandFailed
@@ -18,10 +19,11 @@ from odradek.client.resources import NewTopic
 from odradek.client.shared_topic import OffsetReset, SharedTopic, SharedTopicSettings
 from odradek.server.config import HostConfig
 from odradek.server.forward import Forward
+from odradek.server.start_report import plugin_states
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("odradek")
 
 DEFAULT_GROUP = "odradek.forward"
 REQUEST_TIMEOUT_MS = 10_000
@@ -93,10 +95,13 @@ class ForwardRun:
                 row = admin.metadata([self.topic]).topics[0]
                 check(row.error_code, subject=self.topic)
                 letters = self.topic + DEAD_LETTER_SUFFIX
-                if admin.metadata([letters]).topics[0].error_code:
+                code = admin.metadata([letters]).topics[0].error_code
+                if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                     largest = self.config.telemetry.opened_max_bytes + LETTER_ROOM_BYTES
                     new = NewTopic(name=letters, partitions=1, configs={"max.message.bytes": str(largest)})
                     self.create(admin, new)
+                else:
+                    check(code, subject=letters)
         except ClientError as error:
             raise CommandFailed(f"odradek forward: {error}") from error
 
@@ -113,6 +118,24 @@ class ForwardRun:
                 raise
         else:
             log.info("topic of dead letters created", extra={"topic": new.name})
+
+    def report(self, forwarders: Forward, config_file: Path | None, log_level: str) -> None:
+        """Log what runs. The port of the metrics is the bound one."""
+        endpoint, metrics = forwarders.outlets.endpoint, self.config.metrics_listener
+        log.info(
+            "odradek %s",
+            __version__,
+            extra={"config": str(config_file) if config_file else "defaults", "log_level": log_level},
+        )
+        log.info(
+            "forwarding",
+            extra={
+                "topic": self.topic,
+                "groups": list(forwarders.groups),
+                "metrics": metrics.at(endpoint.bound_port) if metrics and endpoint else "off",
+            },
+        )
+        log.info("plugins", extra=plugin_states(forwarders.plugins))
 
     def opened(self, group_id: str) -> SharedTopic:
         """A forwarder's view of the topic, with connections of its own."""

@@ -22,6 +22,7 @@ from odradek.plugin.protocols import Forwarder
 from odradek.server.certificates import Certificates
 from odradek.server.config import HostConfig
 from odradek.server.meters.certificate_metrics import certificate_rows
+from odradek.server.meters.forward_metrics import forward_rows
 from odradek.server.meters.metrics import forwarder_rows, plugin_rows
 from odradek.server.meters.metrics_outlets import MetricsOutlets
 from odradek.server.meters.metrics_settings import METRICS_LISTENER
@@ -73,8 +74,12 @@ class Forward:
         self.receivers = ClientMetricsReceiverPlugin(self.clock, config.telemetry.slow_ms)
         self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
         register(self.plugins, self.receivers, self.enrichers)
-        limits = payload_limits(config.telemetry, config.telemetry.opened_max_bytes, MAX_FIELDS)
-        self.labels = RecordLabels(self.enrichers, limits)
+        self.limits = payload_limits(config.telemetry, config.telemetry.opened_max_bytes, MAX_FIELDS)
+        self.loop = asyncio.get_running_loop()
+        self.file_threads = FileThreads()
+        self.certificates = Certificates(
+            replace(config, listeners=()), self.clock, self.timer, self.file_threads.offload
+        )
         self.feeds: list[GroupFeed] = []
         self.runners = [
             self.runner(name, forwarder, settings, f"{group}.{name}", open_log)
@@ -85,10 +90,6 @@ class Forward:
                 "plugins",
                 "no plugin has a forwarder, receiver or exporter; configure one, or name it with --plugin",
             )
-        self.file_threads = FileThreads()
-        self.certificates = Certificates(
-            replace(config, listeners=()), self.clock, self.timer, self.file_threads.offload
-        )
         self.outlets = MetricsOutlets(self.metric_rows, self.not_ready)
         self.driver: TimerDriver | None = None
         self.ready = False
@@ -113,7 +114,8 @@ class Forward:
         """One runner, not started."""
         feed = GroupFeed(name, group_id, open_log(group_id), settings.malformed_max_records)
         self.feeds.append(feed)
-        return ForwarderRunner(name, forwarder, settings, feed=feed, label=self.labels.label)
+        labels = RecordLabels(self.loop, self.enrichers, self.limits)
+        return ForwarderRunner(name, forwarder, settings, feed=feed, labels=labels)
 
     @property
     def groups(self) -> Sequence[str]:
@@ -168,8 +170,9 @@ class Forward:
 
     def metric_rows(self) -> Iterator[MetricRow]:
         """The current values of all metrics."""
-        for runner in self.runners:
+        for runner, feed in zip(self.runners, self.feeds, strict=True):
             yield from forwarder_rows(runner.name, runner.stats())
+            yield from forward_rows(runner, feed)
         yield from plugin_rows([*self.receivers.stats(), *self.enrichers.stats()], {})
         yield from certificate_rows(self.certificates.listeners, self.clock.now_ms())
 

@@ -219,7 +219,7 @@ class Host:
         )
         self.dispatcher = Dispatcher(self.broker, load_handlers())
         self.spool = make_spool(config, self.broker, self.file_threads.offload)
-        self.forwarders = make_runners(self.plugins, self.spool)
+        self.forwarders = make_runners(self.plugins, self.spool, self.telemetry)
         self.cluster_topic = cluster_topic(config, self.plugins, self.broker, self.meters)
         self.broker.sink = sink = self.cluster_topic or sink_of(self.spool, self.forwarders)
         self.turns = Turns(self.clock, config.turns)

@@ -17,6 +17,7 @@ from odradek.server.meters.authentication_metrics import AUTHENTICATION_INSTRUME
 from odradek.server.meters.certificate_metrics import CERTIFICATE_INSTRUMENTS
 from odradek.server.meters.cluster_metrics import CLUSTER_INSTRUMENTS
 from odradek.server.meters.connection_metrics import CONNECTION_INSTRUMENTS
+from odradek.server.meters.forward_metrics import FORWARD_INSTRUMENTS
 from odradek.server.meters.gateway_path_metrics import GATEWAY_PATH_INSTRUMENTS
 from odradek.server.meters.gateway_telemetry_metrics import GATEWAY_TELEMETRY_INSTRUMENTS
 from odradek.server.meters.instrument import Instrument
@@ -200,6 +201,7 @@ INSTRUMENTS = {
     "forwarder-queued": Instrument(
         "odradek.forwarder.queued", "gauge", "{push}", "Pushes that are waiting or being delivered"
     ),
+    **FORWARD_INSTRUMENTS,
     **AUTHENTICATION_INSTRUMENTS,
     **CERTIFICATE_INSTRUMENTS,
     **LOOP_LAG_INSTRUMENTS,

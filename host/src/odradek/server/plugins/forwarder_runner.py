@@ -11,7 +11,7 @@ import contextlib
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from threading import Lock, Thread
 
 from odradek.delivery.batch_delivery import BatchDelivery
@@ -26,6 +26,7 @@ from odradek.plugin.source import Refused
 from odradek.server.plugins.bounded_call import CANCEL_GRACE_S, CutOffError, bounded, described, waited
 from odradek.server.plugins.destination_log import DestinationLog
 from odradek.server.plugins.log_feed import AGAIN_S, LogFeed
+from odradek.server.plugins.record_labels import RecordLabels
 from odradek.wire.errors import WireError
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ class ForwarderRunner:
         settings: ForwarderSettings | None = None,
         uniform: Callable[[], float] = random.random,
         feed: LogFeed | None = None,
-        label: Callable[[Sequence[TelemetryRecord]], Sequence[Refused]] | None = None,
+        labels: RecordLabels | None = None,
     ) -> None:
         self.name = name
         self.forwarder = forwarder
@@ -71,8 +72,8 @@ class ForwarderRunner:
         self.queue = BatchQueue(self.settings, self.ledger)
         self.delivery: BatchDelivery | None = None
         self.feed = feed
-        self.label = label
-        """Labels the records that no host has labeled; None if the log has no such record."""
+        self.labels = labels
+        """Labels the records that no host has labeled; None if there are no such records."""
         self.lock = Lock()
         """Guards taking a batch, settling it and `stats`. Never held during a call of the plugin, nor by
         `offer`."""
@@ -168,6 +169,11 @@ class ForwarderRunner:
                 queued_bytes=queue.held_bytes,
                 last_error=ledger.last_error,
             )
+
+    def unsettled(self) -> list[SpooledRecord]:
+        """The records that were read and are not settled. Call with the lock."""
+        delivering = self.delivery.records if self.delivery else []
+        return of_log([*delivering, *(record for record, _ in self.queue.waiting)])
 
     def call(self, action: Callable[..., object], *arguments: object) -> None:
         """Run an action on the forwarder's loop if that loop still runs."""
@@ -296,8 +302,8 @@ class ForwarderRunner:
     async def settle(self) -> None:
         """Deliver the current batch until no record of it is left."""
         delivery = self.delivery
-        if self.label is not None and delivery is not None:
-            self.refuse(delivery, self.label(delivery.piece()))
+        if self.labels is not None and delivery is not None:
+            self.refuse(delivery, await self.labels.label(delivery.piece()))
         while delivery is not None and delivery.records:
             wait_ms = await self.bury(delivery) if delivery.lost else await self.attempt(delivery)
             if self.feed is not None:

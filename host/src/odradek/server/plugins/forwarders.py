@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,9 @@ from odradek.server.config import HostConfig
 from odradek.server.plugins.active_plugin import ActivePlugin
 from odradek.server.plugins.forwarder_runner import ForwarderRunner
 from odradek.server.plugins.log_feed import LogFeed
+from odradek.server.plugins.record_labels import RecordLabels
 from odradek.telemetry.accepted_push import AcceptedPush
+from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +59,18 @@ def make_spool(config: HostConfig, broker: Broker, offload: Offload) -> Telemetr
     return spool
 
 
-def make_runners(plugins: Sequence[ActivePlugin], spool: TelemetrySpool | None) -> list[ForwarderRunner]:
-    """One runner per forwarder, not started."""
+def make_runners(
+    plugins: Sequence[ActivePlugin], spool: TelemetrySpool | None, telemetry: ClientMetricsManager
+) -> list[ForwarderRunner]:
+    """One runner per forwarder, not started. On the host's loop."""
     runners = []
+    loop = asyncio.get_running_loop()
     for plugin in plugins:
         settings = plugin.forwarder_settings or ForwarderSettings()
         for name, forwarder in plugin.forwarders.items():
-            runners.append(ForwarderRunner(name, forwarder, settings, feed=feed_of(name, spool, settings)))
+            feed = feed_of(name, spool, settings)
+            labels = RecordLabels(loop, telemetry.enrichers, telemetry.limits) if feed else None
+            runners.append(ForwarderRunner(name, forwarder, settings, feed=feed, labels=labels))
     return runners
 
 

@@ -85,6 +85,7 @@ class GroupFeed(LogFeed):
     def end(self, timeout_s: float) -> None:
         """Commit, leave the group and end the thread. Blocks, at most for the time."""
         if self.thread.ident is None:
+            self.host_loop.close()
             return
         with contextlib.suppress(RuntimeError):
             self.host_loop.call_soon_threadsafe(self.finish)

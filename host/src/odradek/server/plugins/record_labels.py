@@ -1,10 +1,10 @@
-"""Label the records of a topic that no host has labeled, on the threads of forwarders."""
+"""Label the records of a topic that no host has labeled: a relay or another program wrote them."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
-from threading import Lock
 from typing import Final
 
 from odradek.plugin.labeled_payload import PayloadLimits
@@ -15,45 +15,53 @@ from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.record_labels import labeled_record
 from odradek.wire.errors import WireError
 
-MAX_KNOWN: Final = 16_384
+MAX_KNOWN: Final = 4_096
 """Clients whose labels are remembered."""
 
 
 class RecordLabels:
-    """The labels of the configured enrichers, which are asked once per client instance and connection.
+    """The labels for the records of one forwarder, on its thread.
 
-    Any thread may call it. Enrichers are called one at a time, as on the loop of a host.
+    Enrichers are asked once per client instance and connection, on the loop on which they are always called.
+
+    Args:
+        loop: The loop of the enrichers.
+        enrichers: Those of the configuration.
+        limits: Of a push.
     """
 
-    def __init__(self, enrichers: Enrichers, limits: PayloadLimits) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, enrichers: Enrichers, limits: PayloadLimits) -> None:
+        self.loop = loop
         self.enrichers = enrichers
         self.limits = limits
-        self.lock = Lock()
         self.known: OrderedDict[tuple[bytes, str], EncodedLabels | None] = OrderedDict()
 
-    def label(self, records: Sequence[TelemetryRecord]) -> list[Refused]:
+    async def label(self, records: Sequence[TelemetryRecord]) -> list[Refused]:
         """Label the records that are not labeled; return those that cannot be, with the reasons."""
         refused = []
         for record in records:
             if record.labeled:
                 continue
             try:
-                ready = labeled_record(record, self.labels(record), self.limits)
+                ready = labeled_record(record, await self.labels(record), self.limits)
             except WireError as error:
                 refused.append(Refused(record, str(error)))
             else:
-                record.payload, record.labeled = ready.payload, ready.labeled
+                record.payload, record.labeled = ready.payload, True
         return refused
 
-    def labels(self, record: TelemetryRecord) -> EncodedLabels | None:
+    async def labels(self, record: TelemetryRecord) -> EncodedLabels | None:
         """The labels of the client of a record; None without enrichers."""
-        instance_id = record.payload.client_instance_id
-        key = instance_id, record.context.connection.connection_id
-        with self.lock:
-            if key in self.known:
-                self.known.move_to_end(key)
-                return self.known[key]
-            found = self.known[key] = self.enrichers.labels(instance_id, record.context)
-            if len(self.known) > MAX_KNOWN:
-                self.known.popitem(last=False)
-            return found
+        key = record.payload.client_instance_id, record.context.connection.connection_id
+        if key in self.known:
+            self.known.move_to_end(key)
+            return self.known[key]
+        asking = asyncio.run_coroutine_threadsafe(self.ask(record), self.loop)
+        found = self.known[key] = await asyncio.wrap_future(asking)
+        if len(self.known) > MAX_KNOWN:
+            self.known.popitem(last=False)
+        return found
+
+    async def ask(self, record: TelemetryRecord) -> EncodedLabels | None:
+        """Ask the enrichers, on their loop."""
+        return self.enrichers.labels(record.payload.client_instance_id, record.context)
