@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -22,7 +23,6 @@ from odradek.plugin.protocols import Forwarder
 from odradek.server.certificates import Certificates
 from odradek.server.config import HostConfig
 from odradek.server.meters.certificate_metrics import certificate_rows
-from odradek.server.meters.forward_metrics import forward_rows
 from odradek.server.meters.metrics import forwarder_rows, plugin_rows
 from odradek.server.meters.metrics_outlets import MetricsOutlets
 from odradek.server.meters.metrics_settings import METRICS_LISTENER
@@ -195,3 +195,23 @@ class Forward:
     async def in_parallel(self, stops: Sequence[Callable[[float], None]], timeout_s: float) -> None:
         """Stop parts, each on a thread, within the time."""
         await asyncio.gather(*(asyncio.to_thread(stop, timeout_s) for stop in stops))
+
+
+def queued_by_partition(runner: ForwarderRunner) -> Counter[int]:
+    """The records that wait or are being delivered. Their sum is that of the forwarder's accounts."""
+    feed = runner.feed
+    assert feed is not None
+    with runner.lock:
+        ends, cursor = feed.source.ends(), feed.cursor
+        found = Counter({index: ends.get(index, at) - at for index, at in cursor.expected.items()})
+        found.update(record.partition for record in runner.unsettled())
+    return found
+
+
+def forward_rows(runner: ForwarderRunner, feed: GroupFeed) -> Iterator[MetricRow]:
+    """The partitions of one forwarder."""
+    labels = {"plugin": runner.name}
+    yield MetricRow("forwarder-partitions", "gauge", labels, len(feed.owned))
+    for index, records in sorted(queued_by_partition(runner).items()):
+        partition = labels | {"partition": str(index)}
+        yield MetricRow("forwarder-partition-queued", "gauge", partition, records)

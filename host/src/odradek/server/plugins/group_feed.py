@@ -37,6 +37,8 @@ HANDOVER_S: Final = 10.0
 START_S: Final = 60.0
 """How long temporary failures are tolerated until the first join."""
 LOST: Final = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID)
+REJOIN: Final = (*LOST, ErrorCode.REBALANCE_IN_PROGRESS)
+"""Not failures: the group has begun another rebalance."""
 
 
 class GroupFeed(LogFeed):
@@ -286,6 +288,8 @@ class GroupFeed(LogFeed):
 
     def failed(self, error: ApiError) -> None:
         """Log the first of a row of failures; before the first join a lasting one ends the start."""
+        if error.code in REJOIN:
+            return  # the next heartbeat tells, or the next turn joins
         self.rest_until_s = time.monotonic() + AGAIN_S
         if not self.joined.done():
             late = time.monotonic() - self.started_s > START_S
