@@ -29,6 +29,7 @@ from support.waiting import wait_until
 FLEET = "fleet"
 GROUP = "forward"
 QUICK = (
+    "shutdown.timeout.ms=60000",
     "plugins.fake.batch.max.age.ms=20",
     "plugins.fake.retry.backoff.ms=10",
     "plugins.fake.retry.backoff.max.ms=50",
