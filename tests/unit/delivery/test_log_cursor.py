@@ -239,3 +239,23 @@ def test_a_setting_bounds_how_many_malformed_records_are_kept() -> None:
 
     assert len(found) == 3
     assert cursor.dropped == {"malformed": 7}
+
+
+def test_partitions_that_go_to_another_process_leave_balanced_accounts() -> None:
+    cursor = LogCursor({0: 5, 1: 0})
+    cursor.expected.update({0: 9, 1: 3})
+    ends = {0: 20, 1: 3, 2: 8}
+
+    before = cursor.offered(ends) - cursor.unread(ends)
+    cursor.assign([0], {2: 6})
+
+    assert cursor.expected == {1: 3, 2: 6}
+    assert cursor.offered(ends) - cursor.unread(ends) == before == 7
+    assert cursor.unread(ends) == 2
+
+
+def test_an_end_that_is_not_known_is_the_position() -> None:
+    cursor = LogCursor({0: 5})
+    cursor.expected[0] = 9
+
+    assert (cursor.offered({}), cursor.unread({})) == (4, 0)
