@@ -75,6 +75,8 @@ WITHOUT_ALERT = {
         "odradek.jwks.age",
         "odradek.jwks.keys",
         "odradek.plugin.queued",
+        "odradek.forwarder.partitions",
+        "odradek.forwarder.partition.queued",
         "odradek.cluster.in.flight",
         "odradek.cluster.in.flight.size",
         "odradek.push.waiting",

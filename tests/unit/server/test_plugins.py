@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,10 @@ def odradek_quota_callback(config):
 """
 
 
+SERIAL = count()
+"""Modules stay imported, so each has a name of its own."""
+
+
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     """Put a distribution with one module and one entry point on the import path."""
@@ -65,7 +70,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
     def write(name: str, source: str, distribution: str | None = None) -> None:
         title = distribution or f"odradek-{name}"
-        module = f"installed_{title.replace('-', '_')}_{tmp_path.name.replace('-', '_')}"
+        module = f"installed_{next(SERIAL)}"
         info = tmp_path / f"{title.replace('-', '_')}-9.1.dist-info"
         info.mkdir()
         (tmp_path / f"{module}.py").write_text(source)

@@ -7,10 +7,9 @@ import json
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, MetricsData
 
-from odradek.plugin import CONTEXT_LABELS
 from odradek.plugin.telemetry_topic import decode_record, encode_headers, record_key
 from odradek.testing.conformance import RULES, Observation, Pushed, conformance_report, from_record
-from odradek.testing.conformance.standard_metrics import HOST_LABELS, STANDARD_METRICS
+from odradek.testing.conformance.standard_metrics import STANDARD_METRICS
 from odradek.testing.pushes import recorded
 from support.conversations import Conversation
 
@@ -101,10 +100,6 @@ def test_the_report_can_be_json() -> None:
 def test_a_report_without_a_client_is_refused() -> None:
     with pytest.raises(ValueError, match="client me has neither requested a subscription nor pushed"):
         Conversation().report()
-
-
-def test_the_labels_of_the_host_are_those_that_it_sets() -> None:
-    assert frozenset(CONTEXT_LABELS) == HOST_LABELS
 
 
 def test_a_standard_metric_is_listed_once() -> None:

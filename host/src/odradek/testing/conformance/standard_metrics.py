@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from odradek.plugin.context_labels import CONTEXT_LABELS
+
 PREFIX: Final = "org.apache.kafka."
 ROLES: Final = {
     "producer": f"{PREFIX}producer.",
@@ -19,19 +21,7 @@ RESOURCE_LABELS: Final = frozenset(
     {"client_rack", "group_id", "group_instance_id", "group_member_id", "transactional_id"}
 )
 """Labels that a client sets on the Resource."""
-HOST_LABELS: Final = frozenset(
-    {
-        "client_instance_id",
-        "client_id",
-        "client_software_name",
-        "client_software_version",
-        "client_source_address",
-        "client_source_port",
-        "principal",
-        "broker_node_id",
-        "node_id",
-    }
-)
+HOST_LABELS: Final = frozenset(CONTEXT_LABELS)
 """Labels that the host sets on receipt."""
 
 
