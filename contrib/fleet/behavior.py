@@ -26,7 +26,7 @@ NOT_SENT = 0
 
 
 class Next(Enum):
-    """What a client does after an answer."""
+    """The reaction of a client to an answer."""
 
     PUSH = auto()
     """Push after the interval."""

@@ -102,7 +102,7 @@ def pushed_bytes(name: str) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """What a fleet needs."""
+    """The needs of a fleet."""
 
     clients: int
     interval_s: float

@@ -29,7 +29,7 @@ EXPOSURE = "20"
 
 
 def directives(unit: str) -> dict[str, str]:
-    """What a unit says. No key is there twice."""
+    """The keys and values of a unit. No key is there twice."""
     lines = [
         line.partition("=")
         for line in (FOLDER / unit).read_text(encoding="utf-8").splitlines()

@@ -45,7 +45,7 @@ def topic_of(host: HostThread) -> ClusterTopic:
 
 
 def assert_balanced(host: HostThread) -> None:
-    """What was accepted is what the cluster has acknowledged."""
+    """The accepted pushes are those that the cluster has acknowledged."""
     accounts, writer = host.host.telemetry.accounts, topic_of(host).writer
     assert accounts.balanced, accounts
     assert accounts.appended + accounts.empty == writer.acknowledged, (accounts, writer)

@@ -76,7 +76,7 @@ class Told:
     source: str | None = None
     """The plugin that brought it to its first host."""
     origin: Origin | None = None
-    """Where the first host stored it."""
+    """The position at which the first host stored it."""
 
     def payload(self) -> bytes:
         """The payload of the client."""

@@ -37,7 +37,7 @@ METADATA_S: Final = 10.0
 
 
 class OffsetReset(StrEnum):
-    """Where a group begins in a partition without a committed offset: Kafka's ``auto.offset.reset``."""
+    """The start of a group in a partition without a committed offset: Kafka's ``auto.offset.reset``."""
 
     EARLIEST = "earliest"
     LATEST = "latest"

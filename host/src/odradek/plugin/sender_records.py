@@ -120,7 +120,7 @@ def instance_id(resource: bytes, attributes: Mapping[str, str]) -> bytes:
 
 def context_of(attributes: Mapping[str, str], sender: Sender, received_ms: int) -> RequestContext:
     """The request that a record appears to come from: the attributes of Kafka's clients, or those of an
-    OpenTelemetry SDK. What the connection tells wins over attributes, which any sender can set.
+    OpenTelemetry SDK. Facts of the connection win over attributes, which any sender can set.
     """
     software = attributes.get("client_software_name") or attributes.get("telemetry.sdk.name") or UNKNOWN
     version = attributes.get("client_software_version") or attributes.get("telemetry.sdk.version") or UNKNOWN

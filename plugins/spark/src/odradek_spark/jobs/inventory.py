@@ -49,7 +49,7 @@ TRACKED = (
 
 
 SAID = ("push_interval_ms", "terminated", "broker_id", "source", "observed")
-"""What the last push tells."""
+"""The facts of the last push."""
 
 
 def inventory(pushes: DataFrame, clients: DataFrame) -> DataFrame:
