@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,6 +11,8 @@ import pytest
 from odradek.plugin import Reject, TelemetryRecord
 from support.forwarding import (
     FLEET,
+    HELD_S,
+    HeldFarSide,
     ThreadedForward,
     create_topic,
     far_sides,
@@ -89,23 +90,16 @@ def test_a_forwarder_whose_destination_is_down_does_not_hold_up_the_others(clust
 
 def test_a_rebalance_repeats_only_the_batch_in_flight(cluster: ThreadedHost) -> None:
     """The destination holds a batch for longer than the rebalance waits."""
-    held, released = threading.Event(), threading.Event()
-
-    def hold(batch: Sequence[TelemetryRecord]) -> None:
-        if not held.is_set():
-            held.set()
-            assert released.wait(60)
-
-    one, two = FarSide(hold), FarSide()
+    one, two = HeldFarSide(), FarSide()
     fill(cluster.bootstrap, range(400))
     with forwarding(cluster.bootstrap, one) as first:
-        assert held.wait(30)
+        assert one.held.wait(HELD_S)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("odradek.server.plugins.group_feed.HANDOVER_S", 0.5)
             with forwarding(cluster.bootstrap, two) as second:
                 until(lambda: len(second.owned) == 2, first, second)
                 until(lambda: len(two.taken) >= 200, first, second)
-                released.set()
+                one.released.set()
                 until(lambda: set(one.names + two.names) == set(metrics(range(400))), first, second)
 
     counts = Counter(one.names + two.names)
@@ -116,20 +110,13 @@ def test_a_rebalance_repeats_only_the_batch_in_flight(cluster: ThreadedHost) -> 
 
 
 def test_a_batch_that_is_delivered_in_time_is_not_repeated_by_a_rebalance(cluster: ThreadedHost) -> None:
-    held, released = threading.Event(), threading.Event()
-
-    def hold(batch: Sequence[TelemetryRecord]) -> None:
-        if not held.is_set():
-            held.set()
-            assert released.wait(60)
-
-    one, two = FarSide(hold), FarSide()
+    one, two = HeldFarSide(), FarSide()
     fill(cluster.bootstrap, range(400))
     with forwarding(cluster.bootstrap, one) as first:
-        assert held.wait(30)
+        assert one.held.wait(HELD_S)
         with forwarding(cluster.bootstrap, two) as second:
             until(lambda: first.feeds[0].handover_until_s is not None, first)
-            released.set()
+            one.released.set()
             until(lambda: len(one.taken) + len(two.taken) >= 400, first, second)
             until(lambda: len(second.owned) == 2, first, second)
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -16,11 +16,13 @@ from odradek.client.group_member import GroupTimes
 from odradek.client.group_offsets import CommittedOffset
 from odradek.client.resources import NewPartitions
 from odradek.client.shared_topic import OffsetReset
-from odradek.plugin import Enricher, PluginConfig, RequestContext, TelemetryRecord, hookimpl
+from odradek.plugin import Enricher, PluginConfig, RequestContext, hookimpl
 from support.forwarding import (
     FLEET,
     GROUP,
+    HELD_S,
     QUICK,
+    HeldFarSide,
     ThreadedForward,
     create_topic,
     far_sides,
@@ -37,7 +39,6 @@ from support.waiting import wait_until
 GROUP_ID = f"{GROUP}.fake.all"
 SHORT = GroupTimes(session_timeout_ms=1_000, heartbeat_interval_ms=100)
 """For processes that stop answering."""
-HELD_S = 60
 
 
 def cluster_at(data_dir: Path, *overrides: str) -> contextlib.AbstractContextManager[ThreadedHost]:
@@ -66,22 +67,15 @@ def move(cluster: ThreadedHost, offsets: Mapping[int, int]) -> None:
 
 def test_another_process_takes_over_from_one_that_stops_answering(cluster: ThreadedHost) -> None:
     """The stopped one comes back with a batch in flight: its offsets do not count."""
-    held, released, awake = threading.Event(), threading.Event(), threading.Event()
-
-    def hold(batch: Sequence[TelemetryRecord]) -> None:
-        if not held.is_set():
-            held.set()
-            assert released.wait(HELD_S)
-
-    one, two = FarSide(hold), FarSide()
+    one, two, awake = HeldFarSide(), FarSide(), threading.Event()
     fill(cluster.bootstrap, range(400))
     with forwarding(cluster.bootstrap, one, times=SHORT) as first:
-        assert held.wait(HELD_S)
+        assert one.held.wait(HELD_S)
         first.feeds[0].host_loop.call_soon_threadsafe(awake.wait, HELD_S)
         with forwarding(cluster.bootstrap, two) as second:
             until(lambda: set(two.names) == set(metrics(range(400))), second)
             until(lambda: committed(cluster) == dict.fromkeys(range(4), 100), second)
-            released.set()
+            one.released.set()
             awake.set()
             until(lambda: len(first.owned) == len(second.owned) == 2, first, second)
             fill(cluster.bootstrap, range(400, 600))

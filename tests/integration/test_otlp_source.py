@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import socket
 import urllib.request
@@ -20,14 +19,13 @@ from opentelemetry.sdk.resources import Resource
 import odradek_enrich
 import odradek_kafka
 import odradek_otlp
-from odradek.deferred import Deferred
-from odradek.plugin import TelemetryRecord, metrics_of_json, record_key
+from odradek.plugin import metrics_of_json, record_key
 from odradek.server.plugins.plugin_manager import HostPluginManager
 from odradek_kafka.otlp_json import otlp_json
 from support.accounts import assert_accounts_balance
 from support.hosts import EVERYTHING, ThreadedHost, running_host
 from support.kafka_export import TOPIC, read
-from support.otlp_source import ANYWHERE, ScriptedIntake, body_of, entry, running_source
+from support.otlp_source import ANYWHERE, ScriptedIntake, body_of, entry, fail_now_and_then, running_source
 from support.spooling import FAST, FarSide, Plugin, push_all
 from support.telemetry_records import resource_labels
 from support.waiting import wait_until
@@ -190,17 +188,6 @@ def test_a_log_that_is_full_now_and_then_loses_and_doubles_nothing(
     assert requests == {"accepted": 5, "no-room": sum(attempts) - 5}
     hosts = Counter(resource_labels(record.payload.data)["host"] for record in far_side.taken)
     assert hosts == Counter(f"{request}-{each}" for request in range(5) for each in range(70))
-
-
-def fail_now_and_then(host: ThreadedHost) -> None:
-    """One record of 75 finds no room in the log."""
-    (runner,) = host.host.sources.runners
-    keep, numbers = runner.entrance.keep, itertools.count(1)
-
-    def now_and_then(record: TelemetryRecord) -> bool | Deferred[bool]:
-        return keep(record) if next(numbers) % 75 else False
-
-    runner.entrance.keep = now_and_then
 
 
 def repeated(port: int, body: bytes, protocol: str) -> int:

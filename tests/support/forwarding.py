@@ -35,7 +35,22 @@ QUICK = (
     "plugins.fake.retry.backoff.max.ms=50",
 )
 PATIENCE_S = 60.0
+HELD_S = 60.0
 TIMES = GroupTimes(heartbeat_interval_ms=100)
+
+
+class HeldFarSide(FarSide):
+    """A destination that holds its first batch until it is released."""
+
+    def __init__(self) -> None:
+        super().__init__(self.hold)
+        self.held = threading.Event()
+        self.released = threading.Event()
+
+    def hold(self, batch: Sequence[TelemetryRecord]) -> None:
+        if not self.held.is_set():
+            self.held.set()
+            assert self.released.wait(HELD_S)
 
 
 def far_sides(**forwarders: FarSide) -> HostPluginManager:

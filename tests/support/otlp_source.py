@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -21,9 +22,11 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 )
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
+from odradek.deferred import Deferred
 from odradek.plugin import Receipt, Refused, TelemetryRecord
 from odradek_otlp.otlp_source import OtlpSource
 from odradek_otlp.source_settings import Address, SourceSettings
+from support.hosts import ThreadedHost
 from support.waiting import wait_until
 
 ANYWHERE = Address("127.0.0.1", 0)
@@ -42,6 +45,17 @@ def entry(metric: str = "load", points: int = 1, **attributes: str) -> ResourceM
 
 def body_of(*entries: ResourceMetrics) -> bytes:
     return MetricsData(resource_metrics=entries).SerializeToString()
+
+
+def fail_now_and_then(host: ThreadedHost) -> None:
+    """One record of 75 finds no room in the log of a host with one source."""
+    (runner,) = host.host.sources.runners
+    keep, numbers = runner.entrance.keep, itertools.count(1)
+
+    def now_and_then(record: TelemetryRecord) -> bool | Deferred[bool]:
+        return keep(record) if next(numbers) % 75 else False
+
+    runner.entrance.keep = now_and_then
 
 
 @dataclass(eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 import urllib.parse
 import urllib.request
@@ -13,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from support.child_process import child_process
+
 START_TIMEOUT_S = 30.0
-STOP_TIMEOUT_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,10 @@ def prometheus_server(
         f"--web.listen-address=127.0.0.1:{port}",
         *arguments,
     ]
-    with server.log.open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
-        try:
-            end_s = time.monotonic() + START_TIMEOUT_S
-            while not server.is_ready():
-                assert process.poll() is None, server.log.read_text()
-                assert time.monotonic() < end_s, "Prometheus is not ready"
-                time.sleep(0.1)
-            yield server
-        finally:
-            process.terminate()
-            process.wait(STOP_TIMEOUT_S)
+    with child_process(command, server.log) as process:
+        end_s = time.monotonic() + START_TIMEOUT_S
+        while not server.is_ready():
+            assert process.poll() is None, server.log.read_text()
+            assert time.monotonic() < end_s, "Prometheus is not ready"
+            time.sleep(0.1)
+        yield server

@@ -18,6 +18,8 @@ from contrib.otelcol.collector import COLLECTOR
 from contrib.prometheus.prometheus import PROMETHEUS
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
 
+from support.child_process import child_process
+
 PATIENCE_S = 20.0
 CONFIG = """
 receivers:
@@ -149,19 +151,10 @@ def running(
             to=to,
         )
     )
-    with (folder / "collector.log").open("w") as log:
-        process = subprocess.Popen([program, "--config", config], stderr=log, stdout=log, text=True)
-        try:
-            for port in (grpc_port, http_port) if "otlp" in names else ():
-                wait_until_listening(process, port)
-            yield Collector(grpc_port, http_port, output)
-        finally:
-            process.terminate()
-            try:
-                process.wait(PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+    with child_process([program, "--config", config], folder / "collector.log") as process:
+        for port in (grpc_port, http_port) if "otlp" in names else ():
+            wait_until_listening(process, port)
+        yield Collector(grpc_port, http_port, output)
 
 
 def built(program: GoProgram) -> Path:

@@ -25,6 +25,7 @@ from odradek.plugin import (
 )
 from odradek_otlp import odradek_forwarder
 from odradek_otlp.otlp_forwarder import OtlpForwarder
+from support.child_process import child_process
 from support.telemetry_records import telemetry_record
 
 if TYPE_CHECKING:
@@ -102,25 +103,19 @@ def test_deltas_become_totals_in_prometheus_with_the_labels_of_the_host(
     grpc_port, http_port = free_port_numbers(2)
     total_of_three = b"\x09\x00\x00\x00\x00\x00\x00\x18\x40"  # Sample.value, a double: 6.0
 
-    with prometheus() as (port, written), (tmp_path / "log").open("w") as log:
+    with prometheus() as (port, written):
         environment = os.environ | {
             "PROMETHEUS": f"http://127.0.0.1:{port}/api/v1/write",
             "OTLP_GRPC": f"127.0.0.1:{grpc_port}",
             "OTLP_HTTP": f"127.0.0.1:{http_port}",
         }
         config = ["--config", str(FOLDER / "otlp.yaml"), "--set=service.telemetry.metrics.level=none"]
-        process = subprocess.Popen(
-            [collector_program, *config], env=environment, stdout=log, stderr=log, text=True
-        )
-        try:
+        with child_process([collector_program, *config], tmp_path / "log", environment) as process:
             listening(process, http_port)
             asyncio.run(deliver(http_port))
             end_s = time.monotonic() + PATIENCE_S
             while not any(total_of_three in body for body in written) and time.monotonic() < end_s:
                 time.sleep(0.05)
-        finally:
-            process.terminate()
-            process.wait(PATIENCE_S)
 
     (series,) = [body for body in written if total_of_three in body]
     assert b"org_apache_kafka_producer_record_send_total" in series

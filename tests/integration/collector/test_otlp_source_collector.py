@@ -6,11 +6,7 @@ lost or stored twice.
 
 from __future__ import annotations
 
-import itertools
-import subprocess
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,12 +14,11 @@ import grpc
 import pytest
 
 import odradek_otlp
-from odradek.deferred import Deferred
-from odradek.plugin import TelemetryRecord
 from odradek.server.plugins.plugin_manager import HostPluginManager
 from support.accounts import assert_accounts_balance
-from support.hosts import ThreadedHost, running_host
-from support.otlp_source import body_of, entry
+from support.child_process import child_process
+from support.hosts import running_host
+from support.otlp_source import body_of, entry, fail_now_and_then
 from support.spooling import FAST, FarSide, Plugin
 from support.telemetry_records import resource_labels
 from support.waiting import wait_until
@@ -63,32 +58,6 @@ EXPORTERS = {
 }
 
 
-@contextmanager
-def collector(program: Path, config: Path, log: Path) -> Iterator[subprocess.Popen[str]]:
-    with log.open("w") as output:
-        process = subprocess.Popen([program, "--config", config], stderr=output, stdout=output, text=True)
-        try:
-            yield process
-        finally:
-            process.terminate()
-            try:
-                process.wait(PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-def fail_now_and_then(host: ThreadedHost) -> None:
-    """One record of 75 finds no room in the log."""
-    (runner,) = host.host.sources.runners
-    keep, numbers = runner.entrance.keep, itertools.count(1)
-
-    def now_and_then(record: TelemetryRecord) -> bool | Deferred[bool]:
-        return keep(record) if next(numbers) % 75 else False
-
-    runner.entrance.keep = now_and_then
-
-
 @pytest.mark.parametrize("exporter", EXPORTERS)
 def test_a_collector_that_repeats_requests_loses_and_doubles_nothing(
     tmp_path: Path,
@@ -113,7 +82,7 @@ def test_a_collector_that_repeats_requests_loses_and_doubles_nothing(
 
     with (
         running_host(tmp_path / "host", *FAST, address, plugins=plugins) as host,
-        collector(collector_program, config, tmp_path / "collector.log") as process,
+        child_process([collector_program, "--config", config], tmp_path / "collector.log") as process,
         grpc.insecure_channel(f"127.0.0.1:{receiver}") as channel,
     ):
         fail_now_and_then(host)
