@@ -166,9 +166,8 @@ def test_forwarders_beside_the_topic_get_what_the_hosts_accepted(tmp_path: Path)
         with (
             edge(tmp_path / "a", cluster.bootstrap, named) as one,
             edge(tmp_path / "b", cluster.bootstrap, named) as two,
-            forwarding(cluster.bootstrap, far_side) as forward,
+            forwarding(cluster.bootstrap, far_side),
         ):
-            forward.wait_started()
             assert push_all(one, range(20)) + push_all(two, range(20, 40)) == [0] * 40
             wait_until(lambda: len(far_side.taken) >= 40, lambda: far_side.names, PATIENCE_S)
 

@@ -99,9 +99,14 @@ class ForwarderRunner:
         Raises:
             ConfigError: The offsets of a new forwarder cannot be stored.
         """
-        if self.feed is not None:
-            self.feed.begin(self)
+        # The thread of a feed may call before this one runs: the loop keeps the call.
         self.loop = asyncio.new_event_loop()
+        try:
+            if self.feed is not None:
+                self.feed.begin(self)
+        except BaseException:
+            self.loop.close()
+            raise
         self.thread = Thread(target=self.live, name=f"odradek-forwarder-{self.name}", daemon=True)
         self.thread.start()
 
