@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import signal
 import socket
 import subprocess
 import sys
@@ -32,6 +33,7 @@ from odradek.wire.messages.alter_client_quotas import (
     OpData,
     RequestEntryData,
 )
+from odradek_kafka.client_options import DEFAULTS
 from support.hosts import EVERYTHING, running_host, serving
 from support.kafka_export import (
     PATIENCE_S,
@@ -324,6 +326,26 @@ def test_a_throttling_target_is_waited_for(tmp_path: Path) -> None:
     assert errors == [None] * len(batches)
     assert [message.value() for message in messages] == [batch[0].payload.data for batch in batches]
     assert took_s > 0.5
+
+
+def test_a_cluster_that_stands_still_costs_no_processor_time(tmp_path: Path) -> None:
+    with serving(tmp_path) as serve:
+        producer = Producer({**DEFAULTS, "bootstrap.servers": serve.bootstrap})
+        producer.produce(TOPIC, b"first")
+        assert producer.flush(PATIENCE_S) == 0
+        serve.process.send_signal(signal.SIGSTOP)
+        try:
+            before_s = time.process_time()
+            for _ in range(100):
+                producer.produce(TOPIC, bytes(2_000))
+                producer.poll(0.01)
+            used_s = time.process_time() - before_s
+        finally:
+            serve.process.send_signal(signal.SIGCONT)
+        assert producer.flush(PATIENCE_S) == 0
+        producer.close()
+
+    assert used_s < 0.5
 
 
 @pytest.mark.java

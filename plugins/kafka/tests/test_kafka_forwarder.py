@@ -415,5 +415,6 @@ def test_the_thread_ends_with_the_session(kit: Kit) -> None:
 
     session = asyncio.run(run())
 
+    assert session.thread is not None
     session.thread.join(5)
     assert not session.thread.is_alive()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from odradek.plugin import ConfigError, NotWritten, PluginConfig, TopicWriter
+from odradek.plugin import ConfigError, NotWritten, PluginConfig, TelemetryRecord, TopicWriter
 from odradek_kafka import odradek_forwarder, odradek_topic_writer
 from odradek_kafka.kafka_topic_writer import KafkaTopicWriter
 from odradek_kafka.producer_session import ProducerSession
@@ -54,21 +55,46 @@ class Reports:
         return dict(sorted(self.outcomes.items()))
 
 
+class OnLoop:
+    """A writer on the loop of a thread, as in a host."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, writer: KafkaTopicWriter) -> None:
+        self.loop = loop
+        self.writer = writer
+        self.flush = writer.flush
+
+    def write(self, number: int, record: TelemetryRecord) -> None:
+        self.call(self.writer.write, number, record)
+
+    def call(self, action: Callable[..., None], *arguments: object) -> None:
+        async def act() -> None:
+            action(*arguments)
+
+        asyncio.run_coroutine_threadsafe(act(), self.loop).result(PATIENCE_S)
+
+
 @contextmanager
-def writing(*producers: Any) -> Iterator[tuple[KafkaTopicWriter, Reports]]:
+def writing(*producers: Any) -> Iterator[tuple[OnLoop, Reports]]:
     """A writer with a producer, and one more after each fatal error."""
     reports, made = Reports(), iter(producers)
 
     def session(options: dict[str, str]) -> ProducerSession:
-        return ProducerSession(options, make=next(made))
+        return ProducerSession(options, make=next(made), has_thread=False)
 
     maker: Any = reports.maker
     writer = KafkaTopicWriter(WriterSettings(options={"acks": "all"}), session, maker)
-    writer.start("__client_telemetry", 8_000, reports.take)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    on_loop = OnLoop(loop, writer)
     try:
-        yield writer, reports
+        on_loop.call(writer.start, "__client_telemetry", 8_000, reports.take)
+        yield on_loop, reports
     finally:
-        writer.close()
+        on_loop.call(writer.close)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(PATIENCE_S)
+        loop.close()
 
 
 def test_a_record_has_the_format_of_the_telemetry_topic(kit: Kit) -> None:

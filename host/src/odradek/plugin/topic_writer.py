@@ -38,7 +38,8 @@ class TopicWriter(Protocol):
     """
 
     def start(self, topic: str, timeout_ms: int, report: Report) -> None:
-        """Called once, before the first record. The cluster may still be down. Must not block.
+        """Called once, on the host's event loop, before the first record. The cluster may still be down. Must
+        not block.
 
         Args:
             topic: Name of the topic.

@@ -37,6 +37,9 @@ DEFAULTS: Mapping[str, str] = {
     # The host makes the batches, and each call waits for its delivery reports: librdkafka's default of 5 ms
     # costs three times the CPU, and makes a single record wait twenty times as long.
     "linger.ms": "0",
+    # With five requests of an idempotent producer in flight, its default, and more to send, librdkafka 2.16
+    # uses a whole core until the cluster answers.
+    "max.in.flight": "4",
     # Limit of a push before compression; the broker checks the compressed batch.
     "message.max.bytes": "33554432",
     # The same partition as a Java client chooses for the key.

@@ -26,14 +26,24 @@ CREATE_S: Final = 10.0
 AGAIN_S: Final = 1.0
 """Wait before the topic is looked for again."""
 LOOK_S: Final = 0.005
+POLL_S: Final = 0.002
+"""Time between two looks for reports while records are in flight."""
+IDLE_POLL_S: Final = 0.1
+"""The same otherwise: librdkafka also asks for tokens, and reports errors of connections."""
 NO_TOPIC: Final = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}  # noqa: SLF001  librdkafka's name
 )
 REPLACED: Final = NotWritten("replaced", "the producer had a fatal error")
 
 
+WITHOUT_THREAD: Final = partial(ProducerSession, has_thread=False)
+
+
 class KafkaTopicWriter:
     """A producer of librdkafka with acks=all, idempotent.
+
+    The event loop runs its callbacks. A thread would have to take the interpreter's lock from the loop for
+    each of them: while the loop is busy, it gets the lock only a few hundred times a second.
 
     Args:
         settings: The cluster.
@@ -44,7 +54,7 @@ class KafkaTopicWriter:
     def __init__(
         self,
         settings: WriterSettings,
-        session: Callable[..., ProducerSession] = ProducerSession,
+        session: Callable[..., ProducerSession] = WITHOUT_THREAD,
         maker: TopicMaker | None = None,
     ) -> None:
         self.settings = settings
@@ -56,6 +66,9 @@ class KafkaTopicWriter:
         self.session: ProducerSession | None = None
         self.pending: set[int] = set()
         """The records of the session without a report."""
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.poll_timer: asyncio.TimerHandle | None = None
+        """The next poll; None while one runs."""
         self.is_broken = False
         """The session has had a fatal error."""
         self.is_missing = Event()
@@ -64,7 +77,7 @@ class KafkaTopicWriter:
 
     def start(self, topic: str, timeout_ms: int, report: Callable[[int, NotWritten | None], None]) -> None:
         """Begin to connect, and to create the topic if it does not exist."""
-        self.topic, self.report = topic, report
+        self.topic, self.report, self.loop = topic, report, asyncio.get_running_loop()
         self.options["delivery.timeout.ms"] = str(timeout_ms)
         # An unknown topic is reported as such, before the record times out.
         self.options.setdefault("topic.metadata.propagation.max.ms", str(timeout_ms // 2))
@@ -74,6 +87,26 @@ class KafkaTopicWriter:
             log.warning("the producer cannot be made yet", extra={"problem": str(error)})
         self.is_missing.set()
         Thread(target=self.keep_topic, name="odradek-kafka-topic", daemon=True).start()
+        self.poll()
+
+    def poll(self) -> None:
+        """Run the callbacks of librdkafka that are due, and plan the next poll."""
+        self.poll_timer = None
+        if self.ended.is_set():
+            return
+        if self.session is not None:
+            self.session.producer.poll(0)
+        self.poll_within(POLL_S if self.pending else IDLE_POLL_S)
+
+    def poll_within(self, delay_s: float) -> None:
+        """Poll after this time, or earlier if that is planned."""
+        assert self.loop is not None
+        due_s = self.loop.time() + delay_s
+        if self.poll_timer is not None:
+            if self.poll_timer.when() <= due_s:
+                return
+            self.poll_timer.cancel()
+        self.poll_timer = self.loop.call_at(due_s, self.poll)
 
     def connect(self) -> ProducerSession:
         """The producer; a new one after a fatal error.
@@ -106,6 +139,7 @@ class KafkaTopicWriter:
         message = export_message(record, self.topic, Encoding.PROTO, Key.CLIENT_INSTANCE_ID)
         self.pending.add(number)
         session.produce(message, partial(self.reported, session, self.pending, number))
+        self.poll_within(POLL_S)
 
     def reported(
         self,
@@ -115,7 +149,7 @@ class KafkaTopicWriter:
         error: Outcome,
         _message: object = None,
     ) -> None:
-        """Take a delivery report, on the session's thread, or on the host's if the queue is full."""
+        """Take a delivery report, on the event loop, or on the thread of `flush`."""
         try:
             pending.remove(number)
         except KeyError:  # given up with its producer
@@ -162,7 +196,7 @@ class KafkaTopicWriter:
         if self.session is not None:
             self.session.producer.flush(timeout_s)
         while self.pending and time.monotonic() < deadline_s:
-            time.sleep(LOOK_S)  # the session's thread is in the last callbacks
+            time.sleep(LOOK_S)  # the event loop is in the last callbacks
 
     def close(self) -> None:
         """Close the producer. Its unreported records are lost."""

@@ -1,4 +1,4 @@
-"""One producer of librdkafka, and the thread that polls its delivery reports."""
+"""One producer of librdkafka, and the thread that polls its delivery reports unless its user does."""
 
 from __future__ import annotations
 
@@ -54,18 +54,29 @@ class ProducerSession:
 
     Call `send` and `close` on one event loop. After a fatal error the session is unusable: create a new one.
 
+    Args:
+        options: Of librdkafka.
+        make: Creates the producer.
+        has_thread: Whether a thread of the session runs the callbacks. Otherwise the user calls ``poll`` of
+            the producer, often.
+
     Raises:
         TokenError: The options name the file of a token, and it cannot be used.
     """
 
-    def __init__(self, options: Mapping[str, str], make: Callable[..., Any] = Producer) -> None:
+    def __init__(
+        self, options: Mapping[str, str], make: Callable[..., Any] = Producer, has_thread: bool = True
+    ) -> None:
         self.last_error: str | None = None
         """librdkafka's last error about its connections since the last success; reports have less detail."""
         self.ended = Event()
         options = with_token_file(options, time.time())
         self.producer = make(options, error_cb=self.note_error, logger=library_log)
-        self.thread = Thread(target=self.poll, args=(self.producer,), name="odradek-kafka-poll", daemon=True)
-        self.thread.start()
+        self.thread: Thread | None = None
+        if has_thread:
+            polling = (self.producer,)
+            self.thread = Thread(target=self.poll, args=polling, name="odradek-kafka-poll", daemon=True)
+            self.thread.start()
 
     def poll(self, producer: Any) -> None:
         """Run librdkafka's callbacks on the session's own thread until the session is closed."""
@@ -129,10 +140,13 @@ class ProducerSession:
         self.last_error = described(error)
 
     def close(self) -> None:
-        """End the thread, which closes the producer. Returns at once; unreported messages are lost."""
+        """Close the producer on a thread. Returns at once; unreported messages are lost."""
         self.take_back()
         self.ended.set()
+        last = [self.producer]
         del self.producer
+        if self.thread is None:
+            Thread(target=last.clear, name="odradek-kafka-close", daemon=True).start()
 
 
 def timed_out() -> KafkaError:

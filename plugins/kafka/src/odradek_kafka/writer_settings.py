@@ -27,8 +27,6 @@ WRITER = ClientKind(
     {
         **DEFAULTS,
         "client.id": "odradek-kafka-telemetry",
-        # Each push is a message of its own: pushes of some milliseconds are one batch.
-        "linger.ms": "5",
         # A push waits for its answer: after an outage, connect within a second.
         "reconnect.backoff.max.ms": "1000",
     },
