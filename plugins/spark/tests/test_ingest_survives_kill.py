@@ -16,7 +16,7 @@ import odradek.testing
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import INGESTED
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_000)]
 DRIVER = Path(__file__).with_name("ingest_driver.py")
 DRIVER_FAULTS = (
     "after the offsets",
@@ -26,7 +26,7 @@ DRIVER_FAULTS = (
     "after the last commit",
     "before Spark's commit log",
 )
-RUN_TIMEOUT_S = 200
+RUN_TIMEOUT_S = 400
 
 
 def ingest(bootstrap: str, dataset: Path, fault: str, folder: Path) -> tuple[int, str]:

@@ -32,6 +32,7 @@ from integration.test_transactions import (  # noqa: F401
     test_confluent_kafka_sends_offsets_with_its_records,
     test_confluent_kafka_zombie_is_fenced,
 )
+from support.waiting import wait_until
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 admin = pytest.importorskip("confluent_kafka.admin")
@@ -62,10 +63,10 @@ def produce(bootstrap: str, topic: str, *values: bytes, **config: object) -> Non
 
 
 @contextmanager
-def consumer_of(bootstrap: str, topic: str) -> Iterator[Any]:
+def consumer_of(bootstrap: str, topic: str, **settings: object) -> Iterator[Any]:
     """A consumer of a group of its own."""
     config = {"bootstrap.servers": bootstrap, "group.id": topic, "auto.offset.reset": "earliest"}
-    consumer = confluent_kafka.Consumer(config | {"topic.metadata.refresh.interval.ms": 1_000})
+    consumer = confluent_kafka.Consumer(config | {"topic.metadata.refresh.interval.ms": 1_000} | settings)
     consumer.subscribe([topic])
     try:
         yield consumer
@@ -102,10 +103,16 @@ def test_a_consumer_goes_on_when_a_topic_is_created_again(gateways: BalancedGate
     topic, client = "again", admin.AdminClient({"bootstrap.servers": gateways.bootstrap})
     create(gateways.bootstrap, topic)
     produce(gateways.bootstrap, topic, b"first")
-    with consumer_of(gateways.bootstrap, topic) as consumer:
+    with consumer_of(gateways.bootstrap, topic, **{"enable.auto.commit": False}) as consumer:
+
+        def is_forgotten() -> bool:
+            consumer.poll(0.2)
+            return not consumer.assignment()
+
         assert read(consumer, 1) == [b"first"]
         client.delete_topics([topic])[topic].result(20)
-        read(consumer, 0)
+        # A consumer that misses the deletion would continue after the first record of the new topic.
+        wait_until(is_forgotten, "the consumer keeps the partition of the deleted topic", PATIENCE_S)
         create(gateways.bootstrap, topic)
         produce(gateways.bootstrap, topic, b"second", b"third")
 
