@@ -125,14 +125,8 @@ def test_a_java_client_logs_in_with_a_token(
     }
     tools = host.tools("SASL_SSL", host.jvm.apart)
 
-    lasting = (
-        "--num-records",
-        "40",
-        "--throughput",
-        "40",
-        "--record-size",
-        "10",
-    )  # longer than a push interval
+    # Several push intervals, also on a slow machine.
+    lasting = ("--num-records", "200", "--throughput", "40", "--record-size", "10")
     client = host.properties("SASL_SSL", **login)
     tools.succeed("kafka-producer-perf-test", "--topic", "java-token", *lasting, *client)
 
