@@ -78,6 +78,8 @@ class ThreadedForward:
         self.settings = settings
         self.made: Future[Forward] = Future()
         self.started: Future[None] = Future()
+        self.failure: Exception | None = None
+        """Raised by `stop`."""
         self.thread = threading.Thread(target=lambda: asyncio.run(self.live()), daemon=True)
 
     async def live(self) -> None:
@@ -93,7 +95,10 @@ class ThreadedForward:
             finally:
                 await forward.stop()
         except Exception as error:  # noqa: BLE001  raised again in the test
-            (self.started if self.made.done() else self.made).set_exception(error)
+            self.failure = error
+            for waiting in (self.made, self.started):
+                if not waiting.done():
+                    waiting.set_exception(error)
 
     def opened(self, group_id: str) -> SharedTopic:
         settings = SharedTopicSettings(
@@ -117,6 +122,9 @@ class ThreadedForward:
         if self.thread.is_alive():
             self.loop.call_soon_threadsafe(self.stop_event.set)
         self.thread.join(PATIENCE_S)
+        assert not self.thread.is_alive(), "the forwarders have not stopped"
+        if self.failure is not None:
+            raise self.failure
 
     close = stop
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from support.child_process import child_process
+from support.waiting import wait_until
 
 START_TIMEOUT_S = 30.0
 
@@ -59,9 +59,10 @@ def prometheus_server(
         *arguments,
     ]
     with child_process(command, server.log) as process:
-        end_s = time.monotonic() + START_TIMEOUT_S
-        while not server.is_ready():
+
+        def is_ready() -> bool:
             assert process.poll() is None, server.log.read_text()
-            assert time.monotonic() < end_s, "Prometheus is not ready"
-            time.sleep(0.1)
+            return server.is_ready()
+
+        wait_until(is_ready, "Prometheus is not ready", START_TIMEOUT_S)
         yield server

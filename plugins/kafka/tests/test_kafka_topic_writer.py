@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +15,7 @@ from odradek_kafka import odradek_forwarder, odradek_topic_writer
 from odradek_kafka.kafka_topic_writer import KafkaTopicWriter
 from odradek_kafka.producer_session import ProducerSession
 from odradek_kafka.writer_settings import WRITER, WriterSettings, read_writer_settings
+from support.waiting import wait_until
 
 Kit = Any
 """From conftest."""
@@ -49,9 +49,7 @@ class Reports:
         self.outcomes[number] = problem
 
     def await_all(self, numbers: int) -> dict[int, NotWritten | None]:
-        end_s = time.monotonic() + PATIENCE_S
-        while len(self.outcomes) < numbers and time.monotonic() < end_s:
-            time.sleep(0.001)
+        wait_until(lambda: len(self.outcomes) >= numbers, lambda: self.outcomes)
         return dict(sorted(self.outcomes.items()))
 
 
@@ -165,9 +163,7 @@ def test_after_a_fatal_error_there_is_another_producer(kit: Kit) -> None:
     with writing(broken, second) as (writer, reports):
         writer.write(1, kit.record(data=b"lost"))
         writer.write(2, kit.record())
-        end_s = time.monotonic() + PATIENCE_S
-        while 2 not in reports.outcomes and time.monotonic() < end_s:
-            time.sleep(0.001)
+        wait_until(lambda: 2 in reports.outcomes, lambda: reports.outcomes)
         writer.write(3, kit.record())
         outcomes = reports.await_all(3)
         broken.sent[0].on_delivery(None, None)  # too late
@@ -178,6 +174,23 @@ def test_after_a_fatal_error_there_is_another_producer(kit: Kit) -> None:
         None,
     ]
     assert broken.purged >= 1
+
+
+def test_reports_come_although_a_callback_raised(kit: Kit) -> None:
+    class Raising(kit.producer):  # type: ignore[misc]
+        raised = False
+
+        def poll(self, timeout_s: float) -> int:
+            if self.waiting and not self.raised:
+                self.raised = True
+                raise RuntimeError("of a callback")
+            return int(super().poll(timeout_s))
+
+    with writing(Raising()) as (writer, reports):
+        writer.write(1, kit.record())
+        outcomes = reports.await_all(1)
+
+    assert outcomes == {1: None}
 
 
 def test_a_flush_waits_for_the_last_callback(kit: Kit) -> None:

@@ -37,8 +37,8 @@ from odradek.server.upkeep.file_threads import FileThreads
 from odradek.server.upkeep.timer_driver import TimerDriver
 from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.enrichers import Enrichers
+from odradek.telemetry.labeled_record import payload_limits
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
-from odradek.telemetry.record_labels import payload_limits
 
 log = logging.getLogger(__name__)
 

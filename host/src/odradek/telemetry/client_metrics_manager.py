@@ -23,10 +23,10 @@ from odradek.telemetry.client_instances import ClientInstances
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
 from odradek.telemetry.enrichers import Enrichers
+from odradek.telemetry.labeled_record import payload_limits
 from odradek.telemetry.payload import PayloadOffload, PayloadWork, label
 from odradek.telemetry.push_accounts import PushAccounts
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
-from odradek.telemetry.record_labels import payload_limits
 from odradek.telemetry.subscriptions import Subscriptions
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
 from odradek.wire.compression import Codec, TooLarge, decompress

@@ -22,9 +22,9 @@ from odradek.telemetry.client_metrics_instance import ClientMetricsInstance, new
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.client_metrics_stats import InstanceStats
 from odradek.telemetry.instance_match import metadata_of
+from odradek.telemetry.labeled_record import labeled_record
 from odradek.telemetry.push_accounts import PushAccounts
 from odradek.telemetry.recent_origins import RecentOrigins
-from odradek.telemetry.record_labels import labeled_record
 from odradek.wire.compression import Codec, TooLarge
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError

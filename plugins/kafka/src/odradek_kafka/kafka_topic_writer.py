@@ -87,16 +87,18 @@ class KafkaTopicWriter:
             log.warning("the producer cannot be made yet", extra={"problem": str(error)})
         self.is_missing.set()
         Thread(target=self.keep_topic, name="odradek-kafka-topic", daemon=True).start()
-        self.poll()
+        self.poll_within(IDLE_POLL_S)
 
     def poll(self) -> None:
         """Run the callbacks of librdkafka that are due, and plan the next poll."""
         self.poll_timer = None
         if self.ended.is_set():
             return
-        if self.session is not None:
-            self.session.producer.poll(0)
-        self.poll_within(POLL_S if self.pending else IDLE_POLL_S)
+        try:
+            if self.session is not None:
+                self.session.producer.poll(0)
+        finally:  # the others are polled even if a callback raises
+            self.poll_within(POLL_S if self.pending else IDLE_POLL_S)
 
     def poll_within(self, delay_s: float) -> None:
         """Poll after this time, or earlier if that is planned."""

@@ -12,7 +12,7 @@ from odradek.plugin.labels import EncodedLabels
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.plugin.source import Refused
 from odradek.telemetry.enrichers import Enrichers
-from odradek.telemetry.record_labels import labeled_record
+from odradek.telemetry.labeled_record import labeled_record
 from odradek.wire.errors import WireError
 
 MAX_KNOWN: Final = 4_096

@@ -13,7 +13,8 @@ MOST_AT_ONCE = 64
 """Actions that run before the loop serves its sockets again. Most take microseconds; answering a long poll
 takes tens of microseconds."""
 STOOD_STILL_MS = 1_000
-"""A wake-up that comes so late means that the process was suspended: by a signal, or with its machine."""
+"""A wake-up that comes so late means that the loop stood still, as a rule because the process was suspended:
+by a signal, or with its machine."""
 CATCH_UP_MS = 500
 """After that, sockets are served for so long before deadlines count: heartbeats that clients sent in time
 wait there, and would otherwise be read after the sessions of all members have ended."""
@@ -49,7 +50,7 @@ class TimerDriver:
         """Run due actions, at most `MOST_AT_ONCE`, then sleep until the next deadline."""
         now_ms = self.clock.monotonic_ms()
         if not self.catching_up and now_ms - self.due_ms >= STOOD_STILL_MS:
-            log.warning("the process was suspended; requests that waited are read before deadlines count",
+            log.warning("the event loop stood still; requests that waited are read before deadlines count",
                         extra={"late_ms": now_ms - self.due_ms})  # fmt: skip
             self.catching_up = True
             self.sleep(CATCH_UP_MS)
