@@ -1,0 +1,191 @@
+"""The streams of one client instance: arrays in the order of its shape.
+
+For each stream: total and compensation, start and last time in nanoseconds of the client's clock, and the
+second at which the host last saw a point. That is 36 bytes; the rest is shared or small per client.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Mapping, Sequence
+from enum import IntFlag
+from typing import Final
+
+from opentelemetry.proto.metrics.v1.metrics_pb2 import ExponentialHistogramDataPoint, HistogramDataPoint
+
+from odradek.temporality.exponential import ExponentialState
+from odradek.temporality.histogram import HistogramState
+from odradek.temporality.shape import DIGEST_BYTES, BadState, Shape
+from odradek.temporality.stream_key import Kind
+
+STREAM_BYTES: Final = 36
+CLIENT_BYTES: Final = 900
+"""Approximate memory of an instance without streams."""
+HEAD: Final = struct.Struct("<B16sqqIBIII")
+VERSION: Final = 1
+MARK: Final = struct.Struct("<IB")
+OTHER: Final = struct.Struct("<II")
+NO_STREAM: Final = -1
+
+Distribution = HistogramState | ExponentialState
+
+
+class Mark(IntFlag):
+    """What is unusual about a stream. The numbers are in stored states."""
+
+    CUMULATIVE = 1
+    """Its points are cumulative."""
+    ENDED = 2
+    """Its last point says that there is no value."""
+    INEXACT = 4
+    """It was counted as inexact."""
+
+
+class ClientState:
+    """The state of a client instance."""
+
+    __slots__ = (
+        "amounts",
+        "closed",
+        "distributions",
+        "interval_ms",
+        "last_ms",
+        "layout_number",
+        "marks",
+        "newest",
+        "resource",
+        "resource_hash",
+        "seen",
+        "shape",
+        "times",
+    )
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.amounts = array("d")
+        """Total and compensation of each stream; of gauges the value."""
+        self.times = array("q")
+        """Start and last time of each stream; 0 before its first point."""
+        self.seen = array("I")
+        """When the host last saw a point of each stream, in seconds."""
+        self.marks: dict[int, Mark] = {}
+        self.distributions: dict[int, Distribution] = {}
+        self.last_ms = 0
+        """When the host received the last record."""
+        self.interval_ms = 0
+        self.closed = False
+        """The last record was the client's goodbye."""
+        self.resource = b""
+        self.resource_hash = 0
+        self.layout_number = 0
+        self.newest = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """Approximate size in memory, without what is shared."""
+        others = sum([each.held_bytes for each in self.distributions.values()]) if self.distributions else 0
+        return CLIENT_BYTES + STREAM_BYTES * len(self.seen) + others
+
+    def move_to(self, shape: Shape, positions: Sequence[int]) -> None:
+        """Take another shape.
+
+        Args:
+            shape: The shape.
+            positions: For each of its streams the position in the old one; `NO_STREAM` for a new stream.
+        """
+        old = len(self.seen)
+        if len(positions) >= old and positions[:old] == list(range(old)):
+            more = len(positions) - old
+            self.amounts.frombytes(bytes(16 * more))
+            self.times.frombytes(bytes(16 * more))
+            self.seen.frombytes(bytes(4 * more))
+        else:
+            self.amounts = array("d", [v for p in positions for v in pair(self.amounts, p)])
+            self.times = array("q", [int(v) for p in positions for v in pair(self.times, p)])
+            self.seen = array("I", [0 if p < 0 else self.seen[p] for p in positions])
+            moved = {p: place for place, p in enumerate(positions) if p >= 0}
+            self.marks = {moved[p]: mark for p, mark in self.marks.items() if p in moved}
+            self.distributions = {moved[p]: each for p, each in self.distributions.items() if p in moved}
+        self.shape = shape
+
+    def stored(self) -> bytes:
+        """The state as bytes, to be read by `read_client`."""
+        marks = b"".join([MARK.pack(position, mark) for position, mark in self.marks.items()])
+        distributions = b"".join(
+            [self.stored_distribution(*each) for each in sorted(self.distributions.items())]
+        )
+        head = HEAD.pack(
+            VERSION,
+            self.shape.name(),
+            self.last_ms,
+            self.interval_ms,
+            len(self.seen),
+            self.closed,
+            len(self.marks),
+            len(self.distributions),
+            len(distributions),
+        )
+        return b"".join(
+            (head, self.amounts.tobytes(), self.times.tobytes(), self.seen.tobytes(), marks, distributions)
+        )
+
+    def stored_distribution(self, position: int, state: Distribution) -> bytes:
+        if isinstance(state, HistogramState):
+            plain = HistogramDataPoint()
+            state.fill(plain, 0.0)
+            data = plain.SerializeToString()
+        else:
+            point = ExponentialHistogramDataPoint()
+            state.fill(point, 0.0)
+            data = point.SerializeToString()
+        return OTHER.pack(position, len(data)) + data
+
+
+def pair(values: Sequence[float], position: int) -> Sequence[float]:
+    return (0, 0) if position < 0 else values[2 * position : 2 * position + 2]
+
+
+def shape_name(stored: bytes) -> bytes:
+    """The digest of the shape of a stored client.
+
+    Raises:
+        BadState: It is too short, or of another version.
+    """
+    if len(stored) < HEAD.size or stored[0] != VERSION:
+        raise BadState(f"a stored client of {len(stored)} bytes, version {stored[:1].hex() or 'missing'}")
+    return stored[1 : 1 + DIGEST_BYTES]
+
+
+def read_client(stored: bytes, shapes: Mapping[bytes, Shape]) -> ClientState:
+    """A client from its stored state.
+
+    Raises:
+        BadState: The bytes are damaged, of another version, or of a shape that is missing.
+    """
+    shape = shapes.get(shape_name(stored))
+    if shape is None:
+        raise BadState(f"no shape {shape_name(stored).hex()}")
+    _, _, last_ms, interval_ms, streams, closed, marks, distributions, size = HEAD.unpack_from(stored)
+    expected = HEAD.size + STREAM_BYTES * streams + MARK.size * marks + size
+    if streams != len(shape.keys) or expected != len(stored):
+        raise BadState(f"a stored client of {len(stored)} bytes instead of {expected}")
+    client = ClientState(shape)
+    client.last_ms, client.interval_ms, client.closed = last_ms, interval_ms, bool(closed)
+    position = HEAD.size
+    for values, width in ((client.amounts, 16), (client.times, 16), (client.seen, 4)):
+        values.frombytes(stored[position : position + width * streams])
+        position += width * streams
+    for _ in range(marks):
+        place, mark = MARK.unpack_from(stored, position)
+        client.marks[place] = Mark(mark)
+        position += MARK.size
+    for _ in range(distributions):
+        place, length = OTHER.unpack_from(stored, position)
+        position += OTHER.size + length
+        data = stored[position - length : position]
+        if shape.keys[place].identity.kind == Kind.HISTOGRAM:
+            client.distributions[place] = HistogramState(HistogramDataPoint.FromString(data))
+        else:
+            client.distributions[place] = ExponentialState(ExponentialHistogramDataPoint.FromString(data))
+    return client

@@ -1,0 +1,64 @@
+"""What the engine counts, and the bounds of what it holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Rejection(StrEnum):
+    """Why a data point is not added."""
+
+    NOT_FINITE = "not_finite"
+    NEGATIVE = "negative"
+    """A negative value of a monotonic sum."""
+    TEMPORALITY = "temporality"
+    """Neither delta nor cumulative."""
+    NO_VALUE = "no_value"
+    BUCKETS = "buckets"
+    """The buckets do not fit the bounds, or the scale is out of range."""
+    TOO_MANY_STREAMS = "too_many_streams"
+    """A new stream would exceed a limit."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """Totals since the engine was made."""
+
+    records: int = 0
+    repeated_records: int = 0
+    lost_records: int = 0
+    """Records that the log had deleted before they were read."""
+    added_points: int = 0
+    """Points of sums and histograms that were added."""
+    rejected_points: Counter[Rejection] = field(default_factory=Counter)
+    gaps: int = 0
+    gap_ns: int = 0
+    """Time for which clients' increments are missing, summed over all streams."""
+    overlaps: int = 0
+    bad_starts: int = 0
+    """Points without a start time, or with one after their time."""
+    duplicates_in_push: int = 0
+    epochs: int = 0
+    """Streams that began again."""
+    inexact_streams: int = 0
+    """Streams of integers whose total exceeds what a double can show exactly."""
+    dropped_exemplars: int = 0
+    forgotten_clients: int = 0
+    forgotten_streams: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds of the engine. Streams that exist are never refused or evicted by them."""
+
+    max_streams: int = 1_000_000
+    max_bytes: int = 256 << 20
+    """Approximate memory of all state."""
+    max_layouts: int = 2_048
+    max_layout_bytes: int = 64 << 20
+    retain_ms: int = 24 * 3_600_000
+    """Silent streams and instances keep their totals for so long."""
+    linger_ms: int = 300_000
+    """Instances that have said goodbye keep their totals for so long."""

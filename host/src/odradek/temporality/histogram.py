@@ -1,0 +1,73 @@
+"""Histograms with explicit bounds: counts that add up while the bounds stay."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from opentelemetry.proto.metrics.v1.metrics_pb2 import ExponentialHistogramDataPoint, HistogramDataPoint
+
+COUNT_BYTES: Final = 40
+"""Approximate memory of a bucket."""
+
+
+class HistogramState:
+    """The counts of a histogram. Its sum is kept by the client's arrays."""
+
+    __slots__ = ("bounds", "count", "counts", "has_sum", "highest", "lowest")
+
+    def __init__(self, point: HistogramDataPoint) -> None:
+        self.bounds = tuple(point.explicit_bounds)
+        self.counts = list(point.bucket_counts)
+        self.count: int = point.count
+        self.has_sum = point.HasField("sum")
+        self.lowest = point.min if point.HasField("min") else math.inf
+        self.highest = point.max if point.HasField("max") else -math.inf
+
+    @property
+    def held_bytes(self) -> int:
+        """Approximate size in memory."""
+        return 300 + COUNT_BYTES * (len(self.bounds) + len(self.counts))
+
+    def begins_again(self, point: HistogramDataPoint) -> bool:
+        """Whether the point cannot be added because its bounds differ."""
+        return self.bounds != tuple(point.explicit_bounds) or len(self.counts) != len(point.bucket_counts)
+
+    def add(self, point: HistogramDataPoint) -> None:
+        """Add a point with the same bounds."""
+        self.counts = [ours + theirs for ours, theirs in zip(self.counts, point.bucket_counts, strict=True)]
+        self.count += point.count
+        self.has_sum = self.has_sum and point.HasField("sum")
+        self.lowest = min(self.lowest, point.min) if point.HasField("min") else self.lowest
+        self.highest = max(self.highest, point.max) if point.HasField("max") else self.highest
+
+    def fill(self, point: HistogramDataPoint, total: float) -> None:
+        """Write the state into a data point, with the sum from the arrays."""
+        point.explicit_bounds[:] = self.bounds
+        point.bucket_counts[:] = self.counts
+        point.count = self.count
+        fill_extremes(point, total if self.has_sum else None, self.lowest, self.highest)
+
+
+def fill_extremes(
+    point: HistogramDataPoint | ExponentialHistogramDataPoint,
+    total: float | None,
+    lowest: float,
+    highest: float,
+) -> None:
+    """Write sum, min and max; clear those that are unknown."""
+    if total is None:
+        point.ClearField("sum")
+    else:
+        point.sum = total
+    if lowest <= highest:
+        point.min, point.max = lowest, highest
+    else:
+        point.ClearField("min")
+        point.ClearField("max")
+
+
+def has_fitting_buckets(point: HistogramDataPoint) -> bool:
+    """Whether there is one count more than bounds; a histogram without buckets has neither."""
+    counts = len(point.bucket_counts)
+    return counts == len(point.explicit_bounds) + 1 or (not counts and not point.explicit_bounds)

@@ -1,0 +1,46 @@
+"""Positions in the logs: a record is added once, however often it is delivered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from odradek.plugin import Origin
+
+Partition = tuple[str, int]
+"""Topic id and partition."""
+
+
+class Positions:
+    """The next offset of each partition."""
+
+    def __init__(self, known: Iterable[Origin] = ()) -> None:
+        """Continue at stored positions.
+
+        Args:
+            known: Each partition with its next offset.
+        """
+        self.next_offsets: dict[Partition, int] = {
+            (each.topic_id, each.partition): each.offset for each in known
+        }
+        self.changed: set[Partition] = set()
+
+    def take(self, origin: Origin) -> int | None:
+        """Move past a record.
+
+        Returns:
+            The number of records that were skipped, or None if this record was taken before. The first record
+            of a partition skips nothing.
+        """
+        partition = (origin.topic_id, origin.partition)
+        expected = self.next_offsets.get(partition, origin.offset)
+        if origin.offset < expected:
+            return None
+        self.next_offsets[partition] = origin.offset + 1
+        self.changed.add(partition)
+        return origin.offset - expected
+
+    def take_changes(self) -> list[Origin]:
+        """The next offsets that have changed since the last call."""
+        changed = [Origin(*partition, self.next_offsets[partition]) for partition in sorted(self.changed)]
+        self.changed.clear()
+        return changed

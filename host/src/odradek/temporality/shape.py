@@ -1,0 +1,125 @@
+"""Shapes: the streams of a client instance, shared by all instances with the same streams.
+
+A million series of equal clients then need no keys of their own: an instance has arrays, and its shape tells
+which stream is at which index. A shape never changes; an instance with a new stream moves to another shape.
+"""
+
+from __future__ import annotations
+
+import struct
+from hashlib import blake2b
+from typing import Final
+
+from odradek.temporality.stream_key import Identity, StreamKey, StreamKeys
+
+DIGEST_BYTES: Final = 16
+SLOT_BYTES: Final = 110
+"""Approximate memory of a stream in a shape: its place in a tuple and in two dicts."""
+LENGTH: Final = struct.Struct("<I")
+NO_DIGEST: Final = b""
+
+
+class BadState(ValueError):
+    """Stored state that cannot be read.
+
+    Args:
+        reason: What is wrong.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+
+
+class Shape:
+    """The streams of some instances, in the order of their arrays."""
+
+    __slots__ = ("digest", "keys", "number", "positions", "users")
+
+    def __init__(self, keys: tuple[StreamKey, ...], number: int) -> None:
+        self.keys = keys
+        self.positions = {key: position for position, key in enumerate(keys)}
+        self.number = number
+        self.users = 0
+        self.digest = NO_DIGEST
+        """The name in stored states, made when it is first needed."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Approximate size in memory."""
+        return 200 + SLOT_BYTES * len(self.keys)
+
+    def stored(self) -> bytes:
+        """The streams, to be read by `stored_identities`."""
+        parts: list[bytes] = []
+        for key in self.keys:
+            resource, scope, name, unit, kind, attributes = key.identity
+            parts.append(bytes((kind,)))
+            for text in (resource, scope.encode(), name.encode(), unit.encode(), attributes):
+                parts += (LENGTH.pack(len(text)), text)
+        return b"".join(parts)
+
+    def name(self) -> bytes:
+        """The digest, which is equal for equal streams in equal order."""
+        if not self.digest:
+            self.digest = blake2b(self.stored(), digest_size=DIGEST_BYTES).digest()
+        return self.digest
+
+
+class Shapes:
+    """All shapes in use."""
+
+    def __init__(self, keys: StreamKeys) -> None:
+        self.keys = keys
+        self.by_keys: dict[tuple[StreamKey, ...], Shape] = {}
+        self.made = 0
+        self.held_bytes = 0
+        self.empty = self.of(())
+        self.use(self.empty)
+
+    def of(self, keys: tuple[StreamKey, ...]) -> Shape:
+        """The shape of these streams. It is stored as soon as it has a user."""
+        found = self.by_keys.get(keys)
+        if found is None:
+            self.made += 1
+            found = Shape(keys, self.made)
+        return found
+
+    def use(self, shape: Shape) -> None:
+        """Count one more user."""
+        if not shape.users:
+            self.by_keys[shape.keys] = shape
+            self.held_bytes += shape.held_bytes
+            self.keys.use(shape.keys)
+        shape.users += 1
+
+    def release(self, shape: Shape) -> None:
+        """Count one user less, and forget a shape without users."""
+        shape.users -= 1
+        if not shape.users:
+            del self.by_keys[shape.keys]
+            self.held_bytes -= shape.held_bytes
+            self.keys.release(shape.keys)
+
+
+def stored_identities(stored: bytes) -> list[Identity]:
+    """The streams of a stored shape.
+
+    Raises:
+        BadState: The bytes are not a stored shape.
+    """
+    found, position = [], 0
+    try:
+        while position < len(stored):
+            kind, texts = stored[position], []
+            position += 1
+            for _ in range(5):
+                (length,) = LENGTH.unpack_from(stored, position)
+                position += LENGTH.size + length
+                if position > len(stored):
+                    raise BadState("a stored shape ends inside a stream")
+                texts.append(stored[position - length : position])
+            resource, scope, name, unit, attributes = texts
+            found.append(Identity(resource, scope.decode(), name.decode(), unit.decode(), kind, attributes))
+    except (struct.error, UnicodeDecodeError) as error:
+        raise BadState(f"a stored shape is damaged: {error}") from error
+    return found
