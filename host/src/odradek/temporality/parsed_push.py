@@ -144,10 +144,16 @@ def rejection(point: DataPoint, kind: Kind, temporality: int) -> Rejection | Non
         return None
     if isinstance(point, NumberDataPoint):
         return rejected_number(point, kind)
-    is_explicit = isinstance(point, HistogramDataPoint)
-    if not (has_fitting_buckets(point) if is_explicit else has_fitting_scale(point)):
+    if not fits(point):
         return Rejection.BUCKETS
     return None if math.isfinite(point.sum) else Rejection.NOT_FINITE
+
+
+def fits(point: HistogramDataPoint | ExponentialHistogramDataPoint) -> bool:
+    """Whether the parts of a histogram fit each other."""
+    if isinstance(point, HistogramDataPoint):
+        return has_fitting_buckets(point)
+    return has_fitting_scale(point)
 
 
 def rejected_number(point: NumberDataPoint, kind: Kind) -> Rejection | None:
