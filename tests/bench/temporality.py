@@ -86,7 +86,7 @@ def million_series(wanted: int) -> None:
     for number in range(clients):
         instance_id = number.to_bytes(16, "big")
         payload = replace(pushes[0].payload, client_instance_id=instance_id)
-        engine.convert(replace(pushes[0], payload=payload), Origin("topic", 0, number))
+        engine.convert(replace(pushes[0], payload=payload, position=Origin("topic", 0, number)))
     spent_s = time.process_time() - began
     gc.collect()
     series = engine.clients.streams
@@ -110,7 +110,8 @@ def million_series(wanted: int) -> None:
     )
     for number in range(COMMITTED_CLIENTS):
         payload = replace(pushes[1].payload, client_instance_id=number.to_bytes(16, "big"))
-        engine.convert(replace(pushes[1], payload=payload), Origin("topic", 0, clients + number))
+        position = Origin("topic", 0, clients + number)
+        engine.convert(replace(pushes[1], payload=payload, position=position))
     began = time.perf_counter()
     engine.take_changes()
     taken_ms = (time.perf_counter() - began) * 1e3

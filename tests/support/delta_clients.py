@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Any, Literal
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, NumberDataPoint
 
-from odradek.plugin import ClientTelemetryPayload, Origin, TelemetryRecord
+from odradek.plugin import ClientTelemetryPayload, NotOtlp, Origin, TelemetryRecord
 from odradek.temporality import Changes, Engine, Series
 from support.telemetry_records import push_request
 
@@ -157,14 +158,16 @@ class Scene:
         if offset is None:
             offset = self.next_offset
         self.next_offset = offset + 1
-        return MetricsData.FromString(self.engine.convert(record, Origin(topic, 0, offset)))
+        record.position = Origin(topic, 0, offset)
+        return MetricsData.FromString(self.engine.convert(record))
 
     def teach(self, record: TelemetryRecord) -> None:
         """Let the engine see the same layout from another client, without a trace in the counts."""
         counts = self.engine.counts
         before = dataclasses.asdict(counts)
         payload = ClientTelemetryPayload(TEACHER, False, record.payload.data)
-        self.engine.convert(dataclasses.replace(record, payload=payload))
+        with contextlib.suppress(NotOtlp):
+            self.engine.convert(dataclasses.replace(record, payload=payload))
         self.engine.clients.forget(TEACHER)
         for name, value in before.items():
             setattr(counts, name, value)

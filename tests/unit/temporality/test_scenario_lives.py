@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from odradek.plugin import NotOtlp, Origin
+from odradek.plugin import NotOtlp
 from support.delta_clients import (
-    TOPIC,
     B,
     Scene,
     Store,
@@ -217,10 +216,7 @@ def test_row_58_a_damaged_record_is_refused_and_its_neighbors_are_added(scene: S
     scene.push(d(5.0, 0, 60))
 
     with pytest.raises(NotOtlp):
-        scene.engine.convert(
-            scene.record(data=b"\xff\xff not OTLP" if damage == "not otlp" else good[:-3]),
-            Origin(TOPIC, 0, 1),
-        )
+        scene.push(data=b"\xff\xff not OTLP" if damage == "not otlp" else good[:-3], offset=1)
     scene.push(d(3.0, 60, 120), offset=2)
 
     assert scene.totals() == {"c": 8}

@@ -34,7 +34,7 @@ def may_be_push(record: Record) -> bool:
 
 
 def spooled(partition: int, original: Record, topic_id: str = "") -> SpooledRecord:
-    """A record of the topic, whoever wrote it. Without a topic id, its position is not known as an origin."""
+    """A record of the topic, whoever wrote it. Without a topic id, its position is not known to others."""
     fault = None
     try:
         read = decode_record(original.key, original.value, original.headers)
@@ -42,9 +42,7 @@ def spooled(partition: int, original: Record, topic_id: str = "") -> SpooledReco
         fault = str(error)
         payload = ClientTelemetryPayload(bytes(16), terminating=False, data=original.value or b"")
         read = TelemetryRecord(NOBODY, 0, payload)
-    origin = read.origin
-    if origin is None and topic_id:
-        origin = Origin(topic_id, partition, original.offset)
+    position = Origin(topic_id, partition, original.offset) if topic_id else None
     return SpooledRecord(
         context=read.context,
         push_interval_ms=read.push_interval_ms,
@@ -54,7 +52,8 @@ def spooled(partition: int, original: Record, topic_id: str = "") -> SpooledReco
         observed=read.observed,
         labeled=read.labeled,
         source=read.source,
-        origin=origin,
+        origin=read.origin or position,
+        position=position,
         partition=partition,
         original=original,
         fault=fault,

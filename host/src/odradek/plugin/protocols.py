@@ -175,6 +175,9 @@ class TelemetryRecord:
     """The plugin that brought the record to its first host; None if a client pushed it there."""
     origin: Origin | None = None
     """None if no host has stored the record yet."""
+    position: Origin | None = None
+    """The position in the log that the record was read from, to recognize it when it is delivered again. None
+    if it was not read from a log."""
 
 
 class Retry(Exception):

@@ -76,15 +76,14 @@ class Engine:
         """Approximate memory of the engine."""
         return self.clients.held_bytes + self.layouts.held_bytes
 
-    def convert(self, record: TelemetryRecord, origin: Origin | None = None) -> bytes:
+    def convert(self, record: TelemetryRecord) -> bytes:
         """Add a record to the totals of its client, and return its push with these totals.
 
         Gauges and summaries are unchanged. A point that cannot be added is left out and counted. A record
         that was added before gets the totals of now.
 
         Args:
-            record: A record of the telemetry topic.
-            origin: Its position; a record without one is always added.
+            record: A record of the telemetry topic. One without a position is always added.
 
         Returns:
             MetricsData; empty if nothing is left of the push.
@@ -92,7 +91,7 @@ class Engine:
         Raises:
             NotOtlp: The payload is not MetricsData. Nothing was added, but the position is taken.
         """
-        is_new = self.take(origin)
+        is_new = self.take(record.position)
         payload, now_ms = record.payload, record.context.received_ms
         client = self.clients.of(payload.client_instance_id, now_ms)
         converted = b""
@@ -106,9 +105,9 @@ class Engine:
             )
         return converted
 
-    def take(self, origin: Origin | None) -> bool:
+    def take(self, position: Origin | None) -> bool:
         """Move past a record; False if it was added before."""
-        skipped = 0 if origin is None else self.positions.take(origin)
+        skipped = 0 if position is None else self.positions.take(position)
         if skipped is None:
             self.counts.repeated_records += 1
             return False

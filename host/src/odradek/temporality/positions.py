@@ -24,20 +24,20 @@ class Positions:
         }
         self.changed: set[Partition] = set()
 
-    def take(self, origin: Origin) -> int | None:
+    def take(self, position: Origin) -> int | None:
         """Move past a record.
 
         Returns:
             The number of records that were skipped, or None if this record was taken before. The first record
             of a partition skips nothing.
         """
-        partition = (origin.topic_id, origin.partition)
-        expected = self.next_offsets.get(partition, origin.offset)
-        if origin.offset < expected:
+        partition = (position.topic_id, position.partition)
+        expected = self.next_offsets.get(partition, position.offset)
+        if position.offset < expected:
             return None
-        self.next_offsets[partition] = origin.offset + 1
+        self.next_offsets[partition] = position.offset + 1
         self.changed.add(partition)
-        return origin.offset - expected
+        return position.offset - expected
 
     def take_changes(self) -> list[Origin]:
         """The next offsets that have changed since the last call."""
