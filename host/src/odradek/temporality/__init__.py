@@ -1,12 +1,55 @@
 """Temporality: from the delta values that clients push to cumulative ones, exactly.
 
-Pure state machines: no files, no clock. Plugins may import this room.
+State machines without files and clocks, but for `StateFile`. Plugins may import this room; names that need
+protobuf's messages are loaded on first use.
 """
 
-from odradek.temporality.clients import Changes
-from odradek.temporality.counts import Counts, Limits, Rejection
-from odradek.temporality.engine import Engine, Series
-from odradek.temporality.shape import BadState
-from odradek.temporality.stream_key import Identity, Kind
+from __future__ import annotations
 
-__all__ = ["BadState", "Changes", "Counts", "Engine", "Identity", "Kind", "Limits", "Rejection", "Series"]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from odradek.temporality.counts import Counts, Limits, Rejection
+from odradek.temporality.totals_settings import TotalsSettings, read_totals
+
+if TYPE_CHECKING:
+    from odradek.temporality.clients import Changes
+    from odradek.temporality.cumulative_forwarder import CumulativeForwarder
+    from odradek.temporality.engine import Engine, Series
+    from odradek.temporality.shape import BadState
+    from odradek.temporality.state_file import StateFile
+    from odradek.temporality.stream_key import Identity, Kind
+
+__all__ = [
+    "BadState",
+    "Changes",
+    "Counts",
+    "CumulativeForwarder",
+    "Engine",
+    "Identity",
+    "Kind",
+    "Limits",
+    "Rejection",
+    "Series",
+    "StateFile",
+    "TotalsSettings",
+    "read_totals",
+]
+
+ON_FIRST_USE = {
+    "BadState": "shape",
+    "Changes": "clients",
+    "CumulativeForwarder": "cumulative_forwarder",
+    "Engine": "engine",
+    "Identity": "stream_key",
+    "Kind": "stream_key",
+    "Series": "engine",
+    "StateFile": "state_file",
+}
+"""The module of each name that needs protobuf's messages or SQLite."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ON_FIRST_USE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{ON_FIRST_USE[name]}"), name)

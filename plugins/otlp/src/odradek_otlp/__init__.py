@@ -24,7 +24,13 @@ def odradek_forwarder(config: PluginConfig) -> Forwarder | Mapping[str, Forwarde
     from odradek_otlp.otlp_forwarder import OtlpForwarder
 
     user_agent = f"odradek-otlp/{version('odradek-otlp')}"
-    forwarders = {name: OtlpForwarder(settings, user_agent) for name, settings in destinations.items()}
+    forwarders: dict[str, Forwarder] = {}
+    for name, settings in destinations.items():
+        forwarders[name] = OtlpForwarder(settings, user_agent)
+        if settings.totals is not None:
+            from odradek.temporality import CumulativeForwarder
+
+            forwarders[name] = CumulativeForwarder(forwarders[name], settings.totals)
     return forwarders.get("", forwarders)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from odradek.temporality import TotalsSettings
 from odradek_otlp.credentials import Credentials, SecretKind
 from odradek_otlp.tls_files import TlsFiles
 
@@ -47,6 +48,8 @@ class OtlpSettings:
     """Limit of concurrent requests; a batch of up to 40 pushes and 1 MiB is one request."""
     metrics: tuple[str, ...] = ()
     """Prefixes of the names of the metrics to send; empty for all metrics."""
+    totals: TotalsSettings | None = None
+    """For cumulative values; None for delta values, as the clients send them."""
 
     def credentials(self) -> Credentials:
         """The headers, with secrets read from their files.

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from odradek.plugin import PluginConfig
+from odradek.temporality import read_totals
 from odradek_otlp.credentials import OURS, BadSecret, Credentials, SecretKind
 from odradek_otlp.endpoints import grpc_target, metrics_url
 from odradek_otlp.otlp_settings import Compression, OtlpProtocol, OtlpSettings
@@ -63,9 +64,22 @@ def read_destinations(config: PluginConfig, environ: Mapping[str, str]) -> dict[
             raise table.error("endpoint", "expected an endpoint: each destination needs one")
         table.finish()
         found[name] = settings
+    refuse_shared_files(config, found)
     for key in own_keys(config):
         raise config.error(key, "expected in a destination: move it to [plugins.otlp.destinations.NAME]")
     return found
+
+
+def refuse_shared_files(config: PluginConfig, found: Mapping[str, OtlpSettings]) -> None:
+    """Refuse two destinations that would keep their totals in the same file."""
+    owners: dict[Path, str] = {}
+    for name, settings in found.items():
+        if settings.totals is None:
+            continue
+        other = owners.setdefault(settings.totals.file.resolve(), name)
+        if other != name:
+            key = f"{DESTINATIONS}{name}.totals.file"
+            raise config.error(key, f"expected a file of its own, found that of the destination {other}")
 
 
 def own_keys(config: PluginConfig) -> list[str]:
@@ -104,6 +118,7 @@ def read_settings(config: PluginConfig, environ: Mapping[str, str]) -> OtlpSetti
     endpoint = origin(config, "endpoint", defaults)
     text = endpoint.config.text(endpoint.key)
     tls = tls_of(config, defaults)
+    totals = read_totals(config)
     if text is None:
         return None
     target, secure = destination(endpoint, text, protocol, plain)
@@ -120,6 +135,7 @@ def read_settings(config: PluginConfig, environ: Mapping[str, str]) -> OtlpSetti
         connect_timeout_ms=connect_timeout_ms,
         requests_in_flight=requests_in_flight,
         metrics=() if "*" in metrics else metrics,
+        totals=totals,
     )
 
 

@@ -1,0 +1,145 @@
+"""A forwarder that gets cumulative values: wraps the forwarder of any destination.
+
+A batch is added to the totals, these are committed with the positions, and only then it is delivered. A batch
+that comes again, after a failed delivery or a crash, is delivered with the totals of then, and not added.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Sequence
+from typing import Final
+
+from odradek.plugin import ClientTelemetryPayload, Forwarder, NotOtlp, Reject, Retry, TelemetryRecord
+from odradek.temporality.engine import Engine
+from odradek.temporality.state_file import StateFile
+from odradek.temporality.totals_settings import TotalsSettings
+
+log = logging.getLogger(__name__)
+
+FORGOTTEN_AT_ONCE: Final = 100
+"""Limit of clients that are forgotten per batch."""
+
+
+class CumulativeForwarder:
+    """Makes the batches of another forwarder cumulative."""
+
+    def __init__(self, forwarder: Forwarder, settings: TotalsSettings) -> None:
+        self.forwarder = forwarder
+        self.settings = settings
+        self.file: StateFile | None = None
+        self.engine: Engine | None = None
+        """None until the state is read, and after a failed commit: what it holds was not stored."""
+        self.lost_records = 0
+
+    async def start(self) -> None:
+        """Open the file of the totals, then start the other forwarder. A second start reads the file again.
+
+        Raises:
+            BadState: The file is damaged, or is another program's.
+            sqlite3.Error: The file cannot be opened.
+        """
+        self.close_file()
+        self.file = StateFile(self.settings.file)
+        self.engine = self.loaded()
+        await self.forwarder.start()
+
+    async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
+        """Add a batch to the totals and deliver these.
+
+        Raises:
+            Retry: The totals cannot be stored, or as the other forwarder.
+            Reject: Records are not OTLP, or as the other forwarder.
+        """
+        converted, refused = self.committed(batch)
+        originals = {id(copy): record for record, copy in converted}
+        try:
+            if converted:
+                await self.forwarder.deliver([copy for _, copy in converted])
+        except Retry as error:
+            delivered = [originals[id(copy)] for copy in error.delivered]
+            raise Retry(str(error), error.after_s, delivered) from error
+        except Reject as error:
+            records = [originals[id(copy)] for copy in error.records]
+            raise Reject(str(error), records, [originals[id(copy)] for copy in error.delivered]) from error
+        if refused:
+            raise Reject("not OTLP", refused, [record for record, _ in converted])
+
+    async def close(self) -> None:
+        """Close the other forwarder, then the file."""
+        try:
+            await self.forwarder.close()
+        finally:
+            self.close_file()
+
+    def committed(
+        self, batch: Sequence[TelemetryRecord]
+    ) -> tuple[list[tuple[TelemetryRecord, TelemetryRecord]], list[TelemetryRecord]]:
+        """Add a batch and commit.
+
+        Returns:
+            Each record with its cumulative copy, and the records that are not OTLP.
+
+        Raises:
+            Retry: The totals cannot be stored.
+        """
+        assert self.file is not None, "deliver before start"
+        try:
+            engine = self.engine = self.engine or self.loaded()
+            converted, refused = [], []
+            for record in batch:
+                try:
+                    converted.append((record, copy_of(record, engine.convert(record))))
+                except NotOtlp:
+                    refused.append(record)
+            engine.forget_silent(max(record.context.received_ms for record in batch), FORGOTTEN_AT_ONCE)
+            self.file.commit(engine)
+        except sqlite3.Error as error:
+            self.engine = None
+            raise Retry(f"the totals cannot be stored in {self.settings.file}: {error}") from error
+        except BaseException:
+            self.engine = None
+            raise
+        self.report_lost(engine)
+        return converted, refused
+
+    def loaded(self) -> Engine:
+        """An engine with the stored state."""
+        assert self.file is not None
+        engine = Engine(self.settings.limits, static_labels=self.settings.ignored_attributes)
+        self.file.load(engine)
+        self.lost_records = 0
+        return engine
+
+    def report_lost(self, engine: Engine) -> None:
+        """Log records that were gone before they were added: totals are lower by their increments."""
+        lost = engine.counts.lost_records
+        if lost > self.lost_records:
+            log.warning(
+                "records are missing in the totals: the log had deleted them, or could not read them",
+                extra={"file": str(self.settings.file), "records": lost - self.lost_records},
+            )
+        self.lost_records = lost
+
+    def close_file(self) -> None:
+        if self.file is not None:
+            self.file.close()
+        self.file = self.engine = None
+
+
+def copy_of(record: TelemetryRecord, data: bytes) -> TelemetryRecord:
+    """The record with other data."""
+    payload = record.payload
+    return TelemetryRecord(
+        context=record.context,
+        push_interval_ms=record.push_interval_ms,
+        payload=ClientTelemetryPayload(payload.client_instance_id, payload.terminating, data),
+        subscription_id=record.subscription_id,
+        codec=record.codec,
+        observed=record.observed,
+        labeled=record.labeled,
+        source=record.source,
+        origin=record.origin,
+        position=record.position,
+    )

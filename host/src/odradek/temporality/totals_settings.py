@@ -1,0 +1,60 @@
+"""The keys of a plugin's table by which a destination asks for cumulative values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from odradek.plugin import PluginConfig
+from odradek.temporality.counts import Limits
+
+DELTA: Final = "delta"
+CUMULATIVE: Final = "cumulative"
+KEYS: Final = (
+    "totals.file",
+    "totals.max.series",
+    "totals.max.bytes",
+    "totals.retain.ms",
+    "totals.ignored.attributes",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TotalsSettings:
+    """A destination that gets cumulative values."""
+
+    file: Path
+    """The file of the totals, which is created if it is missing."""
+    limits: Limits = field(default_factory=Limits)
+    ignored_attributes: tuple[str, ...] = ()
+    """Attributes of Resources that the host's enrichers set: they may change without a new series."""
+
+
+def read_totals(config: PluginConfig) -> TotalsSettings | None:
+    """Read the keys of a destination; None if it gets delta values, as the clients send them.
+
+    Raises:
+        ConfigError: A value is invalid, the file is missing in the table, or there are keys without effect.
+    """
+    if config.choice("temporality", DELTA, (DELTA, CUMULATIVE)) == DELTA:
+        for key in KEYS:
+            if config.value(key) is not None:
+                raise config.error(key, f'expected with temporality = "{CUMULATIVE}" only')
+        return None
+    text = config.text("totals.file")
+    if not text:
+        raise config.error("totals.file", "expected the path of a file for the totals")
+    path = Path(text).expanduser()
+    if path.is_dir() or not path.parent.is_dir():
+        raise config.error("totals.file", f"expected a file in an existing folder, found {text!r}")
+    usual = Limits()
+    return TotalsSettings(
+        file=path,
+        limits=Limits(
+            max_streams=config.integer("totals.max.series", usual.max_streams, least=1),
+            max_bytes=config.integer("totals.max.bytes", usual.max_bytes, least=1 << 20),
+            retain_ms=config.integer("totals.retain.ms", usual.retain_ms, least=usual.linger_ms),
+        ),
+        ignored_attributes=tuple(config.texts("totals.ignored.attributes")),
+    )

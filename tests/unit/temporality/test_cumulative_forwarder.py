@@ -1,0 +1,204 @@
+"""A destination that gets cumulative values."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+
+from odradek.plugin import ConfigError, Forwarder, Origin, PluginConfig, Reject, Retry, TelemetryRecord
+from odradek.temporality import BadState, CumulativeForwarder, Limits, TotalsSettings, read_totals
+from support.delta_clients import TOPIC, B, Scene, d, points_of
+
+
+class Destination:
+    """Keeps what it accepts, as total by client; fails as its script says."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[float]] = []
+        self.script: list[Exception] = []
+        self.is_open = False
+
+    async def start(self) -> None:
+        self.is_open = True
+
+    async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
+        found = [points_of(MetricsData.FromString(record.payload.data)) for record in batch]
+        self.batches.append([point.as_double for points in found for point in points])
+        if self.script:
+            error = self.script.pop(0)
+            if isinstance(error, Retry):
+                raise Retry(str(error), 7.0, batch[:1])
+            raise Reject(str(error), batch[:1], batch[1:])
+
+    async def close(self) -> None:
+        self.is_open = False
+
+
+def ran(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine that never waits."""
+    with pytest.raises(StopIteration):
+        work.send(None)
+
+
+def failed(work: Coroutine[Any, Any, None]) -> Any:
+    """The exception of a coroutine that never waits."""
+    with pytest.raises((Retry, Reject)) as caught:
+        work.send(None)
+    return caught.value
+
+
+def delta(
+    value: float, offset: int, instance: bytes = b"A" * 16, data: bytes | None = None
+) -> TelemetryRecord:
+    record = Scene().record(d(value, 60 * offset, 60 * offset + 60), instance=instance, data=data)
+    record.position = Origin(TOPIC, 0, offset)
+    return record
+
+
+def opened(path: Path) -> tuple[CumulativeForwarder, Destination]:
+    destination = Destination()
+    forwarder = CumulativeForwarder(destination, TotalsSettings(file=path))
+    ran(forwarder.start())
+    return forwarder, destination
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "totals.db"
+
+
+def test_a_batch_is_delivered_with_totals(path: Path) -> None:
+    forwarder, destination = opened(path)
+
+    ran(forwarder.deliver([delta(5.0, 0), delta(3.0, 1), delta(1.0, 2, B)]))
+    ran(forwarder.deliver([delta(2.0, 3)]))
+    ran(forwarder.close())
+
+    assert destination.batches == [[5, 8, 1], [10]]
+    assert not destination.is_open
+
+
+def test_it_is_a_forwarder(path: Path) -> None:
+    assert isinstance(CumulativeForwarder(Destination(), TotalsSettings(file=path)), Forwarder)
+
+
+def test_a_batch_that_is_delivered_again_is_added_once(path: Path) -> None:
+    forwarder, destination = opened(path)
+    destination.script = [Retry("down")]
+    batch = [delta(5.0, 0), delta(3.0, 1)]
+
+    error = failed(forwarder.deliver(batch))
+    ran(forwarder.deliver(batch[1:]))
+    ran(forwarder.close())
+
+    assert (error.after_s, error.delivered) == (7.0, batch[:1])
+    assert destination.batches == [[5, 8], [8]]
+
+
+def test_a_crash_after_the_commit_loses_and_doubles_nothing(path: Path) -> None:
+    crashed, destination = opened(path)
+    destination.script = [Retry("killed")]
+    failed(crashed.deliver([delta(5.0, 0)]))
+    crashed.close_file()
+
+    again, destination = opened(path)
+    ran(again.deliver([delta(5.0, 0), delta(2.0, 1)]))
+    ran(again.close())
+
+    assert destination.batches == [[5, 7]]
+
+
+def test_refused_records_are_named(path: Path) -> None:
+    forwarder, destination = opened(path)
+    destination.script = [Reject("too large")]
+    batch = [delta(5.0, 0), delta(3.0, 1)]
+
+    error = failed(forwarder.deliver(batch))
+    ran(forwarder.close())
+
+    assert (error.records, error.delivered) == (batch[:1], batch[1:])
+
+
+def test_a_record_that_is_not_otlp_is_rejected_and_the_others_are_delivered(path: Path) -> None:
+    forwarder, destination = opened(path)
+    batch = [delta(5.0, 0), delta(0.0, 1, data=b"\xff\xff"), delta(3.0, 2)]
+
+    error = failed(forwarder.deliver(batch))
+    ran(forwarder.close())
+
+    assert (error.records, error.delivered) == ([batch[1]], [batch[0], batch[2]])
+    assert destination.batches == [[5, 8]]
+
+
+def test_totals_that_cannot_be_stored_are_not_delivered(path: Path) -> None:
+    forwarder, destination = opened(path)
+    ran(forwarder.deliver([delta(5.0, 0)]))
+    assert forwarder.file is not None
+    forwarder.file.connection.execute("pragma query_only = on")
+
+    error = failed(forwarder.deliver([delta(3.0, 1)]))
+    forwarder.file.connection.execute("pragma query_only = off")
+    ran(forwarder.deliver([delta(3.0, 1)]))
+    ran(forwarder.close())
+
+    assert "cannot be stored" in str(error)
+    assert destination.batches == [[5], [8]]
+
+
+def test_records_that_are_gone_are_logged(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    forwarder, _ = opened(path)
+    ran(forwarder.deliver([delta(5.0, 0)]))
+
+    ran(forwarder.deliver([delta(5.0, 22)]))
+    ran(forwarder.close())
+
+    assert [record.__dict__["records"] for record in caplog.records] == [21]
+
+
+def test_a_file_of_another_program_stops_the_start(path: Path) -> None:
+    path.write_bytes(b"junk" * 1000)
+
+    with pytest.raises(BadState):
+        opened(path)
+
+
+def test_the_default_are_delta_values() -> None:
+    assert read_totals(PluginConfig("plugins.x", {})) is None
+
+
+def test_all_keys_are_read(path: Path) -> None:
+    config = PluginConfig(
+        "plugins.x",
+        {
+            "temporality": "cumulative",
+            "totals.file": str(path),
+            "totals.max.series": 10,
+            "totals.max.bytes": 2 << 20,
+            "totals.retain.ms": 400_000,
+            "totals.ignored.attributes": ["team"],
+        },
+    )
+
+    settings = read_totals(config)
+    config.finish()
+
+    limits = Limits(max_streams=10, max_bytes=2 << 20, retain_ms=400_000)
+    assert settings == TotalsSettings(file=path, limits=limits, ignored_attributes=("team",))
+
+
+@pytest.mark.parametrize(
+    ("table", "problem"),
+    [
+        ({"temporality": "rate"}, "plugins.x.temporality: expected one of delta, cumulative"),
+        ({"temporality": "cumulative"}, "plugins.x.totals.file: expected the path of a file"),
+        ({"temporality": "cumulative", "totals.file": "/no/such/folder/f"}, "an existing folder"),
+        ({"totals.file": "f"}, 'plugins.x.totals.file: expected with temporality = "cumulative" only'),
+    ],
+)
+def test_a_bad_table_is_refused(table: dict[str, object], problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        read_totals(PluginConfig("plugins.x", table))
