@@ -24,6 +24,8 @@ from support.delta_clients import Scene, d, points_of
 CLIENTS = 3
 BATCH = 5
 SECONDS = 10
+ANSWER_S = 0.001
+"""As long as a commit takes, so that about half of the deaths are between commit and answer."""
 
 
 def increment(offset: int) -> float:
@@ -56,6 +58,7 @@ class Appending:
             (point,) = points_of(MetricsData.FromString(record.payload.data))
             client = record.payload.client_instance_id[0]
             os.write(self.file, f"{client} {point.as_double}\n".encode())
+        await asyncio.sleep(ANSWER_S)
 
     async def close(self) -> None:
         os.close(self.file)
