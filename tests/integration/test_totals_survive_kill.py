@@ -10,9 +10,19 @@ import random
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+
 from integration.totals_program import CLIENTS, increment
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest
+from support.delta_clients import A, d, metrics_data
+from support.hosts import EVERYTHING, ServeProcess, serving
+from support.otlp_collector import Collector, Exchange, busy, collecting
+from support.waiting import wait_until
+from support.wire_client import WireClient
 
 LIVES = 8
 LONGEST_S = 0.08
@@ -46,3 +56,67 @@ def test_totals_after_sudden_deaths_are_the_sums_of_the_log(tmp_path: Path) -> N
         totals = [total for each, total in found if each == client]
         assert totals == sorted(totals)
         assert totals[-1] == sum(increment(offset) for offset in range(client, RECORDS, CLIENTS))
+
+
+def push(serve: ServeProcess, value: float, start: int) -> None:
+    """Push a delta of one minute, until the host accepts it."""
+    data = metrics_data([d(value, start, start + 60)], {}).SerializeToString()
+    host, _, port = serve.bootstrap.rpartition(":")
+    with WireClient((host, int(port))) as client:
+        client.introduce()
+        request = PushTelemetryRequest(
+            client_instance_id=A,
+            subscription_id=client.subscriptions(A).subscription_id,
+            compression_type=0,
+            metrics=data,
+        )
+        wait_until(lambda: client.send(request).error_code == 0, "an accepted push")
+
+
+@dataclass(eq=False)
+class TotalsCollector:
+    """A collector's mood: accepts requests, and keeps the totals in them."""
+
+    totals: list[float] = field(default_factory=list)
+
+    def __call__(self, exchange: Exchange) -> None:
+        request = ExportMetricsServiceRequest.FromString(exchange.body())
+        for entry in request.resource_metrics:
+            for metric in entry.scope_metrics[0].metrics:
+                self.totals.extend(point.as_double for point in metric.sum.data_points)
+        exchange.answer(200)
+
+
+@pytest.mark.slow
+def test_a_killed_host_continues_its_totals(tmp_path: Path) -> None:
+    accepting = TotalsCollector()
+
+    def life(collector: Collector, number: int, wanted: float | None) -> None:
+        """Push a number and kill the host: once the collector has that total, or has refused it."""
+        collector.mood = busy if wanted is None else accepting
+        asked = collector.asked
+        with serving(tmp_path / "data", *arguments(collector, tmp_path / "totals.db")) as serve:
+            push(serve, float(number), 60 * number)
+            wait_until(lambda: collector.asked > asked, "a request to the collector")
+            if wanted is not None:
+                wait_until(lambda: accepting.totals[-1:] == [wanted], lambda: accepting.totals)
+            serve.kill()
+
+    with collecting() as collector:
+        for number, wanted in enumerate((None, 3, None, 10), start=1):
+            life(collector, number, wanted)
+
+    assert accepting.totals == sorted(accepting.totals)
+
+
+def arguments(collector: Collector, totals: Path) -> list[str]:
+    settings = (
+        *EVERYTHING,
+        f"plugins.otlp.endpoint={collector.url}",
+        "plugins.otlp.temporality=cumulative",
+        f"plugins.otlp.totals.file={totals}",
+        "plugins.otlp.batch.max.age.ms=20",
+        "plugins.otlp.retry.backoff.ms=50",
+        "plugins.otlp.retry.backoff.max.ms=100",
+    )
+    return [part for setting in settings for part in ("--set", setting)]

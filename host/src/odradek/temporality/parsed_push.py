@@ -96,9 +96,9 @@ class PushParser:
     def metric(self, metric: Metric, kind: Kind, resource: bytes, scope: str) -> ParsedMetric:
         data = getattr(metric, str(metric.WhichOneof("data")))
         temporality = CUMULATIVE if kind == Kind.GAUGE else data.aggregation_temporality
-        points = []
+        name, unit, points = metric.name, metric.unit, []
         for point in data.data_points:
-            identity = Identity(resource, scope, metric.name, metric.unit, kind, canonical(point.attributes))
+            identity = Identity(resource, scope, name, unit, kind, canonical(point.attributes))
             points.append(
                 ParsedPoint(
                     self.keys.key(identity),
