@@ -159,6 +159,19 @@ def test_records_that_are_gone_are_logged(path: Path, caplog: pytest.LogCaptureF
     assert [record.__dict__["records"] for record in caplog.records] == [21]
 
 
+def test_a_record_with_a_wrong_time_forgets_no_other_client(path: Path) -> None:
+    forwarder, destination = opened(path)
+    ran(forwarder.deliver([delta(5.0, 0)]))
+    late = delta(1.0, 2_000_000, B)
+    late.position = Origin(TOPIC, 0, 1)
+    ran(forwarder.deliver([late]))
+
+    ran(forwarder.deliver([delta(3.0, 2)]))
+    ran(forwarder.close())
+
+    assert destination.batches == [[5], [1], [8]]
+
+
 def test_a_file_of_another_program_stops_the_start(path: Path) -> None:
     path.write_bytes(b"junk" * 1000)
 

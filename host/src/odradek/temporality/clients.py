@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from odradek.temporality.client_state import (
     CLIENT_BYTES,
+    NO_STREAM,
     STREAM_BYTES,
     ClientState,
     read_client,
@@ -94,17 +96,26 @@ class Clients:
                 self.closing.pop(instance_id, None)
 
     def admit(self, instance_id: bytes, client: ClientState, keys: Sequence[StreamKey], now_ms: int) -> bool:
-        """Give a client new streams, as far as the limits allow.
+        """Give a client the streams of a push that it does not have yet, as far as the limits allow.
+
+        Args:
+            instance_id: The client instance.
+            client: Its state.
+            keys: The streams of the push, each once.
+            now_ms: When the host received the push.
 
         Returns:
-            Whether it got all of them.
+            Whether it has all of them.
         """
+        if not missing(client, keys):
+            return True
         self.drop_silent(client, now_ms)
-        admitted = keys[: self.room(keys)] if self.states.get(instance_id) is client else ()
+        new = missing(client, keys)
+        admitted = new[: self.room(new)] if self.states.get(instance_id) is client else []
         if admitted:
             old = range(len(client.shape.keys))
-            self.move(client, (*client.shape.keys, *admitted), [*old, *[-1] * len(admitted)])
-        return len(admitted) == len(keys)
+            self.move(client, (*client.shape.keys, *admitted), [*old, *[NO_STREAM] * len(admitted)])
+        return len(admitted) == len(new)
 
     def room(self, keys: Sequence[StreamKey]) -> int:
         """How many of these streams fit the limits."""
@@ -153,14 +164,21 @@ class Clients:
         """Forget instances whose time has passed, a limited number in one call; return how many."""
         count = 0
         for waiting in (self.closing, self.states):
-            while waiting and count < at_most:
-                instance_id = next(iter(waiting))
+            for instance_id in list(islice(waiting, at_most - count)):
                 client = self.states[instance_id]
-                if now_ms - client.last_ms <= self.retention_ms(client):
+                if client.last_ms > now_ms + self.limits.retain_ms:
+                    waiting.move_to_end(instance_id)  # its time is wrong: it must not hold up the others
+                elif now_ms - client.last_ms > self.retention_ms(client):
+                    self.forget(instance_id)
+                    count += 1
+                else:
                     break
-                self.forget(instance_id)
-                count += 1
         return count
+
+    @property
+    def newest_ms(self) -> int:
+        """When the host received the last record; 0 if there is none."""
+        return self.states[next(reversed(self.states))].last_ms if self.states else 0
 
     def is_live(self, client: ClientState, now_ms: int) -> bool:
         """Whether an instance had a record recently, by its push interval."""
@@ -209,6 +227,12 @@ class Clients:
         for digest, shape in read.items():
             self.stored_shapes[digest] = shape
             self.shapes.release(shape)
+
+
+def missing(client: ClientState, keys: Sequence[StreamKey]) -> list[StreamKey]:
+    """The streams that a client does not have."""
+    positions = client.shape.positions
+    return [key for key in keys if key not in positions]
 
 
 def silence_ms(interval_ms: int) -> int:

@@ -201,14 +201,7 @@ def distribution_of(point: HistogramDataPoint | ExponentialHistogramDataPoint) -
     return HistogramState(point) if isinstance(point, HistogramDataPoint) else ExponentialState(point)
 
 
-def new_streams(metrics: Sequence[ParsedMetric], client: ClientState) -> list[StreamKey]:
-    """The streams of a push that the client does not have yet, in their order."""
-    known = client.shape.positions
-    return list(
-        dict.fromkeys(
-            each.key
-            for metric in metrics
-            for each in metric.points
-            if each.rejection is None and each.key not in known
-        )
-    )
+def streams_of(metrics: Sequence[ParsedMetric]) -> list[StreamKey]:
+    """The streams of a push, each once, in their order."""
+    points = (each for metric in metrics for each in metric.points)
+    return list(dict.fromkeys([each.key for each in points if each.rejection is None]))

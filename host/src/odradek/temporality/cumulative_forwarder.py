@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 FORGOTTEN_AT_ONCE: Final = 100
 """Limit of clients that are forgotten per batch."""
+LONGEST_STEP_MS: Final = 60_000
+"""Time that may pass from batch to batch: a record with a wrong time must not forget all clients."""
 
 
 class CumulativeForwarder:
@@ -32,6 +34,7 @@ class CumulativeForwarder:
         self.engine: Engine | None = None
         """None until the state is read, and after a failed commit: what it holds was not stored."""
         self.lost_records = 0
+        self.now_ms = 0
 
     async def start(self) -> None:
         """Open the file of the totals, then start the other forwarder. A second start reads the file again.
@@ -93,7 +96,7 @@ class CumulativeForwarder:
                     converted.append((record, copy_of(record, engine.convert(record))))
                 except NotOtlp:
                     refused.append(record)
-            engine.forget_silent(max(record.context.received_ms for record in batch), FORGOTTEN_AT_ONCE)
+            engine.forget_silent(self.time_of(batch), FORGOTTEN_AT_ONCE)
             self.file.commit(engine)
         except sqlite3.Error as error:
             self.engine = None
@@ -104,12 +107,19 @@ class CumulativeForwarder:
         self.report_lost(engine)
         return converted, refused
 
+    def time_of(self, batch: Sequence[TelemetryRecord]) -> int:
+        """The time of a batch, by its records."""
+        times_ms = [record.context.received_ms for record in batch]
+        self.now_ms = min(max(times_ms), (self.now_ms or min(times_ms)) + LONGEST_STEP_MS)
+        return self.now_ms
+
     def loaded(self) -> Engine:
         """An engine with the stored state."""
         assert self.file is not None
         engine = Engine(self.settings.limits, static_labels=self.settings.ignored_attributes)
         self.file.load(engine)
         self.lost_records = 0
+        self.now_ms = engine.clients.newest_ms
         return engine
 
     def report_lost(self, engine: Engine) -> None:

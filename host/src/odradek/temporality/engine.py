@@ -16,8 +16,8 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from odradek.plugin import NotOtlp, Origin, TelemetryRecord
 from odradek.temporality.client_state import ClientState, Distribution, Mark
-from odradek.temporality.clients import Changes, Clients, silence_ms
-from odradek.temporality.conversion import Conversion, new_streams
+from odradek.temporality.clients import Changes, Clients, missing, silence_ms
+from odradek.temporality.conversion import Conversion, streams_of
 from odradek.temporality.counts import Counts, Limits
 from odradek.temporality.layout import Layout, Layouts
 from odradek.temporality.parsed_push import PushParser, parse
@@ -137,12 +137,13 @@ class Engine:
         if layout.shape_number == client.shape.number:
             return True
         keys = (*layout.keys, *layout.gauge_keys)
+        if is_new:
+            has_all = self.clients.admit(instance_id, client, keys, times.now_ns // NS_PER_MS)
+        else:
+            has_all = not missing(client, keys)
+        if not has_all:
+            return False
         positions = client.shape.positions
-        missing = [key for key in keys if key not in positions]
-        if missing:
-            if not is_new or not self.clients.admit(instance_id, client, missing, times.now_ns // NS_PER_MS):
-                return False
-            positions = client.shape.positions
         layout.places = [positions[key] for key in keys]
         layout.shape_number = client.shape.number
         return True
@@ -165,8 +166,8 @@ class Engine:
         parsed = parse(data)
         client = times.client
         metrics = list(self.parser.metrics(parsed))
-        if is_new and (missing := new_streams(metrics, client)):
-            self.clients.admit(instance_id, client, missing, times.now_ns // NS_PER_MS)
+        if is_new:
+            self.clients.admit(instance_id, client, streams_of(metrics), times.now_ns // NS_PER_MS)
         if unknown is not None:
             points = self.parser.learnable(parsed, metrics)
             if points is not None:

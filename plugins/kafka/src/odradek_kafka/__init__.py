@@ -6,6 +6,7 @@ It can also be the place where a host keeps them.
 from __future__ import annotations
 
 from odradek.plugin import Forwarder, PluginConfig, Source, TopicWriter, hookimpl
+from odradek.temporality import read_totals
 
 
 @hookimpl
@@ -21,7 +22,13 @@ def odradek_forwarder(config: PluginConfig) -> Forwarder | None:
     from odradek_kafka.kafka_forwarder import KafkaForwarder
     from odradek_kafka.kafka_settings import read_settings
 
-    return KafkaForwarder(read_settings(config))
+    totals = read_totals(config)
+    forwarder = KafkaForwarder(read_settings(config))
+    if totals is None:
+        return forwarder
+    from odradek.temporality import CumulativeForwarder
+
+    return CumulativeForwarder(forwarder, totals)
 
 
 @hookimpl
