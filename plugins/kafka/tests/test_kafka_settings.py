@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from odradek.plugin import ConfigError, Forwarder, PluginConfig
+from odradek.temporality import CumulativeForwarder
 from odradek_kafka import odradek_forwarder
 from odradek_kafka.client_options import DEFAULTS
 from odradek_kafka.kafka_settings import Encoding, KafkaSettings, Key, read_settings
@@ -185,3 +186,15 @@ def test_the_readme_lists_every_key_and_our_defaults() -> None:
     keys = config.known - {"client"}
     assert [key for key in keys if f"`{key}`" not in text] == []
     assert [name for name, value in DEFAULTS.items() if f"| `{name}` | `{value}` |" not in text] == []
+
+
+def test_a_topic_with_totals_has_a_file_for_them(tmp_path: Path) -> None:
+    table = {
+        "bootstrap.servers": SERVERS,
+        "temporality": "cumulative",
+        "totals.file": str(tmp_path / "totals.db"),
+    }
+
+    forwarder = odradek_forwarder(PluginConfig("plugins.kafka", table))
+
+    assert isinstance(forwarder, CumulativeForwarder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -81,8 +82,13 @@ def far_side(
         side.close()
 
 
-def subject_of(side: EndpointSide, protocol: str) -> Subject:
-    table = {"endpoint": f"http://127.0.0.1:{side.port}", "protocol": protocol, "timeout.ms": 5_000}
+def subject_of(side: EndpointSide, protocol: str, **keys: str) -> Subject:
+    table: dict[str, object] = {
+        "endpoint": f"http://127.0.0.1:{side.port}",
+        "protocol": protocol,
+        "timeout.ms": 5_000,
+    }
+    table |= {key.replace("_", "."): value for key, value in keys.items()}
     return Subject(
         make=lambda: odradek_forwarder(PluginConfig("plugins.otlp", table)),
         far_side=side,
@@ -103,3 +109,11 @@ class TestOverGrpc(ForwarderContract):
     def subject(self, kit: Kit) -> Iterator[Subject]:
         with far_side(kit.grpc, kit) as side:
             yield subject_of(side, "grpc")
+
+
+class TestWithTotals(ForwarderContract):
+    @pytest.fixture
+    def subject(self, kit: Kit, tmp_path: Path) -> Iterator[Subject]:
+        with far_side(kit.http, kit) as side:
+            totals = str(tmp_path / "totals.db")
+            yield subject_of(side, "http/protobuf", temporality="cumulative", totals_file=totals)

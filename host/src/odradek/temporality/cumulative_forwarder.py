@@ -55,6 +55,8 @@ class CumulativeForwarder:
             Retry: The totals cannot be stored, or as the other forwarder.
             Reject: Records are not OTLP, or as the other forwarder.
         """
+        if not batch:
+            return
         converted, refused = self.committed(batch)
         originals = {id(copy): record for record, copy in converted}
         try:
