@@ -45,7 +45,7 @@ class Conversion:
         """Convert a metric.
 
         Returns:
-            Whether any of its points is left.
+            Whether any of its points is left, if it had some.
         """
         kept = [each.point for each in metric.points if self.convert_point(each)]
         if len(kept) != len(metric.points):
@@ -53,7 +53,7 @@ class Conversion:
             metric.data.data_points.extend(kept)
         if hasattr(metric.data, "aggregation_temporality"):
             metric.data.aggregation_temporality = CUMULATIVE
-        return bool(kept)
+        return bool(kept) or not metric.points
 
     def convert_point(self, each: ParsedPoint) -> bool:
         """Add a point and write the total into it; whether it stays in the push."""
