@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import NumberDataPoint
 
+from odradek.plugin import Origin
 from odradek.temporality import Limits, Rejection
 from support.delta_clients import A, B, Scene, Store, Way, counter, d, gauge, point, points_of
 
@@ -26,6 +29,48 @@ def test_new_streams_above_the_limit_are_left_out_and_old_ones_continue(way: Way
 
     assert [found.as_double for found in points_of(sent)] == [2, 2]
     assert scene.engine.counts.rejected_points == {Rejection.TOO_MANY_STREAMS: 1}
+
+
+def test_one_client_has_a_limit_of_its_own(way: Way) -> None:
+    scene = Scene(way, limits=Limits(max_client_streams=2))
+    for number in range(5):
+        scene.push(d(1.0, 0, 60, n=number))
+    scene.push(d(1.0, 0, 60, n=7), instance=B)
+
+    assert (len(scene.values()), len(scene.values(B))) == (2, 1)
+
+
+@pytest.mark.parametrize("number", [-(2**70), -1, 0, 2**40, 2**63, 2**70])
+def test_no_number_in_a_record_stops_the_engine(way: Way, number: int) -> None:
+    scene, store = Scene(way, keep_gauges=True), Store()
+    for offset in range(3):
+        record = scene.record(d(1.0, 60 * offset, 60 * offset + 60), gauge(1.0))
+        record.context = replace(record.context, received_ms=number)
+        record.push_interval_ms = number
+        record.position = Origin("t", 0, offset)
+        scene.engine.convert(record)
+    store.commit(scene.engine.take_changes())
+
+    scene.restart(store)
+
+    assert scene.totals() == {"c": 3, "g": 1}
+
+
+@pytest.mark.parametrize("time", [0, 1, 2**63 - 1, 2**63, 2**64 - 1])
+@pytest.mark.parametrize("temporality", [1, 2])
+def test_no_time_of_a_point_stops_the_engine(way: Way, time: int, temporality: int) -> None:
+    scene, store = Scene(way), Store()
+    for start in (0, 1, time, 2**64 - 1):
+        extreme = NumberDataPoint(start_time_unix_nano=start, time_unix_nano=time, as_double=2.0)
+        scene.push(counter(extreme, temporality=temporality))
+        extreme.as_double = 1.0
+        scene.push(counter(extreme, temporality=temporality))
+        scene.push(counter(extreme, temporality=3 - temporality))
+    store.commit(scene.engine.take_changes())
+
+    scene.restart(store)
+
+    assert len(scene.series()) == 1
 
 
 def test_clients_above_the_limit_of_memory_are_left_out() -> None:

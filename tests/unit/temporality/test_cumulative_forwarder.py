@@ -159,6 +159,18 @@ def test_records_that_are_gone_are_logged(path: Path, caplog: pytest.LogCaptureF
     assert [record.__dict__["records"] for record in caplog.records] == [21]
 
 
+def test_points_that_are_left_out_are_logged_once_a_minute(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    forwarder, _ = opened(path)
+
+    for offset in range(3):
+        ran(forwarder.deliver([delta(-1.0, offset)]))
+    ran(forwarder.close())
+
+    assert [record.__dict__["reasons"] for record in caplog.records] == [{"negative": 1}]
+
+
 def test_a_record_with_a_wrong_time_forgets_no_other_client(path: Path) -> None:
     forwarder, destination = opened(path)
     ran(forwarder.deliver([delta(5.0, 0)]))
@@ -190,6 +202,7 @@ def test_all_keys_are_read(path: Path) -> None:
             "temporality": "cumulative",
             "totals.file": str(path),
             "totals.max.series": 10,
+            "totals.max.client.series": 5,
             "totals.max.bytes": 2 << 20,
             "totals.retain.ms": 400_000,
             "totals.ignored.attributes": ["team"],
@@ -199,7 +212,7 @@ def test_all_keys_are_read(path: Path) -> None:
     settings = read_totals(config)
     config.finish()
 
-    limits = Limits(max_streams=10, max_bytes=2 << 20, retain_ms=400_000)
+    limits = Limits(max_streams=10, max_client_streams=5, max_bytes=2 << 20, retain_ms=400_000)
     assert settings == TotalsSettings(file=path, limits=limits, ignored_attributes=("team",))
 
 

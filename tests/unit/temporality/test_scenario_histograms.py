@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.metrics.v1.metrics_pb2 import (
@@ -150,6 +151,21 @@ def test_a_bucket_that_straddles_the_threshold_raises_it() -> None:
     state = exponential_state(scene)
     assert (state.zero_threshold, state.zero_count, state.positive) == (0.5, 4, {0: 1})
     assert state.negative == {}
+
+
+@pytest.mark.parametrize("largest", [2**63, 2**64 - 1])
+def test_no_count_of_a_histogram_stops_the_engine(largest: int) -> None:
+    scene = Scene()
+    for start in (0, 60):
+        point = exponential_point(0, {0: 1}, zeros=1)
+        point.count = point.zero_count = point.positive.bucket_counts[0] = largest
+        scene.push(exponential(point, start, start + 60))
+        metric = explicit([1], [1, 1], start, start + 60)
+        metric.histogram.data_points[0].count = largest
+        metric.histogram.data_points[0].bucket_counts[0] = largest
+        sent = sent_histogram(scene.push(metric))
+
+    assert (sent.count, sent.bucket_counts[0]) == (2**64 - 1, 2**64 - 1)
 
 
 def test_histograms_survive_a_restart() -> None:

@@ -111,7 +111,8 @@ class Clients:
             return True
         self.drop_silent(client, now_ms)
         new = missing(client, keys)
-        admitted = new[: self.room(new)] if self.states.get(instance_id) is client else []
+        most = max(0, self.limits.max_client_streams - len(client.shape.keys))
+        admitted = new[: self.room(new[:most])] if self.states.get(instance_id) is client else []
         if admitted:
             old = range(len(client.shape.keys))
             self.move(client, (*client.shape.keys, *admitted), [*old, *[NO_STREAM] * len(admitted)])

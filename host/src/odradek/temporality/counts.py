@@ -54,6 +54,8 @@ class Limits:
     """Bounds of the engine. Streams that exist are never refused or evicted by them."""
 
     max_streams: int = 1_000_000
+    max_client_streams: int = 20_000
+    """Streams of one client instance. A client with a new stream in each push costs time by their number."""
     max_bytes: int = 256 << 20
     """Approximate memory of all state."""
     max_layouts: int = 2_048

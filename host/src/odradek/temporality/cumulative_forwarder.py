@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from odradek.plugin import ClientTelemetryPayload, Forwarder, NotOtlp, Reject, Retry, TelemetryRecord
+from odradek.sampled_log import SampledLog
 from odradek.temporality.engine import Engine
 from odradek.temporality.state_file import StateFile
 from odradek.temporality.totals_settings import TotalsSettings
@@ -33,8 +34,8 @@ class CumulativeForwarder:
         self.file: StateFile | None = None
         self.engine: Engine | None = None
         """None until the state is read, and after a failed commit: what it holds was not stored."""
-        self.lost_records = 0
         self.now_ms = 0
+        self.lost_log, self.rejected_log = SampledLog(log), SampledLog(log)
 
     async def start(self) -> None:
         """Open the file of the totals, then start the other forwarder. A second start reads the file again.
@@ -92,6 +93,7 @@ class CumulativeForwarder:
         assert self.file is not None, "deliver before start"
         try:
             engine = self.engine = self.engine or self.loaded()
+            lost, rejected = engine.counts.lost_records, engine.counts.rejected_points.total()
             converted, refused = [], []
             for record in batch:
                 try:
@@ -106,7 +108,7 @@ class CumulativeForwarder:
         except BaseException:
             self.engine = None
             raise
-        self.report_lost(engine)
+        self.report(engine, lost, rejected)
         return converted, refused
 
     def time_of(self, batch: Sequence[TelemetryRecord]) -> int:
@@ -120,19 +122,28 @@ class CumulativeForwarder:
         assert self.file is not None
         engine = Engine(self.settings.limits, static_labels=self.settings.ignored_attributes)
         self.file.load(engine)
-        self.lost_records = 0
         self.now_ms = engine.clients.newest_ms
         return engine
 
-    def report_lost(self, engine: Engine) -> None:
-        """Log records that were gone before they were added: totals are lower by their increments."""
-        lost = engine.counts.lost_records
-        if lost > self.lost_records:
-            log.warning(
+    def report(self, engine: Engine, lost: int, rejected: int) -> None:
+        """Log what is missing in the totals, since these counts."""
+        counts, file = engine.counts, str(self.settings.file)
+        if counts.lost_records > lost:
+            self.lost_log.write(
+                logging.WARNING,
+                self.now_ms,
                 "records are missing in the totals: the log had deleted them, or could not read them",
-                extra={"file": str(self.settings.file), "records": lost - self.lost_records},
+                file=file,
+                records=counts.lost_records - lost,
             )
-        self.lost_records = lost
+        if counts.rejected_points.total() > rejected:
+            self.rejected_log.write(
+                logging.WARNING,
+                self.now_ms,
+                "data points are missing in the totals",
+                file=file,
+                reasons={str(reason): points for reason, points in counts.rejected_points.items()},
+            )
 
     def close_file(self) -> None:
         if self.file is not None:

@@ -28,6 +28,9 @@ from odradek.temporality.stream_times import StreamTimes
 from odradek.temporality.usual_push import add_usual, write_usual
 
 NS_PER_MS = 1_000_000
+LATEST_MS = 2**32 * 1000 - 1
+"""In the year 2106: seconds of 32 bits."""
+LONGEST_INTERVAL_MS = 2**31 - 1
 
 
 class Series(NamedTuple):
@@ -92,16 +95,19 @@ class Engine:
             NotOtlp: The payload is not MetricsData. Nothing was added, but the position is taken.
         """
         is_new = self.take(record.position)
-        payload, now_ms = record.payload, record.context.received_ms
+        # Headers of a record that another program wrote may have any number.
+        payload, now_ms = record.payload, within(record.context.received_ms, LATEST_MS)
+        interval_ms = within(record.push_interval_ms, LONGEST_INTERVAL_MS)
         client = self.clients.of(payload.client_instance_id, now_ms)
         converted = b""
         if payload.data:
-            interval_ns = record.push_interval_ms * NS_PER_MS
-            times = StreamTimes(self.counts, self.reset_on_gap, client, interval_ns, now_ms * NS_PER_MS)
+            times = StreamTimes(
+                self.counts, self.reset_on_gap, client, interval_ms * NS_PER_MS, now_ms * NS_PER_MS
+            )
             converted = self.convert_push(payload.data, payload.client_instance_id, times, is_new=is_new)
         if is_new:
             self.clients.heard_from(
-                payload.client_instance_id, client, now_ms, record.push_interval_ms, payload.terminating
+                payload.client_instance_id, client, now_ms, interval_ms, payload.terminating
             )
         return converted
 
@@ -252,6 +258,10 @@ class Engine:
         """
         self.clients.restore(shapes, clients)
         self.positions = Positions(positions)
+
+
+def within(number: int, most: int) -> int:
+    return min(max(number, 0), most)
 
 
 def drop_empty(parsed: MetricsData) -> None:

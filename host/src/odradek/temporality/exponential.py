@@ -11,7 +11,7 @@ from typing import Final
 
 from opentelemetry.proto.metrics.v1.metrics_pb2 import ExponentialHistogramDataPoint
 
-from odradek.temporality.histogram import COUNT_BYTES, fill_extremes
+from odradek.temporality.histogram import COUNT_BYTES, MAX_COUNT, fill_extremes
 
 MAX_BUCKETS: Final = 160
 """Span of the buckets of one sign, as in OpenTelemetry's SDKs."""
@@ -112,13 +112,15 @@ class ExponentialState:
     def fill(self, point: ExponentialHistogramDataPoint, total: float) -> None:
         """Write the state into a data point, with the sum from the arrays."""
         point.scale = self.scale
-        point.zero_threshold, point.zero_count, point.count = self.zero_threshold, self.zero_count, self.count
+        point.zero_threshold = self.zero_threshold
+        point.zero_count, point.count = min(self.zero_count, MAX_COUNT), min(self.count, MAX_COUNT)
         for buckets, theirs in ((self.positive, point.positive), (self.negative, point.negative)):
             theirs.Clear()
             if buckets:
                 first, last = min(buckets), max(buckets)
                 theirs.offset = first
-                theirs.bucket_counts.extend(buckets.get(index, 0) for index in range(first, last + 1))
+                counts = [min(buckets.get(index, 0), MAX_COUNT) for index in range(first, last + 1)]
+                theirs.bucket_counts.extend(counts)
         fill_extremes(point, total if self.has_sum else None, self.lowest, self.highest)
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from opentelemetry.proto.metrics.v1.metrics_pb2 import ExponentialHistogramDataPoint, HistogramDataPoint
 
+MAX_COUNT: Final = 2**64 - 1
 COUNT_BYTES: Final = 40
 """Approximate memory of a bucket."""
 
@@ -44,8 +45,8 @@ class HistogramState:
     def fill(self, point: HistogramDataPoint, total: float) -> None:
         """Write the state into a data point, with the sum from the arrays."""
         point.explicit_bounds[:] = self.bounds
-        point.bucket_counts[:] = self.counts
-        point.count = self.count
+        point.bucket_counts[:] = [min(count, MAX_COUNT) for count in self.counts]
+        point.count = min(self.count, MAX_COUNT)
         fill_extremes(point, total if self.has_sum else None, self.lowest, self.highest)
 
 

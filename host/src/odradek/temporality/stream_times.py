@@ -66,7 +66,7 @@ class StreamTimes:
         last = client.times[first + 1]
         client.amounts[first] = client.amounts[first + 1] = 0.0
         client.distributions.pop(position, None)
-        start = start if last < start <= MAX_NS else last + AFTER_LAST_NS
+        start = start if last < start <= MAX_NS else min(last + AFTER_LAST_NS, MAX_NS)
         client.times[first] = start
         client.times[first + 1] = max(start, last)
 

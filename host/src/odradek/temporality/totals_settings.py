@@ -14,6 +14,7 @@ CUMULATIVE: Final = "cumulative"
 KEYS: Final = (
     "totals.file",
     "totals.max.series",
+    "totals.max.client.series",
     "totals.max.bytes",
     "totals.retain.ms",
     "totals.ignored.attributes",
@@ -53,6 +54,7 @@ def read_totals(config: PluginConfig) -> TotalsSettings | None:
         file=path,
         limits=Limits(
             max_streams=config.integer("totals.max.series", usual.max_streams, least=1),
+            max_client_streams=config.integer("totals.max.client.series", usual.max_client_streams, least=1),
             max_bytes=config.integer("totals.max.bytes", usual.max_bytes, least=1 << 20),
             retain_ms=config.integer("totals.retain.ms", usual.retain_ms, least=usual.linger_ms),
         ),
