@@ -12,7 +12,7 @@ from odradek.delivery.dead_letter import dead_letters
 from odradek.delivery.log_cursor import MAX_MALFORMED, Chunk, LogCursor
 from odradek.delivery.spool_writer import BATCH_BYTES
 from odradek.delivery.spooled_record import SpooledRecord, spooled
-from odradek.plugin import TelemetryRecord, encode_headers, record_key
+from odradek.plugin import Origin, TelemetryRecord, encode_headers, record_key
 from odradek.wire.compression import Codec
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch, records
@@ -259,3 +259,13 @@ def test_an_end_that_is_not_known_is_the_position() -> None:
     cursor.expected[0] = 9
 
     assert (cursor.offered({}), cursor.unread({})) == (4, 0)
+
+
+def test_a_copy_has_its_own_position_and_the_origin_of_the_first(record_of: RecordOf) -> None:
+    push = record_of(10)
+    push.origin = Origin("their-topic", 3, 17)
+    batch = build_batch([Record(record_key(bytes(16)), b"", 0, tuple(encode_headers(push)))], base_offset=5)
+
+    (found,) = LogCursor({1: 5}).take(Chunk(1, 5, batch, "our-topic"))
+
+    assert (found.position, found.origin) == (Origin("our-topic", 1, 5), Origin("their-topic", 3, 17))
