@@ -90,7 +90,7 @@ def metrics_data(metrics: Iterable[Metric], labels: Attributes) -> MetricsData:
 
 @dataclass
 class Store:
-    """What a database would hold, committed in one step."""
+    """The contents of a database, committed in one step."""
 
     shapes: dict[bytes, bytes] = field(default_factory=dict)
     clients: dict[bytes, bytes] = field(default_factory=dict)

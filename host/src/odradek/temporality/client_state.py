@@ -32,7 +32,7 @@ Distribution = HistogramState | ExponentialState
 
 
 class Mark(IntFlag):
-    """What is unusual about a stream. The numbers are in stored states."""
+    """An unusual property of a stream. The numbers are in stored states."""
 
     CUMULATIVE = 1
     """Its points are cumulative."""

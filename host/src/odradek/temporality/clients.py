@@ -25,7 +25,7 @@ SLACK_MS: Final = 30_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What has changed since the last commit, as bytes for a store.
+    """The changes since the last commit, as bytes for a store.
 
     A store deletes first, then writes.
     """
@@ -186,7 +186,7 @@ class Clients:
         return now_ms - client.last_ms <= silence_ms(client.interval_ms)
 
     def take_changes(self) -> Changes:
-        """What has changed since the last call. Store it, or give up the engine."""
+        """The changes since the last call. Store them, or give up the engine."""
         clients: dict[bytes, bytes | None] = {}
         shapes: dict[bytes, bytes] = {}
         unused = [digest for digest, shape in self.stored_shapes.items() if not shape.users]

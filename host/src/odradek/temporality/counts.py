@@ -1,4 +1,4 @@
-"""What the engine counts, and the bounds of what it holds."""
+"""The counts of the engine, and its bounds."""
 
 from __future__ import annotations
 

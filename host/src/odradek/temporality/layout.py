@@ -59,7 +59,7 @@ class Learnable:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the numbers of a data point are; -1 for a missing start."""
+    """The offsets of the numbers of a data point; -1 for a missing start."""
 
     start: int
     time: int

@@ -1,4 +1,4 @@
-"""Streams: what makes two data points of a client instance belong together.
+"""Streams: the identity that data points of a client instance have in common.
 
 The identity leaves out everything that changes during a client's life: the labels that the host sets, the
 client's own labels of KIP-714, the scope's version, descriptions and temporality.
