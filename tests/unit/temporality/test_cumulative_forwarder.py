@@ -99,6 +99,22 @@ def test_a_batch_that_is_delivered_again_is_added_once(path: Path) -> None:
     assert destination.batches == [[5, 8], [8]]
 
 
+def test_records_without_positions_are_added_once_while_the_host_runs(path: Path) -> None:
+    forwarder, destination = opened(path)
+    destination.script = [Retry("down"), Retry("down")]
+    batch = [delta(5.0, 0), delta(3.0, 1), delta(1.0, 2)]
+    for record in batch:
+        record.position = None
+
+    failed(forwarder.deliver(batch))
+    failed(forwarder.deliver(batch[:1]))
+    ran(forwarder.deliver(batch[1:]))
+    ran(forwarder.deliver([delta(2.0, 3)]))
+    ran(forwarder.close())
+
+    assert destination.batches == [[5, 8, 9], [9], [9, 9], [11]]
+
+
 def test_a_crash_after_the_commit_loses_and_doubles_nothing(path: Path) -> None:
     crashed, destination = opened(path)
     destination.script = [Retry("killed")]

@@ -34,6 +34,9 @@ class CumulativeForwarder:
         self.file: StateFile | None = None
         self.engine: Engine | None = None
         """None until the state is read, and after a failed commit: what it holds was not stored."""
+        self.added: set[TelemetryRecord] = set()
+        """The records of the current batch that have no position and were added: a batch comes again as a
+        whole or in parts until all of it is settled."""
         self.now_ms = 0
         self.lost_log, self.rejected_log = SampledLog(log), SampledLog(log)
 
@@ -97,7 +100,8 @@ class CumulativeForwarder:
             converted, refused = [], []
             for record in batch:
                 try:
-                    converted.append((record, copy_of(record, engine.convert(record))))
+                    data = engine.convert(record, again=record in self.added)
+                    converted.append((record, copy_of(record, data)))
                 except NotOtlp:
                     refused.append(record)
             engine.forget_silent(self.time_of(batch), FORGOTTEN_AT_ONCE)
@@ -108,6 +112,8 @@ class CumulativeForwarder:
         except BaseException:
             self.engine = None
             raise
+        if self.added.isdisjoint(batch):
+            self.added = {record for record in batch if record.position is None}
         self.report(engine, lost, rejected)
         return converted, refused
 
