@@ -26,8 +26,9 @@ from odradek.plugin.client_quota import (
 )
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.plugin.context import UNKNOWN, ClientTelemetryContext, ConnectionContext, RequestContext
-from odradek.plugin.context_labels import CONTEXT_LABELS, DEFAULT_LABELS, context_labels
+from odradek.plugin.context_labels import CLIENT_LABELS, CONTEXT_LABELS, DEFAULT_LABELS, context_labels
 from odradek.plugin.hookspecs import hookimpl
+from odradek.plugin.label_names import distinct_names, label_name
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.plugin.principal_builder import AuthenticationContext, PrincipalBuilder
 from odradek.plugin.protobuf_bytes import NotOtlp, delimited
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ABSENT",
+    "CLIENT_LABELS",
     "CONTEXT_LABELS",
     "DEFAULT",
     "DEFAULT_LABELS",
@@ -126,8 +128,10 @@ __all__ = [
     "decode_message",
     "decode_record",
     "delimited",
+    "distinct_names",
     "encode_headers",
     "hookimpl",
+    "label_name",
     "labeler",
     "merged_resources",
     "merged_scopes",

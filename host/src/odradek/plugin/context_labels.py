@@ -48,6 +48,16 @@ DEFAULT_LABELS: Final = tuple(name for name in CONTEXT_LABELS if name != "node_i
 """Without ``node_id``: Java clients put an attribute of that name, the node they measured, on their data
 points. A destination that makes labels and attributes those of a series keeps only one of them."""
 
+CLIENT_LABELS: Final = (
+    "client_rack",
+    "group_id",
+    "group_instance_id",
+    "group_member_id",
+    "member_id",
+    "transactional_id",
+)
+"""Resource attributes of the clients (KIP-714). librdkafka calls the member ``member_id``."""
+
 
 def context_labels(client_instance_id: bytes, context: RequestContext) -> dict[str, str]:
     """The default labels of a client instance. The first reader sets them on a record that has no labels."""

@@ -12,17 +12,8 @@ from typing import Final, NamedTuple
 
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue, KeyValueList
 
-from odradek.plugin.context_labels import CONTEXT_LABELS
+from odradek.plugin.context_labels import CLIENT_LABELS, CONTEXT_LABELS
 
-CLIENT_LABELS: Final = (
-    "client_rack",
-    "group_id",
-    "group_instance_id",
-    "group_member_id",
-    "member_id",
-    "transactional_id",
-)
-"""Resource attributes of the clients (KIP-714). librdkafka calls the member ``member_id``."""
 NOT_IDENTITY: Final = frozenset((*CONTEXT_LABELS, *CLIENT_LABELS))
 KEY_BYTES: Final = 400
 """Approximate memory of a key, without its texts."""
