@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from odradek.plugin.client_metrics import PREFIX
 from odradek.testing.conformance import (
     RULES,
     ConformanceReport,
@@ -20,7 +21,7 @@ from odradek.testing.conformance import (
     State,
     conformance_report,
 )
-from odradek.testing.conformance.standard_metrics import PREFIX, STANDARD_METRICS, StandardMetric
+from odradek.testing.conformance.standard_metrics import STANDARD_METRICS, StandardMetric
 from odradek.testing.pushes import observation, recorded_clients
 
 PAGE = Path(__file__).parents[2] / "host/docs/reference/client-conformance.md"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from odradek.plugin.client_metrics import PREFIX
 from odradek.testing.conformance.conversation_rules import told
 from odradek.testing.conformance.exchange import ClientInstance
 from odradek.testing.conformance.finding import Finding, Observation, ok, unseen, wrong
-from odradek.testing.conformance.standard_metrics import HOST_LABELS, PREFIX, RESOURCE_LABELS
+from odradek.testing.conformance.standard_metrics import HOST_LABELS, RESOURCE_LABELS
 from odradek.testing.data_points import DataPoint
 from odradek.wire.error_code import ErrorCode
 

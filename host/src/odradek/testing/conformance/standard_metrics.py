@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from odradek.plugin.client_metrics import PREFIX, client_metrics
 from odradek.plugin.context_labels import CONTEXT_LABELS
 
-PREFIX: Final = "org.apache.kafka."
 ROLES: Final = {
     "producer": f"{PREFIX}producer.",
     "consumer": f"{PREFIX}consumer.",
@@ -43,30 +43,13 @@ class StandardMetric:
         return self.name.partition(".")[0]
 
 
-NODE = frozenset({"node_id"})
-
-
-def both(name: str, unit: str = "", labels: frozenset[str] = frozenset()) -> tuple[StandardMetric, ...]:
-    """The average and the maximum of a measurement."""
-    return tuple(StandardMetric(f"{name}.{end}", "gauge", unit, labels) for end in ("avg", "max"))
-
-
-def connections(role: str) -> tuple[StandardMetric, ...]:
-    name = f"{role}.connection.creation"
-    return StandardMetric(f"{name}.rate", "gauge"), StandardMetric(f"{name}.total", "sum")
-
-
-STANDARD_METRICS: Final = (
-    *connections("producer"),
-    *both("producer.node.request.latency", "ms", NODE),
-    *both("producer.produce.throttle.time", "ms"),
-    *both("producer.record.queue.time", "ms"),
-    *connections("consumer"),
-    *both("consumer.node.request.latency", "ms", NODE),
-    StandardMetric("consumer.poll.idle.ratio.avg", "gauge"),
-    *both("consumer.coordinator.commit.latency", "ms"),
-    StandardMetric("consumer.coordinator.assigned.partitions", "gauge"),
-    *both("consumer.coordinator.rebalance.latency", "ms"),
-    StandardMetric("consumer.coordinator.rebalance.latency.total", "sum", "ms"),
-    *both("consumer.fetch.manager.fetch.latency", "ms"),
+STANDARD_METRICS: Final = tuple(
+    StandardMetric(
+        name=metric.name.removeprefix(PREFIX),
+        kind=metric.kind,
+        unit=metric.unit if metric.unit == "ms" else "",
+        labels=metric.levels[0],
+    )
+    for metric in client_metrics().values()
+    if metric.standard
 )
