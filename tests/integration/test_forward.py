@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from odradek.plugin import Reject, TelemetryRecord
+from odradek.delivery.spooled_record import RecordFormat
+from odradek.plugin import Reject, TelemetryRecord, TopicFormat
 from odradek.server.plugins.group_feed import GroupFeed
 from odradek.server.plugins.log_feed import FeedReader
 from support.forwarding import (
@@ -26,7 +28,7 @@ from support.forwarding import (
 )
 from support.hosts import ThreadedHost, running_host
 from support.kafka_export import read
-from support.spooling import FarSide, down
+from support.spooling import FarSide, down, name_of, payload
 
 
 @pytest.fixture
@@ -164,3 +166,37 @@ def test_records_that_are_no_telemetry_or_are_refused_become_dead_letters(cluste
     assert {each["dead_letter_reason"] for each in headers} == {b"malformed", b"never"}
     assert {each["dead_letter_topic"] for each in headers} == {FLEET.encode()}
     assert b"junk" in {letter.value() for letter in letters}
+
+
+def test_the_clients_of_an_otlp_record_are_delivered_or_buried_on_their_own(cluster: ThreadedHost) -> None:
+    """One record has three clients; the destination takes one of them, refuses one, and one is too large."""
+    large = payload(3, "x" * 5_000)
+
+    def refuse(batch: Sequence[TelemetryRecord]) -> None:
+        if bad := [record for record in batch if b"push.2" in record.payload.data]:
+            raise Reject("never", bad)
+
+    def entry(name: str, data: bytes) -> bytes:
+        found = MetricsData.FromString(data)
+        found.resource_metrics[0].resource.attributes.add(key="service.name").value.string_value = name
+        return found.SerializeToString()
+
+    far_side = FarSide(refuse)
+    message = entry("one", payload(1)) + entry("two", payload(2)) + entry("three", large)
+    with producer_of(cluster.bootstrap) as producer:
+        for value in (message, b"", b"\xff", entry("four", payload(4))):
+            producer.produce(FLEET, value, partition=0)
+    otlp = RecordFormat(name=TopicFormat.OTLP_PROTO)
+    limits = ("telemetry.error.policy=client-safe", "telemetry.max.decompressed.bytes=4000")
+    with forwarding(cluster.bootstrap, far_side, *limits, record_format=otlp) as process:
+        until(lambda: sum(process.stats().rejected.values()) == 3, process)
+        until(lambda: far_side.names == ["push.1", "push.4"], process)
+        stats = process.stats()
+    letters = read(cluster.bootstrap, f"{FLEET}_dead_letter", 3)
+
+    assert stats.dropped == {"empty": 1}
+    (large_reason,) = stats.rejected.keys() - {"malformed", "never"}
+    assert large_reason.endswith("at most 4000 are allowed")
+    by_reason = {dict(letter.headers() or ())["dead_letter_reason"]: letter.value() for letter in letters}
+    assert by_reason[b"malformed"] == b"\xff"
+    assert (name_of(by_reason[b"never"]), b"push.3" in by_reason[b"never"]) == ("push.2", False)

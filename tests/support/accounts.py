@@ -32,7 +32,7 @@ def assert_accounts_balance(host: Host) -> None:
             stats = runner.stats()
             assert runner.feed is not None
             at_start = host.spool.begun_at - sum(runner.feed.cursor.origin.values())
-            assert stats.offered == written + at_start + runner.feed.cursor.rewound, (written, stats)
+            assert stats.offered == written + at_start + runner.feed.cursor.beyond, (written, stats)
 
 
 def assert_served_accounts_balance(metrics_url: str) -> Accounts:

@@ -16,6 +16,7 @@ from odradek.client.admin import AdminClient as OwnAdmin
 from odradek.client.group_member import GroupTimes
 from odradek.client.shared_topic import SharedTopic, SharedTopicSettings
 from odradek.delivery.delivery_ledger import ForwarderStats
+from odradek.delivery.spooled_record import RecordFormat
 from odradek.plugin import TelemetryRecord, encode_headers, record_key
 from odradek.server.config import load_config
 from odradek.server.forward import Forward
@@ -69,12 +70,16 @@ class ThreadedForward:
         plugins: HostPluginManager,
         *overrides: str,
         times: GroupTimes = TIMES,
+        topic: str = FLEET,
+        record_format: RecordFormat | None = None,
         **settings: Any,
     ) -> None:
         self.bootstrap = bootstrap
         self.plugins = plugins
         self.config = load_config(None, [*QUICK, *overrides])
         self.times = times
+        self.topic = topic
+        self.record_format = record_format
         self.settings = settings
         self.made: Future[Forward] = Future()
         self.started: Future[None] = Future()
@@ -86,7 +91,7 @@ class ThreadedForward:
         self.stop_event = asyncio.Event()
         self.loop = asyncio.get_running_loop()
         try:
-            forward = Forward(self.config, GROUP, self.opened, self.plugins)
+            forward = Forward(self.config, GROUP, self.opened, self.plugins, self.record_format)
             self.made.set_result(forward)
             try:
                 await forward.start(self.stop_event)
@@ -102,9 +107,9 @@ class ThreadedForward:
 
     def opened(self, group_id: str) -> SharedTopic:
         settings = SharedTopicSettings(
-            topic=FLEET,
+            topic=self.topic,
             group_id=group_id,
-            dead_letter_topic=f"{FLEET}_dead_letter",
+            dead_letter_topic=f"{self.topic}_dead_letter",
             times=self.times,
             **self.settings,
         )

@@ -33,12 +33,15 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 import odradek_kafka
+from odradek.delivery.spooled_record import RecordFormat
 from odradek.plugin import (
     PluginConfig,
     TelemetryRecord,
+    TopicFormat,
 )
 from odradek.server.plugins.plugin_manager import HostPluginManager
 from odradek_kafka import odradek_forwarder
+from support.forwarding import forwarding, until
 from support.hosts import running_host
 from support.spooling import FAST, FarSide, Plugin
 from support.telemetry_records import telemetry_record
@@ -185,7 +188,7 @@ def send(port: int, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["otlp_proto", "otlp_json"])
-def test_a_host_reads_what_the_collector_wrote(
+def test_a_host_and_a_forwarder_read_what_the_collector_wrote(
     start_collector: StartCollector,
     points: Callable[[MetricsData], Counter[Point]],
     tmp_path: Path,
@@ -193,7 +196,7 @@ def test_a_host_reads_what_the_collector_wrote(
 ) -> None:
     clients = [0, 1, 2]
     request = b"".join(push(number) for number in clients)
-    far_side, plugins = FarSide(), HostPluginManager()
+    far_side, beside, plugins = FarSide(), FarSide(), HostPluginManager()
     plugins.add("kafka", odradek_kafka, "odradek-kafka", "1")
     plugins.add("fake", Plugin({"all": far_side}), "fake", "1")
     with running_host(tmp_path / "cluster", "group.initial.rebalance.delay.ms=0") as cluster:
@@ -208,12 +211,16 @@ def test_a_host_reads_what_the_collector_wrote(
             ]
             with running_host(tmp_path / "host", *FAST, *source, plugins=plugins):
                 wait_until(lambda: len(far_side.taken) >= len(clients), lambda: far_side.taken, PATIENCE_S)
+            reading = {"topic": "otlp_metrics", "record_format": RecordFormat(name=TopicFormat(encoding))}
+            with forwarding(cluster.bootstrap, beside, **reading) as process:
+                until(lambda: len(beside.taken) >= len(clients), process)
 
-    found: Counter[Point] = Counter()
-    for record in far_side.taken:
-        found += points(MetricsData.FromString(record.payload.data))
-    assert found == points(MetricsData.FromString(request))
-    assert sorted(record.context.client_id or "" for record in far_side.taken) == [
-        f"client-{number}" for number in clients
-    ]
-    assert {(record.source, record.labeled) for record in far_side.taken} == {("kafka", True)}
+    for taken in (far_side.taken, beside.taken):
+        found: Counter[Point] = Counter()
+        for record in taken:
+            found += points(MetricsData.FromString(record.payload.data))
+        assert found == points(MetricsData.FromString(request))
+        assert sorted(record.context.client_id or "" for record in taken) == [
+            f"client-{number}" for number in clients
+        ]
+        assert {(record.source, record.labeled) for record in taken} == {("kafka", True)}

@@ -7,11 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from odradek.delivery import log_cursor
 from odradek.delivery.dead_letter import dead_letters
 from odradek.delivery.log_cursor import MAX_MALFORMED, Chunk, LogCursor
 from odradek.delivery.spool_writer import BATCH_BYTES
-from odradek.delivery.spooled_record import SpooledRecord, spooled
+from odradek.delivery.spooled_record import RecordFormat
 from odradek.plugin import Origin, TelemetryRecord, encode_headers, record_key
 from odradek.wire.compression import Codec
 from odradek.wire.record import Record
@@ -135,20 +134,20 @@ def test_a_new_partition_is_read_from_its_first_record(batch_of: BatchOf) -> Non
 
 def test_going_back_counts_repeated_records(batch_of: BatchOf) -> None:
     cursor = LogCursor({0: 0})
-    cursor.take(Chunk(0, 0, batch_of(0, 6)))
+    read = cursor.take(Chunk(0, 0, batch_of(0, 6)))
 
-    cursor.move({0: 2}, withdrawn=1)
+    cursor.move({0: 2}, withdrawn=read[-1:])
 
     # five were read, and four of the six are repeated; one of these was not read the first time
-    assert cursor.rewound == 3
+    assert cursor.beyond == 3
     assert cursor.offered({0: 6}) == 5 + cursor.unread({0: 6})
 
 
 def test_going_forward_counts_skipped_records(batch_of: BatchOf) -> None:
     cursor = LogCursor({0: 0})
-    cursor.take(Chunk(0, 0, batch_of(0, 3)))
+    read = cursor.take(Chunk(0, 0, batch_of(0, 3)))
 
-    cursor.move({0: 10}, withdrawn=1)
+    cursor.move({0: 10}, withdrawn=read[-1:])
 
     assert cursor.dropped == {"skipped": 8}
     assert cursor.offered({0: 12}) == 2 + 8 + cursor.unread({0: 12})
@@ -186,7 +185,9 @@ def test_a_dead_letter_names_its_origin(batch_of: BatchOf) -> None:
 def test_many_dead_letters_fit_the_limits_of_their_topic(record_of: RecordOf) -> None:
     headers = tuple(encode_headers(record_of(1)))
     original = Record(record_key(bytes(16)), random.Random(1).randbytes(BATCH_BYTES // 2), 0, headers)
-    lost = [spooled(0, original._replace(offset=offset)) for offset in range(5)]
+    lost = [
+        push for offset in range(5) for push in RecordFormat().spooled(0, original._replace(offset=offset))
+    ]
 
     batches = list(dead_letters(lost, "otlp", "__client_telemetry", "retry.max.attempts"))
 
@@ -200,11 +201,13 @@ def test_junk_is_skipped_after_some_dead_letters(
 ) -> None:
     decoded: list[Record] = []
 
-    def noting(partition: int, record: Record, topic_id: str) -> SpooledRecord:
-        decoded.append(record)
-        return spooled(partition, record, topic_id)
+    decode = RecordFormat.decode
 
-    monkeypatch.setattr(log_cursor, "spooled", noting)
+    def noting(self: RecordFormat, record: Record) -> list[TelemetryRecord]:
+        decoded.append(record)
+        return decode(self, record)
+
+    monkeypatch.setattr(RecordFormat, "decode", noting)
     push = record_of(10)
     good = Record(record_key(bytes(16)), push.payload.data, 0, tuple(encode_headers(push)))
     junk = [Record(None, b"junk"), Record(b"k", b"junk"), Record(b"k", None)] * 10_000

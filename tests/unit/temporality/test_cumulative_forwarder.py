@@ -244,3 +244,19 @@ def test_all_keys_are_read(path: Path) -> None:
 def test_a_bad_table_is_refused(table: dict[str, object], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         read_totals(PluginConfig("plugins.x", table))
+
+
+def test_the_clients_of_one_record_are_each_added_once(tmp_path: Path) -> None:
+    settings = TotalsSettings(file=tmp_path / "totals.db")
+    destination = Destination()
+    forwarder = CumulativeForwarder(destination, settings)
+    ran(forwarder.start())
+    message = [delta(5.0, 0), delta(7.0, 0, B)]
+
+    ran(forwarder.deliver(message))
+    ran(forwarder.deliver(message))
+    ran(forwarder.close())
+    ran(forwarder.start())
+    ran(forwarder.deliver([*message, delta(1.0, 1)]))
+
+    assert destination.batches == [[5.0, 7.0], [5.0, 7.0], [5.0, 7.0, 6.0]]

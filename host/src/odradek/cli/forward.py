@@ -13,9 +13,12 @@ from odradek.cli.errors import CommandFailed
 from odradek.cli.forward_run import DEFAULT_GROUP, ForwardRun
 from odradek.cli.serve import Start, announce
 from odradek.cli.start_options import config_options, log_options
+from odradek.delivery.spooled_record import INTERVAL_MS, RecordFormat
+from odradek.plugin.topic_format import TopicFormat
 from odradek.server.config import REFERENCE
 from odradek.server.log_format import log_to_stderr
 from odradek.server.plugins.process import freeze_garbage, keep_buffers, run
+from odradek.wire.limits import INT32_MAX
 
 DEFAULT_TOPIC = SpoolSettings().topic_name
 
@@ -24,6 +27,21 @@ DEFAULT_TOPIC = SpoolSettings().topic_name
 @cluster_options
 @click.option(
     "--topic", default=DEFAULT_TOPIC, show_default=True, metavar="NAME", help="The telemetry topic to read."
+)
+@click.option(
+    "--topic-format",
+    type=click.Choice([each.value for each in TopicFormat]),
+    default=TopicFormat.ODRADEK.value,
+    show_default=True,
+    help="Format of its records. otlp_*: plain OTLP, as an OpenTelemetry collector writes it.",
+)
+@click.option(
+    "--topic-interval-ms",
+    metavar="MS",
+    type=click.IntRange(1, INT32_MAX),
+    default=INTERVAL_MS,
+    show_default=True,
+    help="Time between the exports of a client, which OTLP does not tell.",
 )
 @click.option(
     "--group",
@@ -38,6 +56,8 @@ def forward(
     bootstrap_server: str,
     command_config: Path | None,
     topic: str,
+    topic_format: str,
+    topic_interval_ms: int,
     group: str,
     config_file: Path | None,
     overrides: tuple[str, ...],
@@ -58,7 +78,8 @@ def forward(
     log_to_stderr(log_level, log_format)
     config = Start(config_file, overrides, plugins, False, log_level).config()
     with config.secrets.hidden_in_errors():
-        made = ForwardRun(config, bootstrap_server, command_config, topic, group)
+        record_format = RecordFormat(name=TopicFormat(topic_format), interval_ms=topic_interval_ms)
+        made = ForwardRun(config, bootstrap_server, command_config, topic, group, record_format)
         failures: list[str] = []
 
         async def main(stop: asyncio.Event) -> None:

@@ -17,6 +17,7 @@ from odradek.client.errors import ClientError, RequestFailed, check
 from odradek.client.group_member import GroupTimes
 from odradek.client.resources import NewTopic
 from odradek.client.shared_topic import OffsetReset, SharedTopic, SharedTopicSettings
+from odradek.delivery.spooled_record import RecordFormat
 from odradek.server.config import HostConfig
 from odradek.server.forward import Forward
 from odradek.server.start_report import plugin_states
@@ -41,19 +42,27 @@ class ForwardRun:
         command_config: The client's properties file.
         topic: The telemetry topic.
         group: Start of the names of the groups.
+        record_format: The format of the topic's records.
 
     Raises:
         ConfigError: The properties file is not usable.
     """
 
     def __init__(
-        self, config: HostConfig, bootstrap_server: str, command_config: Path | None, topic: str, group: str
+        self,
+        config: HostConfig,
+        bootstrap_server: str,
+        command_config: Path | None,
+        topic: str,
+        group: str,
+        record_format: RecordFormat,
     ) -> None:
         self.config = config
         self.bootstrap_server = bootstrap_server
         self.connection = load_command_config(command_config)
         self.topic = topic
         self.group = group
+        self.record_format = record_format
         table = self.connection.table
         self.times = GroupTimes(
             session_timeout_ms=table.integer("session.timeout.ms", GroupTimes().session_timeout_ms, least=1),
@@ -74,7 +83,7 @@ class ForwardRun:
             CommandFailed: The topic or a group cannot be used.
             ConfigError: A plugin or its table is not usable.
         """
-        forwarders = Forward(self.config, self.group, self.opened)
+        forwarders = Forward(self.config, self.group, self.opened, record_format=self.record_format)
         try:
             await asyncio.to_thread(self.prepare_topics)
             await forwarders.start(stop)

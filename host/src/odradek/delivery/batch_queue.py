@@ -12,6 +12,7 @@ from enum import Enum, auto
 
 from odradek.delivery.delivery_ledger import DeliveryLedger, count
 from odradek.delivery.forwarder_settings import ForwarderSettings
+from odradek.delivery.spooled_record import SpooledRecord
 from odradek.plugin.protocols import TelemetryRecord
 
 
@@ -105,6 +106,8 @@ class BatchQueue:
     def take(self, now_ms: int, flush: bool = False) -> list[TelemetryRecord]:
         """The next batch in the order of the offers, at most as large as the bounds; empty when none is due.
 
+        Pushes of one record of a topic stay together, so that its offset is committed with all of them.
+
         Args:
             now_ms: On the same clock as the offers.
             flush: Whatever waits is due.
@@ -113,11 +116,18 @@ class BatchQueue:
             return []
         batch: list[TelemetryRecord] = []
         room_bytes = self.settings.batch_max_bytes
-        while self.waiting and len(batch) < self.settings.batch_max_records:
-            size_bytes = len(self.waiting[0][0].payload.data)
-            if batch and size_bytes > room_bytes:
+        while self.waiting:
+            record = self.waiting[0][0]
+            size_bytes = len(record.payload.data)
+            is_full = len(batch) >= self.settings.batch_max_records or size_bytes > room_bytes
+            if batch and is_full and begins_record(record):
                 break
             room_bytes -= size_bytes
             self.taken_bytes += size_bytes
             batch.append(self.waiting.popleft()[0])
         return batch
+
+
+def begins_record(push: TelemetryRecord) -> bool:
+    """Whether a push is the first one of its record in the topic."""
+    return not isinstance(push, SpooledRecord) or push.is_first

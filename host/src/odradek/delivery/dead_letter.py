@@ -22,7 +22,8 @@ MAX_REASON_BYTES: Final = 1_000
 def dead_letters(
     records: Iterable[SpooledRecord], forwarder: str, topic: str, reason: str
 ) -> Iterator[bytes]:
-    """Batches of the records as they were, with headers that say where they come from and why.
+    """Batches of the records (see `SpooledRecord.letter`), with headers that say where they come from and
+    why.
 
     A batch is no larger than the host writes them, or is a single record: the topic takes it.
     """
@@ -30,9 +31,10 @@ def dead_letters(
     waiting: list[Record] = []
     waiting_bytes = 0
     for each in records:
-        letter = each.original._replace(
+        found = each.letter()
+        letter = found._replace(
             headers=(
-                *each.original.headers,
+                *found.headers,
                 (REASON, text),
                 (FORWARDER, forwarder.encode()),
                 (TOPIC, topic.encode()),

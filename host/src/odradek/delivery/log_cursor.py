@@ -5,12 +5,12 @@ Used on the forwarder's thread; any thread may call `LogCursor.offered` and `unr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from odradek.delivery.delivery_ledger import count
-from odradek.delivery.spooled_record import MALFORMED, SpooledRecord, may_be_push, spooled
+from odradek.delivery.spooled_record import MALFORMED, RecordFormat, SpooledRecord
 from odradek.wire.errors import WireError
 from odradek.wire.record import Record
 from odradek.wire.record_batch import record_batches, records
@@ -27,6 +27,8 @@ CONTROL = "control"
 """The marker at the end of a transaction: not a client's record."""
 ABORTED = "aborted"
 """The transaction of the record was aborted."""
+EMPTY = "empty"
+"""The record has no push."""
 MAX_BATCH_BYTES = 256 << 20
 MAX_MALFORMED = 100
 """Default of ``malformed.max.records``."""
@@ -54,11 +56,13 @@ class LogCursor:
     """Malformed records of one batch that become dead letters. A dead letter takes a hundred times as long as
     a skip, so the others are only counted: junk must not hold up the pushes after it.
     """
+    format: RecordFormat = field(default_factory=RecordFormat)
     origin: dict[int, int] = field(init=False)
     """The positions at which the accounts begin."""
-    rewound: int = 0
-    """Records that come a second time because an operator moved the offset back, and those that were read in
-    partitions that other processes have now."""
+    beyond: int = 0
+    """Pushes that were offered besides one for each offset from ``origin`` on: those that come a second time
+    because an operator moved the offset back, those that were read in partitions that other processes have
+    now, and the second and further ones of a record with several clients."""
     dropped: dict[str, int] = field(default_factory=dict)
     """Records that will not be delivered, by reason."""
 
@@ -67,10 +71,10 @@ class LogCursor:
 
     def offered(self, ends: Mapping[int, int]) -> int:
         """Records to deliver, up to the given ends of the partitions, or up to the position if an end is not
-        known.
+        known. A record that was not read counts as one.
         """
         expected = self.expected
-        return self.rewound + sum(
+        return self.beyond + sum(
             ends.get(index, expected.get(index, begin)) - begin for index, begin in self.origin.items()
         )
 
@@ -79,20 +83,22 @@ class LogCursor:
         return sum(ends.get(index, at) - at for index, at in self.expected.items())
 
     def take(self, chunk: Chunk) -> list[SpooledRecord]:
-        """The records of a chunk that were not read before. The position moves after them."""
+        """The pushes of the records of a chunk that were not read before. The position moves after them."""
         index = chunk.partition
         self.expected.setdefault(index, 0)
         self.origin.setdefault(index, 0)
         self.pass_over(index, chunk.start, EXPIRED)
         found = []
-        for record in self.opened(chunk):
-            if record.original.offset >= self.expected[index]:
-                self.pass_over(index, record.original.offset, EXPIRED)
-                found.append(record)
+        for pushes in self.opened(chunk):
+            offset = pushes[0].original.offset
+            if offset >= self.expected[index]:
+                self.pass_over(index, offset, EXPIRED)
+                found += pushes
+                self.beyond += len(pushes) - 1
                 self.expected[index] += 1
         return found
 
-    def opened(self, chunk: Chunk) -> Iterator[SpooledRecord]:
+    def opened(self, chunk: Chunk) -> Iterator[list[SpooledRecord]]:
         """Read batch by batch. A damaged batch is skipped: it must not hold up the batches after it."""
         for header, batch in record_batches(chunk.data):
             reason = CONTROL if header.is_control else EXPIRED
@@ -107,22 +113,23 @@ class LogCursor:
             # what has no record at its end, too, or the same batch would be read for ever
             self.pass_over(chunk.partition, header.next_offset, reason)
 
-    def pushes(self, chunk: Chunk, found: list[Record]) -> Iterator[SpooledRecord]:
-        """The records of one batch. Of the malformed ones that were not read before, the first few."""
+    def pushes(self, chunk: Chunk, found: list[Record]) -> Iterator[list[SpooledRecord]]:
+        """The pushes of each record of one batch. Of the malformed ones that were not read before, the first
+        few.
+        """
         index, malformed = chunk.partition, 0
         for record in found:
-            offset = record.offset
-            if malformed < self.max_malformed or may_be_push(record):
-                read = spooled(index, record, chunk.topic_id)
-                if read.fault is None or offset < self.expected[index]:
+            offset, reason = record.offset, MALFORMED
+            if malformed < self.max_malformed or self.format.may_be_push(record):
+                read = self.format.spooled(index, record, chunk.topic_id)
+                is_new_fault = offset >= self.expected[index] and any(each.fault for each in read)
+                malformed += is_new_fault
+                if read and not (is_new_fault and malformed > self.max_malformed):
                     yield read
                     continue
-                malformed += 1
-                if malformed <= self.max_malformed:
-                    yield read
-                    continue
+                reason = MALFORMED if read else EMPTY
             self.pass_over(index, offset, EXPIRED)
-            self.pass_over(index, offset + 1, MALFORMED)
+            self.pass_over(index, offset + 1, reason)
 
     def pass_over(self, index: int, offset: int, reason: str) -> None:
         """Move the position to this offset: nothing before it will be read."""
@@ -131,20 +138,25 @@ class LogCursor:
             count(self.dropped, reason, gap)
             self.expected[index] = offset
 
-    def move(self, positions: Mapping[int, int], withdrawn: int) -> None:
+    def move(self, positions: Mapping[int, int], withdrawn: Sequence[SpooledRecord] = ()) -> None:
         """Continue at other positions.
 
         Args:
-            positions: By partition; the others stay where they are.
-            withdrawn: Records that had been read and are not taken: they lie before the positions.
+            positions: By partition. The others stay where they are, or go back to their withdrawn records.
+            withdrawn: All pushes of records that had been read and are not taken.
         """
-        back = -withdrawn
-        for index, offset in positions.items():
+        first: dict[int, int] = {}
+        for push in withdrawn:
+            first.setdefault(push.partition, push.original.offset)
+        records = sum(push.is_first for push in withdrawn)
+        self.beyond -= len(withdrawn) - records
+        back = -records
+        for index, offset in (first | dict(positions)).items():
             back += self.expected.get(index, 0) - offset
             self.expected[index] = offset
             self.origin.setdefault(index, 0)
         if back >= 0:
-            self.rewound += back
+            self.beyond += back
         else:
             count(self.dropped, SKIPPED, -back)
 
@@ -156,7 +168,7 @@ class LogCursor:
             added: Positions by partition.
         """
         for index in gone:
-            self.rewound += self.expected.pop(index, 0) - self.origin.pop(index, 0)
+            self.beyond += self.expected.pop(index, 0) - self.origin.pop(index, 0)
         self.expected.update(added)
         self.origin.update(added)
 
@@ -166,9 +178,9 @@ class LogCursor:
         Args:
             old_ends: Of the topic that is gone.
             positions: Where to begin in the new one.
-            withdrawn: Records that had been read and are not taken.
+            withdrawn: Pushes that had been read and are not taken.
         """
         count(self.dropped, DELETED, self.unread(old_ends) + withdrawn)
-        self.rewound = self.offered(old_ends)
+        self.beyond = self.offered(old_ends)
         self.expected = dict(positions)
         self.origin = dict(positions)

@@ -17,6 +17,7 @@ from typing import Final
 from odradek.clock import SystemClock, Timer
 from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.delivery.shared_log import SharedLog
+from odradek.delivery.spooled_record import RecordFormat
 from odradek.plugin.config import ConfigError
 from odradek.plugin.labeled_payload import MAX_FIELDS
 from odradek.plugin.protocols import Forwarder
@@ -55,6 +56,7 @@ class Forward:
         group: The name that the groups begin with.
         open_log: Makes a forwarder's view of the topic, given its group.
         plugins: The plugins; by default those that are installed.
+        record_format: The format of the topic's records.
 
     Raises:
         ConfigError: A plugin or its table is not usable, or there is nothing to run.
@@ -66,8 +68,10 @@ class Forward:
         group: str,
         open_log: Callable[[str], SharedLog],
         plugins: HostPluginManager | None = None,
+        record_format: RecordFormat | None = None,
     ) -> None:
         self.config = config
+        self.record_format = record_format
         self.clock = SystemClock()
         self.timer = Timer()
         self.plugins = activate(plugins or load_plugins(), config.plugins, config.requested_plugins)
@@ -112,7 +116,9 @@ class Forward:
         open_log: Callable[[str], SharedLog],
     ) -> ForwarderRunner:
         """One runner, not started."""
-        feed = GroupFeed(name, group_id, open_log(group_id), settings.malformed_max_records)
+        feed = GroupFeed(
+            name, group_id, open_log(group_id), settings.malformed_max_records, self.record_format
+        )
         self.feeds.append(feed)
         labels = RecordLabels(self.loop, self.enrichers, self.limits)
         return ForwarderRunner(name, forwarder, settings, feed=feed, labels=labels)

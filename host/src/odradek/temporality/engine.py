@@ -95,7 +95,7 @@ class Engine:
         Raises:
             NotOtlp: The payload is not MetricsData. Nothing was added, but the position is taken.
         """
-        is_new = not again and self.take(record.position)
+        is_new = not again and self.take(record)
         # Headers of a record that another program wrote may have any number.
         payload, now_ms = record.payload, within(record.context.received_ms, LATEST_MS)
         interval_ms = within(record.push_interval_ms, LONGEST_INTERVAL_MS)
@@ -112,9 +112,11 @@ class Engine:
             )
         return converted
 
-    def take(self, position: Origin | None) -> bool:
+    def take(self, record: TelemetryRecord) -> bool:
         """Move past a record; False if it was added before."""
-        skipped = 0 if position is None else self.positions.take(position)
+        skipped: int | None = 0
+        if record.position is not None:
+            skipped = self.positions.take(record.position, record.payload.client_instance_id)
         if skipped is None:
             self.counts.repeated_records += 1
             return False

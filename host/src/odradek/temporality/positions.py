@@ -23,9 +23,11 @@ class Positions:
             (each.topic_id, each.partition): each.offset for each in known
         }
         self.changed: set[Partition] = set()
+        self.last_clients: dict[Partition, set[bytes]] = {}
+        """The clients with a push in the last record of each partition. Its pushes come in one batch."""
 
-    def take(self, position: Origin) -> int | None:
-        """Move past a record.
+    def take(self, position: Origin, instance_id: bytes) -> int | None:
+        """Move past the push of a client in a record.
 
         Returns:
             The number of records that were skipped, or None if this record was taken before. The first record
@@ -33,8 +35,13 @@ class Positions:
         """
         partition = (position.topic_id, position.partition)
         expected = self.next_offsets.get(partition, position.offset)
+        clients = self.last_clients.get(partition)
+        if clients is not None and position.offset == expected - 1 and instance_id not in clients:
+            clients.add(instance_id)
+            return 0
         if position.offset < expected:
             return None
+        self.last_clients[partition] = {instance_id}
         self.next_offsets[partition] = position.offset + 1
         self.changed.add(partition)
         return position.offset - expected

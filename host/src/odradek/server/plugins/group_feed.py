@@ -23,7 +23,7 @@ from typing import Final
 
 from odradek.delivery.log_cursor import MAX_MALFORMED
 from odradek.delivery.shared_log import Membership, Positions, SharedLog
-from odradek.delivery.spooled_record import SpooledRecord
+from odradek.delivery.spooled_record import RecordFormat, SpooledRecord
 from odradek.server.plugins.log_feed import AGAIN_S, FeedReader, LogFeed, set_once
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -51,12 +51,18 @@ class GroupFeed(LogFeed):
         group_id: The group.
         source: The topic. The feed calls it on its thread only, and leaves the group at the end.
         max_malformed: See `LogCursor`.
+        record_format: The format of the topic's records.
     """
 
     def __init__(
-        self, name: str, group_id: str, source: SharedLog, max_malformed: int = MAX_MALFORMED
+        self,
+        name: str,
+        group_id: str,
+        source: SharedLog,
+        max_malformed: int = MAX_MALFORMED,
+        record_format: RecordFormat | None = None,
     ) -> None:
-        super().__init__(name, source, max_malformed, asyncio.new_event_loop())
+        super().__init__(name, source, max_malformed, asyncio.new_event_loop(), record_format)
         self.group_id = group_id
         self.shared = source
         self.thread = Thread(target=self.live, name=f"odradek-group-{name}", daemon=True)
@@ -237,7 +243,7 @@ class GroupFeed(LogFeed):
 
     def moved(self, positions: Positions) -> None:
         """Go on where a truncated partition ends."""
-        self.relocate(positions, partial(self.go_to, dict(positions)))
+        self.relocate(positions, partial(self.cursor.move, dict(positions)))
 
     def may_read(self) -> bool:
         """Whether the forwarder may get records now."""
@@ -312,5 +318,5 @@ class GroupFeed(LogFeed):
 
     def assign(self, gone: Iterable[int], added: Positions, withdrawn: list[SpooledRecord]) -> None:
         """Put the withdrawn records back, and go on with other partitions."""
-        self.go_to({}, withdrawn)
+        self.cursor.move({}, withdrawn)
         self.cursor.assign(tuple(gone), added)

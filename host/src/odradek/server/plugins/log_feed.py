@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from odradek.delivery.log_cursor import MAX_MALFORMED, Chunk, LogCursor
-from odradek.delivery.spooled_record import SpooledRecord
+from odradek.delivery.spooled_record import RecordFormat, SpooledRecord
 from odradek.wire.api_error import ApiError
 
 log = logging.getLogger(__name__)
@@ -88,12 +88,12 @@ class LogFeed:
         source: FeedLog,
         max_malformed: int = MAX_MALFORMED,
         loop: asyncio.AbstractEventLoop | None = None,
+        record_format: RecordFormat | None = None,
     ) -> None:
         self.group_id = GROUP_PREFIX + name
         self.source = source
         self.host_loop = loop or asyncio.get_running_loop()
-        self.max_malformed = max_malformed
-        self.cursor = LogCursor({}, max_malformed)
+        self.cursor = LogCursor({}, max_malformed, record_format or RecordFormat())
         self.reader: FeedReader | None = None
         # of the forwarder's thread
         self.asked = False
@@ -111,7 +111,7 @@ class LogFeed:
         Raises:
             ConfigError: The offsets of a new group cannot be stored.
         """
-        self.cursor = LogCursor(self.source.begin(self.group_id, self.moved), self.max_malformed)
+        self.cursor.assign((), self.source.begin(self.group_id, self.moved))
         self.reader = reader
 
     # on the forwarder's thread
@@ -135,13 +135,6 @@ class LogFeed:
         self.asked = False
         assert self.reader is not None
         self.reader.restart(move)
-
-    def go_to(self, positions: Positions, withdrawn: list[SpooledRecord]) -> None:
-        """Continue at other positions. In the remaining partitions, read the withdrawn records again."""
-        first: dict[int, int] = {}
-        for record in withdrawn:
-            first.setdefault(record.partition, record.original.offset)
-        self.cursor.move(first | dict(positions), len(withdrawn))
 
     async def settled(self, positions: Positions, generation: int) -> None:
         """Commit positions: every record before them has been delivered or written as a dead letter.
@@ -203,7 +196,7 @@ class LogFeed:
             "another client committed offsets, forwarder continues there",
             extra={"group": self.group_id, "offsets": dict(positions)},
         )
-        self.relocate(positions, partial(self.go_to, dict(positions)))
+        self.relocate(positions, partial(self.cursor.move, dict(positions)))
 
     def recreated(self, old_ends: Positions, new_ends: Positions) -> None:
         """Continue in a topic that was created again: undelivered records of the old one are gone."""
