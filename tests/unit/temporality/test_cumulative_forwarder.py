@@ -10,7 +10,14 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.plugin import ConfigError, Forwarder, Origin, PluginConfig, Reject, Retry, TelemetryRecord
-from odradek.temporality import BadState, CumulativeForwarder, Limits, TotalsSettings, read_totals
+from odradek.temporality import (
+    BadState,
+    CumulativeForwarder,
+    Limits,
+    StateFile,
+    TotalsSettings,
+    read_totals,
+)
 from support.delta_clients import TOPIC, B, Scene, d, points_of
 
 
@@ -119,7 +126,8 @@ def test_a_crash_after_the_commit_loses_and_doubles_nothing(path: Path) -> None:
     crashed, destination = opened(path)
     destination.script = [Retry("killed")]
     failed(crashed.deliver([delta(5.0, 0)]))
-    crashed.close_file()
+    assert crashed.store is not None
+    crashed.store.close()
 
     again, destination = opened(path)
     ran(again.deliver([delta(5.0, 0), delta(2.0, 1)]))
@@ -153,11 +161,11 @@ def test_a_record_that_is_not_otlp_is_rejected_and_the_others_are_delivered(path
 def test_totals_that_cannot_be_stored_are_not_delivered(path: Path) -> None:
     forwarder, destination = opened(path)
     ran(forwarder.deliver([delta(5.0, 0)]))
-    assert forwarder.file is not None
-    forwarder.file.connection.execute("pragma query_only = on")
+    assert isinstance(forwarder.store, StateFile)
+    forwarder.store.connection.execute("pragma query_only = on")
 
     error = failed(forwarder.deliver([delta(3.0, 1)]))
-    forwarder.file.connection.execute("pragma query_only = off")
+    forwarder.store.connection.execute("pragma query_only = off")
     ran(forwarder.deliver([delta(3.0, 1)]))
     ran(forwarder.close())
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from odradek.temporality.counts import Counts, Limits, Rejection
 from odradek.temporality.totals_settings import TotalsSettings, read_totals
+from odradek.temporality.totals_store import KeepsTotals, StoreFailed, TotalsStore
 
 if TYPE_CHECKING:
     from odradek.temporality.clients import Changes
@@ -27,12 +28,15 @@ __all__ = [
     "CumulativeForwarder",
     "Engine",
     "Identity",
+    "KeepsTotals",
     "Kind",
     "Limits",
     "Rejection",
     "Series",
     "StateFile",
+    "StoreFailed",
     "TotalsSettings",
+    "TotalsStore",
     "read_totals",
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 
@@ -64,3 +64,15 @@ class Limits:
     """Silent streams and instances keep their totals for so long."""
     linger_ms: int = 300_000
     """Instances that have said goodbye keep their totals for so long."""
+
+    def share(self, parts: int) -> Limits:
+        """The limits of each of several engines."""
+        if parts == 1:
+            return self
+        return replace(
+            self,
+            max_streams=-(-self.max_streams // parts),
+            max_bytes=-(-self.max_bytes // parts),
+            max_layouts=-(-self.max_layouts // parts),
+            max_layout_bytes=-(-self.max_layout_bytes // parts),
+        )

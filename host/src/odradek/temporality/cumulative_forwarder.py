@@ -7,15 +7,17 @@ that comes again, after a failed delivery or a crash, is delivered with the tota
 from __future__ import annotations
 
 import logging
-import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from odradek.plugin import ClientTelemetryPayload, Forwarder, NotOtlp, Reject, Retry, TelemetryRecord
 from odradek.sampled_log import SampledLog
+from odradek.temporality.counts import Counts
 from odradek.temporality.engine import Engine
+from odradek.temporality.shape import BadState
 from odradek.temporality.state_file import StateFile
 from odradek.temporality.totals_settings import TotalsSettings
+from odradek.temporality.totals_store import StoreFailed, TotalsStore
 
 log = logging.getLogger(__name__)
 
@@ -31,25 +33,37 @@ class CumulativeForwarder:
     def __init__(self, forwarder: Forwarder, settings: TotalsSettings) -> None:
         self.forwarder = forwarder
         self.settings = settings
-        self.file: StateFile | None = None
-        self.engine: Engine | None = None
-        """None until the state is read, and after a failed commit: what it holds was not stored."""
+        self.store: TotalsStore | None = None
+        """By default the file, from the start on."""
+        self.engines: dict[int, Engine] = {}
+        """By part of the store. A part is missing until it is read, and after a failed commit: what its
+        engine held was not stored."""
+        self.counts = Counts()
         self.added: set[TelemetryRecord] = set()
         """The records of the current batch that have no position and were added: a batch comes again as a
         whole or in parts until all of it is settled."""
         self.now_ms = 0
         self.lost_log, self.rejected_log = SampledLog(log), SampledLog(log)
 
+    def store_in(self, store: TotalsStore) -> None:
+        """Store the totals here instead of in the file of the settings. Call before the start."""
+        self.store = store
+
+    def keep(self, parts: Collection[int]) -> None:
+        """Forget other parts of the store than these: they belong to other processes."""
+        self.engines = {part: engine for part, engine in self.engines.items() if part in parts}
+
     async def start(self) -> None:
-        """Open the file of the totals, then start the other forwarder. A second start reads the file again.
+        """Open the store, then start the other forwarder. A second start reads the totals again.
 
         Raises:
-            BadState: The file is damaged, or is another program's.
-            sqlite3.Error: The file cannot be opened.
+            BadState: The store is damaged, or is another program's.
+            StoreFailed: The store cannot be opened.
         """
-        self.close_file()
-        self.file = StateFile(self.settings.file)
-        self.engine = self.loaded()
+        self.engines.clear()
+        if self.store is None:
+            self.store = StateFile(self.settings.file)
+        self.store.open()
         await self.forwarder.start()
 
     async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
@@ -76,11 +90,13 @@ class CumulativeForwarder:
             raise Reject("not OTLP", refused, [record for record, _ in converted])
 
     async def close(self) -> None:
-        """Close the other forwarder, then the file."""
+        """Close the other forwarder, then the store."""
         try:
             await self.forwarder.close()
         finally:
-            self.close_file()
+            self.engines.clear()
+            if self.store is not None:
+                self.store.close()
 
     def committed(
         self, batch: Sequence[TelemetryRecord]
@@ -93,28 +109,42 @@ class CumulativeForwarder:
         Raises:
             Retry: The totals cannot be stored.
         """
-        assert self.file is not None, "deliver before start"
+        assert self.store is not None, "deliver before start"
+        counts, store = self.counts, self.store
+        lost, rejected = counts.lost_records, counts.rejected_points.total()
         try:
-            engine = self.engine = self.engine or self.loaded()
-            lost, rejected = engine.counts.lost_records, engine.counts.rejected_points.total()
-            converted, refused = [], []
-            for record in batch:
-                try:
-                    data = engine.convert(record, again=record in self.added)
-                    converted.append((record, copy_of(record, data)))
-                except NotOtlp:
-                    refused.append(record)
-            engine.forget_silent(self.time_of(batch), FORGOTTEN_AT_ONCE)
-            self.file.commit(engine)
-        except sqlite3.Error as error:
-            self.engine = None
-            raise Retry(f"the totals cannot be stored in {self.settings.file}: {error}") from error
-        except BaseException:
-            self.engine = None
-            raise
+            converted, refused = self.added_to(store, batch)
+        except (BadState, StoreFailed) as error:
+            raise Retry(f"the totals cannot be stored in {store.name}: {error}") from error
         if self.added.isdisjoint(batch):
             self.added = {record for record in batch if record.position is None}
-        self.report(engine, lost, rejected)
+        self.report(lost, rejected)
+        return converted, refused
+
+    def added_to(
+        self, store: TotalsStore, batch: Sequence[TelemetryRecord]
+    ) -> tuple[list[tuple[TelemetryRecord, TelemetryRecord]], list[TelemetryRecord]]:
+        """`committed`, with the store's exceptions."""
+        converted: list[tuple[TelemetryRecord, TelemetryRecord]] = []
+        refused: list[TelemetryRecord] = []
+        touched: dict[int, Engine] = {}
+        for record in batch:
+            part = store.part_of(record.position)
+            engine = touched.get(part)
+            if engine is None:
+                # Only a commit puts it back: after a failure it holds what was not stored.
+                known = self.engines.pop(part) if part in self.engines else self.loaded(store, part)
+                engine = touched[part] = known
+            try:
+                data = engine.convert(record, again=record in self.added)
+                converted.append((record, copy_of(record, data)))
+            except NotOtlp:
+                refused.append(record)
+        now_ms = self.time_of(batch)
+        for part, engine in touched.items():
+            engine.forget_silent(now_ms, FORGOTTEN_AT_ONCE)
+            store.commit(engine, part)
+            self.engines[part] = engine
         return converted, refused
 
     def time_of(self, batch: Sequence[TelemetryRecord]) -> int:
@@ -123,23 +153,32 @@ class CumulativeForwarder:
         self.now_ms = min(max(times_ms), (self.now_ms or min(times_ms)) + LONGEST_STEP_MS)
         return self.now_ms
 
-    def loaded(self) -> Engine:
-        """An engine with the stored state."""
-        assert self.file is not None
-        engine = Engine(self.settings.limits, static_labels=self.settings.ignored_attributes)
-        self.file.load(engine)
-        self.now_ms = engine.clients.newest_ms
+    def loaded(self, store: TotalsStore, part: int) -> Engine:
+        """An engine with the stored state of a part.
+
+        Raises:
+            BadState: The state is damaged.
+            StoreFailed: It cannot be read now.
+        """
+        engine = Engine(
+            self.settings.limits.share(store.parts),
+            static_labels=self.settings.ignored_attributes,
+            counts=self.counts,
+        )
+        store.load(engine, part)
+        self.now_ms = max(self.now_ms, engine.clients.newest_ms)
         return engine
 
-    def report(self, engine: Engine, lost: int, rejected: int) -> None:
+    def report(self, lost: int, rejected: int) -> None:
         """Log what is missing in the totals, since these counts."""
-        counts, file = engine.counts, str(self.settings.file)
+        assert self.store is not None
+        counts = self.counts
         if counts.lost_records > lost:
             self.lost_log.write(
                 logging.WARNING,
                 self.now_ms,
                 "records are missing in the totals: the log had deleted them, or could not read them",
-                file=file,
+                store=self.store.name,
                 records=counts.lost_records - lost,
             )
         if counts.rejected_points.total() > rejected:
@@ -147,14 +186,9 @@ class CumulativeForwarder:
                 logging.WARNING,
                 self.now_ms,
                 "data points are missing in the totals",
-                file=file,
+                store=self.store.name,
                 reasons={str(reason): points for reason, points in counts.rejected_points.items()},
             )
-
-    def close_file(self) -> None:
-        if self.file is not None:
-            self.file.close()
-        self.file = self.engine = None
 
 
 def copy_of(record: TelemetryRecord, data: bytes) -> TelemetryRecord:

@@ -55,6 +55,7 @@ class Engine:
         static_labels: Iterable[str] = (),
         keep_gauges: bool = False,
         reset_on_gap: bool = False,
+        counts: Counts | None = None,
     ) -> None:
         """Make an engine without streams.
 
@@ -63,9 +64,10 @@ class Engine:
             static_labels: Attributes of Resources that the host sets besides its own labels.
             keep_gauges: Keep the last value of each gauge, for `series`.
             reset_on_gap: Begin a new total after a gap, as OpenTelemetry's specification does.
+            counts: Counts that several engines have together.
         """
         self.limits = limits or Limits()
-        self.counts = Counts()
+        self.counts = counts or Counts()
         self.reset_on_gap = reset_on_gap
         self.keys = StreamKeys()
         self.clients = Clients(self.limits, self.counts, self.keys)

@@ -1,0 +1,65 @@
+"""The place where a destination's totals are stored: a file, or a topic of a cluster.
+
+A store has parts. Each belongs to some partitions of the log, and has an engine of its own: totals and the
+next offset of a part change together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from odradek.plugin import Origin
+
+if TYPE_CHECKING:
+    from odradek.temporality.engine import Engine
+    from odradek.temporality.totals_settings import TotalsSettings
+
+
+class StoreFailed(Exception):
+    """Totals cannot be stored or read now. The message tells the reason, and what to do if it lasts."""
+
+
+class TotalsStore(Protocol):
+    """Stores totals. One thread uses it at a time.
+
+    Raises:
+        StoreFailed: The store cannot be used now.
+        BadState: It has something else than totals, or they are damaged.
+    """
+
+    name: str
+    """For messages: the path, or the topic."""
+    parts: int
+    """The number of parts, which share the limits of the settings. Known after `open`."""
+
+    def open(self) -> None:
+        """Open the store, and create it if it is missing."""
+
+    def part_of(self, position: Origin | None) -> int:
+        """The part that a record belongs to, by its position in the log."""
+
+    def load(self, engine: Engine, part: int) -> None:
+        """Take over a part, and let a new engine continue from it. Then a former owner cannot commit."""
+
+    def commit(self, engine: Engine, part: int) -> None:
+        """Store the changes of a part and its next offsets, all or nothing.
+
+        If it fails, another engine has to be loaded.
+        """
+
+    def close(self) -> None:
+        """Close the store."""
+
+
+@runtime_checkable
+class KeepsTotals(Protocol):
+    """A forwarder that has totals."""
+
+    settings: TotalsSettings
+
+    def store_in(self, store: TotalsStore) -> None:
+        """Store the totals here instead of in the file of the settings. Call before the start."""
+
+    def keep(self, parts: Collection[int]) -> None:
+        """Forget other parts of the store than these: they belong to other processes."""
