@@ -92,6 +92,7 @@ class TelemetryBroker:
         max_decompressed_bytes: int = 16 * 1024 * 1024,
         inline_bytes: int = 65_536,
         cache_size: int = 16_384,
+        narrow_too_large: bool = True,
         random_uuid: Callable[[], bytes] | None = None,
     ) -> None:
         self.clock = MockClock()
@@ -106,6 +107,7 @@ class TelemetryBroker:
             cache_expiry_ms=100,
             cache_size=cache_size,
             inline_bytes=inline_bytes,
+            narrow_too_large=narrow_too_large,
         )
         chance = random.Random(714)
         self.manager = ClientMetricsManager(

@@ -14,6 +14,7 @@ from odradek.sampled_log import SampledLog
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance, new_instance
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, metadata_of
+from odradek.telemetry.narrowed_clients import NarrowedClients
 from odradek.telemetry.subscriptions import Subscriptions
 from odradek.telemetry.telemetry_config import TelemetryConfig
 
@@ -38,6 +39,7 @@ class ClientInstances:
     stats: ClientMetricsStats
     cached: OrderedDict[bytes, ClientMetricsInstance] = field(default_factory=OrderedDict)
     evicted: OrderedDict[bytes, ClientMetricsInstance] = field(default_factory=OrderedDict)
+    narrowed: NarrowedClients = field(init=False)
     connections: dict[str, bytes] = field(default_factory=dict)
     """By connection: the client instance that a request on it created, or created again."""
     capacity_log: SampledLog = field(
@@ -48,6 +50,7 @@ class ClientInstances:
 
     def __post_init__(self) -> None:
         self.on_expiry = self.expire
+        self.narrowed = NarrowedClients(self.config, self.clock, self.timer, self.cached)
 
     def instance(
         self, client_instance_id: bytes, context: RequestContext, now_ms: int
@@ -75,7 +78,8 @@ class ClientInstances:
         client_instance_id = metadata.client_instance_id
         version = self.subscriptions.version
         stats = self.stats.register(client_instance_id)
-        instance = new_instance(metadata, self.subscriptions.plan(metadata), version, stats)
+        plan = self.narrowed.plan(client_instance_id, self.subscriptions.plan(metadata))
+        instance = new_instance(metadata, plan, version, stats)
         instance.on_expiry = self.on_expiry
         self.cached[client_instance_id] = instance
         self.cached.move_to_end(client_instance_id)
@@ -141,6 +145,7 @@ class ClientInstances:
         """Forget everything and leave no timer behind."""
         for instance in (*self.cached.values(), *self.evicted.values()):
             cancel_expiry(instance)
+        self.narrowed.close()
         self.cached.clear()
         self.evicted.clear()
         self.connections.clear()

@@ -91,6 +91,7 @@ class ClientMetricsManager:
         self.subscriptions = Subscriptions(config, clock)
         self.stats = ClientMetricsStats(config.metric_config)
         self.client_instances = ClientInstances(config, clock, timer, self.subscriptions, self.stats)
+        self.narrowed = self.client_instances.narrowed
         self.kafka_policy = config.error_policy is ErrorPolicy.KAFKA
         self.inline_bytes = min(config.inline_bytes, config.opened_max_bytes)
         self.probe_bytes = min(max(config.inline_bytes, ZSTD_BLOCK_BYTES), config.opened_max_bytes)
@@ -114,7 +115,8 @@ class ClientMetricsManager:
 
     def metric_rows(self) -> Iterator[MetricRow]:
         """The current broker metrics."""
-        return self.stats.rows(len(self.client_instances.cached), self.monotonic_ms())
+        yield from self.stats.rows(len(self.client_instances.cached), self.monotonic_ms())
+        yield from self.narrowed.rows()
 
     def connection_closed(self, connection_id: str) -> None:
         """Forget the client instance that was created on the connection; harmless for other connections."""
@@ -182,6 +184,8 @@ class ClientMetricsManager:
         instance.terminating = request.terminating
         if refusal is not NONE:
             instance.last_known_error = refusal
+            if refusal is ErrorCode.TELEMETRY_TOO_LARGE:
+                self.narrowed.too_large(instance, len(request.metrics or b""), now_ms)
             return self.rejected(refusal)
         if not request.metrics:
             payload = ClientTelemetryPayload(client_instance_id, request.terminating, b"")
@@ -206,7 +210,9 @@ class ClientMetricsManager:
         if not instance.maybe_update_push(now_ms) and not request.terminating:
             instance.stats.record_throttle(now_ms)
             return ErrorCode.THROTTLING_QUOTA_EXCEEDED
-        if request.subscription_id != instance.subscription_id:
+        if request.subscription_id != instance.subscription_id and not self.narrowed.adopts(
+            instance, request.subscription_id
+        ):
             self.stats.record_unknown_subscription(now_ms)
             return ErrorCode.UNKNOWN_SUBSCRIPTION_ID
         if not 0 <= request.compression_type <= 4:
@@ -283,6 +289,8 @@ class ClientMetricsManager:
             self.accounts.waiting -= 1
             instance.last_known_error = self.blame(outcome)
             instance.stats.record_error(self.monotonic_ms())
+            if instance.last_known_error is ErrorCode.TELEMETRY_TOO_LARGE:
+                self.narrowed.too_large(instance, len(request.metrics or b""), self.monotonic_ms())
             return self.rejected(instance.last_known_error)
         payload = ClientTelemetryPayload(request.client_instance_id, request.terminating, outcome)
         opened_ns = self.monotonic_ns() - started_ns

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from odradek.bounded_regex import RegexBounds
 from odradek.metrics.metric_config import DEFAULT_CONFIG, MetricConfig
-from odradek.settings.kinds import INT, Choice, Whole
+from odradek.settings.kinds import INT, Choice, Flag, Whole
 from odradek.settings.setting import setting
 from odradek.telemetry.client_metrics_configs import MATCH_BOUNDS, MAX_LENGTH_KEY
 
@@ -66,6 +66,16 @@ class TelemetryConfig:
         "telemetry.metrics.max", Whole(INT, 1), 4_000,
         "Most prefixes of metric names of all subscriptions together; a client may get them all.",
         unit="prefixes",
+    )
+    narrow_too_large: bool = setting(
+        "telemetry.too.large.narrow", Flag(), True,
+        "Whether a client whose pushes are too large is asked for fewer metrics until they fit; never with "
+        "`telemetry.error.policy=kafka`.", page="errors.md",
+    )
+    widen_after_ms: int = setting(
+        "telemetry.too.large.widen.ms", Whole(INT, 1_000), 3_600_000,
+        "How long the pushes of such a client must fit before it is asked for more metrics; each further "
+        "attempt waits twice as long, up to a day.", unit="ms",
     )
     inline_bytes: int = setting(
         "telemetry.inline.bytes", Whole(INT), 65_536,

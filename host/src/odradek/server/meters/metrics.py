@@ -150,6 +150,12 @@ INSTRUMENTS = {
     "push-rejected": Instrument(
         "odradek.push.rejected", "counter", "{push}", "Refused pushes, by error code"
     ),
+    "push-narrowed": Instrument(
+        "odradek.push.narrowed",
+        "gauge",
+        "{instance}",
+        "Clients that are asked for fewer metrics because their pushes were too large: 1 for each",
+    ),
     "push-waiting": Instrument(
         "odradek.push.waiting", "gauge", "{push}", "Pushes being decompressed or written"
     ),
