@@ -18,10 +18,11 @@ from typing import Final
 
 from odradek.clock import Clock, Timer, TimerTask
 from odradek.sampled_log import SampledLog
+from odradek.telemetry.client_metrics_configs import ALL_METRICS
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.subscription_id import hash_set_order, subscription_checksum, subscription_id
-from odradek.telemetry.subscriptions import ALL_METRICS, SubscriptionPlan
+from odradek.telemetry.subscriptions import SubscriptionPlan
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
 from odradek.wire.uuid_text import uuid_text
 
@@ -164,9 +165,8 @@ class NarrowedClients:
             return False
         plan = instance.plan if entry is None else entry.plan
         for level, (_, narrower) in enumerate(narrower_plans(plan), 1):
-            if (
-                subscription_id(narrower.checksum, client_instance_id) == pushed_id
-                and level > (entry.level if entry else 0)
+            if subscription_id(narrower.checksum, client_instance_id) == pushed_id and level > (
+                entry.level if entry else 0
             ):
                 entry = entry or self.add(client_instance_id, plan, self.clock.monotonic_ms())
                 entry.level = level
@@ -268,4 +268,3 @@ def common_prefixes(metrics: Sequence[str], kept: Sequence[str]) -> list[str]:
 def meet(one: str, other: str) -> bool:
     """Whether a name may begin with both prefixes."""
     return one.startswith(other) or other.startswith(one)
-

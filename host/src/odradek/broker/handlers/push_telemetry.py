@@ -13,6 +13,8 @@ Differs from Kafka (the first four with ``telemetry.error.policy = client-safe``
     * Bytes that are not OTLP are INVALID_RECORD; Kafka leaves that to the plugins.
     * More than 10 000 ResourceMetrics, or 256 different Resources, are TELEMETRY_TOO_LARGE. If there are
       labels, ResourceMetrics with equal Resources reach the plugins as one.
+    * After two pushes that are TELEMETRY_TOO_LARGE within three intervals, a client gets a subscription with
+      fewer metrics until its pushes fit; see `NarrowedClients`. ``telemetry.too.large.narrow`` ends that.
 """
 
 from __future__ import annotations
