@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     )
     from odradek.plugin.otlp_json import metrics_of_json
     from odradek.plugin.private_messages import message_classes
+    from odradek.plugin.push_bytes import body_start
     from odradek.plugin.sender_records import Sender, data_points, otlp_records
     from odradek.plugin.topic_messages import decode_message
 
@@ -123,6 +124,7 @@ __all__ = [
     "TokenError",
     "TopicFormat",
     "TopicWriter",
+    "body_start",
     "context_labels",
     "data_points",
     "decode_message",
@@ -152,6 +154,7 @@ ON_FIRST_USE = {
     "ShallowResourceMetrics": "metrics_data",
     "ShallowScopeMetrics": "metrics_data",
     "Sender": "sender_records",
+    "body_start": "push_bytes",
     "data_points": "sender_records",
     "decode_message": "topic_messages",
     "labeler": "labeled_payload",

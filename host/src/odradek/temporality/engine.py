@@ -15,6 +15,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from odradek.plugin import NotOtlp, Origin, TelemetryRecord
+from odradek.plugin.push_bytes import body_start
 from odradek.temporality.client_state import ClientState, Distribution, Mark
 from odradek.temporality.clients import Changes, Clients, missing, silence_ms
 from odradek.temporality.conversion import Conversion, streams_of
@@ -22,7 +23,6 @@ from odradek.temporality.counts import Counts, Limits
 from odradek.temporality.layout import Layout, Layouts
 from odradek.temporality.parsed_push import PushParser, parse
 from odradek.temporality.positions import Positions
-from odradek.temporality.push_bytes import body_start
 from odradek.temporality.stream_key import NOT_IDENTITY, Identity, StreamKeys, canonical
 from odradek.temporality.stream_times import StreamTimes
 from odradek.temporality.usual_push import add_usual, write_usual

@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 
 from odradek.plugin import NotOtlp, Reject, Retry, TelemetryRecord
+from odradek_otlp.distinct_labels import DistinctLabels
 from odradek_otlp.metrics_bytes import filtered, merged
 from odradek_otlp.otlp_settings import OtlpProtocol, OtlpSettings
 from odradek_otlp.request_plan import requests_of
@@ -32,6 +33,8 @@ class OtlpForwarder:
         self.transport = transport
         self.credentials = settings.credentials()
         self.prefixes = tuple(prefix.encode() for prefix in settings.metrics)
+        self.labels = DistinctLabels()
+        self.distinct = self.labels.apply if settings.distinct_labels else unchanged
         self.rejected_data_points = 0
         """Points refused in accepted requests (partial success); they are not sent again."""
 
@@ -86,7 +89,8 @@ class OtlpForwarder:
         pushes: dict[bytes, list[bytes]] = {}
         for record in request:
             if record.payload.data:
-                pushes.setdefault(record.payload.client_instance_id, []).append(record.payload.data)
+                data = self.distinct(record.payload.data)
+                pushes.setdefault(record.payload.client_instance_id, []).append(data)
         joined = [b"".join(datas) for datas in pushes.values()]
         if not self.prefixes:
             return b"".join([merged(data) for data in joined])
@@ -144,6 +148,10 @@ def summed(refused: Sequence[Retry | Reject], delivered: Sequence[TelemetryRecor
         return Retry(str(retries[0]), max(waits_s, default=None), delivered)
     records = [record for error in refused if isinstance(error, Reject) for record in error.records]
     return Reject(str(refused[0]), records, delivered)
+
+
+def unchanged(data: bytes) -> bytes:
+    return data
 
 
 def is_metrics(record: TelemetryRecord) -> bool:

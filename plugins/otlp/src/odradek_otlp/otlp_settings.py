@@ -48,6 +48,8 @@ class OtlpSettings:
     """Limit of concurrent requests; a batch of up to 40 pushes and 1 MiB is one request."""
     metrics: tuple[str, ...] = ()
     """Prefixes of the names of the metrics to send; empty for all metrics."""
+    distinct_labels: bool = True
+    """Rename labels of Resources that have the name of an attribute of a data point."""
     totals: TotalsSettings | None = None
     """For cumulative values; None for delta values, as the clients send them."""
 

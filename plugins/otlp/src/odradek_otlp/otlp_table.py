@@ -119,6 +119,7 @@ def read_settings(config: PluginConfig, environ: Mapping[str, str]) -> OtlpSetti
     text = endpoint.config.text(endpoint.key)
     tls = tls_of(config, defaults)
     totals = read_totals(config)
+    distinct_labels = config.boolean("labels.distinct", default=True)
     if text is None:
         return None
     target, secure = destination(endpoint, text, protocol, plain)
@@ -135,6 +136,7 @@ def read_settings(config: PluginConfig, environ: Mapping[str, str]) -> OtlpSetti
         connect_timeout_ms=connect_timeout_ms,
         requests_in_flight=requests_in_flight,
         metrics=() if "*" in metrics else metrics,
+        distinct_labels=distinct_labels,
         totals=totals,
     )
 

@@ -19,7 +19,7 @@ from odradek.testing.contracts import (
     rules_of,
     verdicts,
 )
-from support.contracts import broken_rules
+from support.contracts import broken_rules, distinct
 
 STEP_S = 0.005
 
@@ -283,6 +283,11 @@ class Answers(Good):
         return True
 
 
+class JoinsNames(Good):
+    async def put(self, datas: Sequence[bytes]) -> None:
+        await super().put([data for data in datas if distinct(data)])
+
+
 BROKEN = {
     Blocks: "R1-returns-in-time",
     Changes: "R2-changes-nothing",
@@ -308,6 +313,7 @@ BROKEN = {
     ClaimsAll: "R16-accounts",
     NamesStrangers: "R16-accounts",
     Answers: "R17-answers-as-agreed",
+    JoinsNames: "R18-same-names",
 }
 
 

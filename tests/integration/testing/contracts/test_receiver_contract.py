@@ -20,7 +20,7 @@ from odradek.testing.contracts import (
     Subject,
     rules_of,
 )
-from support.contracts import broken_rules
+from support.contracts import broken_rules, distinct
 
 FLUSH_S = 0.3
 
@@ -257,6 +257,12 @@ class Answers(Good):
         return True
 
 
+class JoinsNames(Good):
+    def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
+        if distinct(payload.data):
+            super().export_metrics(context, payload)
+
+
 BROKEN = {
     Blocks: "R1-returns-in-time",
     Changes: "R2-changes-nothing",
@@ -277,6 +283,7 @@ BROKEN = {
     FlushesForever: "R15-flushes",
     MiscountsGarbage: "R16-accounts",
     Answers: "R17-answers-as-agreed",
+    JoinsNames: "R18-same-names",
 }
 
 

@@ -118,6 +118,12 @@ EXPLANATIONS = {
         "Broken by: `async def export_metrics`, a label that is None or a number: the host then "
         "drops all labels of the enricher."
     ),
+    "same-names": (
+        "Pushes arrive in which labels of the client and attributes of data points have the same names, "
+        "or names that differ in characters that a label cannot have.\n"
+        "Broken by: one set of labels for a series, `dict(**labels, **attributes)`, a request that the "
+        "destination refuses because a label is there twice."
+    ),
 }
 """The text of each rule by its name, starting with R1. They are the same for every kind of plugin."""
 THREADS_TITLE = "Threads"

@@ -215,6 +215,13 @@ async def sees_through_spoofed(subject: Subject) -> None:
         await delivered(subject, forwarder, batch, "their labels claim that they come from one client")
 
 
+async def takes_same_names(subject: Subject) -> None:
+    samples = Samples()
+    async with opened(subject) as forwarder:
+        batch = samples.with_same_names()
+        await delivered(subject, forwarder, batch, "labels have the names of attributes")
+
+
 async def asks_to_retry(subject: Subject) -> None:
     samples = Samples()
     async with opened(subject) as forwarder:
@@ -369,5 +376,6 @@ FORWARDER_RULES: Final = rules(
         "flushes": (leaves_nothing_behind, FAR_SIDE),
         "accounts": (accounts_for_everything, FAR_SIDE),
         "answers-as-agreed": (answers_as_agreed,),
+        "same-names": (takes_same_names,),
     },
 )

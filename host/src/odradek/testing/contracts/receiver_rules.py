@@ -214,6 +214,14 @@ async def sees_through_spoofed(subject: Subject) -> None:
         await refuse_losses(subject, records, "their labels claim that they come from one client")
 
 
+async def takes_same_names(subject: Subject) -> None:
+    samples = Samples()
+    async with opened(subject) as receiving:
+        records = samples.with_same_names()
+        receiving.pushes(records)
+        await refuse_losses(subject, records, "labels have the names of attributes")
+
+
 async def outlives_far_side_down(subject: Subject) -> None:
     await outlives(subject, FarSideState.DOWN)
 
@@ -349,6 +357,7 @@ RECEIVER_RULES: Final = rules(
         "flushes": (flushes, FAR_SIDE, FLUSH, Capability.CLOSE),
         "accounts": (accounts_for_everything, Capability.ACCOUNTS),
         "answers-as-agreed": (answers_as_agreed,),
+        "same-names": (takes_same_names,),
     },
 )
 EXPORTER_RULES: Final = tuple(replace(rule, kind=Kind.EXPORTER) for rule in RECEIVER_RULES)

@@ -32,6 +32,7 @@ SPOOFED = {
     "client_id": "orders",
     "principal": "User:admin",
 }
+LABELS = {"client_id": "orders", "node_id": "1", "topic": "static"}
 ODD_TEXT = 'o"r\\d\ne\x00r,s=\u202e\U0001f600'
 """A legal client id: it may be any UTF-8."""
 
@@ -79,6 +80,7 @@ class Samples:
         terminating: bool = False,
         metrics: int = 3,
         description: str = "",
+        attributes: Mapping[str, str] | None = None,
     ) -> TelemetryRecord:
         """Create a push of a new client instance. ``data``, if given, replaces the generated metrics."""
         number = next(self.numbers)
@@ -88,7 +90,9 @@ class Samples:
             payload=WatchedPayload(
                 client_instance_id=number.to_bytes(16),
                 terminating=terminating,
-                data=metrics_data(number, labels or {}, metrics, description) if data is None else data,
+                data=metrics_data(number, labels or {}, metrics, description, attributes or {})
+                if data is None
+                else data,
             ),
         )
 
@@ -101,6 +105,13 @@ class Samples:
         return [
             self.push(labels=SPOOFED, context=context_of("orders", connection_of(principal)))
             for principal in ("User:admin", "User:mallory", "User:ANONYMOUS")
+        ]
+
+    def with_same_names(self) -> list[TelemetryRecord]:
+        """Create pushes whose labels have the names of attributes of their data points, exactly or nearly."""
+        return [
+            self.push(labels=LABELS, attributes=attributes)
+            for attributes in ({"topic": "orders", "node_id": "node-1"}, {"node.id": "1"}, LABELS)
         ]
 
     def huge(self) -> TelemetryRecord:
@@ -122,9 +133,11 @@ class WatchedConnection(ConnectionContext):
     __slots__ = ("__weakref__",)
 
 
-def metrics_data(number: int, labels: Mapping[str, str], metrics: int, description: str) -> bytes:
+def metrics_data(
+    number: int, labels: Mapping[str, str], metrics: int, description: str, attributes: Mapping[str, str]
+) -> bytes:
     """A serialized MetricsData of gauges whose names contain the number of the push."""
-    point = NumberDataPoint(as_double=number)
+    point = NumberDataPoint(as_double=number, attributes=key_values(attributes))
     named = [
         Metric(
             name=f"contract.push.{number}.{index}",
@@ -133,10 +146,13 @@ def metrics_data(number: int, labels: Mapping[str, str], metrics: int, descripti
         )
         for index in range(metrics)
     ]
-    attributes = [KeyValue(key=key, value=AnyValue(string_value=value)) for key, value in labels.items()]
-    resource = Resource(attributes=attributes) if attributes else None
+    resource = Resource(attributes=key_values(labels)) if labels else None
     entry = ResourceMetrics(resource=resource, scope_metrics=[ScopeMetrics(metrics=named)])
     return MetricsData(resource_metrics=[entry]).SerializeToString()
+
+
+def key_values(texts: Mapping[str, str]) -> list[KeyValue]:
+    return [KeyValue(key=key, value=AnyValue(string_value=value)) for key, value in texts.items()]
 
 
 def numbers_in(parts: Iterable[bytes]) -> set[int]:
