@@ -20,7 +20,9 @@ from odradek.server.meters.connection_metrics import connection_rows
 from odradek.server.meters.metrics import INSTRUMENTS, forwarder_rows, push_rows, source_rows
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
+from odradek.telemetry.kept_pushes import KeptPushes, Loss
 from odradek.telemetry.push_accounts import PushAccounts
+from odradek.telemetry.telemetry_config import TelemetryConfig
 from odradek.testing.clock import MockClock
 from odradek.wire.error_code import ErrorCode
 from support.broker import make_broker
@@ -106,7 +108,10 @@ def test_labels_are_those_of_the_rows() -> None:
 
     quotas = [*quota_metrics(), *connection_metrics()]
     accounts = PushAccounts(rejected={ErrorCode.INVALID_REQUEST: 1})
-    pushes = push_rows(accounts, {"KAFKA_STORAGE_ERROR": 1})
+    kept = KeptPushes(TelemetryConfig())
+    kept.lose(ErrorCode.TELEMETRY_TOO_LARGE, Loss.OFF)
+    accounts.keep(ErrorCode.UNKNOWN_SUBSCRIPTION_ID)
+    pushes = push_rows(accounts, kept, {"KAFKA_STORAGE_ERROR": 1})
     found = [
         *stats.rows(1, now_ms=0),
         *forwarder_rows("otlp", forwarder),

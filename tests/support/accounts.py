@@ -26,7 +26,8 @@ def assert_accounts_balance(host: Host) -> None:
         written = host.spool.written
         held = sum(len(buffer.entries) for buffer in host.spool.writer.buffers.values())
         everyone = [accounts, *(runner.entrance.accounts for runner in host.sources.runners)]
-        assert sum(each.appended + each.empty for each in everyone) <= written, (everyone, written)
+        stored = sum(each.appended + each.empty + sum(each.kept.values()) for each in everyone)
+        assert stored <= written, (everyone, written)
         assert held <= sum(each.waiting for each in everyone), (everyone, held)
         for runner in host.forwarders:
             stats = runner.stats()
@@ -44,7 +45,10 @@ def assert_served_accounts_balance(metrics_url: str) -> Accounts:
         for sample in family.samples:
             name = sample.name.removeprefix("odradek_").removesuffix("_total")
             found[name, sample.labels.get("plugin", "")] += int(sample.value)
-    settled = sum(found[f"push_{place}", ""] for place in ("appended", "empty", "rejected", "waiting"))
+    settled = sum(
+        found[f"push_{place}", ""]
+        for place in ("appended", "empty", "repeated", "rejected", "kept", "waiting")
+    )
     assert found["push_received", ""] == settled, text
     for plugin in [plugin for name, plugin in found if name == "forwarder_offered"]:
         places = ("delivered", "dropped", "rejected", "queued")

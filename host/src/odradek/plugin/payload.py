@@ -22,3 +22,5 @@ class ClientTelemetryPayload:
     data: bytes
     """A serialized ``opentelemetry.proto.metrics.v1.MetricsData``."""
     content_type: str = CONTENT_TYPE
+    refused: int = 0
+    """Kafka's error code in the answer to a push that was refused and stored all the same; 0 if accepted."""

@@ -24,6 +24,7 @@ RECEIVED_MS: Final = "received_ms"
 TERMINATING: Final = "terminating"
 CODEC: Final = "codec"
 OBSERVED: Final = "observed"
+REFUSED: Final = "refused"
 LABELED: Final = "labeled"
 SOURCE: Final = "source"
 CLUSTER_ID: Final = "cluster_id"
@@ -96,6 +97,8 @@ def encode_headers(record: TelemetryRecord) -> list[Header]:
 def way_headers(record: TelemetryRecord) -> list[Header]:
     """The headers that say which way a record has come; none for a push on its first host."""
     headers: list[Header] = []
+    if record.payload.refused:
+        headers.append((REFUSED, b"%d" % record.payload.refused))
     if not record.labeled:
         headers.append((LABELED, FALSE))
     if record.source is not None:
@@ -138,7 +141,12 @@ def decode_record(
         return TelemetryRecord(
             context=request_of(named),
             push_interval_ms=int(required(named, "push_interval_ms")),
-            payload=ClientTelemetryPayload(instance_id, required(named, TERMINATING) == "true", value),
+            payload=ClientTelemetryPayload(
+                instance_id,
+                required(named, TERMINATING) == "true",
+                value,
+                refused=int(named.get(REFUSED) or 0),
+            ),
             subscription_id=int(required(named, "subscription_id")),
             codec=CODECS.index(required(named, CODEC)),
             observed=named.get(OBSERVED) == "true",

@@ -308,7 +308,8 @@ class Host:
         asked = [each.stats for each in guarded if isinstance(each, GUARDED)]
         stats = [*self.receivers.stats(), *self.enrichers.stats(), *self.sources.stats(), *asked]
         yield from plugin_rows(stats, self.plugin_threads.waiting())
-        yield from push_rows(self.telemetry.accounts, self.spool.writer.refused if self.spool else {})
+        refused = self.spool.writer.refused if self.spool else {}
+        yield from push_rows(self.telemetry.accounts, self.telemetry.kept, refused)
         yield from (row for each in self.forwarders for row in forwarder_rows(each.name, each.stats()))
         yield from quota_rows(self.broker.quotas, now_ms)
         yield from connection_rows(self.broker.connection_quotas, now_ms)

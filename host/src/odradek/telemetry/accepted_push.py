@@ -1,4 +1,4 @@
-"""A push that passed the gate, on its way into the log or to the forwarders."""
+"""A push that is to be stored, on its way into the log or to the forwarders."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ class AcceptedPush:
     payload: ClientTelemetryPayload
     codec: int
     """Kafka's number of the compression that the client used."""
+    subscription_id: int
+    """As the client sent it."""
     is_empty: bool
     """The client sent no metrics at all: receivers do not get the push."""
     opened_ns: int
@@ -31,6 +33,6 @@ class AcceptedPush:
             self.context,
             instance.push_interval_ms,
             self.payload,
-            instance.subscription_id,
+            self.subscription_id,
             self.codec,
         )

@@ -23,6 +23,7 @@ from odradek.telemetry.client_instances import ClientInstances
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
 from odradek.telemetry.enrichers import Enrichers
+from odradek.telemetry.kept_pushes import LOSING_ERRORS, KeptPushes, Loss
 from odradek.telemetry.labeled_record import payload_limits
 from odradek.telemetry.payload import PayloadOffload, PayloadWork, label
 from odradek.telemetry.push_accounts import PushAccounts
@@ -86,6 +87,7 @@ class ClientMetricsManager:
         self.enrichers = enrichers
         self.offload = offload
         self.accounts = PushAccounts()
+        self.kept = KeptPushes(config)
         self.monotonic_ms = clock.monotonic_ms
         self.monotonic_ns = clock.monotonic_ns
         self.subscriptions = Subscriptions(config, clock)
@@ -186,12 +188,44 @@ class ClientMetricsManager:
             instance.last_known_error = refusal
             if refusal is ErrorCode.TELEMETRY_TOO_LARGE:
                 self.narrowed.too_large(instance, len(request.metrics or b""), now_ms)
-            return self.rejected(refusal)
+            return self.refused(instance, request, context, refusal)
+        if self.kept.clients and self.kept.accepted(request):
+            self.accounts.repeated += 1
+            instance.last_known_error = NONE
+            return PushTelemetryResponse()
         if not request.metrics:
             payload = ClientTelemetryPayload(client_instance_id, request.terminating, b"")
             self.accounts.waiting += 1
-            return AcceptedPush(instance, context, payload, request.compression_type, True, 0)
-        return self.open(instance, request, context)
+            codec, subscription_id = request.compression_type, request.subscription_id
+            return AcceptedPush(instance, context, payload, codec, subscription_id, True, 0)
+        return self.open(instance, request, context, NONE)
+
+    def refused(
+        self,
+        instance: ClientMetricsInstance,
+        request: PushTelemetryRequest,
+        context: RequestContext,
+        code: ErrorCode,
+    ) -> Acceptance | Deferred[Acceptance]:
+        """A refused push: the answer, or the push with its opened payload if it is to be stored."""
+        if not request.metrics or code not in LOSING_ERRORS or self.kept.is_repeated(request):
+            return self.rejected(code)
+        loss = self.kept.loss(request, code, instance.push_interval_ms, self.monotonic_ms())
+        if loss is None:
+            return self.open(instance, request, context, code)
+        return self.lost(code, loss)
+
+    def not_stored(
+        self, instance: ClientMetricsInstance, code: ErrorCode, loss: Loss
+    ) -> PushTelemetryResponse:
+        """The answer to a refused push that should have been stored. It may come again."""
+        self.kept.not_stored(instance.client_instance_id)
+        return self.lost(code, loss)
+
+    def lost(self, code: ErrorCode, loss: Loss) -> PushTelemetryResponse:
+        """The answer to a push whose increments are lost."""
+        self.kept.lose(code, loss)
+        return self.rejected(code)
 
     def rejected(self, code: ErrorCode) -> PushTelemetryResponse:
         """The answer to a push that is not accepted."""
@@ -222,9 +256,20 @@ class ClientMetricsManager:
         return NONE
 
     def open(
-        self, instance: ClientMetricsInstance, request: PushTelemetryRequest, context: RequestContext
+        self,
+        instance: ClientMetricsInstance,
+        request: PushTelemetryRequest,
+        context: RequestContext,
+        refused: ErrorCode,
     ) -> Acceptance | Deferred[Acceptance]:
-        """Open the payload, here if it is small."""
+        """Open the payload, here if it is small.
+
+        Args:
+            instance: The client.
+            request: The push, with metrics.
+            context: Its request.
+            refused: NONE, or the error code with which it is answered and stored all the same.
+        """
         started_ns = self.monotonic_ns()
         labels = self.labels(instance, context)
         outcome: bytes | WireError | None
@@ -237,10 +282,10 @@ class ClientMetricsManager:
         except WireError as error:
             outcome = error
         if outcome is not None:
-            return self.opened(instance, request, context, started_ns, outcome)
+            return self.opened(instance, request, context, refused, started_ns, outcome)
         data = request.metrics or b""
         work = PayloadWork(codec=request.compression_type, data=data, labels=labels, limits=self.limits)
-        opened = partial(self.opened, instance, request, context, started_ns)
+        opened = partial(self.opened, instance, request, context, refused, started_ns)
         deferred = Deferred[Acceptance]()
         self.offload(work, lambda outcome: deferred.complete_by(lambda: opened(outcome)))
         return deferred
@@ -278,23 +323,34 @@ class ClientMetricsManager:
         instance: ClientMetricsInstance,
         request: PushTelemetryRequest,
         context: RequestContext,
+        refused: ErrorCode,
         started_ns: int,
         outcome: bytes | BaseException,
     ) -> Acceptance:
-        """The push with its opened payload, or the refusal of a payload that could not be opened.
+        """The push with its opened payload, or the answer to one whose payload could not be opened.
 
         The instance may have been forgotten while a worker opened the payload; then this is its last push.
         """
         if not isinstance(outcome, bytes):
             self.accounts.waiting -= 1
+            loss = Loss.UNSOUND if isinstance(outcome, WireError) else Loss.NOT_STORED
+            if refused is not NONE:
+                self.kept.charge(refused, len(request.metrics or b""), self.monotonic_ms())
+                return self.not_stored(instance, refused, loss)
             instance.last_known_error = self.blame(outcome)
             instance.stats.record_error(self.monotonic_ms())
             if instance.last_known_error is ErrorCode.TELEMETRY_TOO_LARGE:
                 self.narrowed.too_large(instance, len(request.metrics or b""), self.monotonic_ms())
+            if instance.last_known_error in LOSING_ERRORS:
+                self.kept.lose(instance.last_known_error, loss)
             return self.rejected(instance.last_known_error)
         payload = ClientTelemetryPayload(request.client_instance_id, request.terminating, outcome)
+        if refused is not NONE:
+            self.kept.charge(refused, len(outcome), self.monotonic_ms())
+            payload.refused = int(refused)
+        codec, subscription_id = request.compression_type, request.subscription_id
         opened_ns = self.monotonic_ns() - started_ns
-        return AcceptedPush(instance, context, payload, request.compression_type, False, opened_ns)
+        return AcceptedPush(instance, context, payload, codec, subscription_id, False, opened_ns)
 
     def settle(self, push: AcceptedPush, kept: bool) -> PushTelemetryResponse:
         """Pass a stored push to the plugins.
@@ -304,8 +360,12 @@ class ClientMetricsManager:
         """
         self.accounts.waiting -= 1
         instance = push.instance
+        if push.payload.refused:
+            return self.settle_refused(push, ErrorCode(push.payload.refused), kept)
         if not kept:
             instance.last_known_error = ErrorCode.THROTTLING_QUOTA_EXCEEDED
+            if not push.is_empty:
+                self.kept.lose(ErrorCode.THROTTLING_QUOTA_EXCEEDED, Loss.NOT_STORED)
             return self.rejected(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
         if push.is_empty:
             self.accounts.empty += 1
@@ -314,6 +374,15 @@ class ClientMetricsManager:
         self.accounts.appended += 1
         instance.last_known_error = error_code = self.export(push)
         return PushTelemetryResponse(error_code=error_code)
+
+    def settle_refused(self, push: AcceptedPush, code: ErrorCode, kept: bool) -> PushTelemetryResponse:
+        """As `settle`, of a refused push; its answer is known."""
+        if not kept:
+            return self.not_stored(push.instance, code, Loss.NOT_STORED)
+        self.accounts.keep(code)
+        # Not counted in Kafka's metrics of exports.
+        self.plugin.export(push.context, push.payload, push.instance.push_interval_ms, self.kafka_policy)
+        return PushTelemetryResponse(error_code=code)
 
     def export(self, push: AcceptedPush) -> ErrorCode:
         """Give a push to the plugins."""

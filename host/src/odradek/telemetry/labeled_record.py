@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from odradek.plugin.labeled_payload import PayloadLimits
 from odradek.plugin.labels import EncodedLabels
-from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.telemetry.payload import label
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
@@ -38,7 +37,7 @@ def labeled_record(
     data = label(payload.data, labels, limits)
     return replace(
         record,
-        payload=ClientTelemetryPayload(payload.client_instance_id, payload.terminating, data),
+        payload=replace(payload, data=data),
         labeled=True,
     )
 

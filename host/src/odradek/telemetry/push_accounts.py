@@ -17,18 +17,26 @@ class PushAccounts:
     empty: int = 0
     """Accepted, without metrics."""
     repeated: int = 0
-    """Of a source: already stored, and not stored again."""
+    """Already stored, and not stored again."""
     waiting: int = 0
     """Waiting for a worker, or for the log."""
     rejected: dict[ErrorCode, int] = field(default_factory=dict)
     """By the error code that the client got."""
 
+    kept: dict[ErrorCode, int] = field(default_factory=dict)
+    """Refused, by the error code that the client got, and stored all the same."""
+
+    def keep(self, code: ErrorCode) -> None:
+        """Count a push that was refused and stored."""
+        self.kept[code] = self.kept.get(code, 0) + 1
+
     def reject(self, code: ErrorCode, pushes: int = 1) -> None:
-        """Count pushes that were not accepted."""
+        """Count pushes that were refused and not stored."""
         self.rejected[code] = self.rejected.get(code, 0) + pushes
 
     @property
     def balanced(self) -> bool:
         """The law: each push that was received is in exactly one place."""
-        settled = self.appended + self.empty + self.repeated + sum(self.rejected.values())
+        refused = sum(self.rejected.values()) + sum(self.kept.values())
+        settled = self.appended + self.empty + self.repeated + refused
         return self.received == settled + self.waiting

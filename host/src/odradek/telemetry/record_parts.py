@@ -71,6 +71,8 @@ def record_head(instance: ClientMetricsInstance, context: RequestContext) -> Rec
 def record_parts(push: AcceptedPush) -> tuple[bytes, ...]:
     """The record after its offset delta: key, value and headers."""
     context, payload = push.context, push.payload
+    if payload.refused:
+        return parts_of_record(push.record())
     _, _, key, client = record_head(push.instance, context)
     received = b"%d" % context.received_ms
     begin = RECEIVED_OF_TODAY if len(received) == DIGITS else RECEIVED + encoded_varint(len(received))

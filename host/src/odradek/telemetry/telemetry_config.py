@@ -41,6 +41,18 @@ class TelemetryConfig:
         "Whether a failure after the checks of a push is reported to the operator only (`client-safe`), or "
         "to the client as in Apache Kafka (`kafka`).", page="errors.md",
     )
+    keep_unknown_subscription: bool = setting(
+        "telemetry.keep.unknown.subscription", Flag(), True,
+        "Whether a push that is refused with UNKNOWN_SUBSCRIPTION_ID is stored all the same: its client "
+        "sends these metrics only once.", page="../explanation/temporality.md",
+    )
+    keep_byte_rate: int = setting(
+        "telemetry.keep.byte.rate", Whole(INT), 0,
+        "Bytes per second, decompressed, of pushes that are refused with THROTTLING_QUOTA_EXCEEDED or "
+        "TELEMETRY_TOO_LARGE and stored all the same; a minute's worth may come at once. `0`: none is "
+        "stored.",
+        unit="bytes", page="../explanation/temporality.md",
+    )
     cache_size: int = setting(
         "telemetry.client.instances.max", Whole(INT, 1), 16_384,
         "Client instances that are remembered; beyond this number the least recently used one is forgotten.",

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Final
 
-from odradek.plugin import ClientTelemetryPayload, Forwarder, NotOtlp, Reject, Retry, TelemetryRecord
+from odradek.plugin import Forwarder, NotOtlp, Reject, Retry, TelemetryRecord
 from odradek.sampled_log import SampledLog
 from odradek.temporality.counts import Counts
 from odradek.temporality.engine import Engine
@@ -197,7 +198,7 @@ def copy_of(record: TelemetryRecord, data: bytes) -> TelemetryRecord:
     return TelemetryRecord(
         context=record.context,
         push_interval_ms=record.push_interval_ms,
-        payload=ClientTelemetryPayload(payload.client_instance_id, payload.terminating, data),
+        payload=replace(payload, data=data),
         subscription_id=record.subscription_id,
         codec=record.codec,
         observed=record.observed,

@@ -39,7 +39,7 @@ class Push(Arrived):
     error: ErrorCode | None
     """The error code of the response; None if the connection was dropped instead."""
     data: bytes = field(repr=False)
-    """The payload as plugins see it, decompressed and labeled; empty if the push was refused or empty."""
+    """The payload as plugins see it, decompressed and labeled; empty if the push was empty or not stored."""
     fault: Fault | None = None
     """The fault that hit the push; None if none did."""
     decoded: list[DataPoint] | None = field(default=None, repr=False)

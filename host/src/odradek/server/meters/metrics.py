@@ -28,6 +28,7 @@ from odradek.server.meters.state_metrics import STATE_INSTRUMENTS
 from odradek.server.sockets.listener import Listener
 from odradek.server.sockets.turns import Turns
 from odradek.telemetry.client_metrics_stats import MetricRow
+from odradek.telemetry.kept_pushes import KeptPushes
 from odradek.telemetry.push_accounts import PushAccounts
 from odradek.telemetry.record_source import RecordSource
 
@@ -155,6 +156,15 @@ INSTRUMENTS = {
         "gauge",
         "{instance}",
         "Clients that are asked for fewer metrics because their pushes were too large: 1 for each",
+    ),
+    "push-kept": Instrument(
+        "odradek.push.kept", "counter", "{push}", "Pushes that were refused and stored, by error code"
+    ),
+    "push-repeated": Instrument(
+        "odradek.push.repeated", "counter", "{push}", "Accepted pushes that were stored before, when refused"
+    ),
+    "push-lost": Instrument(
+        "odradek.push.lost", "counter", "{push}", "Refused pushes whose metrics no push will bring again"
     ),
     "push-waiting": Instrument(
         "odradek.push.waiting", "gauge", "{push}", "Pushes being decompressed or written"
@@ -284,16 +294,28 @@ def plugin_rows(plugins: Iterable[PluginStats], queued: Mapping[str, int]) -> It
         yield MetricRow("plugin-queued", "gauge", labels, queued.get(name, 0))
 
 
-def push_rows(accounts: PushAccounts, refused: Mapping[str, int]) -> list[MetricRow]:
-    """The accounts of all pushes at one moment: received = appended + empty + rejected + waiting."""
+def push_rows(accounts: PushAccounts, kept: KeptPushes, refused: Mapping[str, int]) -> list[MetricRow]:
+    """The accounts of all pushes at one moment.
+
+    received = appended + empty + repeated + rejected + kept + waiting. The lost pushes are rejected ones.
+    """
     return [
         MetricRow("push-received", "counter", {}, accounts.received),
         MetricRow("push-appended", "counter", {}, accounts.appended),
         MetricRow("push-empty", "counter", {}, accounts.empty),
+        MetricRow("push-repeated", "counter", {}, accounts.repeated),
         MetricRow("push-waiting", "gauge", {}, accounts.waiting),
         *(
             MetricRow("push-rejected", "counter", {"error": code.name}, pushes)
             for code, pushes in accounts.rejected.items()
+        ),
+        *(
+            MetricRow("push-kept", "counter", {"error": code.name}, pushes)
+            for code, pushes in accounts.kept.items()
+        ),
+        *(
+            MetricRow("push-lost", "counter", {"error": code.name, "reason": loss}, pushes)
+            for (code, loss), pushes in kept.lost.items()
         ),
         *(
             MetricRow("spool-refused", "counter", {"reason": reason}, pushes)

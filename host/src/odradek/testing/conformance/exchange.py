@@ -49,7 +49,7 @@ class Pushed:
     error: ErrorCode | None = ErrorCode.NONE
     """None if the connection was dropped."""
     data: bytes = field(default=b"", repr=False)
-    """The decompressed payload; empty if the push was refused or empty."""
+    """The decompressed payload; empty if the push was empty or not stored."""
 
     def points(self) -> list[DataPoint]:
         """The data points of the payload; empty if it is not OTLP."""
