@@ -25,6 +25,8 @@ WITH_USE = frozenset(
         "plugin-export-rate",
         "plugin-export-time-avg",
         "plugin-export-time-max",
+        "push-kept",
+        "push-lost",
         "push-rejected",
         "source-appended",
         "source-empty",

@@ -238,6 +238,15 @@ def test_pushes_are_not_kept_if_the_configuration_says_so() -> None:
     assert stage.accounts == ({}, {UNKNOWN: 1}, {(UNKNOWN, Loss.OFF): 1})
 
 
+def test_pushes_are_not_kept_while_the_host_wants_none(stage: Stage) -> None:
+    stage.manager.subscriptions.suspend(True)
+
+    stage.push()
+
+    assert stage.stored == []
+    assert stage.accounts == ({}, {UNKNOWN: 1}, {(UNKNOWN, Loss.SILENCED): 1})
+
+
 def test_a_push_after_the_goodbye_is_not_kept(stage: Stage) -> None:
     stage.push(terminating=True)
     stage.wait()

@@ -210,6 +210,8 @@ class ClientMetricsManager:
         """A refused push: the answer, or the push with its opened payload if it is to be stored."""
         if not request.metrics or code not in LOSING_ERRORS or self.kept.is_repeated(request):
             return self.rejected(code)
+        if self.subscriptions.suspended:
+            return self.lost(code, Loss.SILENCED)
         loss = self.kept.loss(request, code, instance.push_interval_ms, self.monotonic_ms())
         if loss is None:
             return self.open(instance, request, context, code)

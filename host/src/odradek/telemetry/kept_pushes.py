@@ -42,6 +42,8 @@ class Loss(StrEnum):
 
     OFF = "off"
     """The configuration does not ask to keep such pushes."""
+    SILENCED = "silenced"
+    """The host wants no pushes at the moment."""
     EARLY = "early"
     """The last one was stored less than half a push interval ago."""
     STUBBORN = "stubborn"
