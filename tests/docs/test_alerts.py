@@ -38,6 +38,7 @@ WITHOUT_ALERT = {
         "odradek.push.empty",
         "odradek.push.kept",
         "odradek.push.lost",
+        "odradek.push.narrowed",
         "odradek.push.repeated",
         "odradek.source.received",
         "odradek.source.appended",

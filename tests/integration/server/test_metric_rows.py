@@ -27,6 +27,7 @@ WITH_USE = frozenset(
         "plugin-export-time-max",
         "push-kept",
         "push-lost",
+        "push-narrowed",
         "push-rejected",
         "source-appended",
         "source-empty",

@@ -19,6 +19,7 @@ from odradek.plugin.labels import EncodedLabels
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.plugin.protobuf_fields import TooMuchWork
 from odradek.telemetry.accepted_push import AcceptedPush
+from odradek.telemetry.client_instance_ids import RESERVED_UUIDS, new_client_instance_id
 from odradek.telemetry.client_instances import ClientInstances
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
@@ -41,12 +42,6 @@ from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelem
 from odradek.wire.types import NIL_UUID
 
 log = logging.getLogger(__name__)
-
-ONE_UUID: Final = bytes(15) + b"\x01"
-"""``Uuid.ONE_UUID``, which Kafka reserves like the nil one."""
-RESERVED_UUIDS: Final = frozenset({NIL_UUID, ONE_UUID})
-DASH: Final = 62
-"""The value of ``-`` in base64url: an id must not look like a command-line option."""
 
 ACCEPTED_COMPRESSION_TYPES: Final = (Codec.ZSTD, Codec.LZ4, Codec.GZIP, Codec.SNAPPY)
 """Best first. Uncompressed pushes are accepted too, but not offered."""
@@ -141,7 +136,7 @@ class ClientMetricsManager:
         now_ms = self.monotonic_ms()
         client_instance_id = request.client_instance_id
         if not client_instance_id or client_instance_id == NIL_UUID:
-            client_instance_id = self.new_client_instance_id()
+            client_instance_id = new_client_instance_id(self.random_uuid, self.client_instances.cached)
         instance = self.client_instances.instance(client_instance_id, context, now_ms)
         if not instance.maybe_update_get(now_ms) and instance.last_known_error not in REPEATABLE_ERRORS:
             instance.stats.record_throttle(now_ms)
@@ -156,13 +151,6 @@ class ClientMetricsManager:
             delta_temporality=True,
             requested_metrics=list(instance.plan.metrics),
         )
-
-    def new_client_instance_id(self) -> bytes:
-        """A random id that is not reserved, not taken, and does not begin with a dash."""
-        while True:
-            raw = self.random_uuid()
-            if raw not in RESERVED_UUIDS and raw[0] >> 2 != DASH and raw not in self.client_instances.cached:
-                return raw
 
     # PushTelemetry
 
