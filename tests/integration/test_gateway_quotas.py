@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, 
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import ThreadedHost, running_host
 from support.limited_clients import CLIENT_ID, MEGABYTE, TOPIC, consume, produce
+from support.waiting import wait_until
 from support.wire_client import WireClient
 
 SHORT_WINDOWS = ("quota.window.num=3", "controller.quota.window.num=3")
@@ -150,3 +152,27 @@ def test_a_producer_converges_to_its_quota(host: ThreadedHost, tmp_path: Path) -
     allowed_at_once = 10 * MEGABYTE  # Kafka's own windows remember for longer than a busy machine stalls
     rate = (progress.total - allowed_at_once) / (end_s - begin_s)
     assert rate == pytest.approx(MEGABYTE, rel=0.2)  # the last burst may have just begun, or just ended
+
+
+def test_a_hangup_reloads_the_quotas(host: ThreadedHost, tmp_path: Path) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text("")
+    with gateway_of(host.bootstrap, tmp_path / "data", config=file) as process:
+        free = throttle_ms(process, "late")
+        file.write_text('[quotas.late]\nclient-id = "late"\nproducer_byte_rate = 1000\n')
+        process.process.send_signal(signal.SIGHUP)
+        wait_until(
+            lambda: any("configuration reloaded" in line for line in process.errors), lambda: process.errors
+        )
+        throttled = throttle_ms(process, "late")
+        status = process.terminate()
+
+    assert free == 0
+    assert throttled > 0
+    assert status == 0
+
+
+def throttle_ms(gateway: GatewayProcess, client_id: str) -> int:
+    with dialed(gateway, client_id) as client:
+        client.introduce()
+        return int(client.send(produce_request(100_000)).throttle_time_ms)

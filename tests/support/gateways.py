@@ -29,11 +29,14 @@ class GatewayProcess(ServeProcess):
 
 
 @contextlib.contextmanager
-def gateway_of(upstream: str, data_dir: Path, *settings: str) -> Iterator[GatewayProcess]:
+def gateway_of(
+    upstream: str, data_dir: Path, *settings: str, config: Path | None = None
+) -> Iterator[GatewayProcess]:
     """A gateway in front of a cluster, on free ports; stopped at the end."""
     values = (f"listeners={LOOPBACK}", f"data.dir={data_dir}", *settings)
     options = [each for value in values for each in ("--set", value)]
-    process = GatewayProcess("--upstream", upstream, *options)
+    file = () if config is None else ("--config", str(config))
+    process = GatewayProcess("--upstream", upstream, *file, *options)
     try:
         yield process
     finally:

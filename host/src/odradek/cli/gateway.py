@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from functools import partial
 from pathlib import Path
 
 import click
 
 from odradek.cli.errors import CommandFailed
 from odradek.cli.gateway_run import GatewayRun
-from odradek.cli.serve import Start, announce
+from odradek.cli.serve import Start, announce, reload_file
 from odradek.cli.start_options import config_options, log_options
 from odradek.gateway.gateway_settings import UPSTREAM
 from odradek.server.config import REFERENCE, HostConfig
 from odradek.server.host import Host
 from odradek.server.log_format import audit_to_file, hide_in_log, log_to_stderr
-from odradek.server.plugins.process import freeze_garbage, keep_buffers, raise_descriptor_limit, run
+from odradek.server.plugins.process import (
+    freeze_garbage,
+    keep_buffers,
+    on_hangup,
+    raise_descriptor_limit,
+    run,
+)
 from odradek.server.start_report import report
 
 
@@ -38,7 +45,8 @@ def gateway(
 
     Clients get telemetry from the gateway, and everything else from the brokers.
 
-    SIGUSR1 takes the next step of the kill switch: no-observation, no-telemetry, rewrite-only.
+    SIGUSR1 takes the next step of the kill switch: no-observation, no-telemetry, rewrite-only. SIGHUP reloads
+    subscriptions, quotas, certificates, and the tables of plugins that can take a new one.
     """
     log_to_stderr(log_level, log_format)
     if upstream is not None:
@@ -70,6 +78,7 @@ def run_gateway(start: Start, made: GatewayRun) -> None:
         raise_descriptor_limit()
         async with made.running(failed) as host:
             asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, made.gateway.step_down)
+            on_hangup(partial(reload_file, host, start), stop)
             freeze_garbage()
             report(host, start.config_file, start.log_level)
             announce(ready_line(made.config, host))

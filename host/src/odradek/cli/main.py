@@ -27,8 +27,8 @@ from odradek.server.standard_streams import open_closed_streams, silence, unwrit
 FAILED = 1
 UNUSABLE = 2
 INTERRUPTED = 130
-SERVE = "serve"
-"""The subcommand that follows SIGHUP, from its start."""
+RELOADING = ("gateway", "serve")
+"""The subcommands that follow SIGHUP, from their start."""
 
 SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "acls": ("odradek.cli.acls:acls", "List, add and remove ACLs."),
@@ -63,7 +63,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "produce": ("odradek.cli.produce:produce", "Write records from standard input."),
     "quotas": ("odradek.cli.quotas:quotas", "Describe and alter quotas."),
     "replay": ("odradek.cli.replay:replay", "Make a forwarder deliver past pushes again."),
-    SERVE: ("odradek.cli.serve:serve", "Run a host."),
+    "serve": ("odradek.cli.serve:serve", "Run a host."),
     "topics": ("odradek.cli.topics:topics", "List, describe, create, alter and delete topics."),
     "users": ("odradek.cli.users:users", "List, describe, add and delete users of SASL listeners."),
     "verify-plugin": (
@@ -158,7 +158,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         arguments: The arguments without the program's name; None for those of the process.
     """
     open_closed_streams()
-    if (sys.argv[1:] if arguments is None else arguments)[:1] == [SERVE]:
+    words = sys.argv[1:] if arguments is None else arguments
+    if words and words[0] in RELOADING:
         hold_hangup()
     sys.exit(run(arguments))
 

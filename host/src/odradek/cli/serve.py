@@ -30,6 +30,7 @@ from odradek.server.plugins.process import (
 from odradek.server.reload import reload
 from odradek.server.standard_streams import silence
 from odradek.server.start_report import report
+from odradek.server.supervisor import READY, tell_supervisor
 from odradek.server.upkeep.calm_collections import OVERDUE, collect_when_calm
 
 if TYPE_CHECKING:
@@ -196,7 +197,8 @@ def serve_ephemeral(start: Start, control: str | None, virtual_clock: bool) -> N
 
 
 def announce(line: str) -> None:
-    """Print the ready line. Without a stdout the host serves all the same."""
+    """Print the ready line, and tell the supervisor. Without a stdout the host serves all the same."""
+    tell_supervisor(READY)
     try:
         click.echo(line)
     except OSError as error:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from odradek.server.hangup import HANGUP, has_terminal, held_hangup
+from odradek.server.supervisor import STOPPING, tell_supervisor
 
 try:
     import resource
@@ -94,8 +95,13 @@ def run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
     async def with_signals() -> None:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
+
+        def stop_soon() -> None:
+            tell_supervisor(STOPPING)
+            stop.set()
+
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop.set)
+            loop.add_signal_handler(number, stop_soon)
         await main(stop)
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
