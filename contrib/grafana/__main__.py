@@ -1,0 +1,64 @@
+"""Write all files that depend on the reference of client metrics: dashboards, rules, tests, the runbook.
+
+    python -m contrib.grafana                                # from the repository's root
+    python -m contrib.grafana --check                        # exit status 1 if a file is out of date
+    python -m contrib.grafana --interval 300 --to DIRECTORY  # for another push interval, elsewhere
+
+The reference is ``host/src/odradek/plugin/client_metrics.toml``, the table of troubles
+``host/src/odradek/plugin/troubles.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from contrib.grafana.promql import INTERVAL_S
+from contrib.grafana.rule_tests import alert_tests, recording_tests
+from contrib.grafana.rules import alert_rules, recording_rules
+
+ROOT = Path(__file__).resolve().parents[2]
+PROMETHEUS = "contrib/prometheus/"
+
+
+def files(interval_s: int) -> dict[str, str]:
+    """The content of each file by its path in the repository."""
+    return {
+        PROMETHEUS + "client-alerts.yml": alert_rules(interval_s),
+        PROMETHEUS + "client-alerts.test.yml": alert_tests(interval_s),
+        PROMETHEUS + "client-recording.yml": recording_rules(interval_s),
+        PROMETHEUS + "client-recording.test.yml": recording_tests(interval_s),
+    }
+
+
+def outdated(written: dict[str, str]) -> list[str]:
+    """The paths of files that differ from what would be written."""
+    return [
+        path
+        for path, text in written.items()
+        if not (ROOT / path).exists() or (ROOT / path).read_text(encoding="utf-8") != text
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m contrib.grafana")
+    parser.add_argument("--check", action="store_true", help="only say which files are out of date")
+    parser.add_argument("--interval", type=int, default=INTERVAL_S, help="push interval in seconds")
+    parser.add_argument("--to", type=Path, default=ROOT, help="directory to write into")
+    given = parser.parse_args(arguments)
+    written = files(given.interval)
+    if given.check:
+        found = outdated(written)
+        for path in found:
+            print(f"{path} is out of date: run python -m contrib.grafana", file=sys.stderr)
+        return bool(found)
+    for path, text in written.items():
+        target = given.to / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

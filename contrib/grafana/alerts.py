@@ -1,0 +1,308 @@
+"""Alerts about clients: the table of troubles as PromQL, and questions that need several metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from contrib.grafana.promql import IDENTITY, duration, number, selector, window_s
+
+from odradek.plugin.client_metrics import client_metrics
+from odradek.plugin.troubles import (
+    BY_ID,
+    CONSUMER,
+    COORDINATOR,
+    FETCH,
+    JAVA,
+    OURS,
+    PRODUCER,
+    TROUBLES,
+    Trouble,
+)
+
+AGE: Final = "odradek_client_last_push_age_seconds"
+TOLD_INTERVAL: Final = "odradek_client_push_interval_seconds"
+TERMINATED: Final = "odradek_client_terminated"
+GROUP: Final = "group_id"
+SCRAPED: Final = ("instance", "job")
+"""Labels of the scrape, not of the client."""
+MEMBERS: Final = (
+    "odradek groups --bootstrap-server localhost:9092 --describe --members --group {{ $labels.group_id }}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """One alert, with what a person on call needs."""
+
+    id: str
+    """Also the anchor in the runbook."""
+    question: str
+    summary: str
+    """For people; ``{{ $labels.x }}`` are the labels of the series."""
+    expr: str
+    for_s: float
+    labels: tuple[str, ...]
+    """The labels of a firing alert, if the client has a group or transactions."""
+    condition: str
+    """The condition in words."""
+    source: str
+    """The origin of the threshold."""
+    advice: str
+    next_step: str
+    """A command."""
+
+    @property
+    def name(self) -> str:
+        return "KafkaClient" + "".join(word.capitalize() for word in self.id.split("-"))
+
+
+def narrowed(prefix: str) -> str:
+    """Ask one client instance for more metrics and more often, as KIP-714's reactive workflow does."""
+    return (
+        "odradek client-metrics --bootstrap-server localhost:9092 --alter --name look "
+        f"--metrics {prefix} --interval 10000 --match client_instance_id={{{{ $labels.client_instance_id }}}}"
+    )
+
+
+def prefix_of(metric: str) -> str:
+    """The metrics of a client's role."""
+    return next((role for role in (PRODUCER, CONSUMER) if metric.startswith(role)), "org.apache.kafka.")
+
+
+def identity(metric: str) -> tuple[str, ...]:
+    """The labels of an instance that has a metric: consumers have a group, producers transactions."""
+    more = {PRODUCER: ("transactional_id",), CONSUMER: (GROUP,)}.get(prefix_of(metric), (GROUP,))
+    return (*IDENTITY, *more)
+
+
+def of_instance(agg: str, expression: str, *dropped: str) -> str:
+    """Aggregate the series of an instance, which several hosts or scrapers may report; keep its labels."""
+    return f"{agg} without ({', '.join((*SCRAPED, *dropped))}) ({expression})"
+
+
+def value_of(trouble: Trouble, metric: str, window: str) -> str:
+    """The value that a trouble compares, with the labels of the client and those of the trouble."""
+    agg = {"each": "max"}.get(trouble.agg, trouble.agg)
+    found = selector(metric)
+    if client_metrics()[metric].kind == "sum":
+        found = f"increase({found}[{window}])"
+    return of_instance(agg, found, *sorted(client_metrics()[metric].levels[0] - set(trouble.labels)))
+
+
+def of_trouble(trouble: Trouble, interval_s: int) -> Alert:
+    """The alert of a trouble. A longer window compares with a proportionally larger increase."""
+    metric = trouble.metrics[JAVA]
+    labels = (*identity(metric), *trouble.labels)
+    span_s = window_s(interval_s, trouble.over_s)
+    threshold = trouble.threshold
+    left = value_of(trouble, metric, duration(span_s))
+    if trouble.per:
+        left += f"\n/ {value_of(trouble, trouble.per, duration(span_s))}"
+    elif trouble.over_s:
+        threshold *= span_s / trouble.over_s
+    return Alert(
+        id=trouble.id,
+        question=trouble.question,
+        summary=SUMMARIES[trouble.id],
+        expr=f"{left}\n{trouble.op} {number(threshold)}",
+        for_s=trouble.for_s,
+        labels=labels,
+        condition=said(trouble),
+        source=trouble.source,
+        advice=trouble.advice,
+        next_step=narrowed(prefix_of(metric)),
+    )
+
+
+def said(trouble: Trouble) -> str:
+    if trouble.op == ">" and not trouble.threshold:
+        return f"any {trouble.unit}" if trouble.over_s else "any time"
+    side = {">": "more than", "<": "less than", ">=": "at least", "<=": "at most"}[trouble.op]
+    if trouble.unit.startswith("share of "):
+        return f"{side} {trouble.threshold * 100:g} % of {trouble.unit.removeprefix('share of ')}"
+    return f"{side} {trouble.threshold:,.0f} {trouble.unit}".replace(",", " ")
+
+
+WHO: Final = "{{ $labels.client_id }}"
+SUMMARIES: Final = {
+    "slow-produce-requests": f"{WHO} waits long for broker {{{{ $labels.node_id }}}}",
+    "slow-consume-requests": f"{WHO} waits long for broker {{{{ $labels.node_id }}}}",
+    "retries": f"{WHO} sends many records again",
+    "record-errors": f"{WHO} lost records",
+    "buffer-exhausted": f"{WHO} found no memory for records",
+    "buffer-nearly-full": f"The buffer of {WHO} is nearly full",
+    "long-queue": f"Records wait long in {WHO}",
+    "throttled-produce": f"{WHO} is throttled when it produces",
+    "throttled-fetch": f"{WHO} is throttled when it fetches",
+    "rebalance-storm": "The group {{ $labels.group_id }} rebalances again and again",
+    "long-rebalances": f"{WHO} spends its time in rebalances",
+    "failed-rebalances": f"Rebalances of {WHO} fail",
+    "slow-commits": f"{WHO} commits offsets slowly",
+    "silent": f"{WHO} stopped pushing without a goodbye",
+    "producer-reconnects": f"{WHO} connects again and again",
+    "consumer-reconnects": f"{WHO} connects again and again",
+}
+LAG_RECORDS: Final = 1_000
+LAG_LABELS: Final = (*IDENTITY, GROUP, "topic")
+
+
+def lag_grows(interval_s: int) -> str:
+    lag = selector(FETCH + "records.lag", deepest=True)
+    window = duration(window_s(interval_s, 900))
+    return of_instance("max", f"{lag} > {LAG_RECORDS} and deriv({lag}[{window}]) > 0", "partition")
+
+
+def lag_alerts(interval_s: int) -> Iterator[Alert]:
+    """Lag that grows, and its two causes in the consumer."""
+    grows = lag_grows(interval_s)
+    source = f"the trend, not the size; {LAG_RECORDS} records: {OURS}"
+    condition = f"the lag of a partition exceeds {LAG_RECORDS:,} records and grows".replace(",", " ")
+    yield Alert(
+        id="lag-grows",
+        question="Does the lag of a consumer grow?",
+        summary=f"{WHO} reads {{{{ $labels.topic }}}} slower than it is written",
+        expr=grows,
+        for_s=900,
+        labels=LAG_LABELS,
+        condition=condition,
+        source=source,
+        advice="See whether polling or fetching is slow (the next two alerts); if neither is, add consumers.",
+        next_step=narrowed(CONSUMER),
+    )
+    idle = selector(CONSUMER + "poll.idle.ratio.avg")
+    between = selector(CONSUMER + "time.between.poll.max")
+    yield Alert(
+        id="lag-slow-polling",
+        question="Does the lag grow because the application is slow?",
+        summary=f"{WHO} falls behind on {{{{ $labels.topic }}}}: the application is slow",
+        expr=f"{grows}\nand on (client_instance_id) ({idle} < 0.1 or {between} > 150000)",
+        for_s=900,
+        labels=LAG_LABELS,
+        condition=f"{condition}, and the consumer spends less than 10 % of the time in poll(), or more than "
+        "150 s pass between two calls of poll()",
+        source="half of max.poll.interval.ms (300 000 ms); "
+        f"10 %: {OURS}. The share is of the time *in* poll(): a low one means a busy application",
+        advice="Look at what the application does with each record, or add consumers.",
+        next_step=narrowed(CONSUMER),
+    )
+    latency = selector(FETCH + "fetch.latency.avg")
+    yield Alert(
+        id="lag-slow-fetching",
+        question="Does the lag grow because fetching is slow?",
+        summary=f"{WHO} falls behind on {{{{ $labels.topic }}}}: fetching is slow",
+        expr=f"{grows}\nand on (client_instance_id) {latency} > 1000",
+        for_s=900,
+        labels=LAG_LABELS,
+        condition=f"{condition}, and a fetch request takes more than 1 000 ms on average",
+        source="twice fetch.max.wait.ms (500 ms)",
+        advice="Look at the brokers' disks and network, at throttling, and at the client's network.",
+        next_step=narrowed(CONSUMER),
+    )
+
+
+def broker_slow() -> Alert:
+    brokers = 'node_id!~"(node-)?-.*|coordinator.*"'
+    latency = selector(PRODUCER + "node.request.latency.avg", brokers)
+    return Alert(
+        id="slow-broker",
+        question="Is the broker slow, or a client?",
+        summary="Broker {{ $labels.node_id }} is slow for most of its producers",
+        expr=f"count by (node_id) ({latency} > 1000)\n/ count by (node_id) ({latency})\n> 0.5\n"
+        f"and count by (node_id) ({latency}) >= 3",
+        for_s=300,
+        labels=("node_id",),
+        condition="more than half of a broker's producers, of at least 3, wait more than 1 000 ms on average",
+        source=f"the majority of its clients; 1 000 ms and 3 clients: {OURS}",
+        advice="Look at the broker: disk, garbage collection, replication. The clients are not the cause.",
+        next_step="odradek client-metrics --bootstrap-server localhost:9092 --alter --name look "
+        "--metrics org.apache.kafka.producer.node. --interval 10000",
+    )
+
+
+def failed_authentication(interval_s: int, role: str, prefix: str) -> Alert:
+    failed = selector(prefix + "failed.authentication.total")
+    return Alert(
+        id=f"{role}-failed-authentication",
+        question=f"Does authentication of a {role} fail?",
+        summary=f"Connections of {WHO} fail to authenticate",
+        expr=of_instance("sum", f"increase({failed}[{duration(window_s(interval_s, 600))}])") + "\n> 0",
+        for_s=0,
+        labels=identity(prefix),
+        condition="any connection in 10 minutes whose authentication failed",
+        source="any",
+        advice="Look whether its credentials have changed or expired; the broker's log has the reason.",
+        next_step=narrowed(prefix),
+    )
+
+
+def uneven_partitions() -> Alert:
+    assigned = selector(COORDINATOR + "assigned.partitions")
+    return Alert(
+        id="uneven-partitions",
+        question="Are the partitions of a group uneven?",
+        summary="A member of the group {{ $labels.group_id }} has nothing to read, others have a lot",
+        expr=f"max by (group_id) ({assigned}) - min by (group_id) ({assigned}) > 1\n"
+        f"and min by (group_id) ({assigned}) == 0",
+        for_s=900,
+        labels=(GROUP,),
+        condition="one member of a group has no partition and another has at least two",
+        source="assignors differ by at most one partition of each topic",
+        advice="Look for members with other subscriptions or assignors, and for members without partitions.",
+        next_step=MEMBERS,
+    )
+
+
+def rebalance_storm(trouble: Trouble, interval_s: int) -> Alert:
+    """The trouble of an instance, asked of its group: one alert instead of one for each member."""
+    span_s = window_s(interval_s, trouble.over_s)
+    total = selector(trouble.metrics[JAVA])
+    members = selector(COORDINATOR + "assigned.partitions")
+    limit = number(trouble.threshold * span_s / trouble.over_s)
+    return Alert(
+        id=trouble.id,
+        question=trouble.question,
+        summary=SUMMARIES[trouble.id],
+        expr=f"sum by (group_id) (increase({total}[{duration(span_s)}]))\n"
+        f"> {limit} * count by (group_id) ({members})",
+        for_s=trouble.for_s,
+        labels=(GROUP,),
+        condition=f"{said(trouble)} for each member",
+        source=trouble.source,
+        advice=trouble.advice,
+        next_step=MEMBERS,
+    )
+
+
+def silent(trouble: Trouble) -> Alert:
+    age, told, ended = (of_instance("max", name) for name in (AGE, TOLD_INTERVAL, TERMINATED))
+    limit = f"{number(trouble.threshold)} * {told} + {number(trouble.for_s)}"
+    return Alert(
+        id=trouble.id,
+        question=trouble.question,
+        summary=SUMMARIES[trouble.id],
+        expr=f"{age}\n> {limit}\nand {ended} == 0",
+        for_s=0,
+        labels=(*IDENTITY, GROUP),
+        condition="3 push intervals and 30 s without a push",
+        source=trouble.source,
+        advice=trouble.advice,
+        next_step=narrowed("org.apache.kafka."),
+    )
+
+
+def alerts(interval_s: int) -> list[Alert]:
+    """All alerts, those of the table of troubles first."""
+    special = {
+        "rebalance-storm": rebalance_storm(BY_ID["rebalance-storm"], interval_s),
+        "silent": silent(BY_ID["silent"]),
+    }
+    return [
+        *(special.get(each.id) or of_trouble(each, interval_s) for each in TROUBLES),
+        broker_slow(),
+        *lag_alerts(interval_s),
+        failed_authentication(interval_s, "producer", PRODUCER),
+        failed_authentication(interval_s, "consumer", CONSUMER),
+        uneven_partitions(),
+    ]

@@ -1,0 +1,226 @@
+"""Unit tests of the rules for ``promtool test rules``.
+
+For each alert there is a client that makes it fire, one that is just below its threshold, and one that is
+just below and reports the metrics of two levels, of which a careless sum would count everything twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final
+
+from contrib.grafana.alerts import AGE, TERMINATED, TOLD_INTERVAL, Alert, alerts, identity
+from contrib.grafana.promql import duration, has_two_levels, number, series_name, window_s
+from contrib.grafana.rules import written
+
+from odradek.plugin.client_metrics import client_metrics
+from odradek.plugin.troubles import BY_ID, CONSUMER, COORDINATOR, FETCH, JAVA, PRODUCER, Trouble
+
+SOFTWARE: Final = {"client_software_name": JAVA, "client_software_version": "4.3.1"}
+SCRAPE: Final = {"instance": "host:9464", "job": "kafka-clients"}
+STEPS: Final = 45
+AT_STEP: Final = 40
+"""The longest alert looks back 15 minutes and waits as long."""
+FIRES, BELOW, TWO_LEVELS = "fires", "below", "two-levels"
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One series of input: a name in OTLP or Prometheus, labels besides the client's, and its values."""
+
+    name: str
+    values: str
+    labels: dict[str, str]
+
+
+def constant(name: str, value: float, /, **labels: str) -> Series:
+    return Series(name, f"{number(value)}x{STEPS}", labels)
+
+
+def growing(name: str, by: float, /, **labels: str) -> Series:
+    """A series that grows by so much in each step, from 1 100."""
+    return Series(name, f"1100+{number(by)}x{STEPS}", labels)
+
+
+def facts(client: str, name: str) -> dict[str, str]:
+    """The labels of a client on a series: a consumer has a group, a producer transactions."""
+    return dict.fromkeys(identity(name), client) | SOFTWARE
+
+
+def notation(client: str, series: Series) -> dict[str, str]:
+    known = client_metrics().get(series.name)
+    name = series_name(known) if known else series.name
+    labels = facts(client, series.name) | SCRAPE | series.labels
+    text = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
+    return {"series": f"{name}{{{text}}}", "values": series.values}
+
+
+def of_trouble(trouble: Trouble, interval_s: int, share: float) -> Iterator[Series]:
+    """A client at a share of the threshold: 1.02 of it is beyond, 0.98 is below."""
+    metric = trouble.metrics[JAVA]
+    labels = dict.fromkeys(trouble.labels, "1")
+    per_step = trouble.threshold * (interval_s / trouble.over_s if trouble.over_s and not trouble.per else 1)
+    if trouble.per:
+        per_step *= 1_000
+        yield (growing if trouble.over_s else constant)(trouble.per, 1_000)
+    side = share if trouble.op.startswith(">") else 2 - share
+    value = per_step * side if trouble.threshold else max(0.0, side - 1) * 25
+    yield (growing if trouble.over_s else constant)(metric, value, **labels)
+
+
+def lag(share: float, *more: Series) -> Iterator[Series]:
+    """A lag that grows: it is above 1 000 records at the end."""
+    place = {"topic": "orders", "partition": "0"}
+    yield growing(FETCH + "records.lag", 20 * (share > 1), **place)
+    yield constant(FETCH + "records.lag", 5, topic="orders", partition="1")
+    yield from more
+
+
+def silent(interval_s: int, share: float) -> Iterator[Series]:
+    yield constant(AGE, (3 * interval_s + 30) * share)
+    yield constant(TOLD_INTERVAL, interval_s)
+    yield constant(TERMINATED, 0)
+
+
+def rebalances(interval_s: int, share: float) -> Iterator[Series]:
+    """Two members of a group."""
+    for member in "12":
+        labels = {"client_instance_id": member}
+        yield constant(COORDINATOR + "assigned.partitions", 3, **labels)
+        yield growing(COORDINATOR + "rebalance.total", 3 * interval_s / 600 * share, **labels)
+
+
+def broker(_: int, share: float) -> Iterator[Series]:
+    """Three producers of a broker."""
+    for instance, latency_ms in zip("123", (2_000, 2_000 if share > 1 else 500, 500), strict=True):
+        labels = {"client_instance_id": instance, "node_id": str(share)}
+        yield constant(PRODUCER + "node.request.latency.avg", latency_ms, **labels)
+
+
+def assigned(_: int, share: float) -> Iterator[Series]:
+    """Two members of a group."""
+    for member, count in zip("12", (2, 0 if share > 1 else 1), strict=True):
+        yield constant(COORDINATOR + "assigned.partitions", count, client_instance_id=member)
+
+
+def failed(prefix: str, share: float) -> Iterator[Series]:
+    yield growing(prefix + "failed.authentication.total", 0.5 * (share > 1))
+
+
+SPECIAL: Final[Mapping[str, Callable[[int, float], Iterator[Series]]]] = {
+    "silent": silent,
+    "rebalance-storm": rebalances,
+    "slow-broker": broker,
+    "uneven-partitions": assigned,
+    "producer-failed-authentication": lambda _, share: failed(PRODUCER, share),
+    "consumer-failed-authentication": lambda _, share: failed(CONSUMER, share),
+    "lag-grows": lambda _, share: lag(share),
+    "lag-slow-polling": lambda _, share: lag(
+        1.02, constant(CONSUMER + "poll.idle.ratio.avg", 0.1 * (2 - share))
+    ),
+    "lag-slow-fetching": lambda _, share: lag(1.02, constant(FETCH + "fetch.latency.avg", 1_000 * share)),
+}
+"""The series of alerts that are not troubles of one metric, by push interval and share of the threshold."""
+
+
+def two_levels() -> Iterator[Series]:
+    """The metrics that are reported for the client and again for each topic or partition."""
+    for metric in client_metrics().values():
+        for level in metric.levels if has_two_levels(metric) else ():
+            yield growing(metric.name, 60, **dict.fromkeys(level, "0"))
+
+
+def expected(alert: Alert, client: str, series: list[Series]) -> str:
+    """The labels of the alert that fires, in the notation of series."""
+    own = facts(client, series[0].name)
+    for each in series:
+        own |= each.labels
+    labels = {label: own[label] for label in alert.labels}
+    labels |= {"alertname": alert.name, "alertstate": "firing", "severity": "warning"}
+    return "ALERTS{" + ",".join(f'{key}="{value}"' for key, value in sorted(labels.items())) + "}"
+
+
+def alert_test(alert: Alert, interval_s: int) -> dict[str, Any]:
+    def at(share: float) -> list[Series]:
+        own = SPECIAL.get(alert.id)
+        return list(own(interval_s, share) if own else of_trouble(BY_ID[alert.id], interval_s, share))
+
+    fires, below, twice = at(1.02), at(0.98), chain(at(0.979), two_levels())
+    given = [(FIRES, each) for each in fires] + [(BELOW, each) for each in below]
+    given += [(TWO_LEVELS, each) for each in twice]
+    return {
+        "name": alert.name,
+        "interval": duration(interval_s),
+        "input_series": [notation(client, each) for client, each in given],
+        "promql_expr_test": [
+            {
+                "expr": f'ALERTS{{alertname="{alert.name}",alertstate="firing"}}',
+                "eval_time": duration(AT_STEP * interval_s),
+                "exp_samples": [{"labels": expected(alert, FIRES, fires), "value": 1}],
+            }
+        ],
+    }
+
+
+def alert_tests(interval_s: int) -> str:
+    """``client-alerts.test.yml``."""
+    return written(
+        {
+            "rule_files": ["client-alerts.yml"],
+            "evaluation_interval": duration(interval_s),
+            "tests": [alert_test(alert, interval_s) for alert in alerts(interval_s)],
+        }
+    )
+
+
+def recording_test(interval_s: int) -> dict[str, Any]:
+    """Two instances of a client: rates are added by level, maxima are not."""
+    window = duration(window_s(interval_s))
+    total, largest = FETCH + "records.consumed.total", FETCH + "records.lag.max"
+    given = [
+        growing(name, interval_s * rate, client_instance_id=instance, **level)
+        for instance, rate in (("1", 1), ("2", 2))
+        for name in (total, largest)
+        for level in ({}, {"topic": "orders"})
+    ]
+    recorded = {
+        f"app:{series_name(client_metrics()[total])}:rate{window}": 3,
+        f"app:{series_name(client_metrics()[largest])}": 1_100 + 2 * interval_s * AT_STEP,
+    }
+    own = facts(FIRES, total) | {"job": SCRAPE["job"]}
+    del own["client_instance_id"]
+    return {
+        "name": "by-app",
+        "interval": duration(interval_s),
+        "input_series": [notation(FIRES, each) for each in given],
+        "promql_expr_test": [
+            {
+                "expr": name,
+                "eval_time": duration(AT_STEP * interval_s),
+                "exp_samples": [
+                    {
+                        "labels": name
+                        + "{"
+                        + ",".join(f'{key}="{text}"' for key, text in sorted((own | level).items()))
+                        + "}",
+                        "value": value,
+                    }
+                    for level in ({}, {"topic": "orders"})
+                ],
+            }
+            for name, value in recorded.items()
+        ],
+    }
+
+
+def recording_tests(interval_s: int) -> str:
+    """``client-recording.test.yml``."""
+    return written(
+        {
+            "rule_files": ["client-recording.yml"],
+            "evaluation_interval": duration(interval_s),
+            "tests": [recording_test(interval_s)],
+        }
+    )

@@ -1,0 +1,97 @@
+"""Rules, dashboards and the runbook about clients: generated from the reference, and in agreement with it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+from contrib.grafana import __main__ as command
+from contrib.grafana.alerts import Alert, alerts
+from contrib.grafana.promql import INTERVAL_S, NAME, by_series_name, has_two_levels, metrics_in, window_s
+
+from odradek.plugin.client_metrics import ClientMetric, client_metrics
+from odradek.plugin.troubles import BY_ID, TROUBLES
+from support.reference_page import ROOT
+
+OF_SUMS = re.compile(r"\b(?:rate|increase)\((\w+)")
+OF_GAUGES = re.compile(r"\b(?:deriv|delta)\((\w+)")
+WINDOW = re.compile(r"\[(\d+)([smh])\]")
+SECONDS = {"s": 1, "m": 60, "h": 3600}
+TEMPLATE = re.compile(r"\$labels\.(\w+)")
+ALERTS = {alert.id: alert for alert in alerts(INTERVAL_S)}
+RECORDED = [
+    rule
+    for group in yaml.safe_load((ROOT / "contrib/prometheus/client-recording.yml").read_text())["groups"]
+    for rule in group["rules"]
+]
+EXPRESSIONS = [*(alert.expr for alert in ALERTS.values()), *(rule["expr"] for rule in RECORDED)]
+
+
+def bare(metric: ClientMetric, expression: str) -> bool:
+    """Whether the expression mixes the two levels of a metric."""
+    name = next(name for name, each in by_series_name().items() if each is metric)
+    return re.search(rf'\b{name}(?!\w|\{{[^}}]*topic(?:!=|=)"")', expression) is not None
+
+
+def test_all_files_are_written_by_one_command() -> None:
+    assert command.outdated(command.files(INTERVAL_S)) == []
+
+
+def test_a_change_of_the_reference_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    trouble = BY_ID["slow-commits"]
+    object.__setattr__(trouble, "threshold", trouble.threshold + 1)
+    try:
+        found = command.outdated(command.files(INTERVAL_S))
+    finally:
+        object.__setattr__(trouble, "threshold", trouble.threshold - 1)
+
+    assert found[:2] == ["contrib/prometheus/client-alerts.yml", "contrib/prometheus/client-alerts.test.yml"]
+
+
+@pytest.mark.parametrize("interval_s", [10, 60, 300])
+def test_functions_fit_the_kinds_of_metrics(interval_s: int) -> None:
+    known = by_series_name()
+
+    for expression in (*EXPRESSIONS, *(alert.expr for alert in alerts(interval_s))):
+        sums, gauges = set(OF_SUMS.findall(expression)), set(OF_GAUGES.findall(expression))
+        assert {known[name].kind for name in sums} <= {"sum"}
+        assert {known[name].kind for name in gauges} <= {"gauge"}
+        assert {name for name in NAME.findall(expression) if known[name].kind == "sum"} <= sums
+        assert all(int(size) * SECONDS[unit] >= window_s(10) for size, unit in WINDOW.findall(expression))
+
+
+@pytest.mark.parametrize("interval_s", [60, 300])
+def test_windows_have_at_least_four_push_intervals(interval_s: int) -> None:
+    for alert in alerts(interval_s):
+        for size, unit in WINDOW.findall(alert.expr):
+            assert int(size) * SECONDS[unit] >= 4 * interval_s
+
+
+@pytest.mark.parametrize("alert", ALERTS.values(), ids=ALERTS)
+def test_an_alert_keeps_the_levels_of_a_metric_apart(alert: Alert) -> None:
+    assert not any(bare(metric, alert.expr) for metric in metrics_in(alert.expr) if has_two_levels(metric))
+
+
+@pytest.mark.parametrize("alert", ALERTS.values(), ids=ALERTS)
+def test_the_texts_of_an_alert_use_its_labels(alert: Alert) -> None:
+    used = set(TEMPLATE.findall(alert.summary + alert.next_step))
+
+    assert used <= set(alert.labels)
+    assert alert.next_step.startswith("odradek ")
+
+
+def test_each_trouble_has_an_alert_with_its_name() -> None:
+    assert {trouble.id for trouble in TROUBLES} <= ALERTS.keys()
+    assert len({alert.name for alert in ALERTS.values()}) == len(ALERTS)
+
+
+def test_each_counter_and_each_maximum_is_recorded_by_application() -> None:
+    metrics = [metric for rule in RECORDED for metric in metrics_in(rule["expr"])]
+
+    assert {metric.name for metric in metrics} == {
+        metric.name
+        for metric in client_metrics().values()
+        if metric.kind == "sum" or metric.name.endswith(".max")
+    }
+    assert len(metrics) == len(RECORDED)

@@ -1,0 +1,46 @@
+"""promtool checks the rules about clients and runs their unit tests."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from contrib.grafana.__main__ import PROMETHEUS, files
+from contrib.grafana.alerts import alerts
+from contrib.grafana.promql import INTERVAL_S
+from contrib.prometheus.promtool import PROMTOOL
+
+from integration.collector.conftest import built
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_500)]
+RULES = ("client-alerts.yml", "client-recording.yml")
+TESTS = ("client-alerts.test.yml", "client-recording.test.yml")
+
+
+@pytest.fixture(scope="session")
+def promtool() -> Path:
+    """The promtool of contrib/prometheus."""
+    return built(PROMTOOL)
+
+
+def run(promtool: Path, folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [promtool, *arguments], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("interval_s", [INTERVAL_S, 300])
+def test_rules_fire_beyond_their_thresholds_and_not_below(
+    promtool: Path, tmp_path: Path, interval_s: int
+) -> None:
+    for path, text in files(interval_s).items():
+        if path.startswith(PROMETHEUS):
+            (tmp_path / Path(path).name).write_text(text)
+
+    checked = run(promtool, tmp_path, "check", "rules", *RULES)
+    run(promtool, tmp_path, "test", "rules", *TESTS)
+
+    assert f"{len(alerts(interval_s))} rules found" in checked
