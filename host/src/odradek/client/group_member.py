@@ -9,14 +9,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from odradek.client.cluster import Cluster
-from odradek.client.connection import Connection
-from odradek.client.coordinators import coordinators
+from odradek.client.coordinators import Coordinated
 from odradek.client.errors import ClientError, RequestFailed, check
 from odradek.client.leaders import partition_text
-from odradek.client.resources import Node
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
@@ -83,12 +81,10 @@ class GroupMember:
     """
 
     def __init__(self, cluster: Cluster, group_id: str, topic: str, times: GroupTimes) -> None:
-        self.cluster = cluster
         self.group_id = group_id
         self.topic = topic
         self.times = times
-        self.node: Node | None = None
-        """The coordinator; None if it must be looked up."""
+        self.coordinator = Coordinated(cluster, group_id)
         self.member_id = ""
         self.generation = NO_GENERATION
         self.is_leader = False
@@ -133,7 +129,9 @@ class GroupMember:
             protocol_type=CONSUMER,
             protocols=[JoinGroupRequestProtocol(name=RANGE, metadata=prefixed(subscription))],
         )
-        response: JoinGroupResponse = self.send(request, self.times.rebalance_timeout_ms / 1000 + PATIENCE_S)
+        response: JoinGroupResponse = self.coordinator.send(
+            request, self.times.rebalance_timeout_ms / 1000 + PATIENCE_S
+        )
         return response
 
     def synchronized(self, shares: Mapping[str, bytes]) -> frozenset[int]:
@@ -149,7 +147,9 @@ class GroupMember:
                 for member, share in shares.items()
             ],
         )
-        response: SyncGroupResponse = self.send(request, self.times.rebalance_timeout_ms / 1000 + PATIENCE_S)
+        response: SyncGroupResponse = self.coordinator.send(
+            request, self.times.rebalance_timeout_ms / 1000 + PATIENCE_S
+        )
         check(response.error_code, subject=self.group_id)
         if not response.assignment:
             return frozenset()
@@ -174,7 +174,7 @@ class GroupMember:
         request = HeartbeatRequest(
             group_id=self.group_id, generation_id=self.generation, member_id=self.member_id
         )
-        response: HeartbeatResponse = self.send(request)
+        response: HeartbeatResponse = self.coordinator.send(request)
         check(response.error_code, subject=self.group_id)
 
     def commit(self, positions: Mapping[int, int]) -> None:
@@ -197,7 +197,7 @@ class GroupMember:
                 )
             ],
         )
-        response: OffsetCommitResponse = self.send(request, most_version=NAMES_VERSION)
+        response: OffsetCommitResponse = self.coordinator.send(request, most_version=NAMES_VERSION)
         for topic in response.topics:
             for row in topic.partitions:
                 check(
@@ -215,39 +215,11 @@ class GroupMember:
             identity = MemberIdentity(member_id=self.member_id)
             request = LeaveGroupRequest(group_id=self.group_id, member_id=self.member_id, members=[identity])
             self.forget()
-            self.send(request)
+            self.coordinator.send(request)
 
     def forget(self) -> None:
         """Begin again without a membership."""
         self.member_id, self.generation, self.is_leader = "", NO_GENERATION, False
-
-    def send(self, request: Any, timeout_s: float | None = None, most_version: int | None = None) -> Any:
-        """Send a request to the coordinator. If it does not answer, it is looked up again the next time."""
-        connection = self.coordinator()
-        connection.timeout_s = timeout_s or self.cluster.timeout_s
-        try:
-            response = connection.send(request, most_version=most_version)
-        except ClientError:
-            self.node = None
-            raise
-        finally:
-            connection.timeout_s = self.cluster.timeout_s
-        if getattr(response, "error_code", 0) == ErrorCode.NOT_COORDINATOR:
-            self.node = None
-        return response
-
-    def coordinator(self) -> Connection:
-        """A connection to the coordinator of the group."""
-        if self.node is None:
-            found = coordinators(self.cluster, [self.group_id])[self.group_id]
-            if isinstance(found, RequestFailed):
-                raise found
-            self.node = found
-        try:
-            return self.cluster.connection(self.node.address)
-        except ClientError:
-            self.node = None
-            raise
 
 
 def prefixed(message: ConsumerProtocolSubscription | ConsumerProtocolAssignment) -> bytes:

@@ -33,6 +33,8 @@ ALL = -1
 """Acknowledgment by all in-sync replicas."""
 NAMES_VERSION = 12
 """The last version that identifies topics by name."""
+TRANSACTION_VERSION = 11
+"""The last version that does not add partitions to a transaction (KIP-890)."""
 CREATION_S = 10.0
 """How long to wait for a topic that the broker may create."""
 
@@ -145,9 +147,13 @@ class Producer:
 
 
 def produce(
-    leader: Connection, batches: Mapping[Partition, bytes], acks: int, timeout_ms: int
+    leader: Connection,
+    batches: Mapping[Partition, bytes],
+    acks: int,
+    timeout_ms: int,
+    transactional_id: str | None = None,
 ) -> dict[Partition, int | RequestFailed]:
-    """Send batches to the leader of their partitions once."""
+    """Send batches to the leader of their partitions once. Those of a transaction belong to it already."""
     topics = [
         TopicProduceData(
             name=topic,
@@ -157,8 +163,11 @@ def produce(
         )
         for topic, indexes in by_topic(batches).items()
     ]
-    request = ProduceRequest(transactional_id=None, acks=acks, timeout_ms=timeout_ms, topic_data=topics)
-    response: ProduceResponse = leader.send(request, most_version=NAMES_VERSION)
+    request = ProduceRequest(
+        transactional_id=transactional_id, acks=acks, timeout_ms=timeout_ms, topic_data=topics
+    )
+    most_version = NAMES_VERSION if transactional_id is None else TRANSACTION_VERSION
+    response: ProduceResponse = leader.send(request, most_version=most_version)
     return {
         (topic.name, row.index): outcome((topic.name, row.index), row)
         for topic in response.responses

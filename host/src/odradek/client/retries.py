@@ -78,6 +78,7 @@ class Retries:
     timeout_s: float
     now_s: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
+    first_pause_s: float = FIRST_PAUSE_S
 
     def settle(self, attempt: Callable[[], Value]) -> Value:
         """The value of the first attempt that is not refused temporarily.
@@ -124,7 +125,7 @@ class Retries:
 
     def pauses(self) -> Pauses:
         """The pauses of an operation that starts now."""
-        return Pauses(self.now_s() + self.timeout_s, self.now_s, self.sleep)
+        return Pauses(self.now_s() + self.timeout_s, self.now_s, self.sleep, self.first_pause_s)
 
 
 def answered(

@@ -7,6 +7,7 @@ second at which the host last saw a point. That is 36 bytes; the rest is shared 
 from __future__ import annotations
 
 import struct
+import sys
 from array import array
 from collections.abc import Mapping, Sequence
 from enum import IntFlag
@@ -126,9 +127,8 @@ class ClientState:
             len(self.distributions),
             len(distributions),
         )
-        return b"".join(
-            (head, self.amounts.tobytes(), self.times.tobytes(), self.seen.tobytes(), marks, distributions)
-        )
+        arrays = [little(each).tobytes() for each in (self.amounts, self.times, self.seen)]
+        return b"".join((head, *arrays, marks, distributions))
 
     def stored_distribution(self, position: int, state: Distribution) -> bytes:
         if isinstance(state, HistogramState):
@@ -140,6 +140,15 @@ class ClientState:
             state.fill(point, 0.0)
             data = point.SerializeToString()
         return OTHER.pack(position, len(data)) + data
+
+
+def little(values: array[float] | array[int]) -> array[float] | array[int]:
+    """The array as a machine with little-endian numbers has it."""
+    if sys.byteorder == "little":
+        return values
+    swapped = values[:]
+    swapped.byteswap()
+    return swapped
 
 
 def pair(values: Sequence[float], position: int) -> Sequence[float]:
@@ -175,6 +184,8 @@ def read_client(stored: bytes, shapes: Mapping[bytes, Shape]) -> ClientState:
     position = HEAD.size
     for values, width in ((client.amounts, 16), (client.times, 16), (client.seen, 4)):
         values.frombytes(stored[position : position + width * streams])
+        if sys.byteorder == "big":
+            values.byteswap()
         position += width * streams
     for _ in range(marks):
         place, mark = MARK.unpack_from(stored, position)
