@@ -13,6 +13,7 @@ from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from odradek.client.admin import AdminClient as OwnAdmin
+from odradek.client.changelog import Changelog
 from odradek.client.group_member import GroupTimes
 from odradek.client.shared_topic import SharedTopic, SharedTopicSettings
 from odradek.delivery.delivery_ledger import ForwarderStats
@@ -91,7 +92,7 @@ class ThreadedForward:
         self.stop_event = asyncio.Event()
         self.loop = asyncio.get_running_loop()
         try:
-            forward = Forward(self.config, GROUP, self.opened, self.plugins, self.record_format)
+            forward = Forward(self.config, GROUP, self.opened, self.totals, self.plugins, self.record_format)
             self.made.set_result(forward)
             try:
                 await forward.start(self.stop_event)
@@ -104,6 +105,9 @@ class ThreadedForward:
             for waiting in (self.made, self.started):
                 if not waiting.done():
                     waiting.set_exception(error)
+
+    def totals(self, group_id: str, name: str | None) -> Changelog:
+        return Changelog(OwnAdmin(self.bootstrap, timeout_s=30), name or f"{group_id}.totals", self.topic)
 
     def opened(self, group_id: str) -> SharedTopic:
         settings = SharedTopicSettings(

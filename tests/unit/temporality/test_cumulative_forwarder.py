@@ -244,7 +244,7 @@ def test_all_keys_are_read(path: Path) -> None:
     ("table", "problem"),
     [
         ({"temporality": "rate"}, "plugins.x.temporality: expected one of delta, cumulative"),
-        ({"temporality": "cumulative"}, "plugins.x.totals.file: expected the path of a file"),
+        ({"temporality": "cumulative", "totals.file": "f", "totals.topic": "t"}, "only one of"),
         ({"temporality": "cumulative", "totals.file": "/no/such/folder/f"}, "an existing folder"),
         ({"totals.file": "f"}, 'plugins.x.totals.file: expected with temporality = "cumulative" only'),
     ],

@@ -13,6 +13,7 @@ from odradek.broker.spool_settings import DEAD_LETTER_SUFFIX
 from odradek.cli.command_config import load_command_config
 from odradek.cli.errors import CommandFailed
 from odradek.client.admin import AdminClient
+from odradek.client.changelog import Changelog
 from odradek.client.errors import ClientError, RequestFailed, check
 from odradek.client.group_member import GroupTimes
 from odradek.client.resources import NewTopic
@@ -27,6 +28,8 @@ from odradek.wire.error_code import ErrorCode
 log = logging.getLogger("odradek")
 
 DEFAULT_GROUP = "odradek.forward"
+TOTALS_SUFFIX = ".totals"
+"""Follows the group in the default name of the topic of totals."""
 REQUEST_TIMEOUT_MS = 10_000
 """Longest time for a request: heartbeats wait for the others."""
 LETTER_ROOM_BYTES = 1 << 20
@@ -63,6 +66,8 @@ class ForwardRun:
         self.topic = topic
         self.group = group
         self.record_format = record_format
+        self.opened_topics: dict[str, SharedTopic] = {}
+        """By group."""
         table = self.connection.table
         self.times = GroupTimes(
             session_timeout_ms=table.integer("session.timeout.ms", GroupTimes().session_timeout_ms, least=1),
@@ -83,7 +88,9 @@ class ForwardRun:
             CommandFailed: The topic or a group cannot be used.
             ConfigError: A plugin or its table is not usable.
         """
-        forwarders = Forward(self.config, self.group, self.opened, record_format=self.record_format)
+        forwarders = Forward(
+            self.config, self.group, self.opened, self.totals, record_format=self.record_format
+        )
         try:
             await asyncio.to_thread(self.prepare_topics)
             await forwarders.start(stop)
@@ -155,7 +162,13 @@ class ForwardRun:
             times=self.times,
             offset_reset=self.offset_reset,
         )
-        return SharedTopic(self.connected(), settings)
+        self.opened_topics[group_id] = SharedTopic(self.connected(), settings)
+        return self.opened_topics[group_id]
+
+    def totals(self, group_id: str, name: str | None) -> Changelog:
+        """The store of a forwarder's totals, whose topic was opened before, with connections of its own."""
+        now = self.opened_topics[group_id].partitions_now
+        return Changelog(self.connected(), name or group_id + TOTALS_SUFFIX, self.topic, now)
 
     def connected(self) -> AdminClient:
         """A client with the certificates and secrets of now. It connects on first use."""

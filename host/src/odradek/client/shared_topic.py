@@ -96,6 +96,10 @@ class SharedTopic:
         self.moved = moved
         return {}
 
+    def partitions_now(self) -> int:
+        """The number of partitions, as last known; 0 before the first answer. Call from any thread."""
+        return self.partitions
+
     # Membership
 
     def join(self) -> frozenset[int]:

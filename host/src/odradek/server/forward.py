@@ -40,6 +40,7 @@ from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.labeled_record import payload_limits
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
+from odradek.temporality import KeepsTotals, TotalsStore
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +56,8 @@ class Forward:
         config: The configuration.
         group: The name that the groups begin with.
         open_log: Makes a forwarder's view of the topic, given its group.
+        open_totals: Makes the store of a forwarder's totals, given its group and the name of the topic for
+            them; None for the default.
         plugins: The plugins; by default those that are installed.
         record_format: The format of the topic's records.
 
@@ -67,10 +70,12 @@ class Forward:
         config: HostConfig,
         group: str,
         open_log: Callable[[str], SharedLog],
+        open_totals: Callable[[str, str | None], TotalsStore],
         plugins: HostPluginManager | None = None,
         record_format: RecordFormat | None = None,
     ) -> None:
         self.config = config
+        self.open_log, self.open_totals = open_log, open_totals
         self.record_format = record_format
         self.clock = SystemClock()
         self.timer = Timer()
@@ -86,7 +91,7 @@ class Forward:
         )
         self.feeds: list[GroupFeed] = []
         self.runners = [
-            self.runner(name, forwarder, settings, f"{group}.{name}", open_log)
+            self.runner(name, forwarder, settings, f"{group}.{name}")
             for name, forwarder, settings in self.forwarders()
         ]
         if not self.runners:
@@ -108,17 +113,14 @@ class Forward:
             yield RECEIVERS, ReceiverForwarder(self.receivers), ForwarderSettings()
 
     def runner(
-        self,
-        name: str,
-        forwarder: Forwarder,
-        settings: ForwarderSettings,
-        group_id: str,
-        open_log: Callable[[str], SharedLog],
+        self, name: str, forwarder: Forwarder, settings: ForwarderSettings, group_id: str
     ) -> ForwarderRunner:
         """One runner, not started."""
-        feed = GroupFeed(
-            name, group_id, open_log(group_id), settings.malformed_max_records, self.record_format
-        )
+        shared = self.open_log(group_id)
+        feed = GroupFeed(name, group_id, shared, settings.malformed_max_records, self.record_format)
+        if isinstance(forwarder, KeepsTotals) and forwarder.settings.file is None:
+            forwarder.store_in(self.open_totals(group_id, forwarder.settings.topic))
+            feed.keep = forwarder.keep
         self.feeds.append(feed)
         labels = RecordLabels(self.loop, self.enrichers, self.limits)
         return ForwarderRunner(name, forwarder, settings, feed=feed, labels=labels)

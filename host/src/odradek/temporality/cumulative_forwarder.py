@@ -63,6 +63,7 @@ class CumulativeForwarder:
         """
         self.engines.clear()
         if self.store is None:
+            assert self.settings.file is not None, "no file of totals"
             self.store = StateFile(self.settings.file)
         self.store.open()
         await self.forwarder.start()

@@ -13,6 +13,7 @@ DELTA: Final = "delta"
 CUMULATIVE: Final = "cumulative"
 KEYS: Final = (
     "totals.file",
+    "totals.topic",
     "totals.max.series",
     "totals.max.client.series",
     "totals.max.bytes",
@@ -25,8 +26,10 @@ KEYS: Final = (
 class TotalsSettings:
     """A destination that gets cumulative values."""
 
-    file: Path
+    file: Path | None = None
     """The file of the totals, which is created if it is missing."""
+    topic: str | None = None
+    """The topic of the totals, for processes that share a cluster's topic; None for a default."""
     limits: Limits = field(default_factory=Limits)
     ignored_attributes: tuple[str, ...] = ()
     """Attributes of Resources that the host's enrichers set: they may change without a new series."""
@@ -36,22 +39,23 @@ def read_totals(config: PluginConfig) -> TotalsSettings | None:
     """Read the keys of a destination; None if it gets delta values, as the clients send them.
 
     Raises:
-        ConfigError: A value is invalid, the file is missing in the table, or there are keys without effect.
+        ConfigError: A value is invalid, or there are keys without effect.
     """
     if config.choice("temporality", DELTA, (DELTA, CUMULATIVE)) == DELTA:
         for key in KEYS:
             if config.value(key) is not None:
                 raise config.error(key, f'expected with temporality = "{CUMULATIVE}" only')
         return None
-    text = config.text("totals.file")
-    if not text:
-        raise config.error("totals.file", "expected the path of a file for the totals")
-    path = Path(text).expanduser()
-    if path.is_dir() or not path.parent.is_dir():
+    text, topic = config.text("totals.file"), config.text("totals.topic")
+    if text and topic:
+        raise config.error("totals.topic", "expected only one of totals.file and totals.topic")
+    path = Path(text).expanduser() if text else None
+    if path is not None and (path.is_dir() or not path.parent.is_dir()):
         raise config.error("totals.file", f"expected a file in an existing folder, found {text!r}")
     usual = Limits()
     return TotalsSettings(
         file=path,
+        topic=topic or None,
         limits=Limits(
             max_streams=config.integer("totals.max.series", usual.max_streams, least=1),
             max_client_streams=config.integer("totals.max.client.series", usual.max_client_streams, least=1),

@@ -71,15 +71,18 @@ def read_destinations(config: PluginConfig, environ: Mapping[str, str]) -> dict[
 
 
 def refuse_shared_files(config: PluginConfig, found: Mapping[str, OtlpSettings]) -> None:
-    """Refuse two destinations that would keep their totals in the same file."""
-    owners: dict[Path, str] = {}
+    """Refuse two destinations that would keep their totals in the same file or topic."""
+    owners: dict[Path | str, str] = {}
     for name, settings in found.items():
-        if settings.totals is None:
+        totals = settings.totals
+        store = totals and (totals.file.resolve() if totals.file else totals.topic)
+        if not store:
             continue
-        other = owners.setdefault(settings.totals.file.resolve(), name)
+        other = owners.setdefault(store, name)
         if other != name:
-            key = f"{DESTINATIONS}{name}.totals.file"
-            raise config.error(key, f"expected a file of its own, found that of the destination {other}")
+            kind = "topic" if isinstance(store, str) else "file"
+            key = f"{DESTINATIONS}{name}.totals.{kind}"
+            raise config.error(key, f"expected a {kind} of its own, found that of the destination {other}")
 
 
 def own_keys(config: PluginConfig) -> list[str]:

@@ -11,7 +11,8 @@ from odradek.broker.spool_settings import Durability
 from odradek.broker.telemetry_spool import TelemetrySpool
 from odradek.deferred import Offload
 from odradek.delivery.forwarder_settings import ForwarderSettings
-from odradek.plugin.protocols import TelemetryRecord
+from odradek.plugin.config import ConfigError
+from odradek.plugin.protocols import Forwarder, TelemetryRecord
 from odradek.server.config import HostConfig
 from odradek.server.plugins.active_plugin import ActivePlugin
 from odradek.server.plugins.forwarder_runner import ForwarderRunner
@@ -19,6 +20,7 @@ from odradek.server.plugins.log_feed import LogFeed
 from odradek.server.plugins.record_labels import RecordLabels
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
+from odradek.temporality import KeepsTotals
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +64,32 @@ def make_spool(config: HostConfig, broker: Broker, offload: Offload) -> Telemetr
 def make_runners(
     plugins: Sequence[ActivePlugin], spool: TelemetrySpool | None, telemetry: ClientMetricsManager
 ) -> list[ForwarderRunner]:
-    """One runner per forwarder, not started. On the host's loop."""
+    """One runner per forwarder, not started. On the host's loop.
+
+    Raises:
+        ConfigError: A forwarder has no file for its totals.
+    """
     runners = []
     loop = asyncio.get_running_loop()
     for plugin in plugins:
         settings = plugin.forwarder_settings or ForwarderSettings()
         for name, forwarder in plugin.forwarders.items():
+            check_totals(name, forwarder)
             feed = feed_of(name, spool, settings)
             labels = RecordLabels(loop, telemetry.enrichers, telemetry.limits) if feed else None
             runners.append(ForwarderRunner(name, forwarder, settings, feed=feed, labels=labels))
     return runners
+
+
+def check_totals(name: str, forwarder: Forwarder) -> None:
+    """Totals of a host are in a file.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    if isinstance(forwarder, KeepsTotals) and forwarder.settings.file is None:
+        problem = "expected the path of a file for the totals; totals.topic is for odradek forward"
+        raise ConfigError(f"plugins.{name}.totals.file", problem)
 
 
 def feed_of(name: str, spool: TelemetrySpool | None, settings: ForwarderSettings) -> LogFeed | None:

@@ -15,7 +15,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future
 from functools import partial
 from threading import Thread
@@ -65,6 +65,8 @@ class GroupFeed(LogFeed):
         super().__init__(name, source, max_malformed, asyncio.new_event_loop(), record_format)
         self.group_id = group_id
         self.shared = source
+        self.keep: Callable[[Collection[int]], None] = lambda partitions: None
+        """Called on the forwarder's thread with the partitions that it has from now on."""
         self.thread = Thread(target=self.live, name=f"odradek-group-{name}", daemon=True)
         self.joined: Future[None] = Future()
         """Done when the feed was first assigned its partitions; fails if the start has to."""
@@ -320,3 +322,4 @@ class GroupFeed(LogFeed):
         """Put the withdrawn records back, and go on with other partitions."""
         self.cursor.move({}, withdrawn)
         self.cursor.assign(tuple(gone), added)
+        self.keep(tuple(self.cursor.expected))
