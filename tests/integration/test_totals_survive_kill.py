@@ -10,17 +10,16 @@ import random
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from integration.totals_program import CLIENTS, increment
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 from support.delta_clients import A, d, metrics_data
 from support.hosts import EVERYTHING, ServeProcess, serving
-from support.otlp_collector import Collector, Exchange, busy, collecting
+from support.otlp_collector import Collector, busy, collecting
+from support.totals import TotalsCollector
 from support.waiting import wait_until
 from support.wire_client import WireClient
 
@@ -73,20 +72,6 @@ def push(serve: ServeProcess, value: float, start: int) -> None:
         wait_until(lambda: client.send(request).error_code == 0, "an accepted push")
 
 
-@dataclass(eq=False)
-class TotalsCollector:
-    """A collector's mood: accepts requests, and keeps the totals in them."""
-
-    totals: list[float] = field(default_factory=list)
-
-    def __call__(self, exchange: Exchange) -> None:
-        request = ExportMetricsServiceRequest.FromString(exchange.body())
-        for entry in request.resource_metrics:
-            for metric in entry.scope_metrics[0].metrics:
-                self.totals.extend(point.as_double for point in metric.sum.data_points)
-        exchange.answer(200)
-
-
 @pytest.mark.slow
 def test_a_killed_host_continues_its_totals(tmp_path: Path) -> None:
     accepting = TotalsCollector()
@@ -99,14 +84,14 @@ def test_a_killed_host_continues_its_totals(tmp_path: Path) -> None:
             push(serve, float(number), 60 * number)
             wait_until(lambda: collector.asked > asked, "a request to the collector")
             if wanted is not None:
-                wait_until(lambda: accepting.totals[-1:] == [wanted], lambda: accepting.totals)
+                wait_until(lambda: accepting.latest == {"": wanted}, lambda: accepting.of)
             serve.kill()
 
     with collecting() as collector:
         for number, wanted in enumerate((None, 3, None, 10), start=1):
             life(collector, number, wanted)
 
-    assert accepting.totals == sorted(accepting.totals)
+    assert accepting.went_back() == {}
 
 
 def arguments(collector: Collector, totals: Path) -> list[str]:

@@ -183,6 +183,13 @@ def pushes(count: int) -> list[TelemetryRecord]:
     ]
 
 
+def engines(process: ThreadedForward) -> set[int]:
+    """The partitions of which a process holds totals."""
+    (runner,) = process.made.result(0).runners
+    assert isinstance(runner.forwarder, CumulativeForwarder)
+    return set(runner.forwarder.engines)
+
+
 def test_totals_follow_the_partitions_between_processes(cluster: ThreadedHost) -> None:
     records, totals = pushes(1200), Totals()
 
@@ -206,6 +213,7 @@ def test_totals_follow_the_partitions_between_processes(cluster: ThreadedHost) -
             fill(cluster.bootstrap, range(400, 800), PARTITIONS, records)
             until(lambda: len(first.owned) == len(second.owned) == 2, first, second)
             arrived(800)
+            until(lambda: all(engines(each) <= each.owned for each in (first, second)), first, second)
         fill(cluster.bootstrap, range(800, 1200), PARTITIONS, records)
         arrived(1200)
 

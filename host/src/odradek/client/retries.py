@@ -56,6 +56,7 @@ class Pauses:
     now_s: Callable[[], float]
     sleep: Callable[[float], None]
     next_s: float = FIRST_PAUSE_S
+    longest_s: float = LONGEST_PAUSE_S
 
     def pause(self, told_s: float = 0) -> bool:
         """Wait for the throttle time if there is one, otherwise longer each time.
@@ -67,7 +68,7 @@ class Pauses:
             return False
         self.sleep(wait_s)
         if not told_s:
-            self.next_s = min(2 * self.next_s, LONGEST_PAUSE_S)
+            self.next_s = min(2 * self.next_s, self.longest_s)
         return True
 
 
@@ -79,6 +80,7 @@ class Retries:
     now_s: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     first_pause_s: float = FIRST_PAUSE_S
+    longest_pause_s: float = LONGEST_PAUSE_S
 
     def settle(self, attempt: Callable[[], Value]) -> Value:
         """The value of the first attempt that is not refused temporarily.
@@ -125,7 +127,8 @@ class Retries:
 
     def pauses(self) -> Pauses:
         """The pauses of an operation that starts now."""
-        return Pauses(self.now_s() + self.timeout_s, self.now_s, self.sleep, self.first_pause_s)
+        deadline_s = self.now_s() + self.timeout_s
+        return Pauses(deadline_s, self.now_s, self.sleep, self.first_pause_s, self.longest_pause_s)
 
 
 def answered(

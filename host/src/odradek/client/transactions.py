@@ -32,8 +32,9 @@ CLIENT_VERSION: Final = 3
 """The last version of AddPartitionsToTxn for clients."""
 FIRST_VERSION: Final = 4
 """The last version of EndTxn and InitProducerId without the second version of transactions (KIP-890)."""
-PAUSE_S: Final = 0.005
-"""The first pause while the coordinator still ends the transaction before."""
+FIRST_PAUSE_S: Final = 0.005
+LONGEST_PAUSE_S: Final = 0.02
+"""Pauses while the coordinator still ends the transaction before. The longest is that of Kafka's producer."""
 TIMEOUT_MS: Final = 60_000
 """The coordinator aborts a transaction that is open for longer. Kafka's default."""
 FENCED: Final = (
@@ -57,7 +58,9 @@ class TransactionalProducer(Producer):
     def __init__(self, admin: AdminClient, transactional_id: str, codec: Codec = Codec.NONE) -> None:
         self.transactional_id = transactional_id
         self.coordinator = Coordinated(admin.cluster, transactional_id, KeyType.TRANSACTION)
-        self.patient = Retries(admin.retries.timeout_s, first_pause_s=PAUSE_S)
+        self.patient = Retries(
+            admin.retries.timeout_s, first_pause_s=FIRST_PAUSE_S, longest_pause_s=LONGEST_PAUSE_S
+        )
         super().__init__(admin, ALL, codec)
 
     def new_identity(self) -> tuple[int, int]:
