@@ -18,7 +18,7 @@ from odradek.client.group_member import GroupTimes
 from odradek.client.shared_topic import SharedTopic, SharedTopicSettings
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.delivery.spooled_record import RecordFormat
-from odradek.plugin import TelemetryRecord, encode_headers, record_key
+from odradek.plugin import Forwarder, TelemetryRecord, encode_headers, record_key
 from odradek.server.config import load_config
 from odradek.server.forward import Forward
 from odradek.server.plugins.group_feed import GroupFeed
@@ -55,7 +55,7 @@ class HeldFarSide(FarSide):
             assert self.released.wait(HELD_S)
 
 
-def far_sides(**forwarders: FarSide) -> HostPluginManager:
+def far_sides(**forwarders: Forwarder) -> HostPluginManager:
     """The plugin ``fake`` with these forwarders."""
     plugins = HostPluginManager()
     plugins.add("fake", Plugin(dict(forwarders)), "fake", "1")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from support.hosts import ServeProcess
 from support.otlp_collector import Exchange
+
+Process = TypeVar("Process", bound=ServeProcess)
 
 
 @dataclass(eq=False)
@@ -47,6 +50,8 @@ def random_moments(deaths: int, longest_s: float, seed: int = 7) -> Iterator[ran
         yield chance
 
 
-def kill_one(processes: list[ServeProcess], chance: random.Random) -> None:
-    """End one of the processes with SIGKILL, and remove it."""
-    processes.pop(chance.randrange(len(processes))).kill()
+def killed(processes: Sequence[Process], chance: random.Random) -> Process:
+    """End one of the processes with SIGKILL; return it."""
+    process = chance.choice(processes)
+    process.kill()
+    return process

@@ -14,7 +14,7 @@ from odradek.plugin import TelemetryRecord
 from support.delta_clients import Scene, d
 from support.forwarding import ForwardProcess, fill
 from support.otlp_collector import collecting
-from support.totals import TotalsCollector, kill_one, random_moments
+from support.totals import TotalsCollector, killed, random_moments
 from support.waiting import wait_until
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(150)]
@@ -74,7 +74,7 @@ def test_totals_of_three_processes_outlive_their_deaths(
         processes = [running.enter_context(ForwardProcess(*arguments)) for _ in range(3)]
         for numbers, chance in zip(pieces(), random_moments(DEATHS, LONGEST_S), strict=False):
             fill(kafka_nodes.bootstrap, numbers, PARTITIONS, records, TOPIC)
-            kill_one(processes, chance)
+            processes.remove(killed(processes, chance))
         running.enter_context(ForwardProcess(*arguments))
         fill(kafka_nodes.bootstrap, pieces()[-1], PARTITIONS, records, TOPIC)
         wait_until(lambda: totals.latest == expected, lambda: totals.latest, PATIENCE_S)
