@@ -64,7 +64,7 @@ def test_the_files_for_prometheus_are_the_shipped_ones(language: str, start: str
 
 
 def test_the_flags_of_prometheus_are_the_same_everywhere() -> None:
-    flags = "--web.enable-otlp-receiver --enable-feature=otlp-deltatocumulative"
+    flags = "otlp.yml --web.enable-otlp-receiver"
     folder = ROOT / "contrib/prometheus"
 
     texts = {
