@@ -27,7 +27,7 @@ NOT_IMPORTED = (
     "odradek.server.sockets.handshakes",
     "odradek.server.sockets.listener_tls",
     "odradek.server.sockets.proxy_headers",
-    "odradek.server.sockets.tls_alert",
+    "odradek.server.sockets.tls_transport",
     "odradek.server.sockets.tls_context",
     "odradek.wire.proxy_header",
     # SASL and tokens

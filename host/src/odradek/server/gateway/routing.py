@@ -155,7 +155,7 @@ class NameRouting:
     def take_name(self, connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> int | None:
         """Remember the server name of a handshake; refuse it with an alert if there is no such name."""
         if name is not None and (host_name(name) == self.bootstrap or self.node_id(name) is not None):
-            connection.server_name = name  # type: ignore[attr-defined]  # an AlertingObject
+            connection.server_name = name  # type: ignore[attr-defined]  # a ClientTls
             return None
         why = MISSING if name is None else UNKNOWN
         self.refused[why] += 1

@@ -20,7 +20,7 @@ from odradek.sampled_log import SampledLog
 from odradek.security.refused_login import RefusedLogin
 from odradek.server.sockets.listener_tls import ListenerTls
 from odradek.server.sockets.peer import Peer
-from odradek.server.sockets.tls_alert import CONNECTION
+from odradek.server.sockets.tls_transport import TlsTransport
 from odradek.server.sockets.unauthenticated import Unauthenticated
 
 log = logging.getLogger(__name__)
@@ -114,13 +114,9 @@ class Handshakes:
         loop.add_reader(connection, self.pace.add, handshake, loop)
         try:
             await handshake.ready
-            CONNECTION.set(connection)
-            await loop.connect_accepted_socket(
-                lambda: channel,
-                connection,
-                ssl=self.tls.loaded.context,
-                ssl_handshake_timeout=self.unauthenticated.max_ms / 1000,
-            )
+            transport = TlsTransport(self.tls.loaded.context, channel, loop)
+            await loop.connect_accepted_socket(lambda: transport, connection)
+            await transport.handshaken
         finally:
             if handshake.ready.cancelled():
                 loop.remove_reader(connection)

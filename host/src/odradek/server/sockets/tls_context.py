@@ -20,7 +20,7 @@ from odradek.security.tls_settings import (
     TLS_1_3,
     TlsSettings,
 )
-from odradek.server.sockets.tls_alert import AlertingContext
+from odradek.server.sockets.tls_transport import ListenerContext
 
 VERSIONS: Final = {TLS_1_2: ssl.TLSVersion.TLSv1_2, TLS_1_3: ssl.TLSVersion.TLSv1_3}
 CLIENT_AUTH: Final = {NONE: ssl.CERT_NONE, REQUESTED: ssl.CERT_OPTIONAL, REQUIRED: ssl.CERT_REQUIRED}
@@ -46,7 +46,7 @@ def load_tls(settings: TlsSettings) -> LoadedTls:
     if key_store is None:
         raise ConfigError(KEYSTORE_LOCATION, "expected a file with the private key and the certificates")
     certificate = key_store.certificates[0]
-    context = AlertingContext(ssl.PROTOCOL_TLS_SERVER)
+    context = ListenerContext(ssl.PROTOCOL_TLS_SERVER)
     # renegotiation lets a client of TLS 1.2 cause handshakes without end
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
     choose_versions(context, settings)
