@@ -62,6 +62,9 @@ class Plain(asyncio.Transport):
     def close(self) -> None:
         self.calls.append("close")
 
+    def is_closing(self) -> bool:
+        return "close" in self.calls
+
     def abort(self) -> None:
         self.calls.append("abort")
 
@@ -248,10 +251,10 @@ def test_a_close_says_goodbye_after_what_was_written(connection: Connection) -> 
     connection.transport.write(b"last")
     connection.transport.close()
     connection.transport.write(b"ignored")
-    connection.transport.data_received(b"ignored, too")
     connection.transport.close()
     before = list(connection.plain.calls)
     connection.loop.run()
+    connection.transport.data_received(b"ignored, too")
 
     assert (before, connection.plain.calls) == ([], ["close"])
     assert connection.client_read() == b"last"
@@ -259,12 +262,20 @@ def test_a_close_says_goodbye_after_what_was_written(connection: Connection) -> 
     assert connection.transport.is_closing()
 
 
+def test_an_end_does_not_wait_for_a_client_that_has_seen_it(connection: Connection) -> None:
+    connection.transport.close()
+
+    connection.send(b"goodbye")
+
+    assert connection.end.data == b""
+    assert connection.plain.calls == ["close"]
+
+
 def test_the_goodbye_of_the_client_closes(connection: Connection) -> None:
     connection.client.write(b"last")
     with pytest.raises(ssl.SSLWantReadError):
         connection.client.unwrap()
     connection.exchange()
-    connection.loop.run()
 
     assert connection.end.data == b"last"
     assert connection.plain.calls == ["close"]

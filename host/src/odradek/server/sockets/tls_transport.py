@@ -111,6 +111,7 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
     def take(self, data: bytes | memoryview) -> None:
         """Decrypt what has arrived."""
         if self.closing:
+            self.say_goodbye()  # the client has read the last words
             return
         self.incoming.write(data)
         if self.is_open or self.has_shaken_hands():
@@ -145,7 +146,8 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         try:
             while self.has_bytes() and not (self.is_paused or self.closing):
                 if not self.deliver_some():
-                    self.close()
+                    self.closing = True
+                    self.say_goodbye()
         except ssl.SSLWantReadError:
             pass  # the rest of a record has not arrived
         except ssl.SSLError:
@@ -232,7 +234,7 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
 
     def say_goodbye(self) -> None:
         """Tell the client that nothing follows, and close."""
-        if not self.is_open:
+        if not self.is_open or self.plain.is_closing():
             return
         with contextlib.suppress(ssl.SSLError):  # it would wait for the client's
             self.tls.unwrap()
