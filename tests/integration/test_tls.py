@@ -276,8 +276,8 @@ def test_a_failed_handshake_is_a_sampled_log_line_and_a_metric(
     listener = host.listener("SSL")
     before = listener.counts.failed
     assert listener.handshakes is not None
-    listener.handshakes.failed_log.ends_ms = 0
     caplog.set_level(logging.INFO)
+    listener.handshakes.failed_log.ends_ms = 0
 
     for _ in range(5):
         with socket.create_connection(("localhost", listener.bound_port), 5) as plain:
