@@ -30,7 +30,9 @@ from support.spooling import name_of
 from support.waiting import wait_until
 
 OUTAGE_S = float(os.environ.get("ODRADEK_OUTAGE_S", "3"))
-pytestmark = [pytest.mark.java, pytest.mark.timeout(240 + 3 * OUTAGE_S)]
+BACKLOG_S = PATIENCE_S + OUTAGE_S
+"""For what has gathered in an outage."""
+pytestmark = [pytest.mark.java, pytest.mark.timeout(240 + 5 * OUTAGE_S)]
 PARTITIONS = 6
 ORIGIN = (ORIGIN_TOPIC_ID, ORIGIN_PARTITION, ORIGIN_OFFSET)
 BATCH = 40
@@ -60,7 +62,7 @@ class Hosts:
         """Wait until a host has nothing left to export; its accounts balance all the time."""
         url = f"http://127.0.0.1:{self.port + number}/metrics"
         wait_until(
-            lambda: assert_served_accounts_balance(url)["forwarder_queued", "kafka"] == 0, url, PATIENCE_S
+            lambda: assert_served_accounts_balance(url)["forwarder_queued", "kafka"] == 0, url, BACKLOG_S
         )
 
 
@@ -83,12 +85,12 @@ def test_no_accepted_push_is_missing_whatever_was_gone(
         )
         one, two = (stack.enter_context(ForwardProcess(*arguments)) for _ in range(2))
         first, second = (stack.enter_context(hosts.start(number)) for number in range(2))
-        load = stack.enter_context(Load(first.bootstrap, second.bootstrap, seconds=600 + 4 * OUTAGE_S))
+        load = stack.enter_context(Load(first.bootstrap, second.bootstrap, seconds=600 + 5 * OUTAGE_S))
 
         def all_arrive() -> None:
             accepted = set(load.accepted)
             wait_until(
-                lambda: not collector.missing(accepted), lambda: len(collector.missing(accepted)), PATIENCE_S
+                lambda: not collector.missing(accepted), lambda: len(collector.missing(accepted)), BACKLOG_S
             )
 
         load.some()

@@ -32,6 +32,14 @@ class ClientTls(ssl.SSLObject):
     refusal: str | None = None
     """Why the listener has refused the server name."""
 
+    def do_handshake(self) -> None:
+        try:
+            super().do_handshake()
+        except ssl.SSLError as error:
+            if self.refusal is not None:
+                error.reason = self.refusal  # instead of OpenSSL's "callback failed"
+            raise
+
 
 class ListenerContext(ssl.SSLContext):
     """The context of a listener."""
@@ -125,8 +133,6 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
             self.flush()
             return False
         except ssl.SSLError as error:
-            if self.tls.refusal is not None:
-                error.reason = self.tls.refusal  # instead of OpenSSL's "callback failed"
             if not self.handshaken.done():
                 self.handshaken.set_exception(error)
             self.fail()
