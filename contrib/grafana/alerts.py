@@ -32,6 +32,20 @@ MEMBERS: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a dashboard draws of an alert."""
+
+    value: str
+    """The expression that is compared, for all clients."""
+    unit: str
+    """UCUM."""
+    limit: float | None = None
+    """The threshold, if the value is compared with a constant."""
+    low: bool = False
+    """Whether low values are the trouble."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
     """One alert, with what a person on call needs."""
@@ -43,6 +57,7 @@ class Alert:
     """For people; ``{{ $labels.x }}`` are the labels of the series."""
     expr: str
     for_s: float
+    shown: Shown
     labels: tuple[str, ...]
     """The labels of a firing alert, if the client has a group or transactions."""
     condition: str
@@ -108,12 +123,17 @@ def of_trouble(trouble: Trouble, interval_s: int) -> Alert:
         summary=SUMMARIES[trouble.id],
         expr=f"{left}\n{trouble.op} {number(threshold)}",
         for_s=trouble.for_s,
+        shown=Shown(left, unit_of(trouble, metric), threshold, low=trouble.op.startswith("<")),
         labels=labels,
         condition=said(trouble),
         source=trouble.source,
         advice=trouble.advice,
         next_step=narrowed(prefix_of(metric)),
     )
+
+
+def unit_of(trouble: Trouble, metric: str) -> str:
+    return "1" if trouble.per else client_metrics()[metric].unit
 
 
 def said(trouble: Trouble) -> str:
@@ -158,6 +178,7 @@ def lag_alerts(interval_s: int) -> Iterator[Alert]:
     """Lag that grows, and its two causes in the consumer."""
     grows = lag_grows(interval_s)
     source = f"the trend, not the size; {LAG_RECORDS} records: {OURS}"
+    lag = of_instance("max", selector(FETCH + "records.lag", deepest=True), "partition")
     condition = f"the lag of a partition exceeds {LAG_RECORDS:,} records and grows".replace(",", " ")
     yield Alert(
         id="lag-grows",
@@ -165,6 +186,7 @@ def lag_alerts(interval_s: int) -> Iterator[Alert]:
         summary=f"{WHO} reads {{{{ $labels.topic }}}} slower than it is written",
         expr=grows,
         for_s=900,
+        shown=Shown(lag, "{record}"),
         labels=LAG_LABELS,
         condition=condition,
         source=source,
@@ -179,6 +201,7 @@ def lag_alerts(interval_s: int) -> Iterator[Alert]:
         summary=f"{WHO} falls behind on {{{{ $labels.topic }}}}: the application is slow",
         expr=f"{grows}\nand on (client_instance_id) ({idle} < 0.1 or {between} > 150000)",
         for_s=900,
+        shown=Shown(of_instance("min", idle), "1", 0.1, low=True),
         labels=LAG_LABELS,
         condition=f"{condition}, and the consumer spends less than 10 % of the time in poll(), or more than "
         "150 s pass between two calls of poll()",
@@ -194,6 +217,7 @@ def lag_alerts(interval_s: int) -> Iterator[Alert]:
         summary=f"{WHO} falls behind on {{{{ $labels.topic }}}}: fetching is slow",
         expr=f"{grows}\nand on (client_instance_id) {latency} > 1000",
         for_s=900,
+        shown=Shown(of_instance("max", latency), "ms", 1_000),
         labels=LAG_LABELS,
         condition=f"{condition}, and a fetch request takes more than 1 000 ms on average",
         source="twice fetch.max.wait.ms (500 ms)",
@@ -205,13 +229,14 @@ def lag_alerts(interval_s: int) -> Iterator[Alert]:
 def broker_slow() -> Alert:
     brokers = 'node_id!~"(node-)?-.*|coordinator.*"'
     latency = selector(PRODUCER + "node.request.latency.avg", brokers)
+    share = f"avg by (node_id) ({latency} > bool 1000)"
     return Alert(
         id="slow-broker",
         question="Is the broker slow, or a client?",
         summary="Broker {{ $labels.node_id }} is slow for most of its producers",
-        expr=f"count by (node_id) ({latency} > 1000)\n/ count by (node_id) ({latency})\n> 0.5\n"
-        f"and count by (node_id) ({latency}) >= 3",
+        expr=f"{share}\n> 0.5\nand count by (node_id) ({latency}) >= 3",
         for_s=300,
+        shown=Shown(share, "1", 0.5),
         labels=("node_id",),
         condition="more than half of a broker's producers, of at least 3, wait more than 1 000 ms on average",
         source=f"the majority of its clients; 1 000 ms and 3 clients: {OURS}",
@@ -223,12 +248,14 @@ def broker_slow() -> Alert:
 
 def failed_authentication(interval_s: int, role: str, prefix: str) -> Alert:
     failed = selector(prefix + "failed.authentication.total")
+    total = of_instance("sum", f"increase({failed}[{duration(window_s(interval_s, 600))}])")
     return Alert(
         id=f"{role}-failed-authentication",
         question=f"Does authentication of a {role} fail?",
         summary=f"Connections of {WHO} fail to authenticate",
-        expr=of_instance("sum", f"increase({failed}[{duration(window_s(interval_s, 600))}])") + "\n> 0",
+        expr=f"{total}\n> 0",
         for_s=0,
+        shown=Shown(total, "{connection}", 0),
         labels=identity(prefix),
         condition="any connection in 10 minutes whose authentication failed",
         source="any",
@@ -239,13 +266,14 @@ def failed_authentication(interval_s: int, role: str, prefix: str) -> Alert:
 
 def uneven_partitions() -> Alert:
     assigned = selector(COORDINATOR + "assigned.partitions")
+    spread = f"max by (group_id) ({assigned}) - min by (group_id) ({assigned})"
     return Alert(
         id="uneven-partitions",
         question="Are the partitions of a group uneven?",
         summary="A member of the group {{ $labels.group_id }} has nothing to read, others have a lot",
-        expr=f"max by (group_id) ({assigned}) - min by (group_id) ({assigned}) > 1\n"
-        f"and min by (group_id) ({assigned}) == 0",
+        expr=f"{spread} > 1\nand min by (group_id) ({assigned}) == 0",
         for_s=900,
+        shown=Shown(spread, "{partition}", 1),
         labels=(GROUP,),
         condition="one member of a group has no partition and another has at least two",
         source="assignors differ by at most one partition of each topic",
@@ -259,14 +287,15 @@ def rebalance_storm(trouble: Trouble, interval_s: int) -> Alert:
     span_s = window_s(interval_s, trouble.over_s)
     total = selector(trouble.metrics[JAVA])
     members = selector(COORDINATOR + "assigned.partitions")
-    limit = number(trouble.threshold * span_s / trouble.over_s)
+    rebalances = f"sum by (group_id) (increase({total}[{duration(span_s)}]))"
+    limit = trouble.threshold * span_s / trouble.over_s
     return Alert(
         id=trouble.id,
         question=trouble.question,
         summary=SUMMARIES[trouble.id],
-        expr=f"sum by (group_id) (increase({total}[{duration(span_s)}]))\n"
-        f"> {limit} * count by (group_id) ({members})",
+        expr=f"{rebalances}\n> {number(limit)} * count by (group_id) ({members})",
         for_s=trouble.for_s,
+        shown=Shown(f"{rebalances} / count by (group_id) ({members})", "{rebalance}", limit),
         labels=(GROUP,),
         condition=f"{said(trouble)} for each member",
         source=trouble.source,
@@ -284,6 +313,7 @@ def silent(trouble: Trouble) -> Alert:
         summary=SUMMARIES[trouble.id],
         expr=f"{age}\n> {limit}\nand {ended} == 0",
         for_s=0,
+        shown=Shown(f"{age} / {told}", "{interval}", trouble.threshold),
         labels=(*IDENTITY, GROUP),
         condition="3 push intervals and 30 s without a push",
         source=trouble.source,

@@ -1,0 +1,166 @@
+"""Panels about the host itself, from its own metrics (``host/docs/reference/metrics.md``)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from contrib.grafana.panels import Panel, Query, Row
+
+
+def rate(metric: str, legend: str, *by: str) -> Query:
+    """A counter per second, by host and labels."""
+    return Query(f"sum by ({', '.join(('instance', *by))}) (rate({metric}[5m]))", legend)
+
+
+def increase(metric: str, legend: str, *by: str) -> Query:
+    """A counter of rare events in the last hour."""
+    return Query(f"sum by ({', '.join(('instance', *by))}) (increase({metric}[1h]))", legend)
+
+
+PUSHES: Final = [
+    Panel(
+        title="Pushes",
+        queries=[
+            rate("odradek_push_received_total", "received"),
+            rate("odradek_push_appended_total", "stored"),
+            rate("odradek_push_empty_total", "empty"),
+        ],
+        unit="1/s",
+    ),
+    Panel(
+        title="Refused pushes",
+        queries=[
+            rate("odradek_push_rejected_total", "{{error}}", "error"),
+            rate("odradek_push_kept_total", "{{error}}, but stored", "error"),
+        ],
+        unit="1/s",
+        empty="no push was refused",
+        description="UNKNOWN_SUBSCRIPTION_ID is usual after a change of subscriptions.",
+    ),
+    Panel(
+        title="Lost increments",
+        queries=[increase("odradek_push_lost_total", "{{error}} {{reason}}", "error", "reason")],
+        unit="{push}",
+        empty="no increment was lost",
+        description="Refused pushes in the last hour whose metrics no other push will bring.",
+    ),
+    Panel(
+        title="Client instances",
+        queries=[Query("sum by (instance) (kafka_server_client_metrics_instance_count)", "{{instance}}")],
+        unit="{instance}",
+    ),
+    Panel(
+        title="Clients that are asked for fewer metrics",
+        queries=[Query("count by (instance) (odradek_push_narrowed)", "{{instance}}")],
+        unit="{instance}",
+        empty="all clients push what was asked for",
+    ),
+    Panel(
+        title="Pushes that could not be stored",
+        queries=[increase("odradek_spool_refused_total", "{{reason}}", "reason")],
+        unit="{push}",
+        empty="all pushes were stored",
+        description="In the last hour.",
+    ),
+]
+DESTINATIONS: Final = [
+    Panel(
+        title="Pushes that wait for a destination",
+        queries=[Query("sum by (instance, plugin) (odradek_forwarder_queued)", "{{plugin}}")],
+        unit="{push}",
+        empty="no forwarder is installed",
+    ),
+    Panel(
+        title="Delivered pushes",
+        queries=[rate("odradek_forwarder_delivered_total", "{{plugin}}", "plugin")],
+        unit="1/s",
+        empty="no forwarder is installed",
+    ),
+    Panel(
+        title="Pushes dropped or refused by a destination",
+        queries=[
+            increase("odradek_forwarder_dropped_total", "{{plugin}}: {{reason}}", "plugin", "reason"),
+            increase("odradek_forwarder_rejected_total", "{{plugin}}: {{reason}}", "plugin", "reason"),
+        ],
+        unit="{push}",
+        empty="every push was delivered",
+        description="In the last hour.",
+    ),
+    Panel(
+        title="Failures of plugins",
+        queries=[
+            increase("odradek_plugin_failures_total", "{{plugin}} raised", "plugin"),
+            increase("odradek_plugin_dropped_total", "{{plugin}} missed", "plugin"),
+        ],
+        unit="{push}",
+        description="In the last hour.",
+    ),
+    Panel(
+        title="Slow calls of plugins",
+        queries=[rate("odradek_plugin_slow_total", "{{plugin}}", "plugin")],
+        unit="1/s",
+        description="Each of them delays every client (plugin.slow.ms).",
+    ),
+]
+LOAD: Final = [
+    Panel(
+        title="Connections",
+        queries=[
+            Query("sum by (instance) (odradek_connections)", "{{instance}}"),
+            Query("max by (instance) (odradek_connections_limit)", "limit of {{instance}}"),
+        ],
+        unit="{connection}",
+    ),
+    Panel(
+        title="Memory of requests and answers, as a share of its limit",
+        queries=[Query("odradek_queued_bytes / odradek_queued_limit_bytes", "{{instance}} {{of}}")],
+        unit="1",
+        limit=0.9,
+    ),
+    Panel(
+        title="Refused connections",
+        queries=[
+            increase("odradek_connections_refused_total", "malformed, {{listener}}", "listener"),
+            increase(
+                "kafka_server_socket_server_metrics_failed_authentication_total",
+                "not authenticated, {{listener}}",
+                "listener",
+            ),
+        ],
+        unit="{connection}",
+        description="In the last hour.",
+    ),
+    Panel(
+        title="Throttled connections",
+        queries=[
+            Query(f"sum by (instance) (kafka_server_{kind}_queue_size)", kind)
+            for kind in ("produce", "fetch", "request")
+        ],
+        unit="{connection}",
+        description="Beside the clients' own throttle times. Quotas: howto/set-quotas.md.",
+    ),
+    Panel(
+        title="Throttle time of clients",
+        queries=[
+            Query(
+                f"topk(10, kafka_server_{kind}_throttle_time_milliseconds)",
+                f"{kind} {{{{user}}}} {{{{client_id}}}}",
+            )
+            for kind in ("produce", "fetch", "request")
+        ],
+        unit="ms",
+        empty="no client is throttled",
+    ),
+    Panel(
+        title="Unexpected errors",
+        queries=[increase("odradek_unexpected_errors_total", "{{instance}}")],
+        unit="{error}",
+        empty="none",
+        description="In the last hour. Each is a bug: the host's log has a traceback.",
+    ),
+]
+HOST_ROWS: Final = [
+    Row("Pushes", PUSHES),
+    Row("Plugins and destinations", DESTINATIONS),
+    Row("Load", LOAD),
+]

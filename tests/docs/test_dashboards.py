@@ -1,0 +1,127 @@
+"""The dashboards in ``contrib/grafana``: their JSON, and the metrics, labels and units that they name."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import combinations
+from typing import Any
+
+import pytest
+from contrib.grafana.alerts import alerts
+from contrib.grafana.dashboards import JAVA_ONLY, STANDARD, Dashboard, dashboards
+from contrib.grafana.panels import DATA_SOURCE, GRAFANA_UNITS, Panel
+from contrib.grafana.promql import INTERVAL_S, NAME, by_series_name, has_two_levels, metrics_in
+
+from docs.test_alerts import in_prometheus
+from docs.test_alerts import labels as labels_of_host
+from docs.test_client_rules import OF_SUMS, bare
+from odradek.plugin.client_metrics import PREFIX, client_metrics
+from odradek.plugin.context_labels import CONTEXT_LABELS
+from odradek.plugin.troubles import JAVA, LIBRDKAFKA
+from support.reference_page import ROOT
+
+DASHBOARDS = {each.id: each for each in dashboards(INTERVAL_S)}
+PANELS = [(each.id, panel) for each in DASHBOARDS.values() for row in each.rows for panel in row.panels]
+HOST_METRIC = re.compile(r"\b(?:odradek|kafka_server|kafka_network)_\w+")
+LEGEND = re.compile(r"\{\{(\w+)\}\}")
+VARIABLE = re.compile(r"\$(\w+)")
+OF_CLIENTS = {*CONTEXT_LABELS, "group_id", "transactional_id"}
+
+
+def content(dashboard: Dashboard) -> dict[str, Any]:
+    path = ROOT / f"contrib/grafana/dashboards/{dashboard.id}.json"
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def overlap(one: dict[str, int], other: dict[str, int]) -> bool:
+    return (
+        one["x"] < other["x"] + other["w"]
+        and other["x"] < one["x"] + one["w"]
+        and one["y"] < other["y"] + other["h"]
+        and other["y"] < one["y"] + one["h"]
+    )
+
+
+@pytest.mark.parametrize("dashboard", DASHBOARDS.values(), ids=DASHBOARDS)
+def test_panels_have_their_own_ids_and_places(dashboard: Dashboard) -> None:
+    panels = content(dashboard)["panels"]
+
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    places = [panel["gridPos"] for panel in panels]
+    assert not any(overlap(one, other) for one, other in combinations(places, 2))
+    assert all(place["x"] >= 0 and place["x"] + place["w"] <= 24 for place in places)
+
+
+@pytest.mark.parametrize("dashboard", DASHBOARDS.values(), ids=DASHBOARDS)
+def test_a_dashboard_is_what_grafana_imports(dashboard: Dashboard) -> None:
+    found = content(dashboard)
+
+    assert (found["uid"], found["schemaVersion"]) == (f"odradek-{dashboard.id}", 39)
+    names = [each["name"] for each in found["templating"]["list"]]
+    for panel in found["panels"]:
+        assert {"id", "type", "title", "gridPos"} <= panel.keys()
+        assert panel["type"] in ("row", "timeseries", "table", "stat")
+        if panel["type"] == "row":
+            continue
+        defaults = panel["fieldConfig"]["defaults"]
+        assert defaults["unit"] in {*GRAFANA_UNITS.values(), "short"}
+        assert defaults["noValue"]
+        assert defaults["thresholds"]["steps"][0]["value"] is None
+        references = [target["refId"] for target in panel["targets"]]
+        assert references == sorted(set(references))
+        assert references
+        for target in panel["targets"]:
+            assert target["datasource"] == panel["datasource"] == DATA_SOURCE
+            assert set(VARIABLE.findall(target["expr"])) <= set(names)
+
+
+@pytest.mark.parametrize(("_id", "panel"), PANELS, ids=[f"{name}: {panel.title}" for name, panel in PANELS])
+def test_a_panel_names_metrics_that_exist(_id: str, panel: Panel) -> None:
+    of_clients, of_host = by_series_name(), in_prometheus()
+
+    for query in panel.queries:
+        mine = set(NAME.findall(query.expr))
+        hosts = set(HOST_METRIC.findall(query.expr)) - mine
+        assert mine <= of_clients.keys()
+        assert hosts <= of_host.keys()
+        assert mine or hosts
+        sums = {name for name in mine if of_clients[name].kind == "sum"}
+        assert sums == mine & set(OF_SUMS.findall(query.expr))
+        two_levels = [metric for metric in metrics_in(query.expr) if has_two_levels(metric)]
+        assert not any(bare(metric, query.expr) for metric in two_levels)
+        labels = OF_CLIENTS | {label for name in mine for level in of_clients[name].levels for label in level}
+        if hosts:
+            labels = {"instance"}.union(*(labels_of_host(name) for name in hosts))
+        assert set(LEGEND.findall(query.legend)) <= labels
+
+
+def test_rows_tell_which_software_fills_them() -> None:
+    for dashboard in DASHBOARDS.values():
+        for row in dashboard.rows:
+            for panel in row.panels:
+                if row.title == STANDARD:
+                    assert LIBRDKAFKA not in panel.missing
+                if row.title.endswith(JAVA_ONLY):
+                    assert panel.no_value == "not sent by librdkafka"
+                    assert JAVA not in panel.missing
+
+
+def test_the_fleet_answers_the_question_of_each_alert() -> None:
+    titles = {panel.title for name, panel in PANELS if name == "fleet"}
+
+    assert {alert.question for alert in alerts(INTERVAL_S)} <= titles
+
+
+def test_a_panel_of_a_standard_metric_is_for_all_software() -> None:
+    shown = {
+        metric.name
+        for _, panel in PANELS
+        if LIBRDKAFKA not in panel.missing
+        for query in panel.queries
+        for metric in metrics_in(query.expr)
+    }
+
+    assert {name for name, metric in client_metrics().items() if metric.standard} <= shown
+    assert all(name.startswith((PREFIX, "kafka.client.", "odradek.client.")) for name in shown)
