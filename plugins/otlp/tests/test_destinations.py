@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from odradek.endpoints import SecretKind
 from odradek.plugin import ConfigError, Forwarder, PluginConfig
 from odradek_otlp import odradek_forwarder
-from odradek_otlp.credentials import SecretKind
 from odradek_otlp.otlp_forwarder import OtlpForwarder
 from odradek_otlp.otlp_settings import OtlpProtocol
 from odradek_otlp.otlp_table import read_destinations, read_settings

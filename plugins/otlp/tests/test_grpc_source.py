@@ -14,9 +14,9 @@ import grpc
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 
+from odradek.endpoints import ListenerTls
 from odradek.security.private_ca import LOOPBACK, PrivateCa
 from odradek_otlp.grpc_listener import address_of
-from odradek_otlp.listener_tls import ListenerTls
 from odradek_otlp.rpc_status import read_status
 from support.certificates import authority, other_authority
 from support.otlp_source import ANYWHERE, ScriptedIntake, body_of, entry, running_source

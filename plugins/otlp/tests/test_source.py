@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 
+from odradek.endpoints import Address
 from odradek.plugin import TelemetryRecord
 from odradek.testing.contracts import SourceContract, Subject
 from odradek_otlp.otlp_source import OtlpSource
 from odradek_otlp.rpc_status import read_status
-from odradek_otlp.source_settings import Address, SourceSettings
+from odradek_otlp.source_settings import SourceSettings
 from support.otlp_source import ANYWHERE, ScriptedIntake, body_of, entry, running_source
 from support.waiting import wait_until
 

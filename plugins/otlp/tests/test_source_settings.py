@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from odradek.endpoints import Address
 from odradek.plugin import ConfigError, PluginConfig, Source
 from odradek_otlp import odradek_source
-from odradek_otlp.source_settings import Address, SourceSettings, read_source_settings
+from odradek_otlp.source_settings import SourceSettings, read_source_settings
 
 
 def settings_of(**table: object) -> SourceSettings:

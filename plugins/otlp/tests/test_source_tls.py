@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from odradek.endpoints import ListenerTls
 from odradek.security.private_ca import LOOPBACK, PrivateCa
-from odradek_otlp.listener_tls import ListenerTls
 from support.certificates import authority, other_authority
 from support.otlp_source import ANYWHERE, ScriptedIntake, body_of, entry, running_source
 from support.waiting import wait_until

@@ -10,12 +10,10 @@ from urllib.parse import unquote
 import grpc
 import grpc.aio
 
-from odradek_otlp.listener_tls import ListenerTls, not_renewed
+from odradek.endpoints import Address, ListenerTls, WatchedFiles, not_renewed
 from odradek_otlp.reception import Reception
 from odradek_otlp.refused_request import INCOMPLETE, RETRY_AFTER_S, Limit, RefusedRequest
 from odradek_otlp.rpc_status import status_bytes
-from odradek_otlp.source_settings import Address
-from odradek_otlp.watched_files import WatchedFiles
 
 SERVICE: Final = "opentelemetry.proto.collector.metrics.v1.MetricsService"
 STATUS_DETAILS: Final = "grpc-status-details-bin"

@@ -10,7 +10,7 @@ from typing import Any, Final
 from aiohttp import web
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 
-from odradek_otlp.listener_tls import RenewedTls
+from odradek.endpoints import Address, RenewedTls
 from odradek_otlp.reception import Reception
 from odradek_otlp.refused_request import (
     MEDIA_TYPE,
@@ -23,7 +23,6 @@ from odradek_otlp.refused_request import (
     RefusedRequest,
 )
 from odradek_otlp.rpc_status import status_bytes
-from odradek_otlp.source_settings import Address
 
 PATH: Final = "/v1/metrics"
 PROTOBUF: Final = "application/x-protobuf"

@@ -13,12 +13,11 @@ from io import BytesIO
 import aiohttp
 import zstandard
 
+from odradek.endpoints import BadCertificate, WatchedFiles
 from odradek.plugin import Retry
 from odradek_otlp.otlp_settings import Compression, OtlpSettings
 from odradek_otlp.rpc_status import read_status
-from odradek_otlp.tls_files import BadCertificate
 from odradek_otlp.transport import Misdirected, Unauthorized, refusal, titled
-from odradek_otlp.watched_files import WatchedFiles
 
 log = logging.getLogger(__name__)
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from odradek.endpoints import Credentials, SecretKind, TlsFiles
 from odradek.temporality import TotalsSettings
-from odradek_otlp.credentials import Credentials, SecretKind
-from odradek_otlp.tls_files import TlsFiles
 
 
 class OtlpProtocol(StrEnum):

@@ -9,12 +9,11 @@ from enum import StrEnum
 from pathlib import Path
 from urllib.parse import unquote
 
+from odradek.endpoints import OURS, TlsFiles, read_secrets, read_tls_files
 from odradek.plugin import PluginConfig
 from odradek.temporality import read_totals
-from odradek_otlp.credentials import OURS, BadSecret, Credentials, SecretKind
 from odradek_otlp.endpoints import grpc_target, metrics_url
 from odradek_otlp.otlp_settings import Compression, OtlpProtocol, OtlpSettings
-from odradek_otlp.tls_files import BadCertificate, TlsFiles
 
 PREFIXES = ("OTEL_EXPORTER_OTLP_METRICS_", "OTEL_EXPORTER_OTLP_")
 """The variable for metrics wins over the one for all signals."""
@@ -112,7 +111,7 @@ def read_settings(config: PluginConfig, environ: Mapping[str, str]) -> OtlpSetti
     connect_timeout_ms = config.integer("connect.timeout.ms", min(timeout_ms, 5_000), least=1)
     requests_in_flight = config.integer("requests.in.flight", 4, least=1, most=100)
     headers = headers_of(config, defaults, protocol)
-    secrets = secrets_of(config, headers)
+    secrets = read_secrets(config, headers)
     metrics = tuple(config.texts("metrics"))
     if not all(metrics):
         raise config.error("metrics", "expected prefixes of metric names, found an empty one")
@@ -175,28 +174,14 @@ def destination(endpoint: Origin, text: str, protocol: OtlpProtocol, plain: bool
 
 
 def tls_of(config: PluginConfig, environ: Mapping[str, str]) -> TlsFiles:
-    """CA, certificate and key, loaded once to check them.
+    """CA, certificate and key.
 
     Raises:
         ConfigError: A file is unusable, or a client certificate lacks its key or the reverse.
     """
-    found = [
-        origin(config, f"{key}.file", environ) for key in ("certificate", "client.certificate", "client.key")
-    ]
-    ca, certificate, key = [each.config.file(each.key) for each in found]
-    if (certificate is None) != (key is None):
-        missing = found[1] if certificate is None else found[2]
-        raise missing.config.error(
-            missing.key, "expected both a client certificate and its key, found only one of them"
-        )
-    tls = TlsFiles(ca=ca, certificate=certificate, key=key)
-    if tls.paths():
-        try:
-            tls.context()
-        except BadCertificate as error:
-            first = next(each for each, path in zip(found, (ca, certificate, key), strict=True) if path)
-            raise first.config.error(first.key, str(error)) from error
-    return tls
+    names = ("certificate.file", "client.certificate.file", "client.key.file")
+    found = [origin(config, name, environ) for name in names]
+    return read_tls_files([(each.config, each.key) for each in found])
 
 
 def refuse_idle_certificates(config: PluginConfig, tls: TlsFiles, secure: bool) -> None:
@@ -207,25 +192,6 @@ def refuse_idle_certificates(config: PluginConfig, tls: TlsFiles, secure: bool) 
     for key in ("certificate.file", "client.certificate.file"):
         if tls.paths() and not secure and config.value(key) is not None:
             raise config.error(key, "the endpoint is without TLS: expected an endpoint with https://")
-
-
-def secrets_of(config: PluginConfig, headers: Mapping[str, str]) -> dict[SecretKind, Path]:
-    """Files with secrets, read once to check them.
-
-    Raises:
-        ConfigError: A file is unusable, or two settings set the authorization header.
-    """
-    found = {kind: path for kind in SecretKind if (path := config.file(kind.value)) is not None}
-    if SecretKind.BEARER in found and SecretKind.BASIC in found:
-        raise config.error(SecretKind.BASIC, f"expected either this or {SecretKind.BEARER.value}, found both")
-    for kind, path in found.items():
-        try:
-            Credentials({}, {kind: path})
-        except (OSError, BadSecret) as error:
-            raise config.error(kind.value, str(error)) from error
-        if kind is not SecretKind.HEADERS and "authorization" in headers:
-            raise config.error(kind.value, "expected no authorization in headers beside this file")
-    return found
 
 
 def headers_of(config: PluginConfig, environ: Mapping[str, str], protocol: OtlpProtocol) -> dict[str, str]:

@@ -15,6 +15,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceResponse,
 )
 
+from odradek.endpoints import read_tokens
 from odradek.plugin import (
     Intake,
     NotOtlp,
@@ -37,7 +38,7 @@ from odradek_otlp.refused_request import (
     Limit,
     RefusedRequest,
 )
-from odradek_otlp.source_settings import SourceSettings, read_tokens
+from odradek_otlp.source_settings import SourceSettings
 from odradek_otlp.unfinished_requests import Attempt, UnfinishedRequests
 
 log = logging.getLogger(__name__)

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
+from odradek.endpoints import Address, ListenerTls, read_address, read_listener_tls, read_tokens
 from odradek.plugin import PluginConfig
-from odradek_otlp.listener_tls import ListenerTls
 
 HTTP_LISTENER: Final = "source.http.listener"
 GRPC_LISTENER: Final = "source.grpc.listener"
-ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(?P<port>[0-9]{1,5})")
-MAX_PORT: Final = 65_535
 MIB: Final = 1 << 20
-
-
-class Address(NamedTuple):
-    """The address of a listener."""
-
-    host: str
-    port: int
-    """0 chooses a free one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +61,9 @@ def read_source_settings(config: PluginConfig) -> SourceSettings:
 
     defaults = SourceSettings()
     settings = SourceSettings(
-        http=address(config, HTTP_LISTENER),
-        grpc=address(config, GRPC_LISTENER),
-        tls=tls_files(config),
+        http=read_address(config, HTTP_LISTENER),
+        grpc=read_address(config, GRPC_LISTENER),
+        tls=read_listener_tls(config, "source.tls."),
         token_file=config.file("source.token.file"),
         request_max_bytes=integer("request.max.bytes", defaults.request_max_bytes, most=1 << 30),
         json_max_bytes=integer("json.max.bytes", defaults.json_max_bytes, most=1 << 30),
@@ -95,43 +84,3 @@ def read_source_settings(config: PluginConfig) -> SourceSettings:
         except (OSError, ValueError) as error:
             raise config.error("source.token.file", str(error)) from None
     return settings
-
-
-def tls_files(config: PluginConfig) -> ListenerTls | None:
-    """Read the files of TLS; None without a certificate."""
-    certificate = config.file("source.tls.certificate")
-    key, client_ca = config.file("source.tls.key"), config.file("source.tls.client.ca")
-    if certificate is None:
-        if key is not None or client_ca is not None:
-            raise config.error("source.tls.certificate", "expected the certificate of the listener")
-        return None
-    files = ListenerTls(certificate=certificate, key=key, client_ca=client_ca)
-    try:
-        files.context()
-    except (OSError, ValueError) as error:
-        raise config.error("source.tls.certificate", str(error)) from None
-    return files
-
-
-def address(config: PluginConfig, key: str) -> Address | None:
-    """Read the address of a listener; None if it is not set."""
-    text = config.text(key)
-    if text is None:
-        return None
-    found = ADDRESS.fullmatch(text)
-    if found is None or int(found["port"]) > MAX_PORT:
-        raise config.error(key, f"expected HOST:PORT, found {text!r}")
-    return Address(found["host"].strip("[]"), int(found["port"]))
-
-
-def read_tokens(path: Path) -> list[bytes]:
-    """The tokens of a file, one a line.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: It has no token.
-    """
-    tokens = path.read_bytes().split()
-    if not tokens:
-        raise ValueError(f"{path} has no token")
-    return tokens

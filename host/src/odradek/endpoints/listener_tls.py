@@ -7,7 +7,7 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
-from odradek_otlp.watched_files import WatchedFiles
+from odradek.endpoints.watched_files import WatchedFiles
 
 log = logging.getLogger(__name__)
 
@@ -65,5 +65,5 @@ class RenewedTls:
 
 
 def not_renewed(error: Exception) -> None:
-    problem = "certificate of the OTLP source not renewed, using the last good one"
+    problem = "certificate of a listener not renewed, using the last good one"
     log.warning(problem, extra={"problem": str(error)})

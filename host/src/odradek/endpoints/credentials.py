@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from odradek_otlp.watched_files import WatchedFiles
+from odradek.endpoints.watched_files import WatchedFiles
+from odradek.plugin.config import PluginConfig
 
 log = logging.getLogger(__name__)
 
@@ -117,4 +118,23 @@ def header_lines(path: Path, text: str) -> dict[str, str]:
         if name in OURS or name.endswith("-bin") or name.startswith("grpc-"):
             raise BadSecret(f"{path}, line {number}: {name} cannot be set here")
         found[name] = value
+    return found
+
+
+def read_secrets(config: PluginConfig, headers: Mapping[str, str]) -> dict[SecretKind, Path]:
+    """Files with secrets, read once to check them.
+
+    Raises:
+        ConfigError: A file is unusable, or two settings set the authorization header.
+    """
+    found = {kind: path for kind in SecretKind if (path := config.file(kind.value)) is not None}
+    if SecretKind.BEARER in found and SecretKind.BASIC in found:
+        raise config.error(SecretKind.BASIC, f"expected either this or {SecretKind.BEARER.value}, found both")
+    for kind, path in found.items():
+        try:
+            Credentials({}, {kind: path})
+        except (OSError, BadSecret) as error:
+            raise config.error(kind.value, str(error)) from error
+        if kind is not SecretKind.HEADERS and "authorization" in headers:
+            raise config.error(kind.value, "expected no authorization in headers beside this file")
     return found

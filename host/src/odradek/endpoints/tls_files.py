@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from odradek.plugin.config import PluginConfig
 
 
 class BadCertificate(ValueError):
@@ -53,3 +55,26 @@ class TlsFiles:
             }
         except OSError as error:
             raise BadCertificate(str(error)) from error
+
+
+def read_tls_files(keys: Sequence[tuple[PluginConfig, str]]) -> TlsFiles:
+    """Files of an endpoint, loaded once to check them.
+
+    Args:
+        keys: The table and the key of the CA, the certificate and its key.
+
+    Raises:
+        ConfigError: A file is unusable, or a client certificate lacks its key or the reverse.
+    """
+    ca, certificate, key = [config.file(name) for config, name in keys]
+    if (certificate is None) != (key is None):
+        config, name = keys[1] if certificate is None else keys[2]
+        raise config.error(name, "expected both a client certificate and its key, found only one of them")
+    tls = TlsFiles(ca=ca, certificate=certificate, key=key)
+    if tls.paths():
+        try:
+            tls.context()
+        except BadCertificate as error:
+            config, name = next(each for each, path in zip(keys, (ca, certificate, key), strict=True) if path)
+            raise config.error(name, str(error)) from error
+    return tls

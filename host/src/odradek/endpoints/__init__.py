@@ -1,0 +1,32 @@
+"""Endpoints that plugins connect to, and listeners of plugins: addresses, certificates and secrets.
+
+Files of certificates and secrets may change while the host runs. Nothing here opens a socket.
+"""
+
+from __future__ import annotations
+
+from odradek.endpoints.credentials import OURS, BadSecret, Credentials, SecretKind, read_secrets
+from odradek.endpoints.listener_tls import ListenerTls, RenewedTls, not_renewed
+from odradek.endpoints.listeners import Address, parsed_address, read_address, read_listener_tls, read_tokens
+from odradek.endpoints.tls_files import BadCertificate, TlsFiles, read_tls_files
+from odradek.endpoints.watched_files import WatchedFiles
+
+__all__ = [
+    "OURS",
+    "Address",
+    "BadCertificate",
+    "BadSecret",
+    "Credentials",
+    "ListenerTls",
+    "RenewedTls",
+    "SecretKind",
+    "TlsFiles",
+    "WatchedFiles",
+    "not_renewed",
+    "parsed_address",
+    "read_address",
+    "read_listener_tls",
+    "read_secrets",
+    "read_tls_files",
+    "read_tokens",
+]
