@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from odradek.temporality.counts import Counts, Limits, Rejection
-from odradek.temporality.totals_settings import TotalsSettings, read_totals
+from odradek.temporality.totals_settings import TotalsSettings, read_cumulative, read_totals
 from odradek.temporality.totals_store import KeepsTotals, StoreFailed, TotalsStore
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ __all__ = [
     "StoreFailed",
     "TotalsSettings",
     "TotalsStore",
+    "read_cumulative",
     "read_totals",
 ]
 

@@ -24,7 +24,9 @@ STREAM_BYTES: Final = 36
 CLIENT_BYTES: Final = 900
 """Approximate memory of an instance without streams."""
 HEAD: Final = struct.Struct("<B16sqqIBIII")
-VERSION: Final = 1
+VERSION: Final = 2
+BEFORE_NOTES: Final = 1
+"""The version without a note, which ends with the distributions."""
 MARK: Final = struct.Struct("<IB")
 OTHER: Final = struct.Struct("<II")
 NO_STREAM: Final = -1
@@ -55,6 +57,7 @@ class ClientState:
         "layout_number",
         "marks",
         "newest",
+        "note",
         "resource",
         "resource_hash",
         "seen",
@@ -81,12 +84,14 @@ class ClientState:
         self.resource_hash = 0
         self.layout_number = 0
         self.newest = 0
+        self.note = b""
+        """What a destination wants to know of the client after a restart, such as its labels."""
 
     @property
     def held_bytes(self) -> int:
         """Approximate size in memory, without what is shared."""
         others = sum([each.held_bytes for each in self.distributions.values()]) if self.distributions else 0
-        return CLIENT_BYTES + STREAM_BYTES * len(self.seen) + others
+        return CLIENT_BYTES + len(self.note) + STREAM_BYTES * len(self.seen) + others
 
     def move_to(self, shape: Shape, positions: Sequence[int]) -> None:
         """Take another shape.
@@ -128,7 +133,7 @@ class ClientState:
             len(distributions),
         )
         arrays = [little(each).tobytes() for each in (self.amounts, self.times, self.seen)]
-        return b"".join((head, *arrays, marks, distributions))
+        return b"".join((head, *arrays, marks, distributions, self.note))
 
     def stored_distribution(self, position: int, state: Distribution) -> bytes:
         if isinstance(state, HistogramState):
@@ -161,7 +166,7 @@ def shape_name(stored: bytes) -> bytes:
     Raises:
         BadState: It is too short, or of another version.
     """
-    if len(stored) < HEAD.size or stored[0] != VERSION:
+    if len(stored) < HEAD.size or stored[0] not in (BEFORE_NOTES, VERSION):
         raise BadState(f"a stored client of {len(stored)} bytes, version {stored[:1].hex() or 'missing'}")
     return stored[1 : 1 + DIGEST_BYTES]
 
@@ -175,12 +180,14 @@ def read_client(stored: bytes, shapes: Mapping[bytes, Shape]) -> ClientState:
     shape = shapes.get(shape_name(stored))
     if shape is None:
         raise BadState(f"no shape {shape_name(stored).hex()}")
-    _, _, last_ms, interval_ms, streams, closed, marks, distributions, size = HEAD.unpack_from(stored)
+    version, _, last_ms, interval_ms, streams, closed, marks, distributions, size = HEAD.unpack_from(stored)
     expected = HEAD.size + STREAM_BYTES * streams + MARK.size * marks + size
-    if streams != len(shape.keys) or expected != len(stored):
+    has_all = len(stored) >= expected if version == VERSION else len(stored) == expected
+    if streams != len(shape.keys) or not has_all:
         raise BadState(f"a stored client of {len(stored)} bytes instead of {expected}")
     client = ClientState(shape)
     client.last_ms, client.interval_ms, client.closed = last_ms, interval_ms, bool(closed)
+    client.note = stored[expected:]
     position = HEAD.size
     for values, width in ((client.amounts, 16), (client.times, 16), (client.seen, 4)):
         values.frombytes(stored[position : position + width * streams])

@@ -7,13 +7,13 @@ that comes again, after a failed delivery or a crash, is delivered with the tota
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
 from odradek.plugin import Forwarder, NotOtlp, Reject, Retry, TelemetryRecord
 from odradek.sampled_log import SampledLog
-from odradek.temporality.counts import Counts
+from odradek.temporality.counts import Counts, Limits
 from odradek.temporality.engine import Engine
 from odradek.temporality.shape import BadState
 from odradek.temporality.state_file import StateFile
@@ -28,12 +28,25 @@ LONGEST_STEP_MS: Final = 60_000
 """Time that may pass from batch to batch: a record with a wrong time must not forget all clients."""
 
 
+MakeEngine = Callable[[Limits, Counts], Engine]
+
+
 class CumulativeForwarder:
     """Makes the batches of another forwarder cumulative."""
 
-    def __init__(self, forwarder: Forwarder, settings: TotalsSettings) -> None:
+    def __init__(
+        self, forwarder: Forwarder, settings: TotalsSettings, make_engine: MakeEngine | None = None
+    ) -> None:
+        """Wrap a forwarder.
+
+        Args:
+            forwarder: The forwarder.
+            settings: The settings of the totals.
+            make_engine: Makes an engine without streams; None for one that keeps what a push needs.
+        """
         self.forwarder = forwarder
         self.settings = settings
+        self.make_engine = make_engine or self.usual_engine
         self.store: TotalsStore | None = None
         """By default the file, from the start on."""
         self.engines: dict[int, Engine] = {}
@@ -135,8 +148,8 @@ class CumulativeForwarder:
             engine = touched.get(part)
             if engine is None:
                 # Only a commit puts it back: after a failure it holds what was not stored.
-                known = self.engines.pop(part) if part in self.engines else self.loaded(store, part)
-                engine = touched[part] = known
+                engine = touched[part] = self.engine_of(store, part)
+                del self.engines[part]
             try:
                 data = engine.convert(record, again=record in self.added)
                 converted.append((record, copy_of(record, data)))
@@ -162,14 +175,24 @@ class CumulativeForwarder:
             BadState: The state is damaged.
             StoreFailed: It cannot be read now.
         """
-        engine = Engine(
-            self.settings.limits.share(store.parts),
-            static_labels=self.settings.ignored_attributes,
-            counts=self.counts,
-        )
+        engine = self.make_engine(self.settings.limits.share(store.parts), self.counts)
         store.load(engine, part)
         self.now_ms = max(self.now_ms, engine.clients.newest_ms)
         return engine
+
+    def engine_of(self, store: TotalsStore, part: int) -> Engine:
+        """The engine of a part, loaded if it is missing.
+
+        Raises:
+            BadState: The state is damaged.
+            StoreFailed: It cannot be read now.
+        """
+        if part not in self.engines:
+            self.engines[part] = self.loaded(store, part)
+        return self.engines[part]
+
+    def usual_engine(self, limits: Limits, counts: Counts) -> Engine:
+        return Engine(limits, static_labels=self.settings.ignored_attributes, counts=counts)
 
     def report(self, lost: int, rejected: int) -> None:
         """Log what is missing in the totals, since these counts."""

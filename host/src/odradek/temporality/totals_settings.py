@@ -46,6 +46,15 @@ def read_totals(config: PluginConfig) -> TotalsSettings | None:
             if config.value(key) is not None:
                 raise config.error(key, f'expected with temporality = "{CUMULATIVE}" only')
         return None
+    return read_cumulative(config)
+
+
+def read_cumulative(config: PluginConfig) -> TotalsSettings:
+    """Read the keys of a destination that always gets cumulative values.
+
+    Raises:
+        ConfigError: A value is invalid, or both a file and a topic are set.
+    """
     text, topic = config.text("totals.file"), config.text("totals.topic")
     if text and topic:
         raise config.error("totals.topic", "expected only one of totals.file and totals.topic")
