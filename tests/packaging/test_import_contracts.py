@@ -26,10 +26,10 @@ def rooms() -> set[str]:
     return folders | files
 
 
-def test_a_plugin_may_import_only_two_rooms() -> None:
-    contract = CONTRACTS["a plugin imports the rooms plugin and temporality only"]
+def test_a_plugin_may_import_only_three_rooms() -> None:
+    contract = CONTRACTS["a plugin imports the rooms plugin, temporality and endpoints only"]
 
-    allowed = {"plugin", "temporality"}
+    allowed = {"plugin", "temporality", "endpoints"}
     assert set(contract["forbidden_modules"]) == {f"odradek.{room}" for room in rooms() - allowed}
     assert set(contract["source_modules"]) == PLUGINS
 

@@ -1,0 +1,251 @@
+"""The series that Prometheus gets from the pushes of clients: names, labels, totals, and what has ended.
+
+An exposition belongs to one destination. It has pictures of all clients, made after each commit of the
+totals, so nothing is shown that a crash could take back. It reads no clock and no file.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from odradek.plugin import Forwarder, TelemetryRecord, body_start
+from odradek.temporality import Counts, CumulativeForwarder, Engine, Limits, TotalsSettings
+from odradek.temporality.client_state import ClientState
+from odradek.temporality.clients import silence_ms
+from odradek.temporality.shape import Shape
+from odradek_prometheus.client_labels import (
+    DEFAULT_SHOWN,
+    facts_of,
+    read_facts,
+    serialized_resource,
+)
+from odradek_prometheus.client_series import ClientSeries, Ended, picture
+from odradek_prometheus.families import Families
+from odradek_prometheus.mapped_streams import MappedStreams, StreamMapping
+
+LINGER_MS: Final = 300_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpositionSettings:
+    """Names and labels, and how long series stay."""
+
+    prefix: str = ""
+    """Put before the name of each client metric."""
+    labels: tuple[str, ...] = DEFAULT_SHOWN
+    """The labels of a client that each of its series has."""
+    normalise_node: bool = True
+    """Show the node ids of Java clients as numbers."""
+    linger_ms: int = LINGER_MS
+    """How long the series of a client stay after its goodbye."""
+
+
+class Update(NamedTuple):
+    """The outcome of a batch."""
+
+    touched: Sequence[ClientSeries]
+    """The clients of the batch, each once."""
+    ended: Sequence[Ended]
+
+
+class ShownEngine(Engine):
+    """An engine whose clients have notes with their labels. Each record of the destination passes here."""
+
+    def __init__(
+        self, exposition: Exposition, limits: Limits, counts: Counts, ignored: Sequence[str]
+    ) -> None:
+        super().__init__(limits, static_labels=ignored, keep_gauges=True, counts=counts)
+        self.exposition = exposition
+
+    def convert(self, record: TelemetryRecord, *, again: bool = False) -> bytes:
+        """Add a record, and note the labels of its client."""
+        repeated = self.counts.repeated_records
+        converted = super().convert(record, again=again)
+        client = self.clients.states.get(record.payload.client_instance_id)
+        if client is not None and not again and self.counts.repeated_records == repeated:
+            before = client.held_bytes
+            client.note = self.exposition.note(record, client.note)
+            self.clients.resized(record.payload.client_instance_id, client, before)
+        return converted
+
+
+class Exposition:
+    """The clients of one destination."""
+
+    def __init__(self, settings: ExpositionSettings) -> None:
+        self.settings = settings
+        self.mapping = StreamMapping(Families(settings.prefix), normalise_node=settings.normalise_node)
+        self.totals: CumulativeForwarder | None = None
+        self.pictures: dict[bytes, ClientSeries] = {}
+        self.engines: dict[int, Engine] = {}
+        """The engines by part whose clients have pictures."""
+        self.described: dict[bytes, int] = {}
+        """A hash of what the facts of each client were made from."""
+        self.shapes: dict[Shape, MappedStreams] = {}
+        self.sweep_at = 256
+        """The number of shapes at which those without clients are looked for."""
+        self.ends: list[tuple[int, bytes]] = []
+        """A heap of the times to look after each client."""
+
+    def wrap(self, inner: Forwarder, totals: TotalsSettings) -> CumulativeForwarder:
+        """The forwarder for the host: adds and commits a batch before ``inner`` delivers it."""
+
+        def make_engine(limits: Limits, counts: Counts) -> Engine:
+            return ShownEngine(self, limits, counts, totals.ignored_attributes)
+
+        self.totals = CumulativeForwarder(inner, totals, make_engine)
+        return self.totals
+
+    def note(self, record: TelemetryRecord, old: bytes) -> bytes:
+        """The note of a client after a record."""
+        instance_id, data = record.payload.client_instance_id, record.payload.data
+        if not data and old:
+            return old
+        split = body_start(data) if data else None
+        resource = data[split[0] : split[1]] if split else serialized_resource(data)
+        known = hash((resource, origin_of(record)))
+        if old and self.described.get(instance_id) == known:
+            return old
+        self.described[instance_id] = known
+        return facts_of(record, resource).stored()
+
+    def load(self, now_ms: int) -> None:
+        """Make pictures of the clients in the store, if this process has all of it."""
+        assert self.totals is not None
+        store = self.totals.store
+        if store is not None and store.parts == 1:
+            self.totals.engine_of(store, 0)
+        self.look_at_engines(now_ms)
+
+    def update(self, batch: Sequence[TelemetryRecord]) -> Update:
+        """Make pictures of the clients of a batch that was committed."""
+        times: dict[bytes, int] = {}
+        for record in batch:
+            times.setdefault(record.payload.client_instance_id, record.context.received_ms)
+        newest_ms = max(record.context.received_ms for record in batch)
+        ended = self.look_at_engines(newest_ms)
+        touched = []
+        for instance_id, since_ms in times.items():
+            after, gone = self.draw(instance_id, since_ms)
+            ended += gone
+            if after is not None:
+                touched.append(after)
+        return Update(touched, ended)
+
+    def draw(self, instance_id: bytes, since_ms: int) -> tuple[ClientSeries | None, list[Ended]]:
+        """Make the picture of a client that has sent a record, and tell what has ended by it."""
+        client = self.state_of(instance_id)
+        before = self.pictures.get(instance_id)
+        if client is None:
+            return None, self.remove(instance_id, since_ms)
+        after = self.picture_of(instance_id, client, client.last_ms, since_ms)
+        ended = before.ended(after, client.last_ms) if before is not None else []
+        if client.closed and not self.settings.linger_ms:
+            self.pictures.pop(instance_id, None)
+            return after, ended + after.ended(None, client.last_ms + 1)
+        self.show(after, is_new=before is None)
+        return after, ended
+
+    def expire(self, now_ms: int) -> list[Ended]:
+        """The series that have ended by their silence since the last call."""
+        ended = self.look_at_engines(now_ms)
+        while self.ends and self.ends[0][0] <= now_ms:
+            _, instance_id = heapq.heappop(self.ends)
+            before = self.pictures.get(instance_id)
+            client = self.state_of(instance_id)
+            if before is None:
+                continue
+            due_ms = before.next_end_ms(self.settings.linger_ms)
+            if due_ms > now_ms:
+                heapq.heappush(self.ends, (due_ms, instance_id))
+            elif client is None or not self.is_shown(client, now_ms):
+                ended += self.remove(instance_id, now_ms)
+            else:
+                after = self.picture_of(instance_id, client, now_ms, before.since_ms)
+                ended += before.ended(after, now_ms)
+                self.show(after, is_new=True)
+        return ended
+
+    def is_shown(self, client: ClientState, now_ms: int) -> bool:
+        """Whether a client has series at this time."""
+        silent_ms = now_ms - client.last_ms
+        return silent_ms <= (self.settings.linger_ms if client.closed else silence_ms(client.interval_ms))
+
+    def clients(self) -> list[ClientSeries]:
+        """The pictures of all clients with series, as of the last batch."""
+        return list(self.pictures.values())
+
+    def client(self, instance_id: bytes) -> ClientSeries | None:
+        """The picture of a client; None if it is not shown."""
+        return self.pictures.get(instance_id)
+
+    def engine_of(self, instance_id: bytes) -> Engine | None:
+        """The engine that has a client."""
+        return next((each for each in self.engines.values() if instance_id in each.clients.states), None)
+
+    def state_of(self, instance_id: bytes) -> ClientState | None:
+        engine = self.engine_of(instance_id)
+        return engine.clients.states.get(instance_id) if engine is not None else None
+
+    def look_at_engines(self, now_ms: int) -> list[Ended]:
+        """Follow the engines: show the clients of new ones, and forget those of engines that are gone."""
+        assert self.totals is not None
+        current = self.totals.engines
+        if current == self.engines:
+            return []
+        self.engines = dict(current)
+        for instance_id in [each for each in self.pictures if self.state_of(each) is None]:
+            # Another process has them now: they have not ended.
+            del self.pictures[instance_id]
+        for engine in current.values():
+            for instance_id, client in engine.clients.states.items():
+                if instance_id not in self.pictures and self.is_shown(client, now_ms):
+                    self.show(self.picture_of(instance_id, client, now_ms, client.last_ms), is_new=True)
+        return []
+
+    def show(self, after: ClientSeries, *, is_new: bool) -> None:
+        self.pictures[after.instance_id] = after
+        if is_new:
+            heapq.heappush(self.ends, (after.next_end_ms(self.settings.linger_ms), after.instance_id))
+
+    def remove(self, instance_id: bytes, time_ms: int) -> list[Ended]:
+        before = self.pictures.pop(instance_id, None)
+        self.described.pop(instance_id, None)
+        return before.ended(None, time_ms) if before is not None else []
+
+    def picture_of(self, instance_id: bytes, client: ClientState, now_ms: int, since_ms: int) -> ClientSeries:
+        before = self.pictures.get(instance_id)
+        if before is not None and before.note == client.note:
+            facts = (before.facts, before.shown)
+        else:
+            known = read_facts(client.note)
+            facts = (known, known.shown(self.settings.labels))
+        return picture(instance_id, client, self.mapped(client.shape), facts, now_ms, since_ms)
+
+    def mapped(self, shape: Shape) -> MappedStreams:
+        """The series of a shape."""
+        found = self.shapes.get(shape)
+        if found is None:
+            if len(self.shapes) >= self.sweep_at:
+                self.shapes = {each: mapped for each, mapped in self.shapes.items() if each.users}
+                self.sweep_at = max(256, 2 * len(self.shapes))
+            found = self.shapes[shape] = self.mapping.mapped([key.identity for key in shape.keys])
+        return found
+
+
+def origin_of(record: TelemetryRecord) -> tuple[object, ...]:
+    """What the labels of a record are made from, besides its Resource."""
+    connection = record.context.connection
+    return (
+        record.context.client_id,
+        connection.client_software_name,
+        connection.client_software_version,
+        connection.client_address,
+        connection.client_port,
+        connection.principal,
+        connection.node_id,
+        connection.cluster_id,
+    )

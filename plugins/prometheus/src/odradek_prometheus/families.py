@@ -1,0 +1,115 @@
+"""Families: the metrics as Prometheus knows them, each with one name and one type."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from odradek.plugin.client_metrics import client_metrics
+from odradek.temporality import Kind
+from odradek_prometheus.metric_names import escaped_name, unit_of
+
+log = logging.getLogger(__name__)
+
+
+class FamilyType(StrEnum):
+    """The types that clients' metrics have."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+    EXPONENTIAL = "exponential"
+    """A native histogram."""
+
+
+TYPES: Final[Mapping[int, FamilyType]] = {
+    Kind.COUNTER: FamilyType.COUNTER,
+    Kind.SUM: FamilyType.GAUGE,
+    Kind.GAUGE: FamilyType.GAUGE,
+    Kind.HISTOGRAM: FamilyType.HISTOGRAM,
+    Kind.EXPONENTIAL_HISTOGRAM: FamilyType.EXPONENTIAL,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """All series of one name. Families are equal only to themselves."""
+
+    name: str
+    """The name of its samples, with unit and ``_total``; of a histogram without ``_bucket``."""
+    utf8_name: str
+    """The name that the client gave it."""
+    type: FamilyType
+    unit: str
+    """A suffix of the name; empty if the metric has none."""
+    help: str
+
+    @property
+    def base(self) -> str:
+        """The name in OpenMetrics, which adds ``_total`` to samples."""
+        return self.name.removesuffix("_total") if self.type is FamilyType.COUNTER else self.name
+
+    def claims(self) -> tuple[str, ...]:
+        """The names that no other family may have."""
+        if self.type is FamilyType.COUNTER:
+            return (self.name, self.base)
+        if self.type is FamilyType.GAUGE:
+            return (self.name,)
+        return (self.name, f"{self.name}_bucket", f"{self.name}_count", f"{self.name}_sum")
+
+
+class Families:
+    """The families of all metrics that were seen. The first metric with a name keeps it."""
+
+    def __init__(self, prefix: str = "") -> None:
+        """Begin without families.
+
+        Args:
+            prefix: Put before each name.
+        """
+        self.prefix = prefix
+        self.by_metric: dict[tuple[str, str, int], Family | None] = {}
+        self.owners: dict[str, Family] = {}
+
+    def family(self, metric: str, unit: str, kind: int) -> Family | None:
+        """The family of a metric; None if its name is another family's, or is empty."""
+        key = (metric, unit, kind)
+        if key not in self.by_metric:
+            self.by_metric[key] = self.new_family(metric, unit, kind)
+        return self.by_metric[key]
+
+    def new_family(self, metric: str, unit: str, kind: int) -> Family | None:
+        name = escaped_name(metric, unit, kind, self.prefix)
+        if not name.strip("_"):
+            self.refuse(metric, name)
+            return None
+        family = Family(
+            name,
+            self.prefix + metric,
+            TYPES[kind],
+            unit_of(name, unit),
+            help_of(metric),
+        )
+        owners = {owner for claim in family.claims() if (owner := self.owners.get(claim)) is not None}
+        if len(owners) == 1:
+            (owner,) = owners
+            if (owner.name, owner.type) == (family.name, family.type):
+                return owner
+        if owners:
+            self.refuse(metric, name)
+            return None
+        self.owners |= dict.fromkeys(family.claims(), family)
+        return family
+
+    def refuse(self, metric: str, name: str) -> None:
+        problem = "metric is not shown to Prometheus: another metric has its name with another type"
+        log.warning(problem, extra={"metric": metric, "series": name})
+
+
+def help_of(metric: str) -> str:
+    """The sentence of the reference of client metrics, or the name that the client uses."""
+    known = client_metrics().get(metric)
+    return known.help if known else f"{metric}, as the client names it."

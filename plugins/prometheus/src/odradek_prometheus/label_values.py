@@ -1,0 +1,79 @@
+"""Values of attributes as the text of labels."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValueList
+
+Labels = tuple[tuple[str, str], ...]
+"""Names and values, none of them empty."""
+VALUE_MAX_BYTES: Final = 1_024
+JAVA_NODE: Final = re.compile(r"node-(-?[0-9]{1,10})")
+COORDINATOR_BASE: Final = 2**31 - 1
+"""Java clients subtract the node id of a coordinator from this, for a connection of its own."""
+FIRST_COORDINATOR: Final = 2**30
+"""A larger number is a coordinator's, not a node's."""
+
+
+def attributes_of(serialized: bytes) -> list[tuple[str, str]]:
+    """The attributes of an identity, in the order of their keys, as texts; without empty values."""
+    if not serialized:
+        return []
+    values = KeyValueList.FromString(serialized).values
+    return [(each.key, text) for each in values if (text := value_text(each.value))]
+
+
+def value_text(value: AnyValue) -> str:
+    """A value as text: arrays and maps as JSON, as OpenTelemetry's specification has it for Prometheus."""
+    which = value.WhichOneof("value")
+    if which == "string_value":
+        return value.string_value
+    if which is None:
+        return ""
+    plain = plain_value(value)
+    return plain if isinstance(plain, str) else json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
+
+
+def plain_value(value: AnyValue) -> Any:
+    which = value.WhichOneof("value")
+    if which == "array_value":
+        return [plain_value(each) for each in value.array_value.values]
+    if which == "kvlist_value":
+        return {each.key: plain_value(each.value) for each in value.kvlist_value.values}
+    if which == "bytes_value":
+        return value.bytes_value.hex()
+    return getattr(value, which) if which else None
+
+
+def cut(text: str) -> str:
+    """A value within its limit, cut on the border of a character."""
+    if len(text) <= VALUE_MAX_BYTES // 4:
+        return text
+    encoded = text.encode("utf-8", "replace")
+    return text if len(encoded) <= VALUE_MAX_BYTES else encoded[:VALUE_MAX_BYTES].decode("utf-8", "ignore")
+
+
+def node_number(text: str) -> str:
+    """The node of a Java client as librdkafka names it: ``node-1`` is 1, a coordinator ``coordinator-1``.
+
+    Other texts are returned as they are.
+    """
+    found = JAVA_NODE.fullmatch(text)
+    if found is None:
+        return text
+    number = int(found[1])
+    if FIRST_COORDINATOR <= number <= COORDINATOR_BASE:
+        return f"coordinator-{COORDINATOR_BASE - number}"
+    return str(number)
+
+
+def joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Labels by name; values of the same name joined with semicolons in their order, as Prometheus does."""
+    found: dict[str, str] = {}
+    for name, value in pairs:
+        found[name] = f"{found[name]};{value}" if name in found else value
+    return found

@@ -1,0 +1,132 @@
+"""The settings of the listener for scrapes, and of names and labels, read from the plugin's table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from odradek.endpoints import (
+    Address,
+    BadSecret,
+    Credentials,
+    ListenerTls,
+    SecretKind,
+    parsed_address,
+    read_listener_tls,
+    read_tokens,
+)
+from odradek.plugin import PluginConfig
+from odradek.temporality import TotalsSettings, read_cumulative
+from odradek_prometheus.client_labels import DEFAULT_SHOWN, INSTANCE
+from odradek_prometheus.exposition import LINGER_MS, ExpositionSettings
+
+LISTENER: Final = "listener"
+LOOPBACK: Final = "127.0.0.1"
+PREFIX_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScrapeSettings:
+    """The listener for scrapes."""
+
+    address: Address
+    totals: TotalsSettings
+    exposition: ExpositionSettings = field(default_factory=ExpositionSettings)
+    tls: ListenerTls | None = None
+    token_file: Path | None = None
+    """With it a scraper needs one of its tokens."""
+    basic_file: Path | None = None
+    """With it a scraper needs its user and password."""
+    utf8: bool = False
+    """Names as the clients have them, for scrapers that take them."""
+    created: bool = False
+    """Show the start of each counter."""
+    connections_max: int = 64
+    timeout_ms: int = 60_000
+    """Time for one scrape, if the scraper does not tell its own."""
+
+
+def read_scrape(config: PluginConfig) -> ScrapeSettings | None:
+    """Read the keys of the listener; None without a listener.
+
+    Raises:
+        ConfigError: A value is invalid; names the key.
+    """
+    text = config.text(LISTENER)
+    if text is None:
+        return None
+    tls = read_listener_tls(config, "tls.")
+    linger_ms = config.integer("linger.ms", LINGER_MS, least=0, most=LINGER_MS)
+    return ScrapeSettings(
+        address=address_of(config, text, has_tls=tls is not None),
+        totals=read_cumulative(config),
+        exposition=replace(read_exposition(config), linger_ms=linger_ms),
+        tls=tls,
+        token_file=token_file(config),
+        basic_file=basic_file(config),
+        utf8=config.choice("names", "escaped", ("escaped", "utf8")) == "utf8",
+        created=config.boolean("created", default=False),
+        connections_max=config.integer("connections.max", 64, least=1),
+        timeout_ms=config.integer("timeout.ms", 60_000, least=1),
+    )
+
+
+def read_exposition(config: PluginConfig) -> ExpositionSettings:
+    """Read the keys of names and labels, which all destinations have in common.
+
+    Raises:
+        ConfigError: A value is invalid; names the key.
+    """
+    prefix = config.text("prefix", "") or ""
+    if not PREFIX_CHARACTERS.issuperset(prefix):
+        raise config.error("prefix", f"expected letters, digits, _ and :, found {prefix!r}")
+    labels = config.texts("labels", DEFAULT_SHOWN)
+    if INSTANCE not in labels:
+        raise config.error("labels", f"expected {INSTANCE} among them: it tells the series of clients apart")
+    return ExpositionSettings(
+        prefix=prefix, labels=tuple(labels), normalise_node=config.boolean("normalise.node", default=True)
+    )
+
+
+def address_of(config: PluginConfig, text: str, *, has_tls: bool) -> Address:
+    """The address in the URL of a listener.
+
+    Raises:
+        ConfigError: It is no http://HOST:PORT or https://HOST:PORT, or the certificates do not fit it.
+    """
+    parts = urlsplit(text)
+    expected = f"expected http://HOST:PORT or https://HOST:PORT, found {text!r}"
+    if parts.scheme not in ("http", "https") or parts.path not in ("", "/") or parts.query:
+        raise config.error(LISTENER, expected)
+    netloc = parts.netloc if not parts.netloc.startswith(":") else LOOPBACK + parts.netloc
+    found = parsed_address(netloc)
+    if found is None:
+        raise config.error(LISTENER, expected)
+    if (parts.scheme == "https") is not has_tls:
+        problem = (
+            "expected https:// with certificates" if has_tls else "expected tls.certificate for https://"
+        )
+        raise config.error(LISTENER, problem)
+    return found
+
+
+def token_file(config: PluginConfig) -> Path | None:
+    path = config.file("token.file")
+    if path is not None:
+        try:
+            read_tokens(path)
+        except (OSError, ValueError) as error:
+            raise config.error("token.file", str(error)) from None
+    return path
+
+
+def basic_file(config: PluginConfig) -> Path | None:
+    path = config.file("basic.auth.file")
+    if path is not None:
+        try:
+            Credentials({}, {SecretKind.BASIC: path})
+        except (OSError, BadSecret) as error:
+            raise config.error("basic.auth.file", str(error)) from None
+    return path

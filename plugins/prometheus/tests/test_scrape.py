@@ -1,0 +1,194 @@
+"""The listener for scrapes, over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import aiohttp
+import pytest
+
+from odradek.endpoints import Address
+from odradek.temporality import TotalsSettings
+from odradek_prometheus import scrape_listener
+from odradek_prometheus.client_series import ClientSeries
+from odradek_prometheus.scrape_listener import ScrapeListener
+from odradek_prometheus.scrape_settings import ScrapeSettings
+from support.delta_clients import A, B, d
+from support.exposed_clients import Exposed
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Scraper:
+    """A client of the listener."""
+
+    def __init__(self, session: aiohttp.ClientSession, listener: ScrapeListener) -> None:
+        self.session = session
+        self.url = f"http://127.0.0.1:{listener.port}"
+
+    async def get(self, path: str = "/metrics", method: str = "GET", **headers: str) -> Answer:
+        found = {name.replace("_", "-"): value for name, value in headers.items()}
+        async with self.session.request(method, self.url + path, headers=found) as response:
+            return Answer(response.status, dict(response.headers), await response.read())
+
+
+@asynccontextmanager
+async def scraped(clients: Callable[[], list[ClientSeries]], **settings: Any) -> AsyncIterator[Scraper]:
+    totals = TotalsSettings(file=Path("unused"))
+    listener = ScrapeListener(
+        ScrapeSettings(address=Address("127.0.0.1", 0), totals=totals, **settings), clients
+    )
+    await listener.start()
+    try:
+        async with aiohttp.ClientSession(auto_decompress=False) as session:
+            yield Scraper(session, listener)
+    finally:
+        await listener.stop()
+
+
+def two_clients() -> list[ClientSeries]:
+    exposed = Exposed()
+    for instance in (A, B):
+        exposed.push(d(5.0, 0, 60), instance=instance)
+    return exposed.exposition.clients()
+
+
+def run(scenario: Callable[[Scraper], Awaitable[None]], **settings: Any) -> None:
+    clients = two_clients()
+
+    async def live() -> None:
+        async with asyncio.timeout(30), scraped(lambda: clients, **settings) as scraper:
+            await scenario(scraper)
+
+    asyncio.run(live())
+
+
+def test_both_formats_with_and_without_gzip() -> None:
+    async def scenario(scraper: Scraper) -> None:
+        text = await scraper.get(Accept_Encoding="identity")
+        metrics = await scraper.get(Accept="application/openmetrics-text", Accept_Encoding="gzip")
+
+        assert text.status == metrics.status == 200
+        assert text.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        assert "Content-Encoding" not in text.headers
+        assert text.body.count(b"\nc_total{") == 2
+        assert metrics.headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        assert metrics.headers["Content-Encoding"] == "gzip"
+        assert gzip.decompress(metrics.body).endswith(b"\n# EOF\n")
+
+    run(scenario)
+
+
+def test_scrapers_at_the_same_time_get_the_same_bytes() -> None:
+    async def scenario(scraper: Scraper) -> None:
+        first, second = await asyncio.gather(scraper.get(), scraper.get())
+
+        assert first.body == second.body
+
+    run(scenario)
+
+
+def test_shards_have_each_client_once() -> None:
+    async def scenario(scraper: Scraper) -> None:
+        pages = [
+            (await scraper.get(f"/metrics?shard={shard}&shards=2", Accept_Encoding="identity")).body
+            for shard in (0, 1)
+        ]
+
+        assert sum(body.count(b"\nc_total{") for body in pages) == 2
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "status"),
+    [
+        ("/", "GET", 404),
+        ("/metrics", "POST", 405),
+        ("/metrics", "HEAD", 200),
+        ("/metrics?shard=2&shards=2", "GET", 400),
+        ("/metrics?shard=x", "GET", 400),
+    ],
+)
+def test_other_requests(path: str, method: str, status: int) -> None:
+    async def scenario(scraper: Scraper) -> None:
+        assert (await scraper.get(path, method)).status == status
+
+    run(scenario)
+
+
+def test_a_page_that_is_not_there_in_time_is_refused_as_a_whole() -> None:
+    async def scenario(scraper: Scraper) -> None:
+        assert (await scraper.get(X_Prometheus_Scrape_Timeout_Seconds="0")).status == 503
+
+    run(scenario)
+
+
+def test_one_of_several_tokens(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text("old\nnew\n")
+
+    async def scenario(scraper: Scraper) -> None:
+        none = await scraper.get()
+        wrong = await scraper.get(Authorization="Bearer newer")
+        right = await scraper.get(Authorization="Bearer new")
+        file.write_text("newer\n")
+        renewed = await scraper.get(Authorization="Bearer newer")
+
+        assert [each.status for each in (none, wrong, right, renewed)] == [401, 401, 200, 200]
+        assert none.headers["WWW-Authenticate"] == "Bearer"
+
+    run(scenario, token_file=file)
+
+
+def test_a_user_with_a_password(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text("prometheus:secret")
+
+    async def scenario(scraper: Scraper) -> None:
+        none = await scraper.get()
+        right = await scraper.get(Authorization="Basic cHJvbWV0aGV1czpzZWNyZXQ=")
+
+        assert [each.status for each in (none, right)] == [401, 200]
+        assert none.headers["WWW-Authenticate"].startswith("Basic")
+
+    run(scenario, basic_file=file)
+
+
+def test_connections_beyond_the_limit_are_closed() -> None:
+    async def scenario(scraper: Scraper) -> None:
+        async with scraper.session.get(scraper.url + "/metrics") as kept:
+            await kept.read()
+            other = aiohttp.ClientSession()
+            with pytest.raises(aiohttp.ClientConnectionError):
+                await Scraper(other, _Port(scraper.url)).get()  # type: ignore[arg-type]
+            await other.close()
+
+    run(scenario, connections_max=1)
+
+
+class _Port(NamedTuple):
+    url: str
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+
+def test_a_page_is_forgotten_after_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scrape_listener, "SHARED_S", 0.0)
+
+    async def scenario(scraper: Scraper) -> None:
+        assert (await scraper.get()).status == 200
+        assert (await scraper.get()).status == 200
+
+    run(scenario)
