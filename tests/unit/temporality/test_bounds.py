@@ -113,8 +113,9 @@ def test_the_account_of_memory_returns_to_its_start() -> None:
         scene.engine.layouts.remove(layout)
 
     assert scene.engine.held_bytes == empty
-    assert not scene.engine.keys.by_identity
-    assert not scene.engine.keys.unused
+    scene.engine.take_changes()
+    assert not scene.engine.keys.families.numbers
+    assert not scene.engine.keys.attributes.numbers
     assert scene.engine.clients.streams == 0
 
 

@@ -202,7 +202,7 @@ def read_client(stored: bytes, shapes: Mapping[bytes, Shape]) -> ClientState:
         place, length = OTHER.unpack_from(stored, position)
         position += OTHER.size + length
         data = stored[position - length : position]
-        if shape.keys[place].identity.kind == Kind.HISTOGRAM:
+        if shape.known.identity(shape.keys[place]).kind == Kind.HISTOGRAM:
             client.distributions[place] = HistogramState(HistogramDataPoint.FromString(data))
         else:
             client.distributions[place] = ExponentialState(ExponentialHistogramDataPoint.FromString(data))

@@ -115,7 +115,7 @@ class Clients:
         admitted = new[: self.room(new[:most])] if self.states.get(instance_id) is client else []
         if admitted:
             old = range(len(client.shape.keys))
-            self.move(client, (*client.shape.keys, *admitted), [*old, *[NO_STREAM] * len(admitted)])
+            self.move(client, [*client.shape.keys, *admitted], [*old, *[NO_STREAM] * len(admitted)])
         return len(admitted) == len(new)
 
     def room(self, keys: Sequence[StreamKey]) -> int:
@@ -123,7 +123,7 @@ class Clients:
         left_bytes = self.limits.max_bytes - self.held_bytes
         left_streams = max(0, self.limits.max_streams - self.streams)
         for count, key in enumerate(keys[:left_streams]):
-            left_bytes -= STREAM_BYTES + SLOT_BYTES + (0 if key.users else key.held_bytes)
+            left_bytes -= STREAM_BYTES + SLOT_BYTES + self.keys.new_bytes(key)
             if left_bytes < 0:
                 return count
         return min(len(keys), left_streams)
@@ -135,9 +135,9 @@ class Clients:
             return
         kept = [position for position, seen_s in enumerate(client.seen) if seen_s >= oldest_s]
         self.counts.forgotten_streams += len(client.seen) - len(kept)
-        self.move(client, tuple([client.shape.keys[position] for position in kept]), kept)
+        self.move(client, [client.shape.keys[position] for position in kept], kept)
 
-    def move(self, client: ClientState, keys: tuple[StreamKey, ...], positions: Sequence[int]) -> None:
+    def move(self, client: ClientState, keys: Sequence[StreamKey], positions: Sequence[int]) -> None:
         """Give a client another shape."""
         before, shape, old = client.held_bytes, self.shapes.of(keys), client.shape
         self.streams += len(keys) - len(old.keys)
@@ -214,9 +214,9 @@ class Clients:
         read: dict[bytes, Shape] = {}
         for digest, stored in shapes.items():
             keys = [self.keys.key(identity) for identity in stored_identities(stored)]
-            read[digest] = self.shapes.of(tuple(keys))
+            read[digest] = self.shapes.of(keys)
             self.shapes.use(read[digest])
-        self.keys.unused.clear()
+        self.keys.forget_unused()
         found = [(instance_id, read_client(stored, read)) for instance_id, stored in clients.items()]
         for instance_id, client in sorted(found, key=lambda each: each[1].last_ms):
             self.states[instance_id] = client

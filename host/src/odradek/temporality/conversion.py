@@ -37,6 +37,7 @@ class Conversion:
         self.counts = counts
         self.times = times
         self.is_new = is_new
+        self.positions = client.shape.positions
         self.written: dict[StreamKey, DataPoint] = {}
         """The point of each stream that carries its total."""
         self.now_s = times.now_ns // 1_000_000_000
@@ -58,7 +59,7 @@ class Conversion:
     def convert_point(self, each: ParsedPoint) -> bool:
         """Add a point and write the total into it; whether it stays in the push."""
         rejection = each.rejection
-        position = self.client.shape.positions.get(each.key)
+        position = self.positions.get(each.key)
         if rejection is None and position is None and self.is_new:
             rejection = Rejection.TOO_MANY_STREAMS
         if rejection is not None:
@@ -68,7 +69,7 @@ class Conversion:
             return False
         if self.is_new:
             self.add(each, position)
-        if each.key.identity.kind == Kind.GAUGE or not each.has_value:
+        if each.kind == Kind.GAUGE or not each.has_value:
             return True
         return self.write(each, position)
 
@@ -78,7 +79,7 @@ class Conversion:
         client.seen[position] = self.now_s
         if each.key in self.written:
             self.counts.duplicates_in_push += 1
-        kind = each.key.identity.kind
+        kind = each.kind
         if kind == Kind.GAUGE:
             self.set_gauge(position, cast(NumberDataPoint, point))
             return

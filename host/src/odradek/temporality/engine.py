@@ -17,7 +17,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from odradek.plugin import NotOtlp, Origin, TelemetryRecord
 from odradek.plugin.push_bytes import body_start
 from odradek.temporality.client_state import ClientState, Distribution, Mark
-from odradek.temporality.clients import Changes, Clients, missing, silence_ms
+from odradek.temporality.clients import Changes, Clients, silence_ms
 from odradek.temporality.conversion import Conversion, streams_of
 from odradek.temporality.counts import Counts, Limits
 from odradek.temporality.layout import Layout, Layouts
@@ -148,13 +148,12 @@ class Engine:
         if layout.shape_number == client.shape.number:
             return True
         keys = (*layout.keys, *layout.gauge_keys)
-        if is_new:
-            has_all = self.clients.admit(instance_id, client, keys, times.now_ns // NS_PER_MS)
-        else:
-            has_all = not missing(client, keys)
-        if not has_all:
-            return False
         positions = client.shape.positions
+        if not all(key in positions for key in keys):
+            now_ms = times.now_ns // NS_PER_MS
+            if not is_new or not self.clients.admit(instance_id, client, keys, now_ms):
+                return False
+            positions = client.shape.positions
         layout.places = [positions[key] for key in keys]
         layout.shape_number = client.shape.number
         return True
@@ -188,7 +187,7 @@ class Engine:
         conversion = Conversion(client, self.counts, times, is_new=is_new)
         kept = [conversion.convert(metric) for metric in metrics]
         self.clients.resized(instance_id, client, before)
-        self.keys.unused.clear()
+        self.keys.forget_unused()
         if not all(kept):
             drop_empty(parsed)
         return parsed.SerializeToString()
@@ -227,12 +226,12 @@ class Engine:
         oldest_s = (
             0.0 if now_ms is None or client.closed else (now_ms - silence_ms(client.interval_ms)) / 1000
         )
-        for position, key in enumerate(client.shape.keys):
+        for position, identity in enumerate(client.shape.identities):
             start, last = client.times[2 * position : 2 * position + 2]
             value = client.amounts[2 * position] + client.amounts[2 * position + 1]
             ended = now_ms is not None and client.marks.get(position, Mark(0)) & Mark.ENDED
             if last and not ended and value == value and client.seen[position] >= int(oldest_s):
-                yield Series(key.identity, value, start, last, client.distributions.get(position))
+                yield Series(identity, value, start, last, client.distributions.get(position))
 
     def is_shown(self, client: ClientState, now_ms: int) -> bool:
         """Whether an instance has not ended; one that said goodbye lingers."""
@@ -251,6 +250,7 @@ class Engine:
 
     def take_changes(self) -> tuple[Changes, list[Origin]]:
         """The state that has changed since the last call, and the next offsets: commit both together."""
+        self.keys.forget_unused()
         return self.clients.take_changes(), self.positions.take_changes()
 
     def restore(

@@ -35,6 +35,7 @@ class ParsedPoint:
     """A data point whose stream the engine keeps."""
 
     key: StreamKey
+    kind: Kind
     point: DataPoint
     is_cumulative: bool
     rejection: Rejection | None
@@ -102,6 +103,7 @@ class PushParser:
             points.append(
                 ParsedPoint(
                     self.keys.key(identity),
+                    kind,
                     point,
                     temporality == CUMULATIVE,
                     rejection(point, kind, temporality),

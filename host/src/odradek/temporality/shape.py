@@ -7,14 +7,18 @@ which stream is at which index. A shape never changes; an instance with a new st
 from __future__ import annotations
 
 import struct
+from array import array
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Final
 
 from odradek.temporality.stream_key import Identity, StreamKey, StreamKeys
 
 DIGEST_BYTES: Final = 16
-SLOT_BYTES: Final = 110
-"""Approximate memory of a stream in a shape: its place in a tuple and in two dicts."""
+SLOT_BYTES: Final = 9
+"""Approximate memory of a stream in a shape."""
+SHAPE_BYTES: Final = 500
+"""Approximate memory of a shape without streams."""
 LENGTH: Final = struct.Struct("<I")
 NO_DIGEST: Final = b""
 
@@ -33,11 +37,13 @@ class BadState(ValueError):
 class Shape:
     """The streams of some instances, in the order of their arrays."""
 
-    __slots__ = ("digest", "keys", "number", "positions", "users")
+    __slots__ = ("digest", "keys", "known", "number", "users")
 
-    def __init__(self, keys: tuple[StreamKey, ...], number: int) -> None:
+    def __init__(self, keys: array[int], number: int, known: StreamKeys) -> None:
         self.keys = keys
-        self.positions = {key: position for position, key in enumerate(keys)}
+        """The keys of the streams, 8 bytes each. Clients whose series have labels of their own have a shape
+        of their own: then this is all that a series costs here."""
+        self.known = known
         self.number = number
         self.users = 0
         self.digest = NO_DIGEST
@@ -46,13 +52,22 @@ class Shape:
     @property
     def held_bytes(self) -> int:
         """Approximate size in memory."""
-        return 200 + SLOT_BYTES * len(self.keys)
+        return SHAPE_BYTES + SLOT_BYTES * len(self.keys)
+
+    @property
+    def positions(self) -> dict[StreamKey, int]:
+        """The position of each stream, made for each use: only pushes of another layout need it."""
+        return {key: position for position, key in enumerate(self.keys)}
+
+    @property
+    def identities(self) -> list[Identity]:
+        """The identity of each stream."""
+        return [self.known.identity(key) for key in self.keys]
 
     def stored(self) -> bytes:
         """The streams, to be read by `stored_identities`."""
         parts: list[bytes] = []
-        for key in self.keys:
-            resource, scope, name, unit, kind, attributes = key.identity
+        for resource, scope, name, unit, kind, attributes in self.identities:
             parts.append(bytes((kind,)))
             for text in (resource, scope.encode(), name.encode(), unit.encode(), attributes):
                 parts += (LENGTH.pack(len(text)), text)
@@ -70,24 +85,26 @@ class Shapes:
 
     def __init__(self, keys: StreamKeys) -> None:
         self.keys = keys
-        self.by_keys: dict[tuple[StreamKey, ...], Shape] = {}
+        self.by_keys: dict[bytes, Shape] = {}
+        """By a hash of the keys."""
         self.made = 0
         self.held_bytes = 0
-        self.empty = self.of(())
+        self.empty = self.of([])
         self.use(self.empty)
 
-    def of(self, keys: tuple[StreamKey, ...]) -> Shape:
+    def of(self, keys: Iterable[StreamKey]) -> Shape:
         """The shape of these streams. It is stored as soon as it has a user."""
-        found = self.by_keys.get(keys)
+        packed = array("Q", keys)
+        found = self.by_keys.get(hash_of(packed))
         if found is None:
             self.made += 1
-            found = Shape(keys, self.made)
+            found = Shape(packed, self.made, self.keys)
         return found
 
     def use(self, shape: Shape) -> None:
         """Count one more user."""
         if not shape.users:
-            self.by_keys[shape.keys] = shape
+            self.by_keys[hash_of(shape.keys)] = shape
             self.held_bytes += shape.held_bytes
             self.keys.use(shape.keys)
         shape.users += 1
@@ -96,9 +113,13 @@ class Shapes:
         """Count one user less, and forget a shape without users."""
         shape.users -= 1
         if not shape.users:
-            del self.by_keys[shape.keys]
+            del self.by_keys[hash_of(shape.keys)]
             self.held_bytes -= shape.held_bytes
             self.keys.release(shape.keys)
+
+
+def hash_of(keys: array[int]) -> bytes:
+    return blake2b(keys, digest_size=DIGEST_BYTES).digest()
 
 
 def stored_identities(stored: bytes) -> list[Identity]:

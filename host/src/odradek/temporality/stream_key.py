@@ -6,17 +6,20 @@ client's own labels of KIP-714, the scope's version, descriptions and temporalit
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from array import array
+from collections.abc import Callable, Hashable, Iterable
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue, KeyValueList
 
 from odradek.plugin.context_labels import CLIENT_LABELS, CONTEXT_LABELS
 
 NOT_IDENTITY: Final = frozenset((*CONTEXT_LABELS, *CLIENT_LABELS))
-KEY_BYTES: Final = 400
-"""Approximate memory of a key, without its texts."""
+VALUE_BYTES: Final = 250
+"""Approximate memory of a family or of attributes, without their texts."""
+LOWER_HALF: Final = 0xFFFF_FFFF
+Value = TypeVar("Value", bound=Hashable)
 
 
 class Kind(IntEnum):
@@ -43,54 +46,125 @@ class Identity(NamedTuple):
     """The attributes of the data point, canonically serialized."""
 
 
-class StreamKey:
-    """An identity, stored once for all clients that have the stream. Keys are equal only to themselves."""
+StreamKey = int
+"""The number of an identity: that of its family in the upper half, that of its attributes in the lower."""
 
-    __slots__ = ("identity", "users")
+Family = tuple[bytes, str, str, str, int]
+"""An identity without the attributes of the data point."""
 
-    def __init__(self, identity: Identity) -> None:
-        self.identity = identity
-        self.users = 0
 
-    @property
-    def held_bytes(self) -> int:
-        """Approximate size in memory."""
-        identity = self.identity
-        texts = len(identity.scope) + len(identity.name) + len(identity.unit)
-        return KEY_BYTES + texts + len(identity.resource) + len(identity.attributes)
+class Numbered(Generic[Value]):
+    """Values by number, with counts of their users.
+
+    A number without users is free again after `forget_unused`, and not before: the push that is being
+    converted may use it.
+    """
+
+    def __init__(self, size_of: Callable[[Value], int]) -> None:
+        """Make a table without values.
+
+        Args:
+            size_of: The length of a value's texts.
+        """
+        self.size_of = size_of
+        self.numbers: dict[Value, int] = {}
+        self.values: list[Value | None] = []
+        self.users = array("Q")
+        self.free: list[int] = []
+        self.unused: list[int] = []
+        """Numbers that had no user at some time since the last `forget_unused`."""
+        self.held_bytes = 0
+
+    def number(self, value: Value) -> int:
+        """The number of a value, which is kept until `forget_unused`, or if it has a user."""
+        found = self.numbers.get(value)
+        if found is None:
+            found = self.free.pop() if self.free else len(self.values)
+            if found == len(self.values):
+                self.values.append(value)
+                self.users.append(0)
+            self.values[found] = value
+            self.numbers[value] = found
+            self.unused.append(found)
+        return found
+
+    def value(self, number: int) -> Value:
+        found = self.values[number]
+        assert found is not None, "a number without a value"
+        return found
+
+    def use(self, number: int) -> None:
+        """Count one more user."""
+        if not self.users[number]:
+            self.held_bytes += self.bytes_of(number)
+        self.users[number] += 1
+
+    def release(self, number: int) -> None:
+        """Count one user less."""
+        self.users[number] -= 1
+        if not self.users[number]:
+            self.held_bytes -= self.bytes_of(number)
+            self.unused.append(number)
+
+    def bytes_of(self, number: int) -> int:
+        """Approximate memory of a value."""
+        return VALUE_BYTES + self.size_of(self.value(number))
+
+    def forget_unused(self) -> None:
+        """Forget values without users."""
+        for number in self.unused:
+            value = self.values[number]
+            if value is not None and not self.users[number]:
+                del self.numbers[value]
+                self.values[number] = None
+                self.free.append(number)
+        self.unused.clear()
 
 
 class StreamKeys:
-    """All keys in use, by identity."""
+    """All keys in use. The series of many clients have few names, and few attributes: each is stored once."""
 
     def __init__(self) -> None:
-        self.by_identity: dict[Identity, StreamKey] = {}
-        self.unused: dict[Identity, StreamKey] = {}
-        """Keys of the current push that have no user yet."""
-        self.held_bytes = 0
+        self.families: Numbered[Family] = Numbered(lambda family: sum(map(len, family[:4])))
+        self.attributes: Numbered[bytes] = Numbered(len)
+
+    @property
+    def held_bytes(self) -> int:
+        """Approximate memory of what the keys stand for."""
+        return self.families.held_bytes + self.attributes.held_bytes
 
     def key(self, identity: Identity) -> StreamKey:
-        """The key of an identity. It is stored as soon as it has a user."""
-        found = self.by_identity.get(identity) or self.unused.get(identity)
-        if found is None:
-            found = self.unused[identity] = StreamKey(identity)
-        return found
+        """The key of an identity. It is kept if it has a user before `forget_unused`."""
+        resource, scope, name, unit, kind, attributes = identity
+        family = self.families.number((resource, scope, name, unit, kind))
+        return family << 32 | self.attributes.number(attributes)
+
+    def identity(self, key: StreamKey) -> Identity:
+        """The identity that a key stands for."""
+        return Identity(*self.families.value(key >> 32), self.attributes.value(key & LOWER_HALF))
+
+    def new_bytes(self, key: StreamKey) -> int:
+        """Approximate memory that a user of the key would add."""
+        family, attributes = key >> 32, key & LOWER_HALF
+        added = 0 if self.families.users[family] else self.families.bytes_of(family)
+        return added if self.attributes.users[attributes] else added + self.attributes.bytes_of(attributes)
 
     def use(self, keys: Iterable[StreamKey]) -> None:
         """Count one more user of each key."""
         for key in keys:
-            if not key.users:
-                self.by_identity[key.identity] = key
-                self.held_bytes += key.held_bytes
-            key.users += 1
+            self.families.use(key >> 32)
+            self.attributes.use(key & LOWER_HALF)
 
     def release(self, keys: Iterable[StreamKey]) -> None:
-        """Count one user less of each key, and forget keys without users."""
+        """Count one user less of each key."""
         for key in keys:
-            key.users -= 1
-            if not key.users:
-                del self.by_identity[key.identity]
-                self.held_bytes -= key.held_bytes
+            self.families.release(key >> 32)
+            self.attributes.release(key & LOWER_HALF)
+
+    def forget_unused(self) -> None:
+        """Forget what no key in use stands for. Keys that were made and not used become invalid."""
+        self.families.forget_unused()
+        self.attributes.forget_unused()
 
 
 def canonical(attributes: Iterable[KeyValue], without: frozenset[str] = frozenset()) -> bytes:
