@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Final
 
@@ -55,9 +55,9 @@ class Shape:
         return SHAPE_BYTES + SLOT_BYTES * len(self.keys)
 
     @property
-    def positions(self) -> dict[StreamKey, int]:
-        """The position of each stream, made for each use: only pushes of another layout need it."""
-        return {key: position for position, key in enumerate(self.keys)}
+    def positions(self) -> Mapping[StreamKey, int]:
+        """The position of each stream. Only the last one asked is kept: few pushes need it."""
+        return self.known.positions_of(self.keys)
 
     @property
     def identities(self) -> list[Identity]:

@@ -7,7 +7,7 @@ client's own labels of KIP-714, the scope's version, descriptions and temporalit
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from enum import IntEnum
 from typing import Final, Generic, NamedTuple, TypeVar
 
@@ -127,6 +127,7 @@ class StreamKeys:
     def __init__(self) -> None:
         self.families: Numbered[Family] = Numbered(lambda family: sum(map(len, family[:4])))
         self.attributes: Numbered[bytes] = Numbered(len)
+        self.latest: tuple[array[int] | None, Mapping[StreamKey, int]] = (None, {})
 
     @property
     def held_bytes(self) -> int:
@@ -142,6 +143,12 @@ class StreamKeys:
     def identity(self, key: StreamKey) -> Identity:
         """The identity that a key stands for."""
         return Identity(*self.families.value(key >> 32), self.attributes.value(key & LOWER_HALF))
+
+    def positions_of(self, keys: array[int]) -> Mapping[StreamKey, int]:
+        """The position of each key, kept until it is asked for other ones."""
+        if self.latest[0] is not keys:
+            self.latest = keys, {key: position for position, key in enumerate(keys)}
+        return self.latest[1]
 
     def new_bytes(self, key: StreamKey) -> int:
         """Approximate memory that a user of the key would add."""

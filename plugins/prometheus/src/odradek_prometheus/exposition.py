@@ -232,7 +232,7 @@ class Exposition:
             if len(self.shapes) >= self.sweep_at:
                 self.shapes = {each: mapped for each, mapped in self.shapes.items() if each.users}
                 self.sweep_at = max(256, 2 * len(self.shapes))
-            found = self.shapes[shape] = self.mapping.mapped([key.identity for key in shape.keys])
+            found = self.shapes[shape] = self.mapping.mapped(shape.identities)
         return found
 
 
