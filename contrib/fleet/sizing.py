@@ -66,12 +66,12 @@ MEASURED = {
         what="a connection over TLS (P-256), one request", value=869, unit="µs of CPU", source="`bench.tls`"
     ),
     "connection": Figure(
-        what="an idle connection", value=1_843, unit="bytes", source="`bench.idle_memory`"
+        what="an idle connection", value=2_350, unit="bytes", source="`bench.idle_memory`"
     ),
     "tls": Figure(
-        what="a TLS connection after a push", value=57_000, unit="bytes", source="`bench.tls_memory`"
+        what="a TLS connection after a push", value=25_000, unit="bytes", source="`bench.tls_memory`"
     ),
-    "instance": Figure(what="a client instance", value=480, unit="bytes", source="`bench.idle_memory`"),
+    "instance": Figure(what="a client instance", value=960, unit="bytes", source="`bench.idle_memory`"),
     "process": Figure(
         what="a host without clients", value=36_000_000, unit="bytes", source="`bench.idle_memory`"
     ),

@@ -26,7 +26,12 @@ from odradek.plugin import (
 from odradek.server.config import load_config
 from odradek.server.host import Host
 from odradek.server.plugins.plugin_manager import HostPluginManager
-from odradek.server.plugins.process import freeze_garbage, keep_buffers, switch_threads_often
+from odradek.server.plugins.process import (
+    freeze_garbage,
+    keep_buffers,
+    raise_descriptor_limit,
+    switch_threads_often,
+)
 
 SHORTEST_INTERVAL_MS = 100
 BATCH = 40
@@ -123,6 +128,7 @@ async def main(arguments: argparse.Namespace, directory: str) -> None:
     receiver = RECEIVERS[arguments.receiver]()
     keep_buffers()
     switch_threads_often()
+    raise_descriptor_limit()
     config = load_config(None, (*SETTINGS, f"data.dir={Path(directory) / 'data'}"))
     clock = JumpingClock() if arguments.clock == "jumping" else SystemClock()
     await serve(Host(config, clock=clock, plugins=plugins_of(receiver, enrich=arguments.enrich)))

@@ -2,7 +2,8 @@
 
 Connections send ApiVersions once and stay open; GetTelemetrySubscriptions with the nil id creates all
 instances on one connection. Only the private memory of the server process counts: sockets are in the kernel
-and are the same for every server.
+and are the same for every server. The exit status is 1 if a goal is missed, or if steps of growth contradict
+each other, so that it was not measured.
 
 Usage, from the folder above: ``python -m bench.idle_memory [--connections 10000] [--instances 16000]``
 """
@@ -10,11 +11,14 @@ Usage, from the folder above: ``python -m bench.idle_memory [--connections 10000
 from __future__ import annotations
 
 import argparse
+import math
 import signal
 import socket
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -30,25 +34,51 @@ GOAL_TOGETHER_BYTES = 100 << 20
 """For 10 000 connections and 16 000 instances, in addition to the server's memory before the first of
 them.
 """
+STEPS = 8
+LARGEST_RATIO = 3
+"""Of the largest step to the smallest: memory grows in chunks, and tables by doubling."""
 WARM_UP = 200
 SPARE_DESCRIPTORS = 200
 PATIENCE_S = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
-    """Private bytes of a server: before, with all connections, and with all instances too."""
+class Growth:
+    """The private bytes of a server while something was added in steps of the same size."""
 
-    before: int
-    connected: int
-    filled: int
+    count: int
+    """Of all steps together."""
+    sizes: Sequence[int]
+    """Before the first step and after each."""
+
+    @property
+    def added(self) -> int:
+        return self.sizes[-1] - self.sizes[0]
+
+    @property
+    def each(self) -> float:
+        """Bytes of one thing; NaN if the steps contradict each other, because something else was freed."""
+        steps = [after - before for before, after in pairwise(self.sizes)]
+        agree = min(steps) > 0 and max(steps) <= LARGEST_RATIO * min(steps)
+        return self.added / self.count if agree else math.nan
 
 
 def command(server: str) -> list[str | Path]:
     if server == C_EPOLL:
         return [build("epoll_server")]
     loop = "uvloop" if server == UVLOOP else "asyncio"
-    return [sys.executable, "-m", "bench.host", "--loop", loop, "--receiver", "noop", "--enrich"]
+    return [
+        sys.executable,
+        "-m",
+        "bench.host",
+        "--loop",
+        loop,
+        "--receiver",
+        "noop",
+        "--enrich",
+        "--clock",
+        "real",
+    ]
 
 
 def connect(server: Server, stack: ExitStack) -> socket.socket:
@@ -58,38 +88,50 @@ def connect(server: Server, stack: ExitStack) -> socket.socket:
     return connection
 
 
-def measure(server: Server, connections: int, instances: int) -> Memory:
-    """Open the connections, then create the instances."""
+def grown(server: Server, count: int, add: Callable[[], object]) -> Growth:
+    """Add things, and look at the memory after each step."""
+    sizes = [rss_bytes(server.pid)]
+    for _ in range(STEPS):
+        for _ in range(count // STEPS):
+            add()
+        sizes.append(rss_bytes(server.pid))
+    return Growth(count=count // STEPS * STEPS, sizes=sizes)
+
+
+def measure(server: Server, connections: int, instances: int) -> tuple[Growth, Growth]:
+    """Create the instances, then open the connections."""
     with ExitStack() as stack:
         for _ in range(WARM_UP):
             ask(connect(server, stack), GET_NEW_INSTANCE)
-        before = rss_bytes(server.pid)
-        for _ in range(connections):
-            last = connect(server, stack)
-        connected = rss_bytes(server.pid)
-        for _ in range(instances):
-            ask(last, GET_NEW_INSTANCE)
-        return Memory(before=before, connected=connected, filled=rss_bytes(server.pid))
+        busy = connect(server, stack)
+        filled = grown(server, instances, lambda: ask(busy, GET_NEW_INSTANCE))
+        opened: list[socket.socket] = []
+        connected = grown(server, connections, lambda: opened.append(connect(server, stack)))
+        for each in (busy, *opened):
+            ask(each, API_VERSIONS_V3)  # a server that has closed it holds no memory for it
+        return connected, filled
 
 
-def report(name: str, memory: Memory, connections: int, instances: int) -> None:
-    """Bytes of each connection and each instance, and in total."""
-    figures = {
-        "idle connection": (memory.connected - memory.before) / connections,
-        "client instance": (memory.filled - memory.connected) / instances,
-    }
-    for what, size in figures.items():
-        goal = GOALS_BYTES[what]
-        beside = "" if name == C_EPOLL else f", goal {goal:,} B"
-        print(f"{verdict(name, size, goal)}{name}: {size:,.0f} B per {what}{beside}")
-    added = memory.filled - memory.before
-    held = f"{connections:,} connections and {instances:,} instances"
-    sizes = f"{memory.filled / 1e6:,.1f} MB with {held}, {added / 1e6:,.1f} MB more than before"
-    print(f"{verdict(name, added, GOAL_TOGETHER_BYTES)}{name}: {sizes}")
+def report(name: str, connected: Growth, filled: Growth) -> bool:
+    """Print bytes of each connection and each instance, and in total. Returns whether all goals are
+    reached.
+    """
+    figures = [("B per idle connection", connected.each, GOALS_BYTES["idle connection"])]
+    if name != C_EPOLL:  # it has no instances
+        figures.append(("B per client instance", filled.each, GOALS_BYTES["client instance"]))
+    added = connected.added + filled.added
+    held = f"{connected.count:,} connections and {filled.count:,} instances"
+    figures.append((f"B more with {held}", added, GOAL_TOGETHER_BYTES))
+    for what, size, goal in figures:
+        beside = "" if name == C_EPOLL else f", goal {goal:,} at most"
+        print(f"{verdict(name, size, goal)}{name}: {size:,.0f} {what}{beside}")
+    return name == C_EPOLL or all(size <= goal for _, size, goal in figures)
 
 
 def verdict(name: str, size: float, goal: float) -> str:
     """Empty for the C server, which has no goals."""
+    if math.isnan(size):
+        return "NOT MEASURED: "
     if name == C_EPOLL:
         return ""
     return "reached: " if size <= goal else "MISSED: "
@@ -108,14 +150,17 @@ def main() -> None:
     beside = WARM_UP + SPARE_DESCRIPTORS
     connections = min(arguments.connections, allow_descriptors(arguments.connections + beside) - beside)
     print(head("idle memory"), file=sys.stderr)
+    reached = True
     for name in (C_EPOLL, UVLOOP, ASYNCIO):
         try:
             with running(command(name)) as server:
-                memory = measure(server, connections, arguments.instances)
+                connected, filled = measure(server, connections, arguments.instances)
         except UnavailableError as reason:
             print(f"{name}: skipped, {reason}", file=sys.stderr)
             continue
-        report(name, memory, connections, arguments.instances)
+        reached &= report(name, connected, filled)
+    if not reached:
+        sys.exit(1)
 
 
 if __name__ == "__main__":
