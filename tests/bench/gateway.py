@@ -24,7 +24,7 @@ from contrib.fleet.descriptors import allow_descriptors
 from bench.frames import API_VERSIONS_V3, ask
 from bench.gateway_relays import BARE, DIRECT, FRAMES, FULL, RELAYS, RecordLoad, Row, program, relays
 from bench.generator import Measurement, measure, median_cpu_us
-from bench.harness import PATIENCE_S, Server, UnavailableError, cores, head, rss_bytes, spread
+from bench.harness import PATIENCE_S, Server, UnavailableError, cores, head, rss_bytes, spread, verdict
 
 ROWS: Final = (
     Row(title="Produce 1 MB", kind="produce", size=1_000_000, connections=4),
@@ -93,9 +93,9 @@ def report(row: Row, windows: Windows, secure: bool) -> int:
         print(f"  the latencies are added to those of a direct connection, whose p50 is {first} µs")
     missed = 0
     for text, figure, most in goals(row, windows, secure, direct):
-        verdict = "not measured" if math.isnan(figure) else "reached" if figure <= most else "MISSED"
-        missed += verdict == "MISSED"
-        print(f"  {verdict}: {text}: {figure:.2f}, goal {most:.2f} at most")
+        found_verdict = verdict(figure, most)
+        missed += found_verdict == "MISSED"
+        print(f"  {found_verdict}: {text}: {figure:.2f}, goal {most:.2f} at most")
     return missed
 
 

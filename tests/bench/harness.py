@@ -131,6 +131,16 @@ def cpu_ns(pid: int) -> int:
     return total
 
 
+def verdict(figure: float, most: float) -> str:
+    """Whether a cost is within its goal.
+
+    One that is NaN, or not above 0, was not measured: it is a difference that is smaller than its noise.
+    """
+    if not figure > 0:
+        return "not measured"
+    return "reached" if figure <= most else "MISSED"
+
+
 def rss_bytes(pid: int) -> int:
     """The private memory of a process in RAM, which the machine would get back at its end."""
     rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from contrib.fleet.descriptors import allow_descriptors
 
 from bench.frames import API_VERSIONS_V3, GET_NEW_INSTANCE, ask
-from bench.harness import Server, UnavailableError, build, head, rss_bytes, running
+from bench.harness import Server, UnavailableError, build, head, rss_bytes, running, verdict
 from bench.rows import ASYNCIO, C_EPOLL, UVLOOP
 
 GOALS_BYTES = {"idle connection": 3000, "client instance": 1000}
@@ -123,18 +123,9 @@ def report(name: str, connected: Growth, filled: Growth) -> bool:
     held = f"{connected.count:,} connections and {filled.count:,} instances"
     figures.append((f"B more with {held}", added, GOAL_TOGETHER_BYTES))
     for what, size, goal in figures:
-        beside = "" if name == C_EPOLL else f", goal {goal:,} at most"
-        print(f"{verdict(name, size, goal)}{name}: {size:,.0f} {what}{beside}")
+        line = f"{name}: {size:,.0f} {what}"
+        print(line if name == C_EPOLL else f"{verdict(size, goal)}: {line}, goal {goal:,} at most")
     return name == C_EPOLL or all(size <= goal for _, size, goal in figures)
-
-
-def verdict(name: str, size: float, goal: float) -> str:
-    """Empty for the C server, which has no goals."""
-    if math.isnan(size):
-        return "NOT MEASURED: "
-    if name == C_EPOLL:
-        return ""
-    return "reached: " if size <= goal else "MISSED: "
 
 
 def arguments_of(argv: list[str]) -> argparse.Namespace:

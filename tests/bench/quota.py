@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from bench.harness import head, spread
+from bench.harness import head, spread, verdict
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
@@ -158,13 +158,12 @@ def main() -> None:
     without = spent["a request, no quota set"]
     for levels in ("one level", "all levels"):
         rows = zip(spent[f"a request, {levels}"], without, strict=True)
-        spent[f"  more than without: {levels}"] = [loop_us + max(some - none, 0) for some, none in rows]
+        spent[f"  more than without: {levels}"] = [loop_us + some - none for some, none in rows]
     for name, values in spent.items():
-        net = [max(value - loop_us, 0) for value in values]
+        net = [value - loop_us for value in values]
         goal = GOALS_US.get(name)
-        reached = statistics.median(net) <= goal if goal else None
-        verdict = "" if goal is None else f"  ({'reached' if reached else 'MISSED'}: goal {goal})"
-        print(f"  {name:<30}{spread(net, 2):>24} µs{verdict}")
+        beside = "" if goal is None else f"  ({verdict(statistics.median(net), goal)}: goal {goal})"
+        print(f"  {name:<30}{spread(net, 2):>24} µs{beside}")
 
 
 if __name__ == "__main__":
