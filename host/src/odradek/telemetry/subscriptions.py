@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -46,6 +46,43 @@ class SubscriptionPlan:
     """The subscription id before the client's own id is folded in."""
 
 
+class SubscriptionPlans:
+    """The plans of clients under subscriptions that do not change."""
+
+    def __init__(self, by_name: Mapping[str, SubscriptionInfo]) -> None:
+        self.by_name = by_name
+        # Sorted, so that two hosts that heard of the subscriptions in different order agree.
+        self.match = InstanceMatch({name: by_name[name].match_pattern for name in sorted(by_name)})
+        self.remembered: dict[tuple[str, ...], SubscriptionPlan] = {}
+        """By the names of the subscriptions that apply."""
+
+    def plan(self, metadata: ClientMetricsInstanceMetadata) -> SubscriptionPlan:
+        """The settings of a client with these attributes."""
+        return self.merged(tuple(self.match.matching(metadata)))
+
+    def merged(self, names: tuple[str, ...]) -> SubscriptionPlan:
+        """The settings of a client to whom these subscriptions apply."""
+        plan = self.remembered.get(names)
+        if plan is None:
+            if len(self.remembered) >= MAX_PLANS:
+                self.remembered.clear()
+            plan = self.remembered[names] = merged_plan([self.by_name[name] for name in names])
+        return plan
+
+
+def merged_plan(chosen: Sequence[SubscriptionInfo]) -> SubscriptionPlan:
+    """All metrics of the subscriptions and the shortest of their intervals, the default's included."""
+    interval_ms = min([DEFAULT_INTERVAL_MS, *(subscription.interval_ms for subscription in chosen)])
+    metrics = hash_set_order(
+        prefix
+        for subscription in chosen
+        for prefix in hash_set_order(subscription.metrics, copy_capacity(len(subscription.metrics)))
+    )
+    if ALL_METRICS in metrics:
+        metrics = [ALL_METRICS]
+    return SubscriptionPlan(tuple(metrics), interval_ms, subscription_checksum(metrics, interval_ms))
+
+
 @dataclass(slots=True, eq=False)
 class Subscriptions:
     """All subscriptions by name. Patterns are compiled when a client is first matched after a change."""
@@ -63,11 +100,10 @@ class Subscriptions:
     metrics_limit: StateLimit = field(init=False)
     version: int = 0
     """Incremented by each change (subscriptionUpdateVersion)."""
-    match: InstanceMatch | None = None
+    plans: SubscriptionPlans | None = None
+    """Of the current subscriptions; made when a client is first matched after a change."""
     suspended: bool = False
     """No subscription applies to any client."""
-    plans: dict[tuple[str, ...], SubscriptionPlan] = field(default_factory=dict)
-    """By the names of the subscriptions that apply."""
     removals_log: SampledLog = field(default_factory=lambda: SampledLog(log))
 
     def __post_init__(self) -> None:
@@ -139,8 +175,7 @@ class Subscriptions:
             self.steps[name] = match_steps(subscription.match_pattern)
             self.total_steps += self.steps[name]
         self.version += 1
-        self.match = None
-        self.plans.clear()
+        self.plans = None
 
     def suspend(self, suspended: bool) -> None:
         """Let no subscription apply to any client, or end that. The subscriptions themselves stay."""
@@ -150,28 +185,6 @@ class Subscriptions:
 
     def plan(self, metadata: ClientMetricsInstanceMetadata) -> SubscriptionPlan:
         """The settings of a client with these attributes."""
-        if self.match is None:
-            # Sorted, so that two hosts that heard of the subscriptions in different order agree.
-            self.match = InstanceMatch(
-                {name: self.by_name[name].match_pattern for name in sorted(self.by_name)}
-            )
-        names = () if self.suspended else tuple(self.match.matching(metadata))
-        plan = self.plans.get(names)
-        if plan is None:
-            if len(self.plans) >= MAX_PLANS:
-                self.plans.clear()
-            plan = self.plans[names] = self.merged(names)
-        return plan
-
-    def merged(self, names: tuple[str, ...]) -> SubscriptionPlan:
-        """All metrics of the subscriptions and the shortest of their intervals, the default's included."""
-        chosen = [self.by_name[name] for name in names]
-        interval_ms = min([DEFAULT_INTERVAL_MS, *(subscription.interval_ms for subscription in chosen)])
-        metrics = hash_set_order(
-            prefix
-            for subscription in chosen
-            for prefix in hash_set_order(subscription.metrics, copy_capacity(len(subscription.metrics)))
-        )
-        if ALL_METRICS in metrics:
-            metrics = [ALL_METRICS]
-        return SubscriptionPlan(tuple(metrics), interval_ms, subscription_checksum(metrics, interval_ms))
+        if self.plans is None:
+            self.plans = SubscriptionPlans(self.by_name)
+        return self.plans.merged(()) if self.suspended else self.plans.plan(metadata)
