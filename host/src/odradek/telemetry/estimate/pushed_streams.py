@@ -1,0 +1,124 @@
+"""The streams of a push: the names and attributes of its data points, without their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.common.v1.common_pb2 import KeyValue
+
+from odradek.plugin.metrics_data import parsed
+from odradek.plugin.private_messages import message_classes
+
+NODE: Final = frozenset({"node_id", "node.id"})
+"""Java's attribute, and librdkafka's."""
+TOPIC: Final = "topic"
+PARTITION: Final = "partition"
+MAX_REMEMBERED: Final = 100_000
+
+# The fields of data points have different numbers in each kind of metric. Repeated messages above the metrics
+# are declared singular, so that protobuf merges them.
+PARSE: Final = message_classes(
+    "odradek.pushed_streams",
+    {
+        "Number": {"attributes": (7, "bytes*")},
+        "Histogram": {"attributes": (9, "bytes*")},
+        "Exponential": {"attributes": (1, "bytes*")},
+        "Numbers": {"data_points": (1, "Number*")},
+        "Histograms": {"data_points": (1, "Histogram*")},
+        "Exponentials": {"data_points": (1, "Exponential*")},
+        "Metric": {
+            "name": (1, "bytes"),
+            "gauge": (5, "Numbers"),
+            "sum": (7, "Numbers"),
+            "histogram": (9, "Histograms"),
+            "exponential_histogram": (10, "Exponentials"),
+            "summary": (11, "Numbers"),
+        },
+        "ScopeMetrics": {"metrics": (2, "Metric*")},
+        "ResourceMetrics": {"scope_metrics": (2, "ScopeMetrics")},
+        "MetricsData": {"resource_metrics": (1, "ResourceMetrics")},
+    },
+)["MetricsData"].FromString
+KINDS: Final = ("gauge", "sum", "histogram", "exponential_histogram", "summary")
+
+Stream = tuple[str, bytes]
+"""The name of a metric, and the serialized attributes of a data point in a fixed order."""
+
+
+class Labels(NamedTuple):
+    """What a client's metrics are divided by; None if a stream has no such label."""
+
+    node: str | None = None
+    topic: str | None = None
+    partition: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class StreamReader:
+    """Reads the streams of pushes. Equal ones are the same object, so that a thousand clients share them."""
+
+    streams: dict[Stream, Stream] = field(default_factory=dict)
+    names: dict[bytes, str] = field(default_factory=dict)
+    sets: dict[frozenset[Stream], frozenset[Stream]] = field(default_factory=dict)
+    labels: dict[bytes, Labels] = field(default_factory=dict)
+
+    def read(self, data: bytes) -> frozenset[Stream]:
+        """The streams of a push.
+
+        Args:
+            data: A serialized ``MetricsData``.
+
+        Raises:
+            NotOtlp: It is not one.
+        """
+        message: Any = parsed(PARSE, data)
+        found = []
+        for metric in message.resource_metrics.scope_metrics.metrics:
+            name = self.name(metric.name)
+            for kind in KINDS:
+                if metric.HasField(kind):
+                    found += [
+                        self.stream(name, point.attributes) for point in getattr(metric, kind).data_points
+                    ]
+        return self.shared(frozenset(found))
+
+    def name(self, raw: bytes) -> str:
+        name = self.names.get(raw)
+        if name is None:
+            name = raw.decode(errors="replace")
+            if len(self.names) < MAX_REMEMBERED:
+                self.names[raw] = name
+        return name
+
+    def stream(self, name: str, attributes: Sequence[bytes]) -> Stream:
+        key = name, b"".join(attributes if len(attributes) < 2 else sorted(attributes))
+        known = self.streams.get(key)
+        if known is None:
+            known = key
+            if len(self.streams) < MAX_REMEMBERED:
+                self.streams[key] = key
+                self.labels.setdefault(key[1], labels_of(attributes))
+        return known
+
+    def shared(self, streams: frozenset[Stream]) -> frozenset[Stream]:
+        """The same set as one object for all clients that have it."""
+        if len(self.sets) >= MAX_REMEMBERED:
+            return streams
+        return self.sets.setdefault(streams, streams)
+
+
+def labels_of(attributes: Sequence[bytes]) -> Labels:
+    """The labels of a data point that divide a client's metrics."""
+    found: dict[str, str] = {}
+    for raw in attributes:
+        try:
+            attribute = KeyValue.FromString(raw)
+        except DecodeError:
+            continue
+        value = attribute.value
+        found[attribute.key] = value.string_value if value.HasField("string_value") else str(value.int_value)
+    node = next((found[key] for key in NODE if key in found), None)
+    return Labels(node, found.get(TOPIC), found.get(PARTITION))

@@ -1,0 +1,91 @@
+"""The clients of the last intervals, as the records of the telemetry topic show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from odradek.plugin.protobuf_bytes import NotOtlp
+from odradek.plugin.protocols import TelemetryRecord
+from odradek.telemetry.estimate.pushed_streams import Stream, StreamReader
+from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, metadata_of
+
+LIVE_INTERVALS: Final = 3
+SLACK_MS: Final = 30_000
+LEAST_LIVE_MS: Final = 90_000
+
+
+def live_ms(push_interval_ms: int) -> int:
+    """How long a client may be silent and is still there: a push may be refused, and the next one comes up to
+    one and a half intervals after the client has asked for its subscription again.
+    """
+    return max(LIVE_INTERVALS * push_interval_ms + SLACK_MS, LEAST_LIVE_MS)
+
+
+@dataclass(slots=True, eq=False)
+class RecordedClient:
+    """A client instance, from its records."""
+
+    metadata: ClientMetricsInstanceMetadata
+    principal: str
+    received_ms: int
+    push_interval_ms: int
+    subscription_id: int
+    """Of its latest push."""
+    push_bytes: int
+    streams: frozenset[Stream]
+    """Of all pushes with that subscription."""
+    pushed_streams: int
+    """Of the latest push with metrics."""
+    is_terminated: bool
+
+    def is_live(self, now_ms: int) -> bool:
+        """Whether it may push again."""
+        return not self.is_terminated and now_ms - self.received_ms <= live_ms(self.push_interval_ms)
+
+
+@dataclass(slots=True, eq=False)
+class RecordedClients:
+    """All clients of some records, which are added in the order of each client's pushes."""
+
+    reader: StreamReader = field(default_factory=StreamReader)
+    by_id: dict[bytes, RecordedClient] = field(default_factory=dict)
+    malformed: int = 0
+
+    def add(self, record: TelemetryRecord) -> None:
+        """Add a push. A record that no client pushed is left out: subscriptions do not apply to it."""
+        if record.observed or record.source is not None:
+            return
+        try:
+            streams = self.reader.read(record.payload.data)
+        except NotOtlp:
+            self.malformed += 1
+            return
+        client_instance_id = record.payload.client_instance_id
+        client = self.by_id.get(client_instance_id)
+        if client is None or client.subscription_id != record.subscription_id:
+            client = self.by_id[client_instance_id] = RecordedClient(
+                metadata=metadata_of(client_instance_id, record.context),
+                principal=record.context.connection.principal,
+                received_ms=record.context.received_ms,
+                push_interval_ms=record.push_interval_ms,
+                subscription_id=record.subscription_id,
+                push_bytes=0,
+                streams=frozenset(),
+                pushed_streams=0,
+                is_terminated=False,
+            )
+        client.received_ms = record.context.received_ms
+        client.push_interval_ms = record.push_interval_ms
+        client.is_terminated = record.payload.terminating
+        client.principal = record.context.connection.principal
+        if streams:
+            client.push_bytes = len(record.payload.data)
+            client.pushed_streams = len(streams)
+        if not streams <= client.streams:
+            client.streams = self.reader.shared(client.streams | streams)
+
+    def live(self, now_ms: int) -> Iterator[RecordedClient]:
+        """The clients that may push again."""
+        return (client for client in self.by_id.values() if client.is_live(now_ms))

@@ -1,0 +1,101 @@
+"""The number of series of a client that has not pushed them yet: the reference of client metrics as a formula.
+
+A producer of the Java client has 75 series, 12 for each node it is connected to and 9 for each topic.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from odradek.plugin.client_metrics import PREFIX, client_metrics
+from odradek.telemetry.client_metrics_configs import ALL_METRICS
+
+ROLES: Final = ("producer", "consumer", "admin.client")
+CLIENT: Final[frozenset[str]] = frozenset()
+NODE: Final = frozenset({"node_id"})
+TOPIC: Final = frozenset({"topic"})
+PARTITION: Final = frozenset({"topic", "partition"})
+
+
+class Breadth(NamedTuple):
+    """How many nodes, topics and partitions the metrics of a client are divided by; None if not known."""
+
+    nodes: int | None = None
+    topics: int | None = None
+    partitions: int | None = None
+
+    def of(self, level: frozenset[str]) -> int | None:
+        """The series of one metric that has these labels; None if not known."""
+        if level == NODE:
+            return self.nodes
+        if level == PARTITION:
+            return self.partitions
+        return self.topics if level == TOPIC else 1
+
+
+USUAL: Final = Breadth(nodes=2, topics=1, partitions=1)
+"""A client of one topic on one broker, which it also knows as the bootstrap server."""
+
+
+def selects(prefixes: Sequence[str], name: str) -> bool:
+    """Whether a subscription with these prefixes selects a metric."""
+    return ALL_METRICS in prefixes or name.startswith(tuple(prefixes))
+
+
+def covers(prefixes: Sequence[str], others: Iterable[str]) -> bool:
+    """Whether each metric that the other prefixes select is selected by these."""
+    return ALL_METRICS in prefixes or all(
+        other != ALL_METRICS and other.startswith(tuple(prefixes)) for other in others
+    )
+
+
+def role_of(names: Iterable[str]) -> str | None:
+    """The role of a client with metrics of these names; None if they do not tell."""
+    for name in names:
+        for role in ROLES:
+            if name.startswith(f"{PREFIX}{role}."):
+                return role
+    return None
+
+
+def role_of_client_id(client_id: str | None) -> str | None:
+    """The role of a Java client that has chosen its client id itself."""
+    for role in ROLES:
+        if client_id is not None and client_id.startswith(f"{role.replace('.', '')}-"):
+            return role
+    return None
+
+
+@lru_cache(maxsize=256)
+def metrics_by_level(
+    software: str, role: str, wanted: tuple[str, ...], known: tuple[str, ...]
+) -> Mapping[frozenset[str], int]:
+    """Metrics of a client by the labels of their series, as far as they are wanted and not known.
+
+    Args:
+        software: The ``client_software_name``.
+        role: One of `ROLES`.
+        wanted: Prefixes of names.
+        known: Prefixes of names that are left out.
+    """
+    found: Counter[frozenset[str]] = Counter()
+    others = tuple(f"{PREFIX}{each}." for each in ROLES if each != role)
+    for metric in client_metrics().values():
+        is_theirs = software in metric.software and not metric.name.startswith(others)
+        if is_theirs and selects(wanted, metric.name) and not selects(known, metric.name):
+            found.update(metric.levels)
+    return found
+
+
+def modelled_series(metrics: Mapping[frozenset[str], int], breadth: Breadth) -> int | None:
+    """The series of some metrics; None if they need a number that is not known."""
+    total = 0
+    for level, count in metrics.items():
+        each = breadth.of(level)
+        if each is None:
+            return None
+        total += count * each
+    return total
