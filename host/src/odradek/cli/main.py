@@ -32,6 +32,7 @@ RELOADING = ("gateway", "serve")
 
 SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "acls": ("odradek.cli.acls:acls", "List, add and remove ACLs."),
+    "cardinality": ("odradek.cli.cardinality:cardinality", "Count the series of clients."),
     "certs": ("odradek.cli.certs:certs", "Make certificates for a laptop or a test."),
     "client-metrics": (
         "odradek.cli.client_metrics:client_metrics",

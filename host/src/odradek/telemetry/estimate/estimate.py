@@ -13,6 +13,8 @@ from enum import StrEnum
 from statistics import median
 from typing import Final, NamedTuple
 
+from odradek.plugin.troubles import JAVA
+from odradek.telemetry.client_metrics_configs import ALL_METRICS
 from odradek.telemetry.estimate.budgets import (
     ALL_KEY,
     CLIENT_KEY,
@@ -30,6 +32,7 @@ from odradek.telemetry.estimate.series_model import (
     USUAL,
     Breadth,
     covers,
+    library_of,
     metrics_by_level,
     modelled_series,
     role_of,
@@ -42,10 +45,9 @@ from odradek.telemetry.subscription_id import subscription_id
 from odradek.telemetry.subscriptions import SubscriptionPlan, SubscriptionPlans
 from odradek.wire.uuid_text import uuid_text
 
-CLIENTS_A_STEP: Final = 10
+CLIENTS_A_STEP: Final = 20
 USUAL_BYTES: Final = 130
 """Bytes of a series in a push, if no client of the same software has pushed: 90 to 260 in recordings."""
-JAVA: Final = "apache-kafka-java"
 UNKNOWN: Final = "(unknown)"
 
 
@@ -143,6 +145,11 @@ class Outlook:
     def software(self) -> str:
         return self.client.metadata.client_software_name or ""
 
+    @property
+    def library(self) -> str:
+        metadata = self.client.metadata
+        return library_of(metadata.client_software_name, metadata.client_software_version)
+
     def likenesses(self) -> Iterator[tuple[object, ...]]:
         """Keys that it shares with other clients, the most similar ones first."""
         wanted = self.after.metrics
@@ -214,10 +221,10 @@ def outlook(
     if known and covers(known, after.metrics):
         found.series, found.basis = seen, Basis.SEEN
     elif role is not None and streams:
-        more = metrics_by_level(found.software, role, after.metrics, known)
-        all_of_them = metrics_by_level(found.software, role, after.metrics, ())
-        series = modelled_series(more, breadth(found.software, role, known, streams, reader))
-        if all_of_them and series is not None:
+        more = metrics_by_level(found.library, role, after.metrics, known)
+        is_known_library = bool(metrics_by_level(found.library, role, (ALL_METRICS,), ()))
+        series = modelled_series(more, breadth(found.library, role, known, streams, reader))
+        if is_known_library and series is not None:
             found.series, found.basis = max(seen + series if known else series, seen), Basis.MODELLED
     return found
 
@@ -235,14 +242,14 @@ def selected_then(recorded: RecordedClient, plan: SubscriptionPlan) -> tuple[str
 
 
 def breadth(
-    software: str, role: str, known: tuple[str, ...], streams: frozenset[Stream], reader: StreamReader
+    library: str, role: str, known: tuple[str, ...], streams: frozenset[Stream], reader: StreamReader
 ) -> Breadth:
     """The nodes, topics and partitions that a client's streams show.
 
     A label that no stream has is 0 if the client was asked for metrics with it, and else not known.
     """
     labels = {reader.labels[attributes] for _, attributes in streams if attributes in reader.labels}
-    asked = metrics_by_level(software, role, known, ()) if known else {}
+    asked = metrics_by_level(library, role, known, ()) if known else {}
     nodes = len({each.node for each in labels if each.node is not None})
     topics = len({each.topic for each in labels if each.topic is not None})
     partitions = len({each[1:] for each in labels if each.partition is not None})
@@ -276,10 +283,8 @@ class Peers:
             if key in self.series:
                 return round(self.series[key])
         role, wanted = client.role or ROLES[0], client.after.metrics
-        metrics = metrics_by_level(client.software, role, wanted, ()) or metrics_by_level(
-            JAVA, role, wanted, ()
-        )
-        return modelled_series(metrics, USUAL) or 0
+        theirs = metrics_by_level(client.library, role, wanted, ())
+        return modelled_series(theirs or metrics_by_level(JAVA, role, wanted, ()), USUAL) or 0
 
     def series_bytes(self, client: Outlook) -> float:
         """The size of one series in a push of the client."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from odradek.plugin.protobuf_bytes import NotOtlp
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.telemetry.estimate.pushed_streams import Stream, StreamReader
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, metadata_of
 
+P = TypeVar("P")
+"""A partition, however it is named."""
 LIVE_INTERVALS: Final = 3
 SLACK_MS: Final = 30_000
 LEAST_LIVE_MS: Final = 90_000
@@ -54,8 +56,10 @@ class RecordedClients:
     malformed: int = 0
 
     def add(self, record: TelemetryRecord) -> None:
-        """Add a push. A record that no client pushed is left out: subscriptions do not apply to it."""
-        if record.observed or record.source is not None:
+        """Add a push. Left out are pushes that were refused, whose subscription is not in force any more, and
+        records that no client pushed: subscriptions do not apply to them.
+        """
+        if record.observed or record.source is not None or record.payload.refused:
             return
         try:
             streams = self.reader.read(record.payload.data)
@@ -89,3 +93,22 @@ class RecordedClients:
     def live(self, now_ms: int) -> Iterator[RecordedClient]:
         """The clients that may push again."""
         return (client for client in self.by_id.values() if client.is_live(now_ms))
+
+
+def starts(begins: Mapping[P, int], ends: Mapping[P, int], most: int) -> dict[P, int]:
+    """The offsets to read partitions from, so that no more than the newest records are read.
+
+    Args:
+        begins: The first offset that is of interest, by partition.
+        ends: The offset after the last record.
+        most: How many records to read of all partitions together.
+    """
+    positions: dict[P, int] = {}
+    rest = most
+    # The shortest first: what a partition does not need, the longer ones may use.
+    ordered = sorted(begins, key=lambda at: ends[at] - begins[at])
+    for left, each in zip(range(len(begins), 0, -1), ordered, strict=True):
+        count = min(ends[each] - begins[each], rest // left)
+        positions[each] = ends[each] - count
+        rest -= count
+    return positions

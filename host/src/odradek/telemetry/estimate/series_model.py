@@ -1,4 +1,4 @@
-"""The number of series of a client that has not pushed them yet: the reference of client metrics as a formula.
+"""The number of series of a client that has not pushed them yet, from the reference of client metrics.
 
 A producer of the Java client has 75 series, 12 for each node it is connected to and 9 for each topic.
 """
@@ -11,13 +11,28 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from odradek.plugin.client_metrics import PREFIX, client_metrics
+from odradek.plugin.troubles import LIBRDKAFKA
 from odradek.telemetry.client_metrics_configs import ALL_METRICS
 
+LIBRDKAFKA_NAMES: Final = ("librdkafka", "confluent-kafka-")
+LIBRDKAFKA_MARK: Final = "rdkafka"
+FRANZ_GO: Final = "franz-go"
+FRANZ_GO_NAME: Final = "kgo"
 ROLES: Final = ("producer", "consumer", "admin.client")
 CLIENT: Final[frozenset[str]] = frozenset()
 NODE: Final = frozenset({"node_id"})
 TOPIC: Final = frozenset({"topic"})
 PARTITION: Final = frozenset({"topic", "partition"})
+
+
+def library_of(software_name: str | None, software_version: str | None) -> str:
+    """The library of a client as the reference calls it. Bindings of librdkafka have names of their own, and
+    its version within theirs.
+    """
+    name = software_name or ""
+    if name.startswith(LIBRDKAFKA_NAMES) or LIBRDKAFKA_MARK in f"{name} {software_version}":
+        return LIBRDKAFKA
+    return FRANZ_GO if name == FRANZ_GO_NAME else name
 
 
 class Breadth(NamedTuple):
@@ -71,12 +86,12 @@ def role_of_client_id(client_id: str | None) -> str | None:
 
 @lru_cache(maxsize=256)
 def metrics_by_level(
-    software: str, role: str, wanted: tuple[str, ...], known: tuple[str, ...]
+    library: str, role: str, wanted: tuple[str, ...], known: tuple[str, ...]
 ) -> Mapping[frozenset[str], int]:
     """Metrics of a client by the labels of their series, as far as they are wanted and not known.
 
     Args:
-        software: The ``client_software_name``.
+        library: As `library_of` returns it.
         role: One of `ROLES`.
         wanted: Prefixes of names.
         known: Prefixes of names that are left out.
@@ -84,7 +99,7 @@ def metrics_by_level(
     found: Counter[frozenset[str]] = Counter()
     others = tuple(f"{PREFIX}{each}." for each in ROLES if each != role)
     for metric in client_metrics().values():
-        is_theirs = software in metric.software and not metric.name.startswith(others)
+        is_theirs = library in metric.software and not metric.name.startswith(others)
         if is_theirs and selects(wanted, metric.name) and not selects(known, metric.name):
             found.update(metric.levels)
     return found
