@@ -37,12 +37,13 @@ class Exchange(BaseHTTPRequestHandler):
         self.server.collector.taken(names_of(self.body()))
         self.answer(200)
 
-    def answer(self, status: int, **headers: str) -> None:
+    def answer(self, status: int, text: str = "", **headers: str) -> None:
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
-        self.send_header("content-length", "0")
+        self.send_header("content-length", str(len(text.encode())))
         self.end_headers()
+        self.wfile.write(text.encode())
 
     def log_message(self, *arguments: object) -> None:
         """Write no access log."""

@@ -13,12 +13,10 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-TYPES: Final = {
-    "int32": FieldDescriptorProto.TYPE_INT32,
-    "int64": FieldDescriptorProto.TYPE_INT64,
-    "string": FieldDescriptorProto.TYPE_STRING,
-    "bytes": FieldDescriptorProto.TYPE_BYTES,
-}
+SCALARS: Final = (
+    "bytes", "double", "fixed64", "int32", "int64", "sint32", "sint64", "string", "uint32", "uint64",
+)  # fmt: skip
+TYPES: Final = {name: FieldDescriptorProto.Type.Value(f"TYPE_{name.upper()}") for name in SCALARS}
 
 
 def message_classes(

@@ -1,0 +1,214 @@
+"""A client for HTTP endpoints that take POST requests. A plugin that imports this depends on aiohttp.
+
+It runs on the loop of its caller, and has neither a thread nor a clock of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from io import BytesIO
+from typing import Final, NamedTuple
+
+import aiohttp
+
+from odradek.endpoints.credentials import Credentials
+from odradek.endpoints.tls_files import BadCertificate, TlsFiles
+from odradek.endpoints.watched_files import WatchedFiles
+from odradek.plugin.protocols import Retry
+
+log = logging.getLogger(__name__)
+
+MAX_ANSWER_BYTES: Final = 1 << 20
+"""Limit of a response's body. Valid responses are small; a longer body is not read."""
+LARGE_BODY_BYTES: Final = 1 << 20
+"""Limit of a body passed to aiohttp as bytes; it wants a file object for larger ones."""
+MAX_MESSAGE_LENGTH: Final = 180
+"""Limit of the endpoint's message, which becomes part of a reason and so of a metric's label."""
+
+
+class Unauthorized(Retry):
+    """The endpoint refused the credentials: 401, 403, UNAUTHENTICATED, PERMISSION_DENIED.
+
+    Specifications call this final. Here it is retried: the push is not at fault, and an operator can fix the
+    credentials.
+    """
+
+
+class Misdirected(Retry):
+    """The address is not that of the endpoint: a redirect, an unknown path, or an answer of another protocol.
+
+    Specifications call most of these final. Here they are retried: the push is not at fault, and an operator
+    can correct the address.
+    """
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"{problem}; correct the endpoint in the plugin's table")
+
+
+class HttpAnswer(NamedTuple):
+    """The response to a request."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Names in any case."""
+    content_type: str
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        """The body as text, which is for people."""
+        return self.body.decode(errors="replace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpTarget:
+    """An address, and how to connect to it."""
+
+    url: str
+    secure: bool
+    """TLS."""
+    tls: TlsFiles = field(default_factory=TlsFiles)
+    timeout_ms: int = 10_000
+    """Time limit of one request, including the connection."""
+    connect_timeout_ms: int = 5_000
+    connections: int = 4
+
+
+class HttpClient:
+    """One POST per request, over connections that stay open.
+
+    `open` succeeds while the endpoint is down; `close` may come without `open`, and twice.
+    """
+
+    def __init__(self, target: HttpTarget, headers: Mapping[str, str]) -> None:
+        """Prepare.
+
+        Args:
+            target: The address.
+            headers: Headers of all requests.
+        """
+        self.target = target
+        self.headers = headers
+        self.certificates = WatchedFiles(target.tls.paths())
+        self.session: aiohttp.ClientSession | None = None
+
+    async def open(self) -> None:
+        """Create the session, without connecting.
+
+        Raises:
+            BadCertificate: A file of TLS is unusable.
+        """
+        self.certificates.changed()
+        target = self.target
+        timeout = aiohttp.ClientTimeout(
+            total=target.timeout_ms / 1000, sock_connect=target.connect_timeout_ms / 1000
+        )
+        # Creating a context reads the machine's CAs, which an endpoint without TLS does not need.
+        self.session = aiohttp.ClientSession(
+            headers=self.headers,
+            timeout=timeout,
+            connector=aiohttp.TCPConnector(
+                ssl=target.tls.context() if target.secure else True, limit=target.connections
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    async def refresh(self) -> None:
+        """Switch to renewed certificates. Call while no request is in flight."""
+        if self.certificates.paths and self.certificates.changed():
+            before = self.session
+            try:
+                await self.open()
+            except BadCertificate as error:
+                log.warning("certificate not renewed, using the last good one", extra={"problem": str(error)})
+            else:
+                if before is not None:
+                    await before.close()
+
+    async def post(self, body: bytes, headers: Mapping[str, str]) -> HttpAnswer:
+        """Send a body.
+
+        Raises:
+            Retry: The endpoint is unreachable or too slow.
+        """
+        assert self.session is not None, "post before open"
+        data = body if len(body) <= LARGE_BODY_BYTES else BytesIO(body)
+        target = self.target
+        try:
+            # A redirect would turn the POST into a GET. If the endpoint moved, the table must be changed.
+            async with self.session.post(
+                target.url, data=data, headers=headers, allow_redirects=False
+            ) as response:
+                answer = await bounded_body(response)
+        except aiohttp.ConnectionTimeoutError as error:
+            raise Retry(f"no connection within {target.connect_timeout_ms} ms") from error
+        except TimeoutError as error:
+            raise Retry(f"no answer within {target.timeout_ms} ms") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise Retry(f"{type(error).__name__}: {error}") from error
+        return HttpAnswer(response.status, response.headers, response.content_type, answer)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        session, self.session = self.session, None
+        if session is not None:
+            await session.close()
+
+
+async def with_credentials(
+    credentials: Credentials, send: Callable[[Mapping[str, str]], Awaitable[HttpAnswer]]
+) -> HttpAnswer:
+    """Send a request. If the endpoint refuses the credentials and the files have new ones, send it again.
+
+    Args:
+        credentials: The headers.
+        send: Sends the request with these headers.
+
+    Raises:
+        Unauthorized: The endpoint refuses the credentials of now.
+    """
+    used = credentials.request_headers()
+    try:
+        return await send(used)
+    except Unauthorized:
+        renewed = credentials.reread()
+        if renewed == used:
+            raise
+    return await send(renewed)
+
+
+async def bounded_body(response: aiohttp.ClientResponse) -> bytes:
+    """The body; empty if it is longer than `MAX_ANSWER_BYTES`."""
+    pieces: list[bytes] = []
+    room_bytes = MAX_ANSWER_BYTES
+    async for piece in response.content.iter_chunked(1 << 16):
+        room_bytes -= len(piece)
+        if room_bytes < 0:
+            response.close()
+            return b""
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def titled(title: str, message: str) -> str:
+    """The title, and one line of the endpoint's message."""
+    text = " ".join(message.split())[:MAX_MESSAGE_LENGTH]
+    return f"{title}: {text}" if text else title
+
+
+def retry_after_s(value: str | None, now_s: float) -> float | None:
+    """The wait in a Retry-After header, seconds or a date (RFC 9110, 10.2.3); None for anything else."""
+    text = (value or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        date = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return max(0.0, date.timestamp() - now_s)

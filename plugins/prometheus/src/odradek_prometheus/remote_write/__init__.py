@@ -1,0 +1,1 @@
+"""Remote write: sends the series of clients to a receiver of Prometheus' remote-write protocol."""
