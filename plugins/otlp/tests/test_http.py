@@ -16,8 +16,9 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceResponse,
 )
 
+from odradek.endpoints.http_client import retry_after_s
 from odradek.plugin import PluginConfig, Reject, Retry
-from odradek_otlp.http_transport import HttpTransport, retry_after_s
+from odradek_otlp.http_transport import HttpTransport
 from odradek_otlp.otlp_forwarder import OtlpForwarder
 from odradek_otlp.otlp_table import read_settings
 
@@ -121,9 +122,9 @@ def test_connections_are_reused(kit: Kit) -> None:
         for _number in range(5):
             await forwarder.deliver([kit.record("orders", "a")])
         assert isinstance(forwarder.transport, HttpTransport)
-        assert forwarder.transport.session is not None
-        assert forwarder.transport.session.connector is not None
-        assert len(forwarder.transport.session.connector._conns) == 1
+        assert forwarder.transport.client.session is not None
+        assert forwarder.transport.client.session.connector is not None
+        assert len(forwarder.transport.client.session.connector._conns) == 1
 
     sink = with_forwarder(kit, twice)
 

@@ -1,6 +1,7 @@
 """Endpoints that plugins connect to, and listeners of plugins: addresses, certificates and secrets.
 
-Files of certificates and secrets may change while the host runs. Nothing here opens a socket.
+Files of certificates and secrets may change while the host runs. Nothing here opens a socket,
+but for `http_client`, which is not imported here: it needs aiohttp.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from odradek.endpoints.credentials import OURS, BadSecret, Credentials, SecretKind, read_secrets
 from odradek.endpoints.listener_tls import ListenerTls, RenewedTls, not_renewed
 from odradek.endpoints.listeners import Address, parsed_address, read_address, read_listener_tls, read_tokens
+from odradek.endpoints.refusals import Misdirected, Unauthorized, titled, with_credentials
 from odradek.endpoints.tls_files import BadCertificate, TlsFiles, read_tls_files
 from odradek.endpoints.watched_files import WatchedFiles
 
@@ -18,9 +20,11 @@ __all__ = [
     "BadSecret",
     "Credentials",
     "ListenerTls",
+    "Misdirected",
     "RenewedTls",
     "SecretKind",
     "TlsFiles",
+    "Unauthorized",
     "WatchedFiles",
     "not_renewed",
     "parsed_address",
@@ -29,4 +33,6 @@ __all__ = [
     "read_secrets",
     "read_tls_files",
     "read_tokens",
+    "titled",
+    "with_credentials",
 ]

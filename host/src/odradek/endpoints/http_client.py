@@ -6,7 +6,7 @@ It runs on the loop of its caller, and has neither a thread nor a clock of its o
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 
 import aiohttp
 
-from odradek.endpoints.credentials import Credentials
 from odradek.endpoints.tls_files import BadCertificate, TlsFiles
 from odradek.endpoints.watched_files import WatchedFiles
 from odradek.plugin.protocols import Retry
@@ -26,27 +25,6 @@ MAX_ANSWER_BYTES: Final = 1 << 20
 """Limit of a response's body. Valid responses are small; a longer body is not read."""
 LARGE_BODY_BYTES: Final = 1 << 20
 """Limit of a body passed to aiohttp as bytes; it wants a file object for larger ones."""
-MAX_MESSAGE_LENGTH: Final = 180
-"""Limit of the endpoint's message, which becomes part of a reason and so of a metric's label."""
-
-
-class Unauthorized(Retry):
-    """The endpoint refused the credentials: 401, 403, UNAUTHENTICATED, PERMISSION_DENIED.
-
-    Specifications call this final. Here it is retried: the push is not at fault, and an operator can fix the
-    credentials.
-    """
-
-
-class Misdirected(Retry):
-    """The address is not that of the endpoint: a redirect, an unknown path, or an answer of another protocol.
-
-    Specifications call most of these final. Here they are retried: the push is not at fault, and an operator
-    can correct the address.
-    """
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(f"{problem}; correct the endpoint in the plugin's table")
 
 
 class HttpAnswer(NamedTuple):
@@ -159,28 +137,6 @@ class HttpClient:
             await session.close()
 
 
-async def with_credentials(
-    credentials: Credentials, send: Callable[[Mapping[str, str]], Awaitable[HttpAnswer]]
-) -> HttpAnswer:
-    """Send a request. If the endpoint refuses the credentials and the files have new ones, send it again.
-
-    Args:
-        credentials: The headers.
-        send: Sends the request with these headers.
-
-    Raises:
-        Unauthorized: The endpoint refuses the credentials of now.
-    """
-    used = credentials.request_headers()
-    try:
-        return await send(used)
-    except Unauthorized:
-        renewed = credentials.reread()
-        if renewed == used:
-            raise
-    return await send(renewed)
-
-
 async def bounded_body(response: aiohttp.ClientResponse) -> bytes:
     """The body; empty if it is longer than `MAX_ANSWER_BYTES`."""
     pieces: list[bytes] = []
@@ -192,12 +148,6 @@ async def bounded_body(response: aiohttp.ClientResponse) -> bytes:
             return b""
         pieces.append(piece)
     return b"".join(pieces)
-
-
-def titled(title: str, message: str) -> str:
-    """The title, and one line of the endpoint's message."""
-    text = " ".join(message.split())[:MAX_MESSAGE_LENGTH]
-    return f"{title}: {text}" if text else title
 
 
 def retry_after_s(value: str | None, now_s: float) -> float | None:

@@ -9,11 +9,11 @@ from typing import cast
 import grpc
 import grpc.aio
 
-from odradek.endpoints import BadCertificate, WatchedFiles
+from odradek.endpoints import BadCertificate, Misdirected, Unauthorized, WatchedFiles, titled
 from odradek.plugin import Reject, Retry
 from odradek_otlp.otlp_settings import Compression, OtlpSettings
 from odradek_otlp.rpc_status import RpcStatus, read_status
-from odradek_otlp.transport import Misdirected, Unauthorized, refusal, titled
+from odradek_otlp.transport import refusal
 
 log = logging.getLogger(__name__)
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 
+from odradek.endpoints import Misdirected, with_credentials
 from odradek.plugin import NotOtlp, Reject, Retry, TelemetryRecord
 from odradek_otlp.distinct_labels import DistinctLabels
 from odradek_otlp.metrics_bytes import filtered, merged
 from odradek_otlp.otlp_settings import OtlpProtocol, OtlpSettings
 from odradek_otlp.request_plan import requests_of
-from odradek_otlp.transport import Misdirected, Transport, Unauthorized
+from odradek_otlp.transport import Transport
 
 log = logging.getLogger(__name__)
 
@@ -71,9 +73,13 @@ class OtlpForwarder:
 
     async def outcome(self, request: list[TelemetryRecord]) -> Retry | Reject | None:
         """Send one request; return the endpoint's refusal, or None if it accepted."""
+        transport = self.transport
+        assert transport is not None
         try:
             if body := self.body_of(request):
-                self.note_partial_success(await self.exchange(body))
+                self.note_partial_success(
+                    await with_credentials(self.credentials, partial(transport.send, body))
+                )
         except Reject as error:
             return Reject(str(error), error.records or (request if len(request) == 1 else ()))
         except Retry as error:
@@ -98,22 +104,6 @@ class OtlpForwarder:
             return b"".join([filtered(data, self.prefixes) for data in joined])
         except NotOtlp as error:
             raise Reject(str(error), [record for record in request if not is_metrics(record)]) from error
-
-    async def exchange(self, body: bytes) -> bytes:
-        """Send a body. If the endpoint refuses the credentials and the files have new ones, send it again.
-
-        Raises:
-            Retry, Reject: As `Transport.send`.
-        """
-        assert self.transport is not None
-        used = self.credentials.request_headers()
-        try:
-            return await self.transport.send(body, used)
-        except Unauthorized:
-            renewed = self.credentials.reread()
-            if renewed == used:
-                raise
-        return await self.transport.send(body, renewed)
 
     def note_partial_success(self, answer: bytes) -> None:
         """Count and log refused points; the specification forbids sending them again.

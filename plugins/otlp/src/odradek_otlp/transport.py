@@ -5,30 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from odradek.endpoints import titled
 from odradek.plugin import Reject, Retry
-
-MAX_MESSAGE_LENGTH = 180
-"""Limit of the endpoint's message, which becomes part of a reason and so of a metric's label."""
-
-
-class Unauthorized(Retry):
-    """The endpoint refused the credentials: 401, 403, UNAUTHENTICATED, PERMISSION_DENIED.
-
-    The specification calls this final. Here it is retried: the push is not at fault, and an operator can fix
-    the credentials.
-    """
-
-
-class Misdirected(Retry):
-    """The address is not that of an OTLP endpoint: a redirect, an unknown path, or an answer that is not
-    OTLP.
-
-    The specification calls most of these final. Here they are retried: the push is not at fault, and an
-    operator can correct the address.
-    """
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(f"{problem}; correct the endpoint in the plugin's table")
 
 
 class Transport(Protocol):
@@ -60,9 +38,3 @@ def refusal(title: str, message: str, retryable: bool, after_s: float | None) ->
     """The error for a response other than success."""
     reason = titled(title, message)
     return Retry(reason, after_s) if retryable else Reject(reason)
-
-
-def titled(title: str, message: str) -> str:
-    """The title, and one line of the endpoint's message."""
-    text = " ".join(message.split())[:MAX_MESSAGE_LENGTH]
-    return f"{title}: {text}" if text else title
