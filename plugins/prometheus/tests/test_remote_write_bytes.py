@@ -94,7 +94,7 @@ def test_a_native_histogram() -> None:
         bits=b"",
         start_ms=NOW_MS - 5,
         histogram=NativeHistogram(
-            count=12,
+            observations=12,
             total=3.5,
             schema=-2,
             zero_threshold=0.25,

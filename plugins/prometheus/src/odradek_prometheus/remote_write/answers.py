@@ -66,7 +66,10 @@ def reason_of(line: str) -> Reason:
 
 
 def reasons_of(message: str, rejected: int) -> Counter[Reason]:
-    """The reasons for a number of samples. Prometheus writes a line for each; the first stands for missing ones."""
+    """The reasons for a number of samples.
+
+    Prometheus writes a line for each; the first stands for missing ones.
+    """
     lines = [reason_of(line) for line in message.splitlines() if line.strip()][:rejected]
     found = Counter(lines)
     if rejected > len(lines):

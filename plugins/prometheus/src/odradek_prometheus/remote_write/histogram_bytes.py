@@ -19,7 +19,7 @@ TIME, START = 15, 17
 def histogram_bytes(histogram: NativeHistogram, time_ms: int, start_ms: int = 0) -> bytes:
     """The fields of a histogram of integers."""
     parts = [
-        tag(COUNT, 0) + varint(histogram.count),
+        tag(COUNT, 0) + varint(histogram.observations),
         tag(SUM, 1) + DOUBLE.pack(histogram.total),
         tag(SCHEMA, 0) + zigzag(histogram.schema),
         tag(ZERO_THRESHOLD, 1) + DOUBLE.pack(histogram.zero_threshold),

@@ -23,7 +23,7 @@ def native_histogram(state: ExponentialState, total: float) -> NativeHistogram |
         return None
     steps = max(0, state.scale - MOST_SCHEMA)
     return NativeHistogram(
-        count=state.count,
+        observations=state.count,
         total=total if state.has_sum else math.nan,
         schema=state.scale - steps,
         zero_threshold=state.zero_threshold,
@@ -34,7 +34,10 @@ def native_histogram(state: ExponentialState, total: float) -> NativeHistogram |
 
 
 def runs(buckets: Buckets) -> list[tuple[int, list[int]]]:
-    """Runs of buckets without a gap. Prometheus names a bucket by its upper bound, OpenTelemetry by its lower."""
+    """Runs of buckets without a gap.
+
+    Prometheus names a bucket by its upper bound, OpenTelemetry by its lower.
+    """
     found: list[tuple[int, list[int]]] = []
     for index in sorted(buckets):
         if found and found[-1][0] + len(found[-1][1]) == index + 1:

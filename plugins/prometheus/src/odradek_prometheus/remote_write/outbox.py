@@ -7,12 +7,12 @@ client's samples increase, whatever the clocks of client and host do.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 from zlib import crc32
 
 from odradek_prometheus.client_facts import client_facts
-from odradek_prometheus.exposition import ClientSeries, Ended
+from odradek_prometheus.client_series import ClientSeries, Ended, MappedSeries
 from odradek_prometheus.remote_write.sample import Sample
 from odradek_prometheus.remote_write.series_samples import External, Moment, markers_of, samples_of
 
@@ -43,8 +43,8 @@ class Outbox:
         self.shards: list[deque[Sample]] = [deque() for _ in range(shards)]
         self.external = external
         self.times: dict[bytes, Sent] = {}
-        self.changed: set[bytes] = set()
-        """Instances whose times are not stored."""
+        self.facts: dict[bytes, tuple[MappedSeries, ...]] = {}
+        """The facts of each client as they were sent."""
 
     def __bool__(self) -> bool:
         return any(self.shards)
@@ -53,38 +53,26 @@ class Outbox:
         """The shard of a client."""
         return self.shards[crc32(instance_id) % len(self.shards)]
 
-    def restore(self, times: Mapping[bytes, Sent]) -> None:
-        """Continue after these times."""
-        self.times = dict(times)
-
-    def moment(self, client: ClientSeries, time_ms: int, *, again: bool = False) -> Moment:
+    def moment(self, client: ClientSeries, time_ms: int) -> Moment:
         """The times of new samples of a client.
 
         Args:
             client: The client.
             time_ms: When they should be.
-            again: They may have been sent, so they get the same time.
         """
         before = self.times.get(client.instance_id)
         if before is None:
             before = Sent(0, shift_of(client))
-        sent = Sent(max(time_ms, before.last_ms if again else before.last_ms + 1), before.shift_ms)
-        self.times[client.instance_id] = sent
-        self.changed.add(client.instance_id)
+        sent = self.times[client.instance_id] = Sent(max(time_ms, before.last_ms + 1), before.shift_ms)
         return Moment(*sent)
 
-    def add(self, client: ClientSeries, known: frozenset[int] | None, *, again: bool = False) -> None:
-        """Take the samples of a client's newest record.
-
-        Args:
-            client: The client after that record.
-            known: The positions of its streams that had samples before; None for all.
-            again: The record was taken before; its samples may have been sent.
-        """
-        moment = self.moment(client, client.received_ms, again=again)
+    def add(self, client: ClientSeries) -> None:
+        """Take the samples of a client's newest record."""
+        moment = self.moment(client, client.received_ms)
         append, added = self.shard(client.instance_id).extend, self.external.added
-        for series in client.touched():
-            append(samples_of(series, added(series.labels), moment))
+        for position in client.touched_positions():
+            series = client.at(position)
+            append(samples_of(series, added(series.labels), moment, is_new=client.is_new(position)))
         self.add_facts(client, moment)
 
     def resend(self, client: ClientSeries, now_ms: int) -> None:
@@ -96,7 +84,56 @@ class Outbox:
         self.add_facts(client, moment)
 
     def add_facts(self, client: ClientSeries, moment: Moment) -> None:
-        for series in client_facts(client, moment.time_ms):
-            self.shard(client.instance_id).extend(
-                samples_of(series, self.external.added(series.labels), moment)
-            )
+        """Take the facts of a client, and end those that have other labels now."""
+        before = self.facts.get(client.instance_id, ())
+        after = self.facts[client.instance_id] = tuple(client_facts(client, moment.time_ms))
+        append, added = self.shard(client.instance_id).extend, self.external.added
+        still = {(series.family, series.labels) for series in after}
+        for series in after:
+            append(samples_of(series, added(series.labels), moment))
+        for series in before:
+            if (series.family, series.labels) not in still:
+                append(markers_of(series, added(series.labels), moment.time_ms))
+
+    def end(self, ended: Iterable[Ended]) -> None:
+        """Take the markers of series that have ended."""
+        times: dict[bytes, int] = {}
+        for each in ended:
+            instance_id = each.instance_id
+            time_ms = times.get(instance_id)
+            if time_ms is None:
+                time_ms = times[instance_id] = self.time_of_end(instance_id, each.time_ms)
+            series = MappedSeries(each.family, each.labels, 0.0, 0, 0, each.distribution)
+            self.shard(instance_id).extend(markers_of(series, self.external.added(each.labels), time_ms))
+
+    def end_facts(self, instance_id: bytes, time_ms: int) -> None:
+        """Take the markers of the facts of a client that has ended."""
+        facts = self.facts.pop(instance_id, ())
+        if facts:
+            time_ms = self.time_of_end(instance_id, time_ms)
+            for series in facts:
+                markers = markers_of(series, self.external.added(series.labels), time_ms)
+                self.shard(instance_id).extend(markers)
+
+    def last_ms(self, instance_id: bytes) -> int:
+        """The time of the newest sample of a client; 0 if it has none."""
+        sent = self.times.get(instance_id)
+        return sent.last_ms if sent is not None else 0
+
+    def time_of_end(self, instance_id: bytes, time_ms: int) -> int:
+        before = self.times.get(instance_id, Sent(0, 0))
+        sent = self.times[instance_id] = Sent(max(time_ms, before.last_ms + 1), before.shift_ms)
+        return sent.last_ms
+
+    def forget_before(self, time_ms: int) -> None:
+        """Forget the times of clients whose last sample is older."""
+        self.times = {each: sent for each, sent in self.times.items() if sent.last_ms >= time_ms}
+
+
+def shift_of(client: ClientSeries) -> int:
+    """The milliseconds from the client's clock to the host's; 0 if they show the same time."""
+    newest_ns = max(client.last_ns, default=0)
+    if not newest_ns:
+        return 0
+    shift_ms = client.received_ms - newest_ns // NS_PER_MS
+    return 0 if abs(shift_ms) <= SAME_CLOCK_MS else shift_ms

@@ -11,17 +11,10 @@ from typing import Final
 
 import snappy
 
-from odradek.endpoints import Credentials
-from odradek.endpoints.http_client import (
-    HttpAnswer,
-    HttpClient,
-    Misdirected,
-    Unauthorized,
-    retry_after_s,
-    titled,
-    with_credentials,
-)
+from odradek.endpoints import Credentials, Misdirected, Unauthorized, titled, with_credentials
+from odradek.endpoints.http_client import HttpAnswer, HttpClient, retry_after_s
 from odradek.plugin import Retry
+from odradek_prometheus.families import Family
 from odradek_prometheus.remote_write.answers import (
     AGAIN,
     BAD_REQUEST,
@@ -49,6 +42,7 @@ V2: Final = {
 }
 METADATA_MS: Final = 60_000
 """1.0 has no metadata in its series: each family is described again after so long, as Prometheus does."""
+REPORT_S: Final = 60.0
 MAX_PARTS: Final = 64
 """Requests that one batch may become, when the receiver refuses it as a whole."""
 
@@ -83,6 +77,8 @@ class Receiver:
         self.is_v2 = protocol != "1.0"
         self.counts = Counts()
         self.described_ms: dict[str, int] = {}
+        self.unreported: Counter[Reason] = Counter()
+        self.reported_s = -REPORT_S
 
     async def write(self, samples: Sequence[Sample]) -> None:
         """Send samples, in one request unless the receiver refuses that as a whole.
@@ -99,7 +95,7 @@ class Receiver:
             if is_v2 and self.is_not_understood(answer):
                 self.fall_back(answer)
                 waiting.append(part)
-            elif len(part) > 1 and sent < MAX_PARTS and is_refused_whole(answer, is_v2):
+            elif len(part) > 1 and sent + len(waiting) < MAX_PARTS and is_refused_whole(answer, is_v2):
                 waiting += [part[len(part) // 2 :], part[: len(part) // 2]]
             else:
                 self.note(part, answer)
@@ -153,14 +149,15 @@ class Receiver:
             raise Misdirected(f"HTTP {answer.status}: the receiver does not take remote write 2.0")
         if self.is_v2:
             log.warning(
-                "the receiver does not take remote write 2.0, using 1.0: without start times and native histograms",
+                "the receiver does not take remote write 2.0, using 1.0: without start times",
                 extra={"target": self.client.target.url, "status": answer.status},
             )
         self.is_v2 = False
 
     def undescribed(self, samples: Sequence[Sample]) -> list[Family]:
         """Families that were not described recently."""
-        now_ms, found = time.monotonic_ns() // 1_000_000, {}
+        now_ms = time.monotonic_ns() // 1_000_000
+        found: dict[str, Family] = {}
         for sample in samples:
             family = sample.family
             if now_ms - self.described_ms.get(family.name, -METADATA_MS) >= METADATA_MS:
@@ -184,19 +181,30 @@ class Receiver:
             else reasons_of(answer.text, sent - stored)
         )
         self.counts.rejected.update(reasons)
+        self.report(reasons, answer)
+
+    def report(self, reasons: Counter[Reason], answer: HttpAnswer) -> None:
+        """Log samples that were not stored, once a minute."""
+        self.unreported.update(reasons)
+        if time.monotonic() - self.reported_s < REPORT_S:
+            return
         log.log(
-            logging.ERROR if Reason.LABELS in reasons else logging.WARNING,
+            logging.ERROR if Reason.LABELS in self.unreported else logging.WARNING,
             "the receiver did not store all samples; they are not sent again",
             extra={
                 "target": self.client.target.url,
                 "status": answer.status,
-                "sent": sent,
-                "reasons": {str(reason): count for reason, count in reasons.items()},
+                "reasons": {str(reason): count for reason, count in self.unreported.items()},
                 "problem": answer.text[:500],
             },
         )
+        self.reported_s = time.monotonic()
+        self.unreported.clear()
 
 
 def is_refused_whole(answer: HttpAnswer, is_v2: bool) -> bool:
-    """Whether parts of a refused request may be accepted: 1.0 stores nothing of a request with a bad sample."""
+    """Whether parts of a refused request may be accepted.
+
+    Of a request of 1.0 with a bad sample, Prometheus stores nothing.
+    """
     return answer.status == TOO_LARGE or (answer.status == BAD_REQUEST and not is_v2)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from odradek.endpoints import OURS, Credentials, SecretKind, TlsFiles, read_secrets, read_tls_files
 from odradek.plugin import PluginConfig
+from odradek.temporality import TotalsSettings, read_cumulative
 from odradek_prometheus.label_values import Labels
 
 PREFIX: Final = "remote_write."
@@ -28,8 +29,7 @@ class RemoteWriteSettings:
     """One receiver."""
 
     url: str
-    file: Path
-    """The totals, the position in the log, and the times of what was sent."""
+    totals: TotalsSettings
     protocol: str = AUTO
     labels: Labels = ()
     """Of all series that do not have them."""
@@ -78,45 +78,38 @@ def read_remote_write(config: PluginConfig) -> RemoteWriteSettings | None:
 
 def read_table(table: PluginConfig) -> RemoteWriteSettings | None:
     url = table.text("url")
+    if url is None:
+        if table.values:
+            raise table.error("url", "expected the URL of a receiver for these settings")
+        return None
     headers = read_headers(table)
-    usual = RemoteWriteSettings(url="", file=Path())
     tls = read_tls_files([(table, key) for key in CERTIFICATES])
-    timeout_ms = table.integer("timeout.ms", usual.timeout_ms, least=1)
+    timeout_ms = table.integer("timeout.ms", 30_000, least=1)
     settings = RemoteWriteSettings(
         url=read_url(table, url),
-        file=read_file(table, needed=url is not None),
+        totals=read_cumulative(table),
         protocol=table.choice("protocol", AUTO, PROTOCOLS),
         labels=read_labels(table),
         tls=tls,
         headers=headers,
         secrets=read_secrets(table, headers),
         timeout_ms=timeout_ms,
-        connect_timeout_ms=table.integer(
-            "connect.timeout.ms", min(timeout_ms, usual.connect_timeout_ms), least=1
-        ),
-        requests_in_flight=table.integer("requests.in.flight", usual.requests_in_flight, least=1, most=100),
-        samples_per_request=table.integer(
-            "samples.per.request", usual.samples_per_request, least=1, most=100_000
-        ),
-        resend_ms=table.integer("resend.ms", usual.resend_ms),
+        connect_timeout_ms=table.integer("connect.timeout.ms", min(timeout_ms, 5_000), least=1),
+        requests_in_flight=table.integer("requests.in.flight", 4, least=1, most=100),
+        samples_per_request=table.integer("samples.per.request", 2_000, least=1, most=100_000),
+        resend_ms=table.integer("resend.ms", 60_000),
     )
-    if url is None:
-        if table.values:
-            raise table.error("url", "expected the URL of a receiver for these settings")
-        return None
     if tls.paths() and not settings.secure:
         raise table.error("url", "expected https:// with the files of certificates")
     return settings
 
 
-def read_url(table: PluginConfig, text: str | None) -> str:
+def read_url(table: PluginConfig, text: str) -> str:
     """The URL, as it is.
 
     Raises:
         ConfigError: It is malformed. The error does not repeat a URL that may hold a password.
     """
-    if text is None:
-        return ""
     parts = urlsplit(text.strip())
     if "@" in parts.netloc:
         raise table.error("url", "expected no user or password: use basic.auth.file or bearer.token.file")
@@ -126,19 +119,6 @@ def read_url(table: PluginConfig, text: str | None) -> str:
         example = f"{parts.scheme}://{parts.netloc}/api/v1/write"
         raise table.error("url", f"expected a URL with the receiver's path, for Prometheus {example!r}")
     return text.strip()
-
-
-def read_file(table: PluginConfig, *, needed: bool) -> Path:
-    """The file of the totals, in an existing folder."""
-    text = table.text("totals.file")
-    if not text:
-        if needed:
-            raise table.error("totals.file", "expected the path of a file for the totals")
-        return Path()
-    path = Path(text).expanduser()
-    if path.is_dir() or not path.parent.is_dir():
-        raise table.error("totals.file", f"expected a file in an existing folder, found {text!r}")
-    return path
 
 
 def read_labels(table: PluginConfig) -> Labels:

@@ -46,9 +46,9 @@ def request_v2(samples: Sequence[Sample]) -> bytes:
     ref, known = symbols.ref, symbols.refs
     name_label = ref(NAME_LABEL)
     metadata: dict[int, bytes] = {}
-    parts = []
+    parts: list[bytes] = []
     for sample in samples:
-        refs = []
+        refs: list[bytes] = []
         for label, value in sample.labels:
             refs.append(known.get(label) or ref(label))
             refs.append(known.get(value) or ref(value))

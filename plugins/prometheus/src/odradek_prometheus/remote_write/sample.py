@@ -18,7 +18,7 @@ NAME_LABEL: Final = "__name__"
 class NativeHistogram(NamedTuple):
     """An exponential histogram in Prometheus' terms."""
 
-    count: int
+    observations: int
     total: float
     """The sum; NaN if it is unknown."""
     schema: int

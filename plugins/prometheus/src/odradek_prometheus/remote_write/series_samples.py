@@ -10,7 +10,7 @@ from typing import Final
 
 from odradek.temporality.exponential import ExponentialState
 from odradek.temporality.histogram import HistogramState
-from odradek_prometheus.exposition import MappedSeries
+from odradek_prometheus.client_series import MappedSeries
 from odradek_prometheus.families import FamilyType
 from odradek_prometheus.label_values import Labels
 from odradek_prometheus.remote_write.native import native_histogram

@@ -1,0 +1,218 @@
+"""The forwarder: totals are committed, then their samples are sent, until the receiver has all of them.
+
+A batch is added in rounds with one record of each client, so that every push gets its samples. A batch that
+comes again, because the receiver was away, is not added again: its samples still wait in the outbox. After a
+sudden death it comes again as well, and its clients' totals of then are sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Collection, Hashable, Iterator, Sequence
+
+from odradek.endpoints.http_client import HttpClient, HttpTarget
+from odradek.plugin import Reject, Retry, TelemetryRecord
+from odradek.temporality import TotalsStore
+from odradek_prometheus.exposition import Exposition
+from odradek_prometheus.remote_write.outbox import Outbox
+from odradek_prometheus.remote_write.receiver import Receiver
+from odradek_prometheus.remote_write.remote_write_settings import RemoteWriteSettings
+from odradek_prometheus.remote_write.sending import send_all
+from odradek_prometheus.remote_write.series_samples import External
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 5.0
+"""Between two looks for series that have ended, or must be sent again."""
+QUIET_S = 10.0
+"""Without a batch for so long, nothing waits in the log: its time is the clock's."""
+
+
+class RemoteWriteForwarder:
+    """Keeps totals, and sends them to one receiver."""
+
+    def __init__(self, settings: RemoteWriteSettings, exposition: Exposition, user_agent: str) -> None:
+        self.remote = settings
+        self.settings = settings.totals
+        self.exposition = exposition
+        self.outbox = Outbox(settings.requests_in_flight, External(settings.labels))
+        self.client = HttpClient(target_of(settings), {"user-agent": user_agent})
+        self.receiver = Receiver(self.client, settings.credentials(), settings.protocol)
+        self.totals = exposition.wrap(Collector(self), settings.totals)
+        self.taken: set[Hashable] = set()
+        """The records whose samples are in the outbox, or were sent from it since it was last empty."""
+        self.refused: list[TelemetryRecord] = []
+        """The records of the current batch that are not OTLP."""
+        self.newest_ms = 0
+        """When the host received the newest record."""
+        self.settled_s = 0.0
+        """When the last batch was settled, of the monotonic clock."""
+        self.lock = asyncio.Lock()
+        """Held while samples are taken or sent."""
+        self.looking: asyncio.Task[None] | None = None
+
+    def store_in(self, store: TotalsStore) -> None:
+        """Store the totals here instead of in the file of the settings. Call before the start."""
+        self.totals.store_in(store)
+
+    def keep(self, parts: Collection[int]) -> None:
+        """Forget other parts of the store than these: they belong to other processes."""
+        self.totals.keep(parts)
+
+    async def start(self) -> None:
+        """Open the totals, and create the client without connecting. A second start begins again."""
+        await self.stop_looking()
+        await self.totals.start()
+        await self.client.close()
+        await self.client.open()
+        self.settled_s = time.monotonic()
+        self.looking = asyncio.create_task(self.look_again_and_again())
+
+    async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
+        """Add a batch to the totals, and send the samples.
+
+        Raises:
+            Retry: The totals cannot be stored, or the receiver cannot accept the samples now.
+            Reject: Records are not OTLP.
+        """
+        async with self.lock:
+            await self.client.refresh()
+            await self.add([record for record in batch if key_of(record) not in self.taken])
+            await self.send()
+            self.taken.difference_update(map(key_of, batch))
+            self.newest_ms = max([self.newest_ms, *[record.context.received_ms for record in batch]])
+            self.settled_s = time.monotonic()
+            refused = [record for record in batch if record in self.refused]
+            self.refused = [record for record in self.refused if record not in refused]
+        if refused:
+            raise Reject("not OTLP", refused, [record for record in batch if record not in refused])
+
+    async def add(self, records: Sequence[TelemetryRecord]) -> None:
+        """Add records to the totals, and take their samples."""
+        for part in rounds(records):
+            try:
+                await self.totals.deliver(part)
+            except Reject as error:
+                self.refused += error.records
+            self.taken.update(map(key_of, part))
+
+    def take(self, batch: Sequence[TelemetryRecord]) -> None:
+        """Take the samples of records that were committed."""
+        update = self.exposition.update(batch)
+        for client in update.touched:
+            self.outbox.add(client)
+        self.outbox.end(update.ended)
+        for client in update.touched:
+            if self.exposition.client(client.instance_id) is None:
+                self.outbox.end_facts(client.instance_id, client.received_ms)
+
+    async def send(self) -> None:
+        """Send all samples.
+
+        Raises:
+            Retry: The receiver did not accept all of them.
+        """
+        if self.outbox:
+            await send_all(self.outbox, self.receiver, self.remote.samples_per_request)
+
+    async def close(self) -> None:
+        """Close all connections, then the totals; also without or after a failed start."""
+        await self.stop_looking()
+        try:
+            await self.client.close()
+        finally:
+            await self.totals.close()
+
+    async def stop_looking(self) -> None:
+        task, self.looking = self.looking, None
+        if task is not None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def look_again_and_again(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            async with self.lock:
+                try:
+                    self.look(self.time_of_log_ms(time.monotonic(), int(time.time() * 1000)))
+                    await self.send()
+                except Retry as error:
+                    log.debug("samples wait for the next batch", extra={"problem": str(error)})
+                except Exception:
+                    log.exception("series cannot be looked at")
+
+    def time_of_log_ms(self, monotonic_s: float, now_ms: int) -> int:
+        """The time up to which the log was read. Clients that wait in it are not silent."""
+        return now_ms if monotonic_s - self.settled_s > QUIET_S else self.newest_ms
+
+    def look(self, now_ms: int) -> None:
+        """Take markers of silent series, and live series that were not sent for long.
+
+        While samples wait for the receiver, the log is behind: nothing has ended.
+        """
+        if self.outbox or not now_ms:
+            return
+        self.outbox.end(self.exposition.expire(now_ms))
+        for instance_id in [each for each in self.outbox.facts if self.exposition.client(each) is None]:
+            self.outbox.end_facts(instance_id, now_ms)
+        for client in self.exposition.clients() if self.remote.resend_ms else ():
+            if now_ms - self.outbox.last_ms(client.instance_id) >= self.wait_ms(client.interval_ms):
+                self.outbox.resend(client, now_ms)
+        self.outbox.forget_before(now_ms - self.settings.limits.retain_ms)
+
+    def wait_ms(self, interval_ms: int) -> int:
+        """The time after which the values of a client are sent again, unless its next push is due soon."""
+        resend_ms = self.remote.resend_ms
+        return resend_ms if interval_ms > 2 * resend_ms else resend_ms + interval_ms
+
+
+class Collector:
+    """Gets the committed batches, and only takes their samples."""
+
+    def __init__(self, forwarder: RemoteWriteForwarder) -> None:
+        self.forwarder = forwarder
+
+    async def start(self) -> None:
+        """Make pictures of the stored clients."""
+        self.forwarder.exposition.load(int(time.time() * 1000))
+
+    async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
+        """Take the samples of a batch."""
+        self.forwarder.take(batch)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def target_of(settings: RemoteWriteSettings) -> HttpTarget:
+    return HttpTarget(
+        url=settings.url,
+        secure=settings.secure,
+        tls=settings.tls,
+        timeout_ms=settings.timeout_ms,
+        connect_timeout_ms=settings.connect_timeout_ms,
+        connections=settings.requests_in_flight,
+    )
+
+
+def key_of(record: TelemetryRecord) -> Hashable:
+    """The same for a record that is delivered again."""
+    return record.position or id(record)
+
+
+def rounds(records: Sequence[TelemetryRecord]) -> Iterator[list[TelemetryRecord]]:
+    """The records in order, in parts in which each client has one."""
+    waiting = list(records)
+    while waiting:
+        part: dict[bytes, TelemetryRecord] = {}
+        later = [
+            record
+            for record in waiting
+            if part.setdefault(record.payload.client_instance_id, record) is not record
+        ]
+        yield list(part.values())
+        waiting = later
