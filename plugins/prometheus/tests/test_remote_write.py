@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
 from odradek.plugin import Origin, PluginConfig, Reject, Retry, TelemetryRecord
 from odradek_prometheus.exposition import Exposition
 from odradek_prometheus.remote_write.remote_write_forwarder import RemoteWriteForwarder
 from odradek_prometheus.remote_write.remote_write_settings import read_remote_write
 from odradek_prometheus.scrape_settings import read_exposition
-from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from support.delta_clients import EPOCH_S, A, B, Scene, counter, d, gauge, point
 from support.otlp_collector import Collector, collecting
 from support.remote_write_receiver import StoringReceiver, answering

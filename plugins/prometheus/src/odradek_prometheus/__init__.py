@@ -1,8 +1,10 @@
-"""Gives the metrics of Kafka clients to Prometheus, which scrapes them from a listener."""
+"""Gives the metrics of Kafka clients to Prometheus: by a listener for scrapes, and by remote write."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from importlib.metadata import version
 
 from odradek.plugin import Forwarder, PluginConfig, hookimpl
 
@@ -18,7 +20,8 @@ def odradek_forwarder(config: PluginConfig) -> Forwarder | Mapping[str, Forwarde
         return None
     # Imported here, so that a host with an installed but unconfigured plugin does not pay for them.
     from odradek_prometheus.exposition import Exposition
-    from odradek_prometheus.scrape_settings import read_scrape
+    from odradek_prometheus.remote_write.remote_write_settings import read_remote_write
+    from odradek_prometheus.scrape_settings import read_exposition, read_scrape
 
     forwarders: dict[str, Forwarder] = {}
     settings = read_scrape(config)
@@ -27,4 +30,12 @@ def odradek_forwarder(config: PluginConfig) -> Forwarder | Mapping[str, Forwarde
 
         exposition = Exposition(settings.exposition)
         forwarders["scrape"] = exposition.wrap(ScrapeForwarder(settings, exposition), settings.totals)
+    remote = read_remote_write(config)
+    if remote is not None:
+        from odradek_prometheus.remote_write.remote_write_forwarder import RemoteWriteForwarder
+
+        # A marker after the last value ends a series: there is no scrape to wait for.
+        exposition = Exposition(replace(read_exposition(config), linger_ms=0))
+        user_agent = f"odradek-prometheus/{version('odradek-prometheus')}"
+        forwarders["remote_write"] = RemoteWriteForwarder(remote, exposition, user_agent)
     return forwarders or None

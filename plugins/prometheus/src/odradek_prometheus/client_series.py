@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from odradek.temporality.client_state import ClientState, Distribution, Mark
 from odradek.temporality.clients import silence_ms
+from odradek.temporality.stream_key import Identity
 from odradek_prometheus.client_labels import Facts
 from odradek_prometheus.families import Family
 from odradek_prometheus.label_values import Labels
@@ -38,6 +39,7 @@ class Ended(NamedTuple):
     time_ms: int
     """The host's time."""
     distribution: Distribution | None
+    instance_id: bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -67,6 +69,8 @@ class ClientSeries:
     """When it received the first record of the last batch with this client."""
     interval_ms: int
     terminated: bool
+    new_streams: frozenset[Identity] = frozenset()
+    """The streams whose first point is in the last batch."""
 
     @property
     def labels(self) -> Labels:
@@ -93,12 +97,18 @@ class ClientSeries:
 
     def touched(self) -> Iterator[MappedSeries]:
         """The series with a point in the last batch."""
+        return (self.at(position) for position in self.touched_positions())
+
+    def touched_positions(self) -> Iterator[int]:
+        """The positions of the streams with a point in the last batch."""
         since_s = self.since_ms // 1000
         return (
-            self.at(position)
-            for position, live in enumerate(self.live)
-            if live and self.seen_s[position] >= since_s
+            position for position, live in enumerate(self.live) if live and self.seen_s[position] >= since_s
         )
+
+    def is_new(self, position: int) -> bool:
+        """Whether the first point of a stream is in the last batch."""
+        return bool(self.new_streams) and self.mapped.identities[position] in self.new_streams
 
     def at(self, position: int) -> MappedSeries:
         """The series of a stream that is shown."""
@@ -126,7 +136,10 @@ class ClientSeries:
             for position, live in enumerate(self.live)
             if live and self.mapped.identities[position] not in still
         ]
-        return [Ended(*self.at(each)[:2], time_ms, self.distributions.get(each)) for each in gone]
+        return [
+            Ended(*self.at(each)[:2], time_ms, self.distributions.get(each), self.instance_id)
+            for each in gone
+        ]
 
     def next_end_ms(self, linger_ms: int) -> int:
         """The first time at which a series ends if the client stays silent."""
@@ -145,6 +158,7 @@ def picture(
     facts: tuple[Facts, Facts],
     now_ms: int,
     since_ms: int,
+    new_streams: frozenset[Identity] = frozenset(),
 ) -> ClientSeries:
     """Copy the values of a client.
 
@@ -155,6 +169,7 @@ def picture(
         facts: All facts, and the shown ones.
         now_ms: Streams that have been silent for too long at this time are not shown.
         since_ms: When the host received the first record of the last batch with this client.
+        new_streams: The streams whose first point is in that batch.
     """
     values = array("d", map(float.__add__, client.amounts[0::2], client.amounts[1::2]))
     return ClientSeries(
@@ -173,6 +188,7 @@ def picture(
         since_ms=since_ms,
         interval_ms=client.interval_ms,
         terminated=client.closed,
+        new_streams=new_streams,
     )
 
 

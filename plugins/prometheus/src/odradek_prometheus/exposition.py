@@ -16,6 +16,7 @@ from odradek.temporality import Counts, CumulativeForwarder, Engine, Limits, Tot
 from odradek.temporality.client_state import ClientState
 from odradek.temporality.clients import silence_ms
 from odradek.temporality.shape import Shape
+from odradek.temporality.stream_key import Identity
 from odradek_prometheus.client_labels import (
     DEFAULT_SHOWN,
     facts_of,
@@ -27,6 +28,7 @@ from odradek_prometheus.families import Families
 from odradek_prometheus.mapped_streams import MappedStreams, StreamMapping
 
 LINGER_MS: Final = 300_000
+NO_STREAMS: frozenset[Identity] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +65,17 @@ class ShownEngine(Engine):
     def convert(self, record: TelemetryRecord, *, again: bool = False) -> bytes:
         """Add a record, and note the labels of its client."""
         repeated = self.counts.repeated_records
+        instance_id = record.payload.client_instance_id
+        known = self.clients.states.get(instance_id)
+        shape = known.shape if known is not None else self.clients.shapes.empty
         converted = super().convert(record, again=again)
-        client = self.clients.states.get(record.payload.client_instance_id)
+        client = self.clients.states.get(instance_id)
+        if client is not None and client.shape is not shape:
+            self.exposition.note_new(instance_id, client, shape)
         if client is not None and not again and self.counts.repeated_records == repeated:
             before = client.held_bytes
             client.note = self.exposition.note(record, client.note)
-            self.clients.resized(record.payload.client_instance_id, client, before)
+            self.clients.resized(instance_id, client, before)
         return converted
 
 
@@ -84,6 +91,8 @@ class Exposition:
         """The engines by part whose clients have pictures."""
         self.described: dict[bytes, int] = {}
         """A hash of what the facts of each client were made from."""
+        self.new_streams: dict[bytes, frozenset[Identity]] = {}
+        """The streams of clients whose first point came since their last picture."""
         self.shapes: dict[Shape, MappedStreams] = {}
         self.sweep_at = 256
         """The number of shapes at which those without clients are looked for."""
@@ -98,6 +107,11 @@ class Exposition:
 
         self.totals = CumulativeForwarder(inner, totals, make_engine)
         return self.totals
+
+    def note_new(self, instance_id: bytes, client: ClientState, shape: Shape) -> None:
+        """Note the streams of a client that its shape before a record does not have."""
+        new = [key.identity for key in client.shape.keys if key not in shape.positions]
+        self.new_streams[instance_id] = self.new_streams.get(instance_id, NO_STREAMS).union(new)
 
     def note(self, record: TelemetryRecord, old: bytes) -> bytes:
         """The note of a client after a record."""
@@ -139,9 +153,10 @@ class Exposition:
         """Make the picture of a client that has sent a record, and tell what has ended by it."""
         client = self.state_of(instance_id)
         before = self.pictures.get(instance_id)
+        new_streams = self.new_streams.pop(instance_id, NO_STREAMS)
         if client is None:
             return None, self.remove(instance_id, since_ms)
-        after = self.picture_of(instance_id, client, client.last_ms, since_ms)
+        after = self.picture_of(instance_id, client, client.last_ms, since_ms, new_streams)
         ended = before.ended(after, client.last_ms) if before is not None else []
         if client.closed and not self.settings.linger_ms:
             self.pictures.pop(instance_id, None)
@@ -216,14 +231,21 @@ class Exposition:
         self.described.pop(instance_id, None)
         return before.ended(None, time_ms) if before is not None else []
 
-    def picture_of(self, instance_id: bytes, client: ClientState, now_ms: int, since_ms: int) -> ClientSeries:
+    def picture_of(
+        self,
+        instance_id: bytes,
+        client: ClientState,
+        now_ms: int,
+        since_ms: int,
+        new_streams: frozenset[Identity] = NO_STREAMS,
+    ) -> ClientSeries:
         before = self.pictures.get(instance_id)
         if before is not None and before.note == client.note:
             facts = (before.facts, before.shown)
         else:
             known = read_facts(client.note)
             facts = (known, known.shown(self.settings.labels))
-        return picture(instance_id, client, self.mapped(client.shape), facts, now_ms, since_ms)
+        return picture(instance_id, client, self.mapped(client.shape), facts, now_ms, since_ms, new_streams)
 
     def mapped(self, shape: Shape) -> MappedStreams:
         """The series of a shape."""
