@@ -28,9 +28,10 @@ class PrometheusServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def query(self, expression: str) -> list[tuple[dict[str, str], float]]:
-        """The labels and the value of each series of an instant query."""
-        found = self.get("/api/v1/query?" + urllib.parse.urlencode({"query": expression}))
+    def query(self, expression: str, at_s: float | None = None) -> list[tuple[dict[str, str], float]]:
+        """The labels and the value of each series of an instant query, now or at a time."""
+        at = {} if at_s is None else {"time": f"{at_s:.3f}"}
+        found = self.get("/api/v1/query?" + urllib.parse.urlencode({"query": expression, **at}))
         return [(row["metric"], float(row["value"][1])) for row in found["data"]["result"]]
 
     def get(self, path: str) -> Any:
