@@ -9,16 +9,14 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
-from odradek.plugin import Origin, PluginConfig, Reject, Retry, TelemetryRecord
-from odradek_prometheus.exposition import Exposition
+from odradek.plugin import Origin, PluginConfig, Reject, Retry, TelemetryRecord, context_labels
+from odradek_prometheus.exposition import Exposition, ExpositionSettings
 from odradek_prometheus.remote_write.remote_write_forwarder import RemoteWriteForwarder
 from odradek_prometheus.remote_write.remote_write_settings import read_remote_write
-from odradek_prometheus.scrape_settings import read_exposition
 from support.delta_clients import EPOCH_S, A, B, Scene, counter, d, gauge, point
 from support.otlp_collector import Collector, collecting
 from support.remote_write_receiver import StoringReceiver, answering
-
-CREATED = "c_total"
+from support.telemetry_records import push_request
 
 
 class Pair:
@@ -39,7 +37,7 @@ class Pair:
         config = PluginConfig("plugins.prometheus", self.table)
         settings = read_remote_write(config)
         assert settings is not None
-        return RemoteWriteForwarder(settings, Exposition(read_exposition_of(config)), "test/1")
+        return RemoteWriteForwarder(settings, Exposition(ExpositionSettings(linger_ms=0)), "test/1")
 
     def record(self, *metrics: Metric, **facts: object) -> TelemetryRecord:
         """The next record of the log."""
@@ -69,12 +67,6 @@ class Pair:
 
         asyncio.run(body())
         return forwarder
-
-
-def read_exposition_of(config: PluginConfig):  # type: ignore[no-untyped-def]
-    from dataclasses import replace
-
-    return replace(read_exposition(config), linger_ms=0)
 
 
 @pytest.fixture
@@ -180,12 +172,10 @@ def test_a_label_that_changes_ends_the_old_series(pair: Pair) -> None:
         [pair.record(d(1, 60, 120), at=120, labels={"client_id": "a", "group_id": "g"})],
     )
 
-    before = pair.receiver.samples[
-        next(
-            each
-            for each in pair.receiver.samples
-            if ("__name__", "c_total") in each and "group_id" not in dict(each)
-        )
+    (before,) = [
+        rows
+        for labels, rows in pair.receiver.samples.items()
+        if ("__name__", "c_total") in labels and "group_id" not in dict(labels)
     ]
     after = pair.receiver.series("c_total", group_id="g")
     assert [row.value for row in before] == [0.0, 5.0, None]
@@ -264,9 +254,7 @@ def test_an_outage_loses_nothing_and_keeps_the_order(pair: Pair) -> None:
 
 
 def instance_text(instance: bytes) -> str:
-    from odradek.plugin import context_labels
-    from support.telemetry_records import push_request
-
+    """A client instance id as a label."""
     return context_labels(instance, push_request())["client_instance_id"]
 
 

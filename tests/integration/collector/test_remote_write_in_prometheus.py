@@ -28,7 +28,7 @@ from support.delta_clients import EPOCH_S, Scene, d
 from support.prometheus_server import PrometheusServer, prometheus_server
 
 if TYPE_CHECKING:
-    from integration.collector.conftest import FreePorts
+    pass
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 TESTS = Path(__file__).parents[2]

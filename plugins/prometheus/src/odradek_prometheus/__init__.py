@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import version
+from pathlib import Path
 
 from odradek.plugin import Forwarder, PluginConfig, hookimpl
 
@@ -32,6 +33,13 @@ def odradek_forwarder(config: PluginConfig) -> Forwarder | Mapping[str, Forwarde
         forwarders["scrape"] = exposition.wrap(ScrapeForwarder(settings, exposition), settings.totals)
     remote = read_remote_write(config)
     if remote is not None:
+        if (
+            settings is not None
+            and remote.totals.file
+            and same_file(remote.totals.file, settings.totals.file)
+        ):
+            problem = "expected a file of its own, found that of the listener"
+            raise config.error("remote_write.totals.file", problem)
         from odradek_prometheus.remote_write.remote_write_forwarder import RemoteWriteForwarder
 
         # A marker after the last value ends a series: there is no scrape to wait for.
@@ -39,3 +47,7 @@ def odradek_forwarder(config: PluginConfig) -> Forwarder | Mapping[str, Forwarde
         user_agent = f"odradek-prometheus/{version('odradek-prometheus')}"
         forwarders["remote_write"] = RemoteWriteForwarder(remote, exposition, user_agent)
     return forwarders or None
+
+
+def same_file(path: Path, other: Path | None) -> bool:
+    return other is not None and path.resolve() == other.resolve()

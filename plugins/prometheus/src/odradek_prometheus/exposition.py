@@ -110,7 +110,8 @@ class Exposition:
 
     def note_new(self, instance_id: bytes, client: ClientState, shape: Shape) -> None:
         """Note the streams of a client that its shape before a record does not have."""
-        new = [key.identity for key in client.shape.keys if key not in shape.positions]
+        old = set(shape.keys)
+        new = [client.shape.known.identity(key) for key in client.shape.keys if key not in old]
         self.new_streams[instance_id] = self.new_streams.get(instance_id, NO_STREAMS).union(new)
 
     def note(self, record: TelemetryRecord, old: bytes) -> bytes:
