@@ -128,6 +128,7 @@ LOAD: Final = [
             ),
         ],
         unit="{connection}",
+        empty="no connection was refused",
         description="In the last hour.",
     ),
     Panel(

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from odradek.plugin.client_metrics import ClientMetric, client_metrics
+from odradek.temporality import Kind
+from odradek_prometheus.metric_names import escaped_name
 
 INTERVAL_S: Final = 60
 """The push interval of the files in this repository."""
@@ -25,11 +27,8 @@ IDENTITY: Final = (
 
 
 def series_name(metric: ClientMetric) -> str:
-    """The name in Prometheus: OpenTelemetry's translation, for a metric without a unit."""
-    words = [word for word in re.split(r"[^A-Za-z0-9:]+", metric.name) if word]
-    if metric.kind == "sum":
-        words = [*(word for word in words if word != "total"), "total"]
-    return "_".join(words)
+    """The name in Prometheus. Clients send no units, so the name has none."""
+    return escaped_name(metric.name, "", Kind.COUNTER if metric.kind == "sum" else Kind.GAUGE)
 
 
 def by_series_name() -> Mapping[str, ClientMetric]:

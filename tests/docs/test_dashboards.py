@@ -124,4 +124,4 @@ def test_a_panel_of_a_standard_metric_is_for_all_software() -> None:
     }
 
     assert {name for name, metric in client_metrics().items() if metric.standard} <= shown
-    assert all(name.startswith((PREFIX, "kafka.client.", "odradek.client.")) for name in shown)
+    assert all(name.startswith((PREFIX, "kafka_client_", "odradek_client_")) for name in shown)

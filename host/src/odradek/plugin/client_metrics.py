@@ -39,7 +39,7 @@ class ClientMetric:
     """The label sets of its data points. With more than one, a sum over all series counts everything twice,
     once by each level."""
     software: frozenset[str]
-    """The software (``client_software_name``) that sends it."""
+    """The client libraries that send it; a binding of librdkafka has another ``client_software_name``."""
     standard: bool
     """Whether it is a standard metric of KIP-714."""
     aggregate: Literal["sum", "max", "min", "mean"]
