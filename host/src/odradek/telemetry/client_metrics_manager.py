@@ -196,11 +196,14 @@ class ClientMetricsManager:
         code: ErrorCode,
     ) -> Acceptance | Deferred[Acceptance]:
         """A refused push: the answer, or the push with its opened payload if it is to be stored."""
-        if not request.metrics or code not in LOSING_ERRORS or self.kept.is_repeated(request):
+        if code not in LOSING_ERRORS or self.kept.is_repeated(request):
             return self.rejected(code)
         if self.subscriptions.suspended:
-            return self.lost(code, Loss.SILENCED)
-        loss = self.kept.loss(request, code, instance.push_interval_ms, self.monotonic_ms())
+            loss: Loss | None = Loss.SILENCED
+        else:
+            loss = self.kept.loss(request, code, instance.push_interval_ms, self.monotonic_ms())
+        if not request.metrics:
+            return self.rejected(code)
         if loss is None:
             return self.open(instance, request, context, code)
         return self.lost(code, loss)
@@ -252,14 +255,7 @@ class ClientMetricsManager:
         context: RequestContext,
         refused: ErrorCode,
     ) -> Acceptance | Deferred[Acceptance]:
-        """Open the payload, here if it is small.
-
-        Args:
-            instance: The client.
-            request: The push, with metrics.
-            context: Its request.
-            refused: NONE, or the error code with which it is answered and stored all the same.
-        """
+        """Open the payload, here if it is small. ``refused``: the answer to a push that is kept anyway."""
         started_ns = self.monotonic_ns()
         labels = self.labels(instance, context)
         outcome: bytes | WireError | None
@@ -325,7 +321,8 @@ class ClientMetricsManager:
             self.accounts.waiting -= 1
             loss = Loss.UNSOUND if isinstance(outcome, WireError) else Loss.NOT_STORED
             if refused is not NONE:
-                self.kept.charge(refused, len(request.metrics or b""), self.monotonic_ms())
+                instance_id, size_bytes = request.client_instance_id, len(request.metrics or b"")
+                self.kept.charge(instance_id, size_bytes, self.monotonic_ms())
                 return self.not_stored(instance, refused, loss)
             instance.last_known_error = self.blame(outcome)
             instance.stats.record_error(self.monotonic_ms())
@@ -336,7 +333,7 @@ class ClientMetricsManager:
             return self.rejected(instance.last_known_error)
         payload = ClientTelemetryPayload(request.client_instance_id, request.terminating, outcome)
         if refused is not NONE:
-            self.kept.charge(refused, len(outcome), self.monotonic_ms())
+            self.kept.charge(request.client_instance_id, len(outcome), self.monotonic_ms())
             payload.refused = int(refused)
         codec, subscription_id = request.compression_type, request.subscription_id
         opened_ns = self.monotonic_ns() - started_ns

@@ -1,7 +1,9 @@
 """Pushes that are refused and stored all the same, because their increments exist nowhere else.
 
 A client forgets what it has pushed, whatever the answer is (KIP-714): each change of a subscription would
-cost one push of every client. Clients get Kafka's answers; only the host keeps what it already has.
+cost every client a push, or two: clients ask for their new subscription at once and push about an interval
+later, and if that is earlier than an interval after the refused push, it is throttled. Clients get Kafka's
+answers; only the host keeps what it already has.
 
 A refused push of a client that never takes its subscription must not be a way around limits: one is stored in
 half a push interval (a client waits at least that long), and ten until the client has pushed with the right
@@ -25,9 +27,8 @@ from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 
 UNKNOWN_SUBSCRIPTION_ID: Final = ErrorCode.UNKNOWN_SUBSCRIPTION_ID
 TELEMETRY_TOO_LARGE: Final = ErrorCode.TELEMETRY_TOO_LARGE
-LOSING_ERRORS: Final = frozenset(
-    {UNKNOWN_SUBSCRIPTION_ID, ErrorCode.THROTTLING_QUOTA_EXCEEDED, TELEMETRY_TOO_LARGE}
-)
+EARLY_PUSH: Final = ErrorCode.THROTTLING_QUOTA_EXCEEDED
+LOSING_ERRORS: Final = frozenset({UNKNOWN_SUBSCRIPTION_ID, EARLY_PUSH, TELEMETRY_TOO_LARGE})
 """The client goes on pushing after these answers, without the metrics of the refused push."""
 MOST_IN_A_ROW: Final = 10
 """Pushes of a client that are stored without an accepted one between them."""
@@ -63,9 +64,12 @@ class KeptClient:
     """A client whose last push was refused and stored."""
 
     last_ms: int = NEVER_MS
-    """When one was stored that had an unknown subscription id. On the monotonic clock, as the next."""
+    """When the last of the row came. On the monotonic clock, as the next."""
     forget_ms: int = NEVER_MS
     in_a_row: int = 0
+    """Pushes since one with an unknown subscription id, with it."""
+    is_charged: bool = False
+    """The last push is charged to the byte budget."""
     fingerprint: int = 0
     """Of the last payload."""
 
@@ -80,7 +84,7 @@ class KeptPushes:
     lost: dict[tuple[ErrorCode, Loss], int] = field(default_factory=dict)
     """Refused pushes with metrics that are not stored, by answer and reason."""
     budget: TokenBucket | None = field(init=False)
-    """For all pushes but those with an unknown subscription id; None if they are not stored."""
+    """For pushes that are early or too large, and do not follow a change; None if they are not stored."""
 
     def __post_init__(self) -> None:
         rate = self.config.keep_byte_rate
@@ -97,7 +101,7 @@ class KeptPushes:
         """The reason not to store a refused push; None to store it, which is noted.
 
         Args:
-            request: The push, with metrics.
+            request: The push. One without metrics is noted too: the next push has some.
             code: Its answer, one of `LOSING_ERRORS`.
             interval_ms: The client's push interval.
             now_ms: On the monotonic clock.
@@ -108,28 +112,30 @@ class KeptPushes:
         if not 0 <= request.compression_type <= 4 or size_bytes > most_bytes:
             return Loss.UNSOUND
         client = self.clients.get(request.client_instance_id) or KeptClient()
-        if code is UNKNOWN_SUBSCRIPTION_ID:
-            loss = self.loss_of_unknown(client, interval_ms, now_ms)
-        else:
-            loss = self.loss_of_costly(now_ms)
+        follows_change = code is UNKNOWN_SUBSCRIPTION_ID or (code is EARLY_PUSH and client.in_a_row > 0)
+        loss = self.loss_after_change(client, interval_ms, now_ms) if follows_change else Loss.OFF
+        is_charged = loss is not None and code is not UNKNOWN_SUBSCRIPTION_ID
+        if is_charged:
+            loss = self.loss_by_budget(now_ms)
         if loss is None and not self.remember(request.client_instance_id, client, interval_ms, now_ms):
             loss = Loss.CLIENTS
         if loss is None:
             client.fingerprint = fingerprint(request)
-            if code is UNKNOWN_SUBSCRIPTION_ID:
+            client.is_charged = is_charged
+            if not is_charged:
                 client.last_ms = now_ms
                 client.in_a_row += 1
         return loss
 
-    def loss_of_unknown(self, client: KeptClient, interval_ms: int, now_ms: int) -> Loss | None:
-        """As `loss`, of a push with an unknown subscription id."""
+    def loss_after_change(self, client: KeptClient, interval_ms: int, now_ms: int) -> Loss | None:
+        """As `loss`, of a push that was refused because the subscription had changed."""
         if not self.config.keep_unknown_subscription:
             return Loss.OFF
         if now_ms - client.last_ms < interval_ms // 2:
             return Loss.EARLY
         return Loss.STUBBORN if client.in_a_row >= MOST_IN_A_ROW else None
 
-    def loss_of_costly(self, now_ms: int) -> Loss | None:
+    def loss_by_budget(self, now_ms: int) -> Loss | None:
         """As `loss`, of a push that came too early or is too large."""
         if self.budget is None:
             return Loss.OFF
@@ -151,9 +157,10 @@ class KeptPushes:
             if self.clients[instance_id].forget_ms <= now_ms:
                 del self.clients[instance_id]
 
-    def charge(self, code: ErrorCode, size_bytes: int, now_ms: int) -> None:
-        """Charge the bytes of a push to the budget, if it has its answer from it."""
-        if self.budget is not None and code is not UNKNOWN_SUBSCRIPTION_ID:
+    def charge(self, instance_id: bytes, size_bytes: int, now_ms: int) -> None:
+        """Charge the bytes of a client's push to the budget, if it is stored because of that."""
+        client = self.clients.get(instance_id)
+        if self.budget is not None and client is not None and client.is_charged:
             self.budget.record(size_bytes, now_ms)
 
     def is_repeated(self, request: PushTelemetryRequest) -> bool:
@@ -164,6 +171,7 @@ class KeptPushes:
     def accepted(self, request: PushTelemetryRequest) -> bool:
         """Forget the client of an accepted push, unless it repeats one that was stored; whether it does."""
         if request.metrics and self.is_repeated(request):
+            self.clients[request.client_instance_id].in_a_row = 0
             return True
         self.clients.pop(request.client_instance_id, None)
         return False
