@@ -142,6 +142,25 @@ def test_a_changed_subscription_is_fetched_after_an_unknown_id(host: RunningHost
     assert {name.rpartition(".")[0] for name in second.metrics} == {CREATED.rpartition(".")[0]}
 
 
+def test_a_changed_subscription_leaves_no_gap_in_the_deltas(host: RunningHost, start: Start) -> None:
+    client = start()
+    first = client.first_push()
+
+    host.subscribe("org.apache.kafka.producer.", INTERVAL_MS)
+    refused = host.telemetry.wait_for_push(error="UNKNOWN_SUBSCRIPTION_ID", after=first, timeout_s=PATIENCE_S)
+    second = client.first_push(after=refused)
+
+    pushes = [push for push in host.telemetry.pushes if first.number <= push.number <= second.number]
+    times = [
+        (point.raw.start_time_unix_nano, point.raw.time_unix_nano)
+        for push in pushes
+        for point in push.points
+        if point.metric == CREATED
+    ]
+    assert [end for _, end in times[:-1]] == [begin for begin, _ in times[1:]]
+    assert len(times) == len(pushes) >= 3
+
+
 def test_an_unknown_subscription_id_makes_the_client_ask_again(host: RunningHost, start: Start) -> None:
     client = start()
     first = client.first_push()

@@ -1,4 +1,4 @@
-"""An OTLP destination that keeps the newest total of each series, and tests of them."""
+"""An OTLP destination that keeps the newest total of each series."""
 
 from __future__ import annotations
 
