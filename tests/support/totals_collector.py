@@ -9,6 +9,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, Metric, NumberDataPoint
 
+from odradek.telemetry.kept_pushes import Loss
+from odradek.wire.error_code import ErrorCode
 from support.hosts import ThreadedHost
 from support.otlp_collector import Exchange
 
@@ -82,6 +84,6 @@ def kept(host: ThreadedHost) -> int:
     return sum(host.call(lambda: dict(host.host.telemetry.accounts.kept)).values())
 
 
-def lost(host: ThreadedHost) -> dict[object, int]:
+def lost(host: ThreadedHost) -> dict[tuple[ErrorCode, Loss], int]:
     """Refused pushes that were not stored, by answer and reason."""
     return host.call(lambda: dict(host.host.telemetry.kept.lost))
