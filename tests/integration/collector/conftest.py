@@ -16,6 +16,7 @@ import pytest
 from contrib.go_program import GoProgram, UnavailableError
 from contrib.otelcol.collector import COLLECTOR
 from contrib.prometheus.prometheus import PROMETHEUS
+from contrib.prometheus.promtool import PROMTOOL
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
 
 from support.child_process import child_process
@@ -175,6 +176,12 @@ def collector_program() -> Path:
 def prometheus_program() -> Path:
     """The Prometheus of contrib/prometheus."""
     return built(PROMETHEUS)
+
+
+@pytest.fixture(scope="session")
+def promtool() -> Path:
+    """The promtool of contrib/prometheus."""
+    return built(PROMTOOL)
 
 
 StartCollector = Callable[..., AbstractContextManager[Collector]]

@@ -9,19 +9,10 @@ import pytest
 from contrib.grafana.__main__ import PROMETHEUS, files
 from contrib.grafana.alerts import alerts
 from contrib.grafana.promql import INTERVAL_S
-from contrib.prometheus.promtool import PROMTOOL
-
-from integration.collector.conftest import built
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_500)]
 RULES = ("client-alerts.yml", "client-recording.yml")
 TESTS = ("client-alerts.test.yml", "client-recording.test.yml")
-
-
-@pytest.fixture(scope="session")
-def promtool() -> Path:
-    """The promtool of contrib/prometheus."""
-    return built(PROMTOOL)
 
 
 def run(promtool: Path, folder: Path, *arguments: str) -> str:
