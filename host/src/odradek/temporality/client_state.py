@@ -27,9 +27,18 @@ HEAD: Final = struct.Struct("<B16sqqIBIII")
 VERSION: Final = 2
 BEFORE_NOTES: Final = 1
 """The version without a note, which ends with the distributions."""
+VERSION_WITH_ROUTES: Final = 3
+"""A state that has `ClientState.folded` and its routes before the note."""
+ROUTES: Final = struct.Struct("<BI")
+"""`ClientState.folded` and the number of routes."""
+ROUTE_BYTES: Final = 4
 MARK: Final = struct.Struct("<IB")
 OTHER: Final = struct.Struct("<II")
 NO_STREAM: Final = -1
+OWN: Final = -1
+"""The route of a stream that is shown as it is."""
+NO_ROUTE: Final = -2
+"""The route of a stream that is new."""
 
 Distribution = HistogramState | ExponentialState
 
@@ -52,6 +61,7 @@ class ClientState:
         "amounts",
         "closed",
         "distributions",
+        "folded",
         "interval_ms",
         "last_ms",
         "layout_number",
@@ -60,6 +70,7 @@ class ClientState:
         "note",
         "resource",
         "resource_hash",
+        "routes",
         "seen",
         "shape",
         "times",
@@ -86,12 +97,22 @@ class ClientState:
         self.newest = 0
         self.note = b""
         """What a destination wants to know of the client after a restart, such as its labels."""
+        self.folded = 0
+        """The level of `odradek.temporality.budgets` at which all of its streams are part of others."""
+        self.routes: array[int] | None = None
+        """The route of each stream, if some are not shown as they are: the position of the stream of this
+        client that they are part of, or a negative number."""
 
     @property
     def held_bytes(self) -> int:
         """Approximate size in memory, without what is shared."""
         others = sum([each.held_bytes for each in self.distributions.values()]) if self.distributions else 0
-        return CLIENT_BYTES + len(self.note) + STREAM_BYTES * len(self.seen) + others
+        routes = ROUTE_BYTES * len(self.routes) if self.routes is not None else 0
+        return CLIENT_BYTES + len(self.note) + STREAM_BYTES * len(self.seen) + routes + others
+
+    def is_shown(self, position: int) -> bool:
+        """Whether a stream is shown as it is, and not part of another one."""
+        return not self.folded and (self.routes is None or self.routes[position] == OWN)
 
     def move_to(self, shape: Shape, positions: Sequence[int]) -> None:
         """Take another shape.
@@ -113,6 +134,8 @@ class ClientState:
             moved = {p: place for place, p in enumerate(positions) if p >= 0}
             self.marks = {moved[p]: mark for p, mark in self.marks.items() if p in moved}
             self.distributions = {moved[p]: each for p, each in self.distributions.items() if p in moved}
+        if self.routes is not None:
+            self.routes = moved_routes(self.routes, positions)
         self.shape = shape
 
     def stored(self) -> bytes:
@@ -121,8 +144,9 @@ class ClientState:
         distributions = b"".join(
             [self.stored_distribution(*each) for each in sorted(self.distributions.items())]
         )
+        has_routes = self.folded or self.routes is not None
         head = HEAD.pack(
-            VERSION,
+            VERSION_WITH_ROUTES if has_routes else VERSION,
             self.shape.name(),
             self.last_ms,
             self.interval_ms,
@@ -133,7 +157,12 @@ class ClientState:
             len(distributions),
         )
         arrays = [little(each).tobytes() for each in (self.amounts, self.times, self.seen)]
-        return b"".join((head, *arrays, marks, distributions, self.note))
+        routes = self.stored_routes() if has_routes else b""
+        return b"".join((head, *arrays, marks, distributions, routes, self.note))
+
+    def stored_routes(self) -> bytes:
+        routes = array("i") if self.routes is None else self.routes
+        return ROUTES.pack(self.folded, len(routes)) + little(routes).tobytes()
 
     def stored_distribution(self, position: int, state: Distribution) -> bytes:
         if isinstance(state, HistogramState):
@@ -160,13 +189,20 @@ def pair(values: Sequence[float], position: int) -> Sequence[float]:
     return (0, 0) if position < 0 else values[2 * position : 2 * position + 2]
 
 
+def moved_routes(routes: Sequence[int], positions: Sequence[int]) -> array[int]:
+    """Routes after a client has taken another shape. A stream whose target is gone is new."""
+    moved = {p: place for place, p in enumerate(positions) if p >= 0}
+    old = [NO_ROUTE if p < 0 else routes[p] for p in positions]
+    return array("i", [moved.get(route, NO_ROUTE) if route >= 0 else route for route in old])
+
+
 def shape_name(stored: bytes) -> bytes:
     """The digest of the shape of a stored client.
 
     Raises:
         BadState: It is too short, or of another version.
     """
-    if len(stored) < HEAD.size or stored[0] not in (BEFORE_NOTES, VERSION):
+    if len(stored) < HEAD.size or stored[0] not in (BEFORE_NOTES, VERSION, VERSION_WITH_ROUTES):
         raise BadState(f"a stored client of {len(stored)} bytes, version {stored[:1].hex() or 'missing'}")
     return stored[1 : 1 + DIGEST_BYTES]
 
@@ -182,11 +218,13 @@ def read_client(stored: bytes, shapes: Mapping[bytes, Shape]) -> ClientState:
         raise BadState(f"no shape {shape_name(stored).hex()}")
     version, _, last_ms, interval_ms, streams, closed, marks, distributions, size = HEAD.unpack_from(stored)
     expected = HEAD.size + STREAM_BYTES * streams + MARK.size * marks + size
-    has_all = len(stored) >= expected if version == VERSION else len(stored) == expected
+    folded, routes, expected = read_routes(stored, version, expected, streams)
+    has_all = len(stored) == expected if version == BEFORE_NOTES else len(stored) >= expected
     if streams != len(shape.keys) or not has_all:
         raise BadState(f"a stored client of {len(stored)} bytes instead of {expected}")
     client = ClientState(shape)
     client.last_ms, client.interval_ms, client.closed = last_ms, interval_ms, bool(closed)
+    client.folded, client.routes = folded, routes
     client.note = stored[expected:]
     position = HEAD.size
     for values, width in ((client.amounts, 16), (client.times, 16), (client.seen, 4)):
@@ -207,3 +245,28 @@ def read_client(stored: bytes, shapes: Mapping[bytes, Shape]) -> ClientState:
         else:
             client.distributions[place] = ExponentialState(ExponentialHistogramDataPoint.FromString(data))
     return client
+
+
+def read_routes(
+    stored: bytes, version: int, position: int, streams: int
+) -> tuple[int, array[int] | None, int]:
+    """The level and the routes in a stored client, and where they end.
+
+    Raises:
+        BadState: They are cut off, or not as many as streams, or a route leads to no stream.
+    """
+    if version != VERSION_WITH_ROUTES:
+        return 0, None, position
+    if position + ROUTES.size > len(stored):
+        raise BadState(f"a stored client of {len(stored)} bytes without routes")
+    folded, count = ROUTES.unpack_from(stored, position)
+    position += ROUTES.size
+    data, routes = stored[position : position + ROUTE_BYTES * count], array("i")
+    if count not in (0, streams) or len(data) != ROUTE_BYTES * count:
+        raise BadState(f"a stored client with {count} routes for {streams} streams")
+    routes.frombytes(data)
+    if sys.byteorder == "big":
+        routes.byteswap()
+    if count and max(routes) >= streams:
+        raise BadState("a route of a stored client leads to no stream")
+    return folded, routes if count else None, position + len(data)

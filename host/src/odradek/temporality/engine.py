@@ -230,7 +230,8 @@ class Engine:
             start, last = client.times[2 * position : 2 * position + 2]
             value = client.amounts[2 * position] + client.amounts[2 * position + 1]
             ended = now_ms is not None and client.marks.get(position, Mark(0)) & Mark.ENDED
-            if last and not ended and value == value and client.seen[position] >= int(oldest_s):
+            recent = client.seen[position] >= int(oldest_s)
+            if last and not ended and value == value and recent and client.is_shown(position):
                 yield Series(identity, value, start, last, client.distributions.get(position))
 
     def is_shown(self, client: ClientState, now_ms: int) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Final
 
 from opentelemetry.proto.metrics.v1.metrics_pb2 import ExponentialHistogramDataPoint, HistogramDataPoint
@@ -42,12 +44,32 @@ class HistogramState:
         self.lowest = min(self.lowest, point.min) if point.HasField("min") else self.lowest
         self.highest = max(self.highest, point.max) if point.HasField("max") else self.highest
 
+    def merge(self, point: HistogramDataPoint) -> None:
+        """Add a point of other bounds too: only the common bounds stay, whose counts are exact."""
+        if self.begins_again(point):
+            bounds = tuple(sorted(set(self.bounds) & set(point.explicit_bounds)))
+            counts = coarser(point.explicit_bounds, point.bucket_counts, point.count, bounds)
+            self.counts = coarser(self.bounds, self.counts, self.count, bounds)
+            self.bounds = bounds
+            point.explicit_bounds[:] = bounds
+            point.bucket_counts[:] = counts
+        self.add(point)
+
     def fill(self, point: HistogramDataPoint, total: float) -> None:
         """Write the state into a data point, with the sum from the arrays."""
         point.explicit_bounds[:] = self.bounds
         point.bucket_counts[:] = [min(count, MAX_COUNT) for count in self.counts]
         point.count = min(self.count, MAX_COUNT)
         fill_extremes(point, total if self.has_sum else None, self.lowest, self.highest)
+
+
+def coarser(bounds: Sequence[float], counts: Sequence[int], count: int, kept: Sequence[float]) -> list[int]:
+    """Counts by fewer bounds. A histogram without buckets has one, of all values."""
+    found = [0] * (len(kept) + 1)
+    for place, each in enumerate(counts or (count,)):
+        index = len(kept) if place == len(bounds) else bisect_left(kept, bounds[place])
+        found[index] += each
+    return found
 
 
 def fill_extremes(

@@ -1,0 +1,1 @@
+"""Budgets for series: how many each client, app, principal and label may have, and where the others go."""
