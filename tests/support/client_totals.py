@@ -15,6 +15,8 @@ from support.hosts import ThreadedHost
 from support.prometheus_server import PrometheusServer
 
 PATIENCE_S = 30.0
+STATIC = "static"
+"""The value of labels that an enricher sets."""
 KINDS = ("producer", "consumer")
 Key = tuple[str, str]
 """The name of a series, and its labels that differ between the series of a client."""
@@ -50,7 +52,9 @@ def stored(prometheus: PrometheusServer, client_id: str, path: str = "") -> list
     selector = f'{{__name__=~".+_total",client_id="{client_id}",{path}}}'
     for labels, value in prometheus.query(f"last_over_time({selector}[5m])"):
         own = sorted(
-            f"{name}={text}" for name, text in labels.items() if not SAME_FOR_A_CLIENT.fullmatch(name)
+            f"{name}={text}"
+            for name, text in labels.items()
+            if not SAME_FOR_A_CLIENT.fullmatch(name) and text != STATIC
         )
         found.append(((labels["__name__"], ",".join(own)), value))
     return found
