@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from contrib.go_program import UnavailableError
+from contrib.prometheus.prometheus import PROMETHEUS
 
 from odradek.cli.main import run
 
@@ -71,11 +73,56 @@ def test_the_demo_shows_a_client_that_pushes_and_one_that_cannot_through_gateway
     assert f"sent {produced['demo-silent']} records" in silent
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1_500)
+def test_prometheus_has_as_many_records_as_the_demo_produced() -> None:
+    pytest.importorskip("confluent_kafka")
+    try:
+        program = PROMETHEUS.path()
+    except UnavailableError as reason:
+        pytest.skip(f"no Prometheus: {reason}")
+
+    result = demo("--prometheus", str(program), "--secure", "--seconds", "3", timeout_s=90)
+
+    assert result.returncode == 0, result.stderr
+    assert re.search(r"^Prometheus on http://127.0.0.1:\d+ until the demo ends", result.stdout, re.MULTILINE)
+    (produced,) = re.findall(r"^at the end: (\d+) records produced", result.stdout, re.MULTILINE)
+    assert re.search(
+        rf"^Prometheus: {produced} records of demo-producer, [1-9]\d* series", result.stdout, re.MULTILINE
+    )
+
+
+def test_without_prometheus_the_demo_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    status = run(["demo", "--prometheus"])
+
+    assert status == 2
+    said = capsys.readouterr().err
+    assert "no program 'prometheus' in PATH" in said
+    assert "odradek demo --prometheus PATH" in said
+
+
+def test_a_program_that_is_no_prometheus_ends_the_demo(tmp_path: Path) -> None:
+    pytest.importorskip("confluent_kafka")
+    program = tmp_path / "prometheus"
+    program.write_text("#!/bin/sh\necho out of order\n")
+    program.chmod(0o755)
+
+    result = demo("--prometheus", str(program), "--seconds", "3", timeout_s=60)
+
+    assert result.returncode == 1
+    assert f"{program} does not start: out of order" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
         (["--upstream", "localhost:9092"], "--upstream needs --gateway"),
-        (["--gateway", "--secure"], "--gateway cannot be combined with --spark or --secure"),
+        (["--gateway", "--secure"], "--gateway cannot be combined with --spark, --secure or --prometheus"),
     ],
 )
 def test_options_that_do_not_fit(

@@ -24,6 +24,7 @@ from odradek.cli.client_view import ClientView
 from odradek.cli.demo_gateway import DemoGateways, Producers
 from odradek.cli.demo_libraries import library
 from odradek.cli.demo_pipeline import QUOTA, Pipeline, check_pipeline, quota_line
+from odradek.cli.demo_prometheus import PROGRAM, DemoPrometheus, program_of
 from odradek.cli.demo_security import CONSUMER, GROUP, MECHANISM, PRODUCER, TOPIC, DemoSecurity
 from odradek.cli.demo_sink import OtlpSink, otlp_sink
 from odradek.server.config import HostConfig, load_config
@@ -57,6 +58,14 @@ SETTLE_S = 5
     help="With --spark: keep the tables and the picture in this folder.",
 )
 @click.option(
+    "--prometheus",
+    "prometheus_name",
+    metavar="[PROGRAM]",
+    is_flag=False,
+    flag_value=PROGRAM,
+    help="Show the metrics in Prometheus, by default the one in PATH.",
+)
+@click.option(
     "--secure",
     "with_security",
     is_flag=True,
@@ -78,6 +87,7 @@ def demo(
     otlp: str | None,
     with_spark: bool,
     keep: Path | None,
+    prometheus_name: str | None,
     with_security: bool,
     with_gateways: bool,
     upstream: str | None,
@@ -90,8 +100,9 @@ def demo(
         raise click.UsageError("--keep needs --spark: without it there are no tables")
     if upstream is not None and not with_gateways:
         raise click.UsageError("--upstream needs --gateway: without it the demo has its own host alone")
-    if with_gateways and (with_spark or with_security):
-        raise click.UsageError("--gateway cannot be combined with --spark or --secure")
+    if with_gateways and (with_spark or with_security or prometheus_name):
+        raise click.UsageError("--gateway cannot be combined with --spark, --secure or --prometheus")
+    program = program_of(prometheus_name) if prometheus_name else None
     kafka = library("confluent_kafka")
     if with_spark:
         check_pipeline(keep)
@@ -107,11 +118,12 @@ def demo(
             summarize(view, sink if otlp is None else None)
             return
         security = DemoSecurity(Path(folder) / "security") if with_security else None
-        config = demo_config(Path(folder) / "data", endpoint, security)
+        prometheus = DemoPrometheus(program, Path(folder)) if program else None
+        config = demo_config(Path(folder) / "data", endpoint, security, prometheus)
         pipeline = Pipeline(Path(folder), keep, security) if with_spark else None
         clients = Clients(kafka, security)
         display = Display(view, clients, sink if otlp is None else None)
-        run(lambda stop: show(config, display, clients, seconds, stop, pipeline))
+        run(lambda stop: show(config, display, clients, seconds, stop, pipeline, prometheus))
     summarize(view, sink if otlp is None else None)
 
 
@@ -129,7 +141,9 @@ def summarize(view: ClientView, sink: OtlpSink | None) -> None:
         raise click.exceptions.Exit(1)
 
 
-def demo_config(folder: Path, otlp_endpoint: str, security: DemoSecurity | None) -> HostConfig:
+def demo_config(
+    folder: Path, otlp_endpoint: str, security: DemoSecurity | None, prometheus: DemoPrometheus | None = None
+) -> HostConfig:
     """The configuration: free ports, a temporary directory, one subscription for all clients."""
     return load_config(
         None,
@@ -142,6 +156,7 @@ def demo_config(folder: Path, otlp_endpoint: str, security: DemoSecurity | None)
             "plugins.enrich.static.environment=demo",
             "group.initial.rebalance.delay.ms=0",
             "telemetry.durability=log",
+            *([] if prometheus is None else prometheus.settings()),
         ],
     )
 
@@ -164,6 +179,7 @@ async def show(
     seconds: int,
     stop: asyncio.Event,
     pipeline: Pipeline | None,
+    prometheus: DemoPrometheus | None,
 ) -> None:
     """Run the host and the clients until time is up, then the pipeline if there is one."""
     async with AsyncExitStack() as stack:
@@ -177,12 +193,17 @@ async def show(
         if clients.security is not None:
             clients.security.prepare(host.broker)
             click.echo(f"{PRODUCER} and {CONSUMER} log in with {MECHANISM.mechanism_name}; ACLs limit them")
+        if prometheus is not None:
+            await stack.enter_async_context(prometheus.running())
+            click.echo("\n".join(prometheus.lines()))
         if pipeline is not None:
             host.broker.quotas.apply(*QUOTA)
             click.echo(quota_line())
         stack.push_async_callback(asyncio.to_thread, clients.stop)
         await asyncio.to_thread(clients.start, bootstrap)
         await watch(display, seconds, stop)
+        if prometheus is not None:
+            click.echo(await prometheus.report(clients.produced))
         if pipeline is not None and not stop.is_set():
             await pipeline.show(bootstrap)
 
