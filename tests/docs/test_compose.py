@@ -28,7 +28,9 @@ def read(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-COMPOSED: dict[str, Any] = {name: read(COMPOSE / name) for name in ("compose.yaml", "gateway.yaml")}
+COMPOSED: dict[str, Any] = {
+    name: read(COMPOSE / name) for name in ("compose.yaml", "gateway.yaml", "dashboards.yaml")
+}
 SERVICES: dict[str, Any] = COMPOSED["compose.yaml"]["services"]
 ALL: dict[str, Any] = {
     f"{file}:{name}": service for file, each in COMPOSED.items() for name, service in each["services"].items()
@@ -40,6 +42,8 @@ KEYS = {
 """Of a service, in the Compose Specification."""
 HEALTH_KEYS = {"test", "interval", "timeout", "retries", "start_period"}
 CONFIG = load_config(COMPOSE / "odradek.toml")
+TESTS = {"otlp.yml", "client-alerts.test.yml", "client-recording.test.yml"}
+"""Files of contrib/prometheus that are no rules."""
 
 
 def mounts(service: str) -> dict[str, str]:
@@ -52,8 +56,13 @@ def mounts(service: str) -> dict[str, str]:
 
 
 def port(service: str) -> str:
+    """The only published port of a service of compose.yaml."""
+    return port_of(SERVICES[service])
+
+
+def port_of(service: Any) -> str:
     """The only published port; the same inside and outside, and for this machine only."""
-    (published,) = SERVICES[service]["ports"]
+    (published,) = service["ports"]
     address, outside, inside = published.split(":")
     assert (address, outside) == ("127.0.0.1", inside)
     return str(inside)
@@ -97,7 +106,8 @@ def test_the_image_installs_the_extras_that_the_configuration_needs() -> None:
     text = (ROOT / SERVICES["odradek"]["build"]["dockerfile"]).read_text(encoding="utf-8")
     found = re.findall(r"/src\[([\w,]+)\]", text)[0]
 
-    assert {"enrich", *CONFIG.plugins} <= set(found.split(","))
+    used = {*CONFIG.plugins, *load_config(COMPOSE / "dashboards.toml").plugins}
+    assert {"enrich", *used} <= set(found.split(","))
 
 
 def test_data_survive_the_container() -> None:
@@ -167,13 +177,51 @@ def test_a_file_has_known_keys_and_declares_its_volumes(name: str) -> None:
 
     assert set(COMPOSED[name]) == {"services", "volumes"}
     assert {source for source in mounted if not source.startswith(".")} == set(COMPOSED[name]["volumes"])
-    assert [each for each in mounted if each.startswith(".") and not (COMPOSE / each).is_file()] == []
+    assert [each for each in mounted if each.startswith(".") and not (COMPOSE / each).exists()] == []
     for service in services.values():
         assert set(service) <= KEYS
         assert set(service.get("healthcheck", {})) <= HEALTH_KEYS
         for other, condition in service.get("depends_on", {}).items():
             assert condition == {"condition": "service_healthy"}
             assert "healthcheck" in services[other]
+
+
+def test_prometheus_scrapes_the_host_and_its_clients() -> None:
+    config = load_config(COMPOSE / "dashboards.toml")
+
+    jobs = read(COMPOSE / "grafana/prometheus.yml")["scrape_configs"]
+
+    clients = urlsplit(str(config.plugins["prometheus"]["listener"]))
+    assert {job["job_name"]: job["static_configs"][0]["targets"] for job in jobs} == {
+        "odradek": ["odradek:9464"],
+        "kafka-clients": [f"odradek:{clients.port}"],
+    }
+    assert 'metrics.listener = "http://0.0.0.0:9464"' in (COMPOSE / "dashboards.toml").read_text("utf-8")
+    assert PurePosixPath(str(config.plugins["prometheus"]["totals.file"])).parent == PurePosixPath(
+        str(config.data_dir)
+    )
+
+
+def test_grafana_gets_all_dashboards_and_prometheus_all_rules() -> None:
+    services = COMPOSED["dashboards.yaml"]["services"]
+    mounted = {
+        inside: outside
+        for name in ("prometheus", "grafana")
+        for outside, inside, *_ in (volume.split(":") for volume in services[name]["volumes"])
+    }
+    (provider,) = read(COMPOSE / "grafana/dashboards.yml")["providers"]
+    (source,) = read(COMPOSE / "grafana/datasource.yml")["datasources"]
+    rules = read(COMPOSE / "grafana/prometheus.yml")["rule_files"]
+    home = services["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+
+    folder = (COMPOSE / mounted[provider["options"]["path"]]).resolve()
+
+    assert folder == ROOT / "contrib/grafana/dashboards"
+    assert (folder / PurePosixPath(home).name).is_file()
+    assert PurePosixPath(home).parent == PurePosixPath(provider["options"]["path"])
+    assert source["url"] == f"http://prometheus:{port_of(services['prometheus'])}"
+    assert [name for name in rules if not mounted[f"/etc/prometheus/{name}"].endswith(name)] == []
+    assert set(rules) == {path.name for path in (ROOT / "contrib/prometheus").glob("*[a-z].yml")} - TESTS
 
 
 @pytest.mark.parametrize("name", ALL)
