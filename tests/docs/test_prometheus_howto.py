@@ -1,0 +1,98 @@
+"""The steps of ``howto/prometheus.md``, with a real Prometheus, and shorter times than a reader's."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from contrib.go_program import GoProgram, UnavailableError
+from contrib.prometheus.prometheus import PROMETHEUS
+from contrib.prometheus.promtool import PROMTOOL
+
+from support.hosts import ServeProcess
+from support.prometheus_server import prometheus_server
+from support.reference_page import blocks
+from support.waiting import wait_until
+
+PAGE = "howto/prometheus.md"
+PATIENCE_S = 60.0
+RECORDS = 60
+QUICKER = {
+    '"interval.ms" = 10000': '"interval.ms" = 500',
+    "scrape_interval: 15s": "scrape_interval: 1s",
+    "range(1200)": f"range({RECORDS})",
+    "=> 1200": f"=> {RECORDS}",
+    "[1m]": "[10s]",
+}
+
+
+def texts(language: str, replaced: dict[str, str]) -> list[str]:
+    """The blocks in a language, in order."""
+    found = [text for each, text in blocks(PAGE) if each == language]
+    for old, new in replaced.items():
+        found = [text.replace(old, new) for text in found]
+    return found
+
+
+def built(program: GoProgram) -> Path:
+    try:
+        return program.path()
+    except UnavailableError as reason:
+        pytest.skip(f"no {program.name}: {reason}")
+
+
+def free_ports(count: int) -> list[str]:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [str(each.getsockname()[1]) for each in sockets]
+
+
+def test_what_is_shortened_is_on_the_page() -> None:
+    text = "".join(text for _, text in blocks(PAGE))
+
+    assert [old for old in QUICKER if old not in text] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_500)
+def test_each_step_works_as_on_the_page(tmp_path: Path) -> None:
+    pytest.importorskip("confluent_kafka")
+    program, promtool = built(PROMETHEUS), built(PROMTOOL)
+    port, scraped, kafka = free_ports(3)
+    replaced = QUICKER | {"9404": scraped, "9090": port, "localhost:9092": f"127.0.0.1:{kafka}"}
+    (config,), (scrapes,), (producer,) = (texts(each, replaced) for each in ("toml", "yaml", "python"))
+    install, serve, prometheus, produce, ask = texts("sh", replaced)
+    (rate,), (printed,) = texts("promql", replaced), texts("", replaced)
+    for name, text in {"odradek.toml": config, "prometheus.yml": scrapes, "producer.py": producer}.items():
+        (tmp_path / name).write_text(text.replace("totals.db", str(tmp_path / "totals.db")))
+
+    def asked(expression: str) -> list[str]:
+        query = f"promtool query instant http://localhost:{port} '{expression}'"
+        line = query.replace("promtool", str(promtool), 1)
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=60, check=True)
+        return [each.partition(" @")[0] for each in done.stdout.splitlines()]
+
+    host = ServeProcess(
+        *("--config", str(tmp_path / "odradek.toml"), "--set", f"data.dir={tmp_path / 'data'}"),
+        *("--set", f"listeners=PLAINTEXT://127.0.0.1:{kafka}"),
+    )
+    try:
+        with prometheus_server(program, tmp_path / "prometheus.yml", int(port), tmp_path):
+            with subprocess.Popen([sys.executable, "producer.py"], cwd=tmp_path) as running:
+                wait_until(lambda: bool(asked(rate.strip())), "no rate in Prometheus", PATIENCE_S)
+                assert running.wait(PATIENCE_S) == 0
+            total = ask.split("'")[1]
+            wait_until(lambda: asked(total) == printed.splitlines(), lambda: str(asked(total)), PATIENCE_S)
+    finally:
+        host.terminate()
+
+    assert ask.startswith(f"promtool query instant http://localhost:{port} '")
+    assert (serve, produce) == ("odradek serve --config odradek.toml\n", "python producer.py\n")
+    assert prometheus == "prometheus --config.file=prometheus.yml\n"
+    assert install.startswith("python3 -m venv .venv")
