@@ -154,9 +154,22 @@ def test_a_restored_engine_has_the_same_account(way: Way) -> None:
 
 
 def test_random_layouts_of_equal_length_are_bounded() -> None:
-    scene = Scene()
+    scene = Scene(limits=Limits(max_layouts=8))
     for number in range(50):
         scene.push(d(1.0, 0, 60, n=f"{number:03}"))
 
     assert len(scene.engine.layouts.by_number) <= 8
     assert len(scene.values()) == 50
+
+
+def test_clients_with_layouts_of_their_own_and_equal_length_keep_them() -> None:
+    scene = Scene()
+    instances = [bytes([number]) * 16 for number in range(50)]
+    for number, instance in enumerate(instances):
+        scene.push(d(1.0, 0, 60, n=f"{number:03}"), instance=instance)
+    learned = scene.engine.layouts.made
+
+    for number, instance in enumerate(instances):
+        scene.push(d(1.0, 60, 120, n=f"{number:03}"), instance=instance)
+
+    assert (learned, scene.engine.layouts.made) == (50, 50)

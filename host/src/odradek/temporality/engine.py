@@ -182,7 +182,7 @@ class Engine:
             points = self.parser.learnable(parsed, metrics)
             if points is not None:
                 resource = self.identity_of(parsed.resource_metrics[0].resource)
-                self.layouts.learn(unknown, resource, points)
+                client.layout_number = self.layouts.learn(unknown, resource, points)
         before = client.held_bytes
         conversion = Conversion(client, self.counts, times, is_new=is_new)
         kept = [conversion.convert(metric) for metric in metrics]

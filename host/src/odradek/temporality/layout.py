@@ -36,9 +36,13 @@ TIME: Final = b"\x19"
 DOUBLE: Final = b"\x21"
 INTEGER: Final = b"\x31"
 IS_DELTA: Final = b"\x10\x01"
-MAX_PER_LENGTH: Final = 8
-"""Layouts that are tried per length: a client with random layouts slows down only itself."""
+MAX_TRIED: Final = 8
+"""Layouts of a length that are tried for a client whose latest layout does not fit: the newest ones. So many
+clients with layouts of their own do not slow each other down."""
+MAX_UNUSUAL: Final = 8
+"""Bodies of a length that are tried to be learned."""
 MAX_NUMBER: Final = 2**63 - 1
+NO_LAYOUTS: Final[Sequence[Layout]] = ()
 
 
 class NotUsual(Exception):
@@ -160,36 +164,34 @@ class Layouts:
         if latest is not None and latest.resource == resource and latest.fits(body):
             self.by_number.move_to_end(number)
             return latest
-        for layout in self.by_length.get((resource, length), ()):
+        for layout in self.by_length.get((resource, length), NO_LAYOUTS)[-MAX_TRIED:]:
             if layout is not latest and layout.fits(body):
                 self.by_number.move_to_end(layout.number)
                 return layout
         return None
 
-    def learn(self, body: bytes, resource: bytes, points: Sequence[Learnable]) -> None:
-        """Learn the layout of a body that was parsed.
+    def learn(self, body: bytes, resource: bytes, points: Sequence[Learnable]) -> int:
+        """Learn the layout of a body that was parsed; return its number, or 0.
 
         Args:
             body: What follows the Resource.
             resource: The identity of the Resource.
             points: All of its points, in their order.
         """
-        if self.unusual.get(len(body), 0) >= MAX_PER_LENGTH:
-            return
+        if self.unusual.get(len(body), 0) >= MAX_UNUSUAL:
+            return 0
         try:
             places, temporalities = found_places(body, points)
         except NotUsual:
             if len(self.unusual) > self.limits.max_layouts:
                 self.unusual.clear()
             self.unusual[len(body)] = self.unusual.get(len(body), 0) + 1
-            return
-        self.add(Layout(body, resource, points, places, temporalities))
+            return 0
+        return self.add(Layout(body, resource, points, places, temporalities))
 
-    def add(self, layout: Layout) -> None:
-        """Add a layout, and evict others if there are too many."""
+    def add(self, layout: Layout) -> int:
+        """Add a layout, and evict others if there are too many; return its number."""
         same = self.by_length.setdefault((layout.resource, layout.length), [])
-        if len(same) == MAX_PER_LENGTH:
-            self.remove(same[0])
         self.made += 1
         layout.number = self.made
         same.append(layout)
@@ -199,6 +201,7 @@ class Layouts:
         self.keys.use(layout.gauge_keys)
         while len(self.by_number) > self.limits.max_layouts or self.held_bytes > self.limits.max_layout_bytes:
             self.remove(next(iter(self.by_number.values())))
+        return layout.number
 
     def remove(self, layout: Layout) -> None:
         """Forget a layout."""
