@@ -59,7 +59,7 @@ class Limits:
     max_bytes: int = 256 << 20
     """Approximate memory of all state."""
     max_layouts: int = 2_048
-    max_layout_bytes: int = 40 << 20
+    max_layout_bytes: int = 32 << 20
     retain_ms: int = 24 * 3_600_000
     """Silent streams and instances keep their totals for so long."""
     linger_ms: int = 300_000
