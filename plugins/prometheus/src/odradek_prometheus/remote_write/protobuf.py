@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 CACHED: Final = 1 << 14
 
 
+@lru_cache(maxsize=4_096)
 def encoded_varint(number: int) -> bytes:
     digits = bytearray()
     while number > 127:

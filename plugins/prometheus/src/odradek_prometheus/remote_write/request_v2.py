@@ -43,17 +43,19 @@ class Symbols:
 def request_v2(samples: Sequence[Sample]) -> bytes:
     """The body of a request, uncompressed."""
     symbols = Symbols()
-    ref, known = symbols.ref, symbols.refs
+    ref = symbols.ref
     name_label = ref(NAME_LABEL)
+    known: dict[tuple[str, str], bytes] = {}
     metadata: dict[int, bytes] = {}
     parts: list[bytes] = []
     for sample in samples:
         refs: list[bytes] = []
-        for label, value in sample.labels:
-            refs.append(known.get(label) or ref(label))
-            refs.append(known.get(value) or ref(value))
-        at = 2 * labels_before_name(sample.labels)
-        refs[at:at] = (name_label, ref(sample.name))
+        for label in sample.labels:
+            found = known.get(label)
+            if found is None:
+                found = known[label] = ref(label[0]) + ref(label[1])
+            refs.append(found)
+        refs.insert(labels_before_name(sample.labels), name_label + ref(sample.name))
         family = sample.family
         described = metadata.get(id(family))
         if described is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
@@ -31,7 +32,13 @@ class External:
     def added(self, labels: Labels) -> Labels:
         if not self.labels:
             return labels
-        return tuple(sorted({**dict(self.labels), **dict(labels)}.items()))
+        found = list(labels)
+        for label in self.labels:
+            # No label sorts between a name alone and the pairs with that name.
+            position = bisect_left(found, label[:1])
+            if position == len(found) or found[position][0] != label[0]:
+                found.insert(position, label)
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
