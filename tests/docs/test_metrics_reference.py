@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
@@ -19,10 +21,12 @@ from odradek.server.meters.cluster_metrics import cluster_rows
 from odradek.server.meters.connection_metrics import connection_rows
 from odradek.server.meters.metrics import INSTRUMENTS, forwarder_rows, push_rows, source_rows
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
+from odradek.server.meters.temporality_metrics import temporality_rows
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
 from odradek.telemetry.kept_pushes import KeptPushes, Loss
 from odradek.telemetry.push_accounts import PushAccounts
 from odradek.telemetry.telemetry_config import TelemetryConfig
+from odradek.temporality import CumulativeForwarder, Rejection, TotalsSettings
 from odradek.testing.clock import MockClock
 from odradek.wire.error_code import ErrorCode
 from support.broker import make_broker
@@ -78,6 +82,14 @@ def gateway_telemetry_metrics() -> Iterator[MetricRow]:
     yield from source_rows(stage.source)
 
 
+def totals_with_a_rejected_point() -> CumulativeForwarder:
+    """A forwarder whose totals lack a data point."""
+    destination: Any = None
+    forwarder = CumulativeForwarder(destination, TotalsSettings(file=Path("unused")))
+    forwarder.figures.counts.rejected_points[Rejection.NEGATIVE] += 1
+    return forwarder
+
+
 def cluster_writer() -> ClusterWriter:
     """A writer to a cluster that has refused a push."""
     clock = MockClock()
@@ -119,6 +131,7 @@ def test_labels_are_those_of_the_rows() -> None:
         *quotas,
         *gateway_telemetry_metrics(),
         *cluster_rows(cluster_writer()),
+        *temporality_rows("otlp", totals_with_a_rejected_point()),
     ]
 
     assert len(found) > 25

@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from odradek.temporality.counts import Counts, Limits, Rejection
+from odradek.temporality.totals_figures import TotalsFigures
 from odradek.temporality.totals_settings import TotalsSettings, read_cumulative, read_totals
 from odradek.temporality.totals_store import KeepsTotals, StoreFailed, TotalsStore
 
@@ -35,6 +36,7 @@ __all__ = [
     "Series",
     "StateFile",
     "StoreFailed",
+    "TotalsFigures",
     "TotalsSettings",
     "TotalsStore",
     "read_cumulative",

@@ -11,12 +11,14 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
+from odradek.clock import SystemClock
 from odradek.plugin import Forwarder, NotOtlp, Reject, Retry, TelemetryRecord
 from odradek.sampled_log import SampledLog
 from odradek.temporality.counts import Counts, Limits
 from odradek.temporality.engine import Engine
 from odradek.temporality.shape import BadState
 from odradek.temporality.state_file import StateFile
+from odradek.temporality.totals_figures import TotalsFigures
 from odradek.temporality.totals_settings import TotalsSettings
 from odradek.temporality.totals_store import StoreFailed, TotalsStore
 
@@ -26,7 +28,7 @@ FORGOTTEN_AT_ONCE: Final = 100
 """Limit of clients that are forgotten per batch."""
 LONGEST_STEP_MS: Final = 60_000
 """Time that may pass from batch to batch: a record with a wrong time must not forget all clients."""
-
+SYSTEM: Final = SystemClock()
 
 MakeEngine = Callable[[Limits, Counts], Engine]
 
@@ -35,7 +37,11 @@ class CumulativeForwarder:
     """Makes the batches of another forwarder cumulative."""
 
     def __init__(
-        self, forwarder: Forwarder, settings: TotalsSettings, make_engine: MakeEngine | None = None
+        self,
+        forwarder: Forwarder,
+        settings: TotalsSettings,
+        make_engine: MakeEngine | None = None,
+        monotonic_ns: Callable[[], int] = SYSTEM.monotonic_ns,
     ) -> None:
         """Wrap a forwarder.
 
@@ -43,6 +49,7 @@ class CumulativeForwarder:
             forwarder: The forwarder.
             settings: The settings of the totals.
             make_engine: Makes an engine without streams; None for one that keeps what a push needs.
+            monotonic_ns: Measures commits.
         """
         self.forwarder = forwarder
         self.settings = settings
@@ -52,7 +59,8 @@ class CumulativeForwarder:
         self.engines: dict[int, Engine] = {}
         """By part of the store. A part is missing until it is read, and after a failed commit: what its
         engine held was not stored."""
-        self.counts = Counts()
+        self.figures = TotalsFigures()
+        self.monotonic_ns = monotonic_ns
         self.added: set[TelemetryRecord] = set()
         """The records of the current batch that have no position and were added: a batch comes again as a
         whole or in parts until all of it is settled."""
@@ -125,7 +133,7 @@ class CumulativeForwarder:
             Retry: The totals cannot be stored.
         """
         assert self.store is not None, "deliver before start"
-        counts, store = self.counts, self.store
+        counts, store = self.figures.counts, self.store
         lost, rejected = counts.lost_records, counts.rejected_points.total()
         try:
             converted, refused = self.added_to(store, batch)
@@ -158,8 +166,11 @@ class CumulativeForwarder:
         now_ms = self.time_of(batch)
         for part, engine in touched.items():
             engine.forget_silent(now_ms, FORGOTTEN_AT_ONCE)
+            begun_ns = self.monotonic_ns()
             store.commit(engine, part)
+            self.figures.committed(self.monotonic_ns() - begun_ns)
             self.engines[part] = engine
+        self.figures.measure(self.engines.values())
         return converted, refused
 
     def time_of(self, batch: Sequence[TelemetryRecord]) -> int:
@@ -175,7 +186,7 @@ class CumulativeForwarder:
             BadState: The state is damaged.
             StoreFailed: It cannot be read now.
         """
-        engine = self.make_engine(self.settings.limits.share(store.parts), self.counts)
+        engine = self.make_engine(self.settings.limits.share(store.parts), self.figures.counts)
         store.load(engine, part)
         self.now_ms = max(self.now_ms, engine.clients.newest_ms)
         return engine
@@ -197,7 +208,7 @@ class CumulativeForwarder:
     def report(self, lost: int, rejected: int) -> None:
         """Log what is missing in the totals, since these counts."""
         assert self.store is not None
-        counts = self.counts
+        counts = self.figures.counts
         if counts.lost_records > lost:
             self.lost_log.write(
                 logging.WARNING,

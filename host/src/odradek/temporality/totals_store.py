@@ -13,6 +13,7 @@ from odradek.plugin import Origin
 
 if TYPE_CHECKING:
     from odradek.temporality.engine import Engine
+    from odradek.temporality.totals_figures import TotalsFigures
     from odradek.temporality.totals_settings import TotalsSettings
 
 
@@ -57,6 +58,10 @@ class KeepsTotals(Protocol):
     """A forwarder that has totals."""
 
     settings: TotalsSettings
+
+    @property
+    def figures(self) -> TotalsFigures:
+        """For metrics; any thread may read them."""
 
     def store_in(self, store: TotalsStore) -> None:
         """Store the totals here instead of in the file of the settings. Call before the start."""

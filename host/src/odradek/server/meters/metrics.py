@@ -25,6 +25,7 @@ from odradek.server.meters.loop_lag import LOOP_LAG_INSTRUMENTS
 from odradek.server.meters.memory_metrics import MEMORY_INSTRUMENTS
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
 from odradek.server.meters.state_metrics import STATE_INSTRUMENTS
+from odradek.server.meters.temporality_metrics import TEMPORALITY_INSTRUMENTS
 from odradek.server.sockets.listener import Listener
 from odradek.server.sockets.turns import Turns
 from odradek.telemetry.client_metrics_stats import MetricRow
@@ -225,6 +226,7 @@ INSTRUMENTS = {
     **QUOTA_INSTRUMENTS,
     **CONNECTION_INSTRUMENTS,
     **STATE_INSTRUMENTS,
+    **TEMPORALITY_INSTRUMENTS,
     **CLUSTER_INSTRUMENTS,
     **GATEWAY_PATH_INSTRUMENTS,
     **GATEWAY_TELEMETRY_INSTRUMENTS,

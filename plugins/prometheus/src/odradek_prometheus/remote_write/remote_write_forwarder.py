@@ -15,7 +15,7 @@ from collections.abc import Collection, Hashable, Iterator, Sequence
 
 from odradek.endpoints.http_client import HttpClient, HttpTarget
 from odradek.plugin import Reject, Retry, TelemetryRecord
-from odradek.temporality import TotalsStore
+from odradek.temporality import TotalsFigures, TotalsStore
 from odradek_prometheus.exposition import Exposition
 from odradek_prometheus.remote_write.outbox import Outbox
 from odradek_prometheus.remote_write.receiver import Receiver
@@ -53,6 +53,11 @@ class RemoteWriteForwarder:
         self.lock = asyncio.Lock()
         """Held while samples are taken or sent."""
         self.looking: asyncio.Task[None] | None = None
+
+    @property
+    def figures(self) -> TotalsFigures:
+        """For metrics; any thread may read them."""
+        return self.totals.figures
 
     def store_in(self, store: TotalsStore) -> None:
         """Store the totals here instead of in the file of the settings. Call before the start."""
