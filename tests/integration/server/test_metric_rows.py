@@ -38,6 +38,7 @@ WITH_USE = frozenset(
         "source-requests",
         "source-waiting",
         "spool-refused",
+        "temporality-rejected",
         "throttle-count",
         "throttle-rate",
     }
@@ -53,6 +54,8 @@ def test_a_host_without_clients_exports_all_metrics_but_those_of_clients(tmp_pat
         *Files(tmp_path).settings,
         "subscriptions.all.metrics=*",
         "plugins.otlp.endpoint=http://127.0.0.1:1",
+        "plugins.otlp.temporality=cumulative",
+        f"plugins.otlp.totals.file={tmp_path / 'totals.db'}",
         "plugins.enrich.static.site=test",
         "sasl.enabled.mechanisms=OAUTHBEARER",
         f"sasl.oauthbearer.jwks.endpoint.url={keys.as_uri()}",
