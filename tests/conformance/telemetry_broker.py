@@ -93,6 +93,7 @@ class TelemetryBroker:
         inline_bytes: int = 65_536,
         cache_size: int = 16_384,
         narrow_too_large: bool = True,
+        delta_temporality: bool = True,
         keep_byte_rate: int = 0,
         keep_unknown_subscription: bool = True,
         random_uuid: Callable[[], bytes] | None = None,
@@ -110,6 +111,7 @@ class TelemetryBroker:
             cache_size=cache_size,
             inline_bytes=inline_bytes,
             narrow_too_large=narrow_too_large,
+            delta_temporality=delta_temporality,
             keep_byte_rate=keep_byte_rate,
             keep_unknown_subscription=keep_unknown_subscription,
         )

@@ -46,6 +46,12 @@ def test_first_get_returns_the_matching_subscription() -> None:
     assert broker.never_timed(told)
 
 
+def test_a_host_may_ask_for_totals() -> None:
+    broker = TelemetryBroker(delta_temporality=False)
+
+    assert not broker.get().delta_temporality
+
+
 def test_first_requests_pass_on_a_machine_that_has_just_started() -> None:
     broker = TelemetryBroker()
     broker.clock.time_ms = 0  # the monotonic clock

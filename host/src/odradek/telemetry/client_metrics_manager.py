@@ -148,7 +148,7 @@ class ClientMetricsManager:
             accepted_compression_types=list(ACCEPTED_COMPRESSION_TYPES),
             push_interval_ms=instance.push_interval_ms,
             telemetry_max_bytes=self.config.telemetry_max_bytes,
-            delta_temporality=True,
+            delta_temporality=self.config.delta_temporality,
             requested_metrics=list(instance.plan.metrics),
         )
 

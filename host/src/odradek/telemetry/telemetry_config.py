@@ -41,6 +41,12 @@ class TelemetryConfig:
         "Whether a failure after the checks of a push is reported to the operator only (`client-safe`), or "
         "to the client as in Apache Kafka (`kafka`).", page="errors.md",
     )
+    delta_temporality: bool = setting(
+        "telemetry.delta.temporality", Flag(), True,
+        "Whether clients are asked for deltas, as Kafka's brokers do; `false`: for totals. Clients learn it "
+        "when they ask for their subscription: at their start, or after it has changed.",
+        page="../explanation/temporality.md",
+    )
     keep_unknown_subscription: bool = setting(
         "telemetry.keep.unknown.subscription", Flag(), True,
         "Whether a push that is refused with UNKNOWN_SUBSCRIPTION_ID is stored all the same: its client "

@@ -1,4 +1,4 @@
-"""Totals of Java clients whose subscription changes while they run.
+"""Totals of Java clients: of one whose subscription changes while it runs, and of one that sends them itself.
 
 Only the client knows what it has counted, so no level below can show that nothing is missing.
 """
@@ -55,6 +55,31 @@ def test_the_totals_of_a_producer_survive_changes_of_its_subscription(jvm: Jvm, 
 
             wait_until(lambda: not found.differences(wanted), lambda: found.differences(wanted), PATIENCE_S)
             assert lost(host) == {}
+
+    assert len(wanted) > 30
+    assert found.fallen == []
+    assert {len(starts) for starts in found.starts.values()} == {1}
+
+
+def test_a_consumer_that_is_asked_for_totals_sends_them(jvm: Jvm, tmp_path: Path) -> None:
+    found = NewestTotals()
+
+    with collecting() as collector:
+        collector.mood = found
+        settings = (
+            f"plugins.otlp.endpoint={collector.url}",
+            "plugins.otlp.batch.max.age.ms=20",
+            "telemetry.delta.temporality=false",
+            "subscriptions.all.metrics=*",
+            f"subscriptions.all.interval.ms={INTERVAL}",
+        )
+        with (
+            running_host(tmp_path / "data", *settings) as host,
+            totals_client(jvm, host.bootstrap, "consumer") as client,
+        ):
+            wait_until(lambda: appended(host) > 5, "some pushes", PATIENCE_S)
+            wanted = client.totals()
+            wait_until(lambda: not found.differences(wanted), lambda: found.differences(wanted), PATIENCE_S)
 
     assert len(wanted) > 30
     assert found.fallen == []
