@@ -305,17 +305,19 @@ def rebalance_storm(trouble: Trouble, interval_s: int) -> Alert:
 
 
 def silent(trouble: Trouble) -> Alert:
+    """A client's series end when it is silent for too long, and also while its host cannot be scraped."""
     age, told, ended = (of_instance("max", name) for name in (AGE, TOLD_INTERVAL, TERMINATED))
-    limit = f"{number(trouble.threshold)} * {told} + {number(trouble.for_s)}"
+    seen = of_instance("max", f"last_over_time({TERMINATED}[1h]) unless on (job, instance) up == 0")
     return Alert(
         id=trouble.id,
         question=trouble.question,
         summary=SUMMARIES[trouble.id],
-        expr=f"{age}\n> {limit}\nand {ended} == 0",
+        expr=f"{seen} == 0\nunless on (client_instance_id) {ended}",
         for_s=0,
         shown=Shown(f"{age} / {told}", "{interval}", trouble.threshold),
         labels=(*IDENTITY, GROUP),
-        condition="3 push intervals and 30 s without a push",
+        condition=f"no push for {number(trouble.threshold)} push intervals and {number(trouble.for_s)} s, "
+        "at least 90 s, and no goodbye",
         source=trouble.source,
         advice=trouble.advice,
         next_step=narrowed("org.apache.kafka."),

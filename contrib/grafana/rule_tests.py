@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
-from contrib.grafana.alerts import AGE, TERMINATED, TOLD_INTERVAL, Alert, alerts, identity
+from contrib.grafana.alerts import TERMINATED, Alert, alerts, identity
 from contrib.grafana.promql import duration, has_two_levels, number, series_name, window_s
 from contrib.grafana.rules import written
 
@@ -24,6 +24,8 @@ STEPS: Final = 45
 AT_STEP: Final = 40
 """The longest alert looks back 15 minutes and waits as long."""
 FIRES, BELOW, TWO_LEVELS = "fires", "below", "two-levels"
+OVER, UNDER, TWICE = 1.02, 0.98, 0.97
+"""Shares of the threshold that these clients have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +80,11 @@ def lag(share: float, *more: Series) -> Iterator[Series]:
     yield from more
 
 
-def silent(interval_s: int, share: float) -> Iterator[Series]:
-    yield constant(AGE, (3 * interval_s + 30) * share)
-    yield constant(TOLD_INTERVAL, interval_s)
-    yield constant(TERMINATED, 0)
+def silent(_: int, share: float) -> Iterator[Series]:
+    """A client that ends, one that goes on, and one that ends with a goodbye."""
+    is_closed = share == TWICE
+    values = f"{int(is_closed)}x{AT_STEP - 5} stale" if share > 1 or is_closed else f"0x{STEPS}"
+    yield Series(TERMINATED, values, {})
 
 
 def rebalances(interval_s: int, share: float) -> Iterator[Series]:
@@ -118,9 +121,9 @@ SPECIAL: Final[Mapping[str, Callable[[int, float], Iterator[Series]]]] = {
     "consumer-failed-authentication": lambda _, share: failed(CONSUMER, share),
     "lag-grows": lambda _, share: lag(share),
     "lag-slow-polling": lambda _, share: lag(
-        1.02, constant(CONSUMER + "poll.idle.ratio.avg", 0.1 * (2 - share))
+        OVER, constant(CONSUMER + "poll.idle.ratio.avg", 0.1 * (2 - share))
     ),
-    "lag-slow-fetching": lambda _, share: lag(1.02, constant(FETCH + "fetch.latency.avg", 1_000 * share)),
+    "lag-slow-fetching": lambda _, share: lag(OVER, constant(FETCH + "fetch.latency.avg", 1_000 * share)),
 }
 """The series of alerts that are not troubles of one metric, by push interval and share of the threshold."""
 
@@ -147,7 +150,7 @@ def alert_test(alert: Alert, interval_s: int) -> dict[str, Any]:
         own = SPECIAL.get(alert.id)
         return list(own(interval_s, share) if own else of_trouble(BY_ID[alert.id], interval_s, share))
 
-    fires, below, twice = at(1.02), at(0.98), chain(at(0.979), two_levels())
+    fires, below, twice = at(OVER), at(UNDER), chain(at(TWICE), two_levels())
     given = [(FIRES, each) for each in fires] + [(BELOW, each) for each in below]
     given += [(TWO_LEVELS, each) for each in twice]
     return {
