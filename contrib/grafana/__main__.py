@@ -18,6 +18,7 @@ from contrib.grafana.dashboards import dashboards, written
 from contrib.grafana.promql import INTERVAL_S
 from contrib.grafana.rule_tests import alert_tests, recording_tests
 from contrib.grafana.rules import alert_rules, recording_rules
+from contrib.grafana.runbook import PAGE, runbook
 
 ROOT = Path(__file__).resolve().parents[2]
 PROMETHEUS = "contrib/prometheus/"
@@ -31,6 +32,7 @@ def files(interval_s: int) -> dict[str, str]:
         PROMETHEUS + "client-alerts.test.yml": alert_tests(interval_s),
         PROMETHEUS + "client-recording.yml": recording_rules(interval_s),
         PROMETHEUS + "client-recording.test.yml": recording_tests(interval_s),
+        PAGE: runbook(interval_s),
         **{f"{DASHBOARDS}{each.id}.json": written(each) for each in dashboards(interval_s)},
     }
 

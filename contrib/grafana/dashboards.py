@@ -70,8 +70,11 @@ def two_rows(panels: Sequence[Panel]) -> list[Row]:
 def legend_of(alert: Alert) -> str:
     of_points = {label for metric in metrics_in(alert.shown.value) for label in metric.levels[0]}
     who = ("client_id", *(label for label in alert.labels if label in of_points))
-    shown = who if "client_id" in alert.labels else alert.labels
-    return " ".join(f"{{{{{label}}}}}" for label in shown)
+    return " ".join(template(label) for label in (who if "client_id" in alert.labels else alert.labels))
+
+
+def template(label: str) -> str:
+    return f"node {{{{{label}}}}}" if label == "node_id" else f"{{{{{label}}}}}"
 
 
 def of_alert(alert: Alert) -> Panel:
@@ -162,18 +165,30 @@ def query_of(metric: ClientMetric, chart: Chart, interval_s: int) -> tuple[Query
     if metric.kind == "sum":
         unit, scale = unit_of_rate(metric)
         series = f"rate({series}[{duration(window_s(interval_s))}]){scale}"
-    names = [name.rpartition(".") for name in chart.names]
-    is_one_stem = len({stem for stem, _, _ in names}) == 1
-    words = metric.name.removeprefix("org.apache.kafka.")
-    legend = words.rpartition(".")[2] if is_one_stem and len(names) > 1 else words
     labels = sorted(metric.levels[0]) if not has_two_levels(metric) else []
-    return Query(series, " ".join([legend, *(f"{{{{{label}}}}}" for label in labels)])), unit
+    return Query(series, " ".join([short_name(metric, chart), *map(template, labels)])), unit
+
+
+def short_name(metric: ClientMetric, chart: Chart) -> str:
+    """The words of a metric's name that others of the chart do not have."""
+    names = [name.split(".") for name in chart.metrics]
+    words = metric.name.removeprefix("org.apache.kafka.").split(".")
+    if len(names) == 1:
+        return ".".join(words)
+    first, last = common(names), common([each[::-1] for each in names])
+    return ".".join(words[first : len(words) - last] or words)
+
+
+def common(names: Sequence[Sequence[str]]) -> int:
+    """The number of words that names have in common at their beginning."""
+    columns = enumerate(zip(*names, strict=False))
+    return next((place for place, words in columns if len(set(words)) > 1), min(map(len, names)))
 
 
 def of_chart(chart: Chart, interval_s: int) -> Panel:
     known = client_metrics()
-    found = [query_of(known[f"org.apache.kafka.{name}"], chart, interval_s) for name in chart.names]
-    helps = sorted({known[f"org.apache.kafka.{name}"].help for name in chart.names})
+    found = [query_of(known[f"org.apache.kafka.{name}"], chart, interval_s) for name in chart.metrics]
+    helps = sorted({known[f"org.apache.kafka.{name}"].help for name in chart.metrics})
     return Panel(
         title=chart.title[0].upper() + chart.title[1:],
         queries=[query for query, _ in found],

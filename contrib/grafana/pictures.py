@@ -1,0 +1,140 @@
+"""Draw panels of the dashboards for the docs: queries on a Prometheus, with the plotting of odradek-spark.
+
+    python -m contrib.grafana.pictures http://localhost:9090 --minutes 10 --client billing
+
+Grafana itself is not needed, so this is what the panels show and not how they look there. Run some clients
+for as long as the pictures are to show.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import time
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from contrib.grafana.dashboards import dashboards
+from contrib.grafana.panels import Panel as GrafanaPanel
+from contrib.grafana.panels import Query
+from contrib.grafana.promql import INTERVAL_S
+
+from odradek_spark.query import chart
+from odradek_spark.query.figures import draw
+from odradek_spark.query.units import said
+
+FOLDER: Final = Path(__file__).resolve().parents[2] / "host/docs/pictures"
+SHOWN: Final = {
+    "fleet": (
+        "Client instances by software",
+        "Which producer waits long for a broker?",
+        "Is a producer throttled?",
+        "Which client is subscribed but stopped pushing without a goodbye?",
+        "Are sends retried?",
+        "Does the lag of a consumer grow?",
+    ),
+    "client": (
+        "Request latency by broker",
+        "Throttle time of produce requests",
+        "Time of records in the producer's queue",
+        "Buffer of the producer",
+        "Records sent",
+        "Bytes sent",
+    ),
+    "library-versions": (
+        "Client instances over time",
+        "Request latency of producers",
+        "Fetch latency",
+        "Rebalances, by member",
+    ),
+    "host": ("Pushes", "Client instances", "Connections", "Throttle time of clients"),
+}
+"""The panels of each picture."""
+UNITS: Final = {"1": "ratio", "By": "bytes", "By/s": "bytes per s", "1/s": "per s", "1/min": "per min"}
+"""Of UCUM units, where the plotting has other words."""
+POINTS: Final = 120
+LEGEND: Final = re.compile(r"\{\{(\w+)\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Prometheus:
+    """A server, and the time that pictures show."""
+
+    url: str
+    start_s: float
+    end_s: float
+    chosen: dict[str, str]
+    """Values of the dashboards' variables."""
+
+    def lines(self, query: Query) -> list[chart.Line]:
+        """The series of a query over time."""
+        expr = query.expr
+        for name, value in self.chosen.items():
+            expr = expr.replace(f"${name}", value)
+        step_s = max(1.0, (self.end_s - self.start_s) / POINTS)
+        given = {"query": expr, "start": self.start_s, "end": self.end_s, "step": step_s}
+        url = f"{self.url}/api/v1/query_range?{urlencode(given)}"
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            found: list[dict[str, Any]] = json.load(answer)["data"]["result"]
+        return [line(query.legend, each) for each in found]
+
+
+def line(legend: str, series: dict[str, Any]) -> chart.Line:
+    labels = series["metric"]
+    text = LEGEND.sub(lambda found: labels.get(found[1], ""), legend).strip()
+    return chart.Line(
+        text or ", ".join(sorted(labels.values())),
+        [datetime.fromtimestamp(float(second), UTC) for second, _ in series["values"]],
+        [float(value) for _, value in series["values"]],
+    )
+
+
+def drawn(panel: GrafanaPanel, prometheus: Prometheus) -> chart.Panel:
+    """A panel as the plotting draws it."""
+    lines = [each for query in panel.queries for each in prometheus.lines(query)]
+    unit = "" if panel.unit.startswith("{") else UNITS.get(panel.unit, panel.unit)
+    limits = []
+    if panel.limit is not None:
+        limits = [chart.Limit(panel.limit, f"trouble at {said(panel.limit, unit)}")]
+    return chart.Panel(panel.title, unit, lines, limits, note="" if lines else panel.no_value)
+
+
+def pages(prometheus: Prometheus) -> list[chart.Page]:
+    """A page for each dashboard."""
+    found = []
+    for dashboard in dashboards(INTERVAL_S):
+        panels = {panel.title: panel for row in reversed(dashboard.rows) for panel in row.panels}
+        shown = [drawn(panels[title], prometheus) for title in SHOWN[dashboard.id]]
+        found.append(chart.Page(dashboard.id, dashboard.title, shown))
+    return found
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m contrib.grafana.pictures")
+    parser.add_argument("prometheus", help="URL of the server")
+    parser.add_argument("--minutes", type=float, default=60, help="time that the pictures show")
+    parser.add_argument("--client", required=True, help="client id of the dashboard about one client")
+    parser.add_argument("--to", type=Path, default=FOLDER, help="folder of the pictures")
+    given = parser.parse_args(arguments)
+    end_s = time.time()
+    chosen = {"software": ".*", "principal": ".*"}
+    prometheus = Prometheus(given.prometheus, end_s - 60 * given.minutes, end_s, chosen)
+    info = f'kafka_client_info{{client_id="{given.client}"}}'
+    known = prometheus.lines(Query(info, "{{client_instance_id}}"))
+    chosen["client_instance_id"] = "|".join(each.label for each in known)
+    given.to.mkdir(parents=True, exist_ok=True)
+    for page in pages(prometheus):
+        done = draw([page], given.to / f"{page.id}.png")
+        print(*done.files, *done.left_out, sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,71 @@
+"""The runbook: the written page ``runbook.md``, with a table of all alerts, and what each fires at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from contrib.grafana.alerts import GROUP, Alert, alerts
+from contrib.grafana.promql import software_of
+
+from odradek.plugin.troubles import JAVA, LIBRDKAFKA
+
+WRITTEN: Final = Path(__file__).with_suffix(".md")
+PAGE: Final = "host/docs/howto/runbook.md"
+NOTE: Final = "<!-- Written by `python -m contrib.grafana`: edit contrib/grafana/runbook.md. -->"
+TABLE: Final = "## All alerts"
+LIBRARIES: Final = {JAVA: "Java", LIBRDKAFKA: "librdkafka"}
+
+
+def software(alert: Alert) -> str:
+    """The client libraries that can fire an alert."""
+    found = software_of(alert.expr)
+    return " and ".join(text for name, text in LIBRARIES.items() if name in found) if found else "all"
+
+
+def held(seconds: float) -> str:
+    return f"{seconds / 60:g} min" if seconds else "at once"
+
+
+def table(found: list[Alert]) -> Iterator[str]:
+    yield "| alert | condition | for | threshold from | sent by |"
+    yield "|---|---|---|---|---|"
+    for alert in found:
+        link = f"[`{alert.name}`](#{alert.id})"
+        yield f"| {link} | {alert.condition} | {held(alert.for_s)} | {alert.source} | {software(alert)} |"
+
+
+def facts(alert: Alert) -> Iterator[str]:
+    """What precedes the written text of an alert."""
+    yield ""
+    yield f"**{alert.question}** `{alert.name}`: {alert.condition}."
+
+
+def steps(alert: Alert) -> Iterator[str]:
+    """What follows it."""
+    yield from ("```promql", alert.expr, "```", "")
+    yield "See its members, and subscribe one of them:" if alert.labels == (GROUP,) else "Look closer:"
+    yield from ("", "```sh", alert.next_step.replace("{{ $labels.", "$").replace(" }}", ""), "```", "")
+
+
+def runbook(interval_s: int) -> str:
+    """The text of the page. The heading of an alert's section is the anchor in its annotations."""
+    found = {alert.id: alert for alert in alerts(interval_s)}
+    lines: list[str] = []
+    alert = None
+    for line in WRITTEN.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#") and alert is not None:
+            lines += steps(alert)
+            alert = None
+        lines.append(line)
+        if line.startswith("# "):
+            lines += ["", NOTE]
+        elif line == TABLE:
+            lines += ["", *table(list(found.values()))]
+        elif line.startswith("### "):
+            alert = found[line.removeprefix("### ")]
+            lines += facts(alert)
+    if alert is not None:
+        lines += ["", *steps(alert)]
+    return "\n".join(lines).rstrip("\n") + "\n"
