@@ -138,7 +138,7 @@ def unit_of(trouble: Trouble, metric: str) -> str:
 
 def said(trouble: Trouble) -> str:
     if trouble.op == ">" and not trouble.threshold:
-        return f"any {trouble.unit}" if trouble.over_s else "any time"
+        return f"any {trouble.unit}" if trouble.over_s else f"more than 0 {trouble.unit}"
     side = {">": "more than", "<": "less than", ">=": "at least", "<=": "at most"}[trouble.op]
     if trouble.unit.startswith("share of "):
         return f"{side} {trouble.threshold * 100:g} % of {trouble.unit.removeprefix('share of ')}"
@@ -177,7 +177,7 @@ def lag_grows(interval_s: int) -> str:
 def lag_alerts(interval_s: int) -> Iterator[Alert]:
     """Lag that grows, and its two causes in the consumer."""
     grows = lag_grows(interval_s)
-    source = f"the trend, not the size; {LAG_RECORDS} records: {OURS}"
+    source = f"the trend, not the size; {LAG_RECORDS:,} records: {OURS}".replace(",", " ")
     lag = of_instance("max", selector(FETCH + "records.lag", deepest=True), "partition")
     condition = f"the lag of a partition exceeds {LAG_RECORDS:,} records and grows".replace(",", " ")
     yield Alert(

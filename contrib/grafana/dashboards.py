@@ -24,7 +24,7 @@ CLIENT_FILTER: Final = 'client_instance_id=~"$client_instance_id"'
 INFO: Final = "kafka_client_info"
 EVERY_CLIENT: Final = '{__name__=~"org_apache_kafka_.+_connection_creation_total"}'
 VERSION: Final = "client_software_name, client_software_version"
-RUNBOOK: Final = "host/docs/howto/runbook.md"
+RUNBOOK: Final = "host/docs/reference/runbook.md"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from contrib.grafana.alerts import Alert, alerts
 from contrib.grafana.promql import by_series_name, duration, window_s
 
 WRITTEN: Final = "# Written by `python -m contrib.grafana`; do not edit.\n"
-RUNBOOK: Final = "howto/runbook.md"
+RUNBOOK: Final = "reference/runbook.md"
 ADDRESS: Final = (
-    "{{ range query (printf \"kafka_client_info{client_instance_id='%s'}\" $labels.client_instance_id) }}"
+    "{{ range query (printf \"last_over_time(kafka_client_info{client_instance_id='%s'}[1h])\" "
+    "$labels.client_instance_id) }}"
     "{{ .Labels.client_source_address }}:{{ .Labels.client_source_port }} {{ end }}"
 )
 """The client's address and port are not labels of its series: they change."""

@@ -1,4 +1,4 @@
-"""The runbook: the written page ``runbook.md``, with a table of all alerts, and what each fires at."""
+"""The runbook: the written page ``runbook.md.in``, with a table of all alerts, and what each fires at."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from contrib.grafana.promql import software_of
 
 from odradek.plugin.troubles import JAVA, LIBRDKAFKA
 
-WRITTEN: Final = Path(__file__).with_suffix(".md")
-PAGE: Final = "host/docs/howto/runbook.md"
-NOTE: Final = "<!-- Written by `python -m contrib.grafana`: edit contrib/grafana/runbook.md. -->"
+WRITTEN: Final = Path(__file__).with_suffix(".md.in")
+PAGE: Final = "host/docs/reference/runbook.md"
+NOTE: Final = "<!-- Written by `python -m contrib.grafana`: edit contrib/grafana/runbook.md.in. -->"
 TABLE: Final = "## All alerts"
 LIBRARIES: Final = {JAVA: "Java", LIBRDKAFKA: "librdkafka"}
 
