@@ -7,6 +7,7 @@ import math
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
+from odradek_prometheus import exposition
 from support.delta_clients import A, Attributes, B, counter, d, gauge, point
 from support.exposed_clients import Exposed, ms, names
 
@@ -90,7 +91,20 @@ def test_two_streams_that_would_be_one_series() -> None:
     exposed.push(counter(point(5.0, 0, 60, {"a": ""}), point(7.0, 0, 60)))
 
     assert [each.value for each in exposed.series()] == [5.0]
-    assert exposed.exposition.mapping.dropped == {"series.collision": 1}
+    (client,) = exposed.exposition.clients()
+    assert client.mapped.hidden == {"series.collision": 1}
+
+
+def test_a_renamed_label_is_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    exposed = Exposed()
+
+    for instance in (A, B):
+        exposed.push(d(5.0, 0, 60, client_id="mine"), gauge(1.0), instance=instance)
+
+    assert [client.renamed for client in exposed.exposition.clients()] == [1, 1]
+    assert [record.message for record in caplog.records] == [
+        "a label of clients has the name of a data point's label, and is renamed beside it"
+    ]
 
 
 def test_a_counter_goes_on_and_a_gauge_is_replaced() -> None:
@@ -299,12 +313,15 @@ def test_clients_with_the_same_streams_share_them() -> None:
     assert first.mapped is second.mapped
 
 
-def test_shapes_without_clients_are_forgotten() -> None:
+def test_shapes_and_names_without_clients_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exposition, "SWEEP_AT", 4)
     exposed = Exposed()
-    exposed.exposition.sweep_at = 4
 
     for number in range(20):
-        exposed.push(*(d(1.0, 0, 60, topic=str(each)) for each in range(number + 1)), at=60)
+        metrics = [counter(point(1.0, 0, 60), name=f"c{number}.{each}") for each in range(3)]
+        exposed.push(*metrics, at=60, instance=bytes([number]) * 16)
+        for engine in exposed.exposition.engines.values():
+            engine.clients.forget(bytes([number]) * 16)
 
-    assert len(exposed.exposition.shapes) <= exposed.exposition.sweep_at
-    assert len(exposed.series()) == 20
+    assert len(exposed.exposition.shapes) <= 4
+    assert len(exposed.exposition.mapping.families.owners) <= 4 * 3 * 2

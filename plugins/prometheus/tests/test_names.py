@@ -144,9 +144,15 @@ class TestFamilies:
         ]
 
     @pytest.mark.parametrize(
-        ("metric", "kind"), [("a", Kind.GAUGE), ("a.total", Kind.GAUGE), ("a.bucket", Kind.COUNTER)]
+        ("metric", "kind"),
+        [
+            ("a", Kind.GAUGE),
+            ("a.total", Kind.GAUGE),
+            ("a.bucket", Kind.COUNTER),
+            ("kafka.client.info", Kind.GAUGE),
+        ],
     )
-    def test_names_of_samples_are_taken_too(self, metric: str, kind: Kind) -> None:
+    def test_names_of_samples_and_of_our_own_are_taken_too(self, metric: str, kind: Kind) -> None:
         families = Families()
         families.family("a", "", Kind.COUNTER)
 

@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from odradek_prometheus.client_series import ClientSeries, MappedSeries
-from odradek_prometheus.families import Family, FamilyType, help_of
+from odradek_prometheus.families import Family, own_family
 from odradek_prometheus.label_values import Labels
-from odradek_prometheus.metric_names import unit_of
+from odradek_prometheus.mapped_streams import NAME_COLLISION, SERIES_COLLISION
 
 INFO: Final = "kafka_client_info"
 Value = Callable[[ClientSeries, int], float]
 
 
-def family(name: str, unit: str = "") -> Family:
-    return Family(name, name, FamilyType.GAUGE, unit_of(name, unit), help_of(name))
-
-
 FACTS: Final[dict[Family, Value]] = {
-    family(INFO): lambda client, now_ms: 1.0,
-    family("odradek_client_last_push_age_seconds", "s"): lambda client, now_ms: (
+    own_family(INFO): lambda client, now_ms: 1.0,
+    own_family("odradek_client_last_push_age_seconds", "s"): lambda client, now_ms: (
         max(0, now_ms - client.received_ms) / 1000
     ),
-    family("odradek_client_push_interval_seconds", "s"): lambda client, now_ms: client.interval_ms / 1000,
-    family("odradek_client_terminated"): lambda client, now_ms: float(client.terminated),
+    own_family("odradek_client_push_interval_seconds", "s"): lambda client, now_ms: client.interval_ms / 1000,
+    own_family("odradek_client_terminated"): lambda client, now_ms: float(client.terminated),
 }
 """The value of each at a time. They have no prefix: dashboards and alerts know their names."""
+
+
+HIDDEN: Final = own_family(
+    "odradek_exposition_hidden_series", text="Series of clients that are not shown, by reason."
+)
+RENAMED: Final = own_family(
+    "odradek_exposition_renamed_labels",
+    text="Series with a label of the client under another name, because the data point has that name.",
+)
+
+
+def page_facts(clients: Sequence[ClientSeries]) -> Iterator[tuple[Family, Labels, int]]:
+    """The series about a page with these clients."""
+    for reason in (NAME_COLLISION, SERIES_COLLISION):
+        yield HIDDEN, (("reason", reason),), sum([each.mapped.hidden.get(reason, 0) for each in clients])
+    yield RENAMED, (), sum([each.renamed for each in clients])
 
 
 def fact_labels(fact: Family, client: ClientSeries) -> Labels:

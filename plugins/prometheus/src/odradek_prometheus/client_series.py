@@ -82,6 +82,15 @@ class ClientSeries:
         """Everything that is known, as labels."""
         return self.facts.labels
 
+    @property
+    def renamed(self) -> int:
+        """The number of series in which a label of the client has another name."""
+        names = self.shown.names
+        if names.isdisjoint(self.mapped.names):
+            return 0
+        streams = [each for each in self.mapped.streams if each is not None]
+        return sum([not names.isdisjoint([name for name, _ in each.labels]) for each in streams])
+
     def __len__(self) -> int:
         return self.live.count(1)
 

@@ -7,6 +7,7 @@ totals, so nothing is shown that a crash could take back. It reads no clock and 
 from __future__ import annotations
 
 import heapq
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -19,15 +20,20 @@ from odradek.temporality.shape import Shape
 from odradek.temporality.stream_key import Identity
 from odradek_prometheus.client_labels import (
     DEFAULT_SHOWN,
+    Facts,
     facts_of,
     read_facts,
     serialized_resource,
 )
 from odradek_prometheus.client_series import ClientSeries, Ended, picture
 from odradek_prometheus.families import Families
-from odradek_prometheus.mapped_streams import MappedStreams, StreamMapping
+from odradek_prometheus.mapped_streams import MAX_LOGGED, MappedStreams, StreamMapping
+
+log = logging.getLogger(__name__)
 
 LINGER_MS: Final = 300_000
+SWEEP_AT: Final = 256
+"""Fewer shapes are not looked through for unused ones."""
 NO_STREAMS: frozenset[Identity] = frozenset()
 
 
@@ -94,8 +100,9 @@ class Exposition:
         self.new_streams: dict[bytes, frozenset[Identity]] = {}
         """The streams of clients whose first point came since their last picture."""
         self.shapes: dict[Shape, MappedStreams] = {}
-        self.sweep_at = 256
+        self.sweep_at = SWEEP_AT
         """The number of shapes at which those without clients are looked for."""
+        self.logged: set[str] = set()
         self.ends: list[tuple[int, bytes]] = []
         """A heap of the times to look after each client."""
 
@@ -246,7 +253,18 @@ class Exposition:
         else:
             known = read_facts(client.note)
             facts = (known, known.shown(self.settings.labels))
-        return picture(instance_id, client, self.mapped(client.shape), facts, now_ms, since_ms, new_streams)
+        mapped = self.mapped(client.shape)
+        if before is None or (before.mapped, before.shown) != (mapped, facts[1]):
+            self.log_renamed(mapped, facts[1])
+        return picture(instance_id, client, mapped, facts, now_ms, since_ms, new_streams)
+
+    def log_renamed(self, mapped: MappedStreams, shown: Facts) -> None:
+        """Log each label of clients that is renamed, once."""
+        for name in sorted(shown.names & mapped.names - self.logged):
+            if len(self.logged) < MAX_LOGGED:
+                self.logged.add(name)
+                problem = "a label of clients has the name of a data point's label, and is renamed beside it"
+                log.warning(problem, extra={"label": name})
 
     def mapped(self, shape: Shape) -> MappedStreams:
         """The series of a shape."""
@@ -254,7 +272,9 @@ class Exposition:
         if found is None:
             if len(self.shapes) >= self.sweep_at:
                 self.shapes = {each: mapped for each, mapped in self.shapes.items() if each.users}
-                self.sweep_at = max(256, 2 * len(self.shapes))
+                used = {family for each in self.shapes.values() for family in each.by_family}
+                self.mapping.families.keep(used)
+                self.sweep_at = max(SWEEP_AT, 2 * len(self.shapes))
             found = self.shapes[shape] = self.mapping.mapped(shape.identities)
         return found
 

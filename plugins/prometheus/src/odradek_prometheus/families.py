@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -61,6 +61,21 @@ class Family:
         return (self.name, f"{self.name}_bucket", f"{self.name}_count", f"{self.name}_sum")
 
 
+RESERVED: Final = frozenset(
+    (
+        "kafka_client_info",
+        "odradek_client_last_push_age_seconds",
+        "odradek_client_push_interval_seconds",
+        "odradek_client_terminated",
+        "odradek_exposition_hidden_series",
+        "odradek_exposition_renamed_labels",
+    )
+)
+"""The names of families that no client sends."""
+MAX_LOGGED: Final = 100
+"""Limit of metrics that are logged."""
+
+
 class Families:
     """The families of all metrics that were seen. The first metric with a name keeps it."""
 
@@ -73,6 +88,12 @@ class Families:
         self.prefix = prefix
         self.by_metric: dict[tuple[str, str, int], Family | None] = {}
         self.owners: dict[str, Family] = {}
+        self.logged: set[str] = set()
+
+    def keep(self, used: Collection[Family]) -> None:
+        """Forget all families but these."""
+        self.by_metric = {key: each for key, each in self.by_metric.items() if each in used}
+        self.owners = {claim: each for claim, each in self.owners.items() if each in used}
 
     def family(self, metric: str, unit: str, kind: int) -> Family | None:
         """The family of a metric; None if its name is another family's, or is empty."""
@@ -83,7 +104,7 @@ class Families:
 
     def new_family(self, metric: str, unit: str, kind: int) -> Family | None:
         name = escaped_name(metric, unit, kind, self.prefix)
-        if not name.strip("_"):
+        if not name.strip("_") or name in RESERVED:
             self.refuse(metric, name)
             return None
         family = Family(
@@ -105,8 +126,15 @@ class Families:
         return family
 
     def refuse(self, metric: str, name: str) -> None:
-        problem = "metric is not shown to Prometheus: another metric has its name with another type"
-        log.warning(problem, extra={"metric": metric, "series": name})
+        if metric not in self.logged and len(self.logged) < MAX_LOGGED:
+            self.logged.add(metric)
+            problem = "metric is not shown to Prometheus: another metric has its name with another type"
+            log.warning(problem, extra={"metric": metric, "series": name})
+
+
+def own_family(name: str, unit: str = "", text: str = "") -> Family:
+    """A gauge that no client sends, one of `RESERVED`."""
+    return Family(name, name, FamilyType.GAUGE, unit_of(name, unit), text or help_of(name))
 
 
 def help_of(metric: str) -> str:

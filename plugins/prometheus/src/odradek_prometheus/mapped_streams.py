@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from odradek.plugin import distinct_names, label_name
@@ -15,6 +15,12 @@ from odradek_prometheus.label_values import Labels, attributes_of, cut, joined, 
 log = logging.getLogger(__name__)
 
 NODE: Final = "node_id"
+NAME_COLLISION: Final = "name.collision"
+"""Another metric has the name with another type."""
+SERIES_COLLISION: Final = "series.collision"
+"""Another stream of the client has the same name and labels."""
+MAX_LOGGED: Final = 100
+"""Limit of names that are logged."""
 
 
 class MappedStream(NamedTuple):
@@ -28,12 +34,19 @@ class MappedStream(NamedTuple):
 class MappedStreams:
     """The streams of clients of one shape, in its order."""
 
-    __slots__ = ("by_family", "identities", "names", "streams", "texts")
+    __slots__ = ("by_family", "hidden", "identities", "names", "streams", "texts")
 
-    def __init__(self, identities: Sequence[Identity], streams: Sequence[MappedStream | None]) -> None:
+    def __init__(
+        self,
+        identities: Sequence[Identity],
+        streams: Sequence[MappedStream | None],
+        hidden: Mapping[str, int],
+    ) -> None:
         self.identities = tuple(identities)
         self.streams = tuple(streams)
         """None for a stream that is not shown."""
+        self.hidden = hidden
+        """The number of streams that are not shown, by reason."""
         self.names = frozenset([name for each in streams if each is not None for name, _ in each.labels])
         """The names of all labels."""
         self.texts: tuple[str, ...] = ()
@@ -58,27 +71,32 @@ class StreamMapping:
     def __init__(self, families: Families, *, normalise_node: bool = True) -> None:
         self.families = families
         self.normalise_node = normalise_node
-        self.dropped: Counter[str] = Counter()
-        """Streams that are not shown, by reason; of each shape once."""
+        self.logged: set[str] = set()
 
     def mapped(self, identities: Sequence[Identity]) -> MappedStreams:
         """Map the streams of a shape."""
         taken: set[MappedStream] = set()
-        streams = [self.unique(self.stream(identity), taken) for identity in identities]
-        return MappedStreams(identities, streams)
+        streams: list[MappedStream | None] = []
+        hidden: Counter[str] = Counter()
+        for identity in identities:
+            stream = self.stream(identity)
+            if stream is None:
+                hidden[NAME_COLLISION] += 1
+            elif stream in taken:
+                hidden[SERIES_COLLISION] += 1
+                self.log_collision(stream)
+                stream = None
+            else:
+                taken.add(stream)
+            streams.append(stream)
+        return MappedStreams(identities, streams, hidden)
 
-    def unique(self, stream: MappedStream | None, taken: set[MappedStream]) -> MappedStream | None:
-        """The stream unless another one of the client is the same series."""
-        if stream is None:
-            self.dropped["name.collision"] += 1
-            return None
-        if stream in taken:
-            self.dropped["series.collision"] += 1
+    def log_collision(self, stream: MappedStream) -> None:
+        name = stream.family.name
+        if name not in self.logged and len(self.logged) < MAX_LOGGED:
+            self.logged.add(name)
             problem = "series is not shown to Prometheus: another one of the client has the same labels"
-            log.warning(problem, extra={"series": stream.family.name, "labels": dict(stream.labels)})
-            return None
-        taken.add(stream)
-        return stream
+            log.warning(problem, extra={"series": name, "labels": dict(stream.labels)})
 
     def stream(self, identity: Identity) -> MappedStream | None:
         """Map a stream; None if its name is another metric's."""

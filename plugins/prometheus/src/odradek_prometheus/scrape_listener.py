@@ -129,7 +129,14 @@ class ScrapeListener:
                 page = await asyncio.shield(self.page(asked))
         except TimeoutError:
             return web.Response(status=503, text="the page was not complete in time\n")
-        return await self.send(request, asked, page)
+        try:
+            async with asyncio.timeout(self.settings.timeout_ms / 1000):
+                return await self.send(request, asked, page)
+        except TimeoutError:
+            # A scraper that does not read must not hold the page.
+            if request.transport is not None:
+                request.transport.abort()
+            raise
 
     async def send(self, request: web.BaseRequest, asked: Asked, page: Sequence[bytes]) -> web.StreamResponse:
         """Send a page."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from odradek.temporality.histogram import HistogramState
-from odradek_prometheus.client_facts import FACTS, fact_labels
+from odradek_prometheus.client_facts import FACTS, fact_labels, page_facts
 from odradek_prometheus.client_labels import Facts
 from odradek_prometheus.client_series import ClientSeries, MappedSeries
-from odradek_prometheus.families import Family, FamilyType
+from odradek_prometheus.families import RESERVED, Family, FamilyType
 from odradek_prometheus.label_values import Labels
 from odradek_prometheus.mapped_streams import MappedStreams
 
@@ -109,7 +109,7 @@ class Page:
 
     def name(self, family: Family) -> str:
         """The name of a family in its header."""
-        if self.style.utf8 and family not in FACTS:
+        if self.style.utf8 and family.name not in RESERVED:
             return f'"{family.utf8_name.translate(ESCAPES)}"'
         return family.base if self.style.openmetrics else family.name
 
@@ -189,7 +189,7 @@ class Page:
         return f"{name}{{{text}}} {value!r}"
 
     def facts(self) -> Iterator[bytes]:
-        """The families about the clients."""
+        """The families about the clients and the page."""
         for fact, value in FACTS.items():
             self.lines += self.header(fact)
             for client in self.clients:
@@ -197,6 +197,11 @@ class Page:
                 self.lines.append(f"{fact.name}{{{text}}} {value(client, self.now_ms)!r}")
                 if len(self.lines) >= PIECE_LINES:
                     yield self.taken()
+        before: Family | None = None
+        for own, labels, number in page_facts(self.clients):
+            self.lines += self.header(own) if own is not before else []
+            self.lines.append(f"{own.name}{{{','.join(label_texts(labels))}}} {number}")
+            before = own
 
 
 def label_texts(labels: Labels) -> list[str]:
