@@ -1,0 +1,146 @@
+"""Client metrics on a page for Prometheus: of a host, a gateway and a forwarder beside a topic."""
+
+from __future__ import annotations
+
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+import odradek_prometheus
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest
+from support.delta_clients import EPOCH_S, A, B, Scene, d, metrics_data
+from support.forwarding import FLEET, ThreadedForward, create_topic, far_sides, fill
+from support.gateways import free_ports, gateway_of
+from support.hosts import EVERYTHING, ServeProcess, running_host, serving
+from support.spooling import FarSide
+from support.waiting import wait_until
+from support.wire_client import WireClient
+
+pytest.importorskip("confluent_kafka")
+from confluent_kafka import Producer
+
+PATIENCE_S = 60.0
+Sample = tuple[str, dict[str, str], float]
+
+
+class Endpoint:
+    """The listener of a process, and the settings that it needs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_ports(1)
+        self.totals = folder / "totals.db"
+
+    @property
+    def settings(self) -> Sequence[str]:
+        return (
+            f"plugins.prometheus.listener=http://127.0.0.1:{self.port}",
+            f"plugins.prometheus.totals.file={self.totals}",
+            "plugins.prometheus.batch.max.age.ms=20",
+        )
+
+    def samples(self) -> list[Sample]:
+        """The samples of a page; none while nothing listens."""
+        headers = {"Accept": "application/openmetrics-text;version=1.0.0"}
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/metrics", headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as response:
+                page = response.read().decode()
+        except (urllib.error.URLError, ConnectionError):
+            return []
+        return [
+            (sample.name, sample.labels, sample.value)
+            for family in text_string_to_metric_families(page)  # type: ignore[no-untyped-call]
+            for sample in family.samples
+        ]
+
+    def values(self, name: str) -> list[float]:
+        return values(self.samples(), name)
+
+
+def values(samples: Sequence[Sample], name: str) -> list[float]:
+    return [value for each, _, value in samples if each == name]
+
+
+def push(serve: ServeProcess, value: float, start: int) -> None:
+    """Push a delta of one minute, until it is accepted."""
+    data = metrics_data([d(value, start, start + 60)], {}).SerializeToString()
+    host, _, port = serve.bootstrap.rpartition(":")
+    with WireClient((host, int(port))) as client:
+        client.introduce()
+        request = PushTelemetryRequest(
+            client_instance_id=A,
+            subscription_id=client.subscriptions(A).subscription_id,
+            compression_type=0,
+            metrics=data,
+        )
+        wait_until(lambda: client.send(request).error_code == 0, "an accepted push")
+
+
+def test_a_client_is_on_the_page_until_after_its_goodbye(tmp_path: Path) -> None:
+    endpoint = Endpoint(tmp_path)
+    with running_host(tmp_path / "data", *EVERYTHING, *endpoint.settings) as host:
+        producer = Producer({"bootstrap.servers": host.bootstrap, "client.id": "orders"})
+        producer.produce("t", b"v")
+        assert producer.flush(PATIENCE_S) == 0
+        wait_until(lambda: endpoint.values("odradek_client_terminated") == [0.0], "a page with the client")
+        del producer
+        wait_until(lambda: endpoint.values("odradek_client_terminated") == [1.0], "the goodbye")
+
+        found = endpoint.samples()
+
+    assert {labels["client_id"] for _, labels, _ in found if "client_id" in labels} == {"orders"}
+    assert len(values(found, "org_apache_kafka_producer_connection_creation_total")) == 1
+
+
+@pytest.mark.slow
+def test_a_killed_host_shows_the_same_totals_at_once(tmp_path: Path) -> None:
+    endpoint = Endpoint(tmp_path)
+    settings = [part for each in (*EVERYTHING, *endpoint.settings) for part in ("--set", each)]
+    with serving(tmp_path / "data", *settings) as serve:
+        push(serve, 3.0, 0)
+        wait_until(lambda: endpoint.values("c_total") == [3.0], "the first total")
+        push(serve, 4.0, 60)
+        serve.kill()
+
+    with serving(tmp_path / "data", *settings) as serve:
+        wait_until(lambda: endpoint.values("c_total") != [], "a page after the restart")
+        first = endpoint.values("c_total")
+        wait_until(lambda: endpoint.values("c_total") == [7.0], "the total of both")
+        push(serve, 5.0, 120)
+        wait_until(lambda: endpoint.values("c_total") == [12.0], "the total of all")
+
+    assert first in ([3.0], [7.0])
+
+
+@pytest.mark.slow
+def test_a_gateway_has_a_page(tmp_path: Path) -> None:
+    endpoint = Endpoint(tmp_path)
+    with (
+        serving(tmp_path / "upstream", "--set", "telemetry.durability=memory") as upstream,
+        gateway_of(upstream.bootstrap, tmp_path / "edge", *EVERYTHING, *endpoint.settings) as gateway,
+    ):
+        push(gateway, 3.0, 0)
+        wait_until(lambda: endpoint.values("c_total") == [3.0], "a page with the client")
+
+
+def test_forwarders_beside_a_topic_have_a_page(tmp_path: Path) -> None:
+    endpoint = Endpoint(tmp_path)
+    plugins = far_sides(unused=FarSide())
+    plugins.add("prometheus", odradek_prometheus, "odradek-prometheus", "1")
+    now = time.time() - EPOCH_S
+    records = [
+        Scene().record(d(1.0, number, number + 1), at=now, instance=(A, B)[number % 2])
+        for number in range(20)
+    ]
+    with running_host(tmp_path / "cluster", "group.initial.rebalance.delay.ms=0") as host:
+        create_topic(host.bootstrap, 2)
+        create_topic(host.bootstrap, 1, f"{FLEET}_dead_letter")
+        fill(host.bootstrap, range(20), 2, records)
+        for _ in range(2):
+            with ThreadedForward(host.bootstrap, plugins, *endpoint.settings):
+                wait_until(lambda: endpoint.values("c_total") == [10.0, 10.0], endpoint.samples)
