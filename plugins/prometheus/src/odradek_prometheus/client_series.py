@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from odradek.temporality.client_state import ClientState, Distribution, Mark
+from odradek.temporality.client_state import OWN, ClientState, Distribution, Mark
 from odradek.temporality.clients import silence_ms
 from odradek.temporality.stream_key import Identity
 from odradek_prometheus.client_labels import Facts
@@ -213,6 +213,10 @@ def live_streams(client: ClientState, mapped: MappedStreams, values: array[float
             )
         ]
     )
+    if client.routes is not None:
+        for position, route in enumerate(client.routes):
+            if route != OWN:
+                found[position] = 0
     for position, mark in client.marks.items():
         if mark & Mark.ENDED:
             found[position] = 0

@@ -9,15 +9,18 @@ from __future__ import annotations
 import heapq
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from odradek.plugin import Forwarder, TelemetryRecord, body_start
 from odradek.temporality import Counts, CumulativeForwarder, Engine, Limits, TotalsSettings
+from odradek.temporality.budgets.member import is_other
+from odradek.temporality.budgets.policy import BudgetLimits
 from odradek.temporality.client_state import ClientState
 from odradek.temporality.clients import silence_ms
 from odradek.temporality.shape import Shape
 from odradek.temporality.stream_key import Identity
+from odradek_prometheus.apps import Apps
 from odradek_prometheus.client_labels import (
     DEFAULT_SHOWN,
     Facts,
@@ -28,10 +31,12 @@ from odradek_prometheus.client_labels import (
 from odradek_prometheus.client_series import ClientSeries, Ended, picture
 from odradek_prometheus.families import Families
 from odradek_prometheus.mapped_streams import MAX_LOGGED, MappedStreams, StreamMapping
+from odradek_prometheus.shown_engine import ShownEngine
 
 log = logging.getLogger(__name__)
 
 LINGER_MS: Final = 300_000
+LEAST_DESCRIBED: Final = 10_000
 SWEEP_AT: Final = 256
 """Fewer shapes are not looked through for unused ones."""
 NO_STREAMS: frozenset[Identity] = frozenset()
@@ -49,6 +54,8 @@ class ExpositionSettings:
     """Show the node ids of Java clients as numbers."""
     linger_ms: int = LINGER_MS
     """How long the series of a client stay after its goodbye."""
+    budgets: BudgetLimits = field(default_factory=BudgetLimits)
+    apps: Apps = field(default_factory=Apps)
 
 
 class Update(NamedTuple):
@@ -57,32 +64,6 @@ class Update(NamedTuple):
     touched: Sequence[ClientSeries]
     """The clients of the batch, each once."""
     ended: Sequence[Ended]
-
-
-class ShownEngine(Engine):
-    """An engine whose clients have notes with their labels. Each record of the destination passes here."""
-
-    def __init__(
-        self, exposition: Exposition, limits: Limits, counts: Counts, ignored: Sequence[str]
-    ) -> None:
-        super().__init__(limits, static_labels=ignored, keep_gauges=True, counts=counts)
-        self.exposition = exposition
-
-    def convert(self, record: TelemetryRecord, *, again: bool = False) -> bytes:
-        """Add a record, and note the labels of its client."""
-        repeated = self.counts.repeated_records
-        instance_id = record.payload.client_instance_id
-        known = self.clients.states.get(instance_id)
-        shape = known.shape if known is not None else self.clients.shapes.empty
-        converted = super().convert(record, again=again)
-        client = self.clients.states.get(instance_id)
-        if client is not None and client.shape is not shape:
-            self.exposition.note_new(instance_id, client, shape)
-        if client is not None and not again and self.counts.repeated_records == repeated:
-            before = client.held_bytes
-            client.note = self.exposition.note(record, client.note)
-            self.clients.resized(instance_id, client, before)
-        return converted
 
 
 class Exposition:
@@ -97,6 +78,7 @@ class Exposition:
         """The engines by part whose clients have pictures."""
         self.described: dict[bytes, int] = {}
         """A hash of what the facts of each client were made from."""
+        self.most_described = LEAST_DESCRIBED
         self.new_streams: dict[bytes, frozenset[Identity]] = {}
         """The streams of clients whose first point came since their last picture."""
         self.shapes: dict[Shape, MappedStreams] = {}
@@ -110,7 +92,10 @@ class Exposition:
         """The forwarder for the host: adds and commits a batch before ``inner`` delivers it."""
 
         def make_engine(limits: Limits, counts: Counts) -> Engine:
-            return ShownEngine(self, limits, counts, totals.ignored_attributes)
+            # The limits of an engine of one of several parts are its share, and so are the budgets.
+            parts = max(1, totals.limits.max_streams // limits.max_streams)
+            budgets, apps = self.settings.budgets.share(parts), self.settings.apps
+            return ShownEngine(self, limits, counts, totals.ignored_attributes, budgets, apps.facts)
 
         self.totals = CumulativeForwarder(inner, totals, make_engine)
         return self.totals
@@ -132,6 +117,9 @@ class Exposition:
         if old and self.described.get(instance_id) == known:
             return old
         self.described[instance_id] = known
+        if len(self.described) > self.most_described:
+            self.described = {each: told for each, told in self.described.items() if self.state_of(each)}
+            self.most_described = LEAST_DESCRIBED + 2 * len(self.described)
         return facts_of(record, resource).stored()
 
     def load(self, now_ms: int) -> None:
@@ -150,6 +138,9 @@ class Exposition:
         newest_ms = max(record.context.received_ms for record in batch)
         ended = self.look_at_engines(newest_ms)
         touched = []
+        for engine in self.engines.values():
+            assert isinstance(engine, ShownEngine)
+            times |= dict.fromkeys(engine.take_others(), min(times.values()))
         for instance_id, since_ms in times.items():
             after, gone = self.draw(instance_id, since_ms)
             ended += gone
@@ -162,7 +153,7 @@ class Exposition:
         client = self.state_of(instance_id)
         before = self.pictures.get(instance_id)
         new_streams = self.new_streams.pop(instance_id, NO_STREAMS)
-        if client is None:
+        if client is None or client.folded:
             return None, self.remove(instance_id, since_ms)
         after = self.picture_of(instance_id, client, client.last_ms, since_ms, new_streams)
         ended = before.ended(after, client.last_ms) if before is not None else []
@@ -193,7 +184,9 @@ class Exposition:
         return ended
 
     def is_shown(self, client: ClientState, now_ms: int) -> bool:
-        """Whether a client has series at this time."""
+        """Whether a client has series of its own at this time."""
+        if client.folded:
+            return False
         silent_ms = now_ms - client.last_ms
         return silent_ms <= (self.settings.linger_ms if client.closed else silence_ms(client.interval_ms))
 
@@ -236,7 +229,6 @@ class Exposition:
 
     def remove(self, instance_id: bytes, time_ms: int) -> list[Ended]:
         before = self.pictures.pop(instance_id, None)
-        self.described.pop(instance_id, None)
         return before.ended(None, time_ms) if before is not None else []
 
     def picture_of(
@@ -252,7 +244,7 @@ class Exposition:
             facts = (before.facts, before.shown)
         else:
             known = read_facts(client.note)
-            facts = (known, known.shown(self.settings.labels))
+            facts = (known, known if is_other(instance_id) else known.shown(self.settings.labels))
         mapped = self.mapped(client.shape)
         if before is None or (before.mapped, before.shown) != (mapped, facts[1]):
             self.log_renamed(mapped, facts[1])

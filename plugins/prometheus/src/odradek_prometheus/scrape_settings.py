@@ -19,6 +19,8 @@ from odradek.endpoints import (
 )
 from odradek.plugin import PluginConfig
 from odradek.temporality import TotalsSettings, read_cumulative
+from odradek_prometheus.apps import read_apps
+from odradek_prometheus.budget_settings import read_budgets
 from odradek_prometheus.client_labels import DEFAULT_SHOWN, INSTANCE
 from odradek_prometheus.exposition import LINGER_MS, ExpositionSettings
 
@@ -86,7 +88,11 @@ def read_exposition(config: PluginConfig) -> ExpositionSettings:
     if INSTANCE not in labels:
         raise config.error("labels", f"expected {INSTANCE} among them: it tells the series of clients apart")
     return ExpositionSettings(
-        prefix=prefix, labels=tuple(labels), normalise_node=config.boolean("normalise.node", default=True)
+        prefix=prefix,
+        labels=tuple(labels),
+        normalise_node=config.boolean("normalise.node", default=True),
+        budgets=read_budgets(config),
+        apps=read_apps(config),
     )
 
 

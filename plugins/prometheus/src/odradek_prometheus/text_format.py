@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from odradek.temporality.budgets.member import is_other
 from odradek.temporality.histogram import HistogramState
 from odradek_prometheus.client_facts import FACTS, fact_labels, page_facts
 from odradek_prometheus.client_labels import Facts
@@ -67,8 +68,9 @@ class Page:
         families = {family for mapped in groups for family in mapped.by_family}
         for family in sorted(families, key=lambda each: each.name):
             yield from self.family(family, groups)
-        if self.clients:
-            yield from self.facts()
+        clients = [client for client in self.clients if not is_other(client.instance_id)]
+        if clients:
+            yield from self.facts(clients)
         if self.style.openmetrics:
             self.lines.append("# EOF")
         if self.lines:
@@ -188,11 +190,11 @@ class Page:
         name = (family.base if suffix == "_created" else family.name) + suffix
         return f"{name}{{{text}}} {value!r}"
 
-    def facts(self) -> Iterator[bytes]:
+    def facts(self, clients: Sequence[ClientSeries]) -> Iterator[bytes]:
         """The families about the clients and the page."""
         for fact, value in FACTS.items():
             self.lines += self.header(fact)
-            for client in self.clients:
+            for client in clients:
                 text = ",".join(label_texts(fact_labels(fact, client)))
                 self.lines.append(f"{fact.name}{{{text}}} {value(client, self.now_ms)!r}")
                 if len(self.lines) >= PIECE_LINES:

@@ -175,7 +175,7 @@ def other_id(level: Level, facts: ClientFacts) -> bytes:
 
 def facts_of_other(instance_id: bytes) -> ClientFacts | None:
     """What an ``other`` instance is counted by; None for a client's instance."""
-    if not instance_id.startswith(OTHER_PREFIX):
+    if not is_other(instance_id):
         return None
     level, principal, app = instance_id[len(OTHER_PREFIX) :].decode(errors="replace").split("\0", 2)
     return ClientFacts(
@@ -184,6 +184,11 @@ def facts_of_other(instance_id: bytes) -> ClientFacts | None:
         software=OTHER,
         example=OTHER,
     )
+
+
+def is_other(instance_id: bytes) -> bool:
+    """Whether this is no client, but has the series of many."""
+    return instance_id.startswith(OTHER_PREFIX)
 
 
 def route_of(level: Level) -> int:

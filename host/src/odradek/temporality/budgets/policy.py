@@ -7,7 +7,7 @@ exist are never refused.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -54,6 +54,15 @@ class BudgetLimits:
     """Values of one label of a metric."""
     refuse: bool = False
     """Refuse what is over budget, instead of adding it to ``other``."""
+
+    def share(self, parts: int) -> BudgetLimits:
+        """The budgets of one of several engines, whose clients differ."""
+        if parts == 1:
+            return self
+        series, principal, app = (
+            -(-limit // parts) for limit in (self.series, self.principal_series, self.app_series)
+        )
+        return replace(self, series=series, principal_series=principal, app_series=app)
 
 
 class Budget:
