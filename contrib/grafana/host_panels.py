@@ -9,7 +9,7 @@ from contrib.grafana.panels import Panel, Query, Row
 
 def rate(metric: str, legend: str, *by: str) -> Query:
     """A counter per second, by host and labels."""
-    return Query(f"sum by ({', '.join(('instance', *by))}) (rate({metric}[5m]))", legend)
+    return Query(f"sum by ({', '.join(('instance', *by))}) (rate({metric}[2m]))", legend)
 
 
 def increase(metric: str, legend: str, *by: str) -> Query:

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
+from contrib.grafana import pictures
 from contrib.grafana.alerts import alerts
 from contrib.grafana.dashboards import JAVA_ONLY, STANDARD, Dashboard, dashboards
 from contrib.grafana.panels import DATA_SOURCE, GRAFANA_UNITS, Panel
@@ -19,7 +20,7 @@ from docs.test_client_rules import OF_SUMS, bare
 from odradek.plugin.client_metrics import PREFIX, client_metrics
 from odradek.plugin.context_labels import CONTEXT_LABELS
 from odradek.plugin.troubles import JAVA, LIBRDKAFKA
-from support.reference_page import ROOT
+from support.reference_page import ROOT, page
 
 DASHBOARDS = {each.id: each for each in dashboards(INTERVAL_S)}
 PANELS = [(each.id, panel) for each in DASHBOARDS.values() for row in each.rows for panel in row.panels]
@@ -112,6 +113,16 @@ def test_the_fleet_answers_the_question_of_each_alert() -> None:
     titles = {panel.title for name, panel in PANELS if name == "fleet"}
 
     assert {alert.question for alert in alerts(INTERVAL_S)} <= titles
+
+
+def test_the_runbook_shows_panels_of_each_dashboard() -> None:
+    text = page("reference/runbook.md")
+
+    assert pictures.SHOWN.keys() == DASHBOARDS.keys()
+    for name, titles in pictures.SHOWN.items():
+        assert set(titles) <= {panel.title for each, panel in PANELS if each == name}
+        assert (pictures.FOLDER / f"{name}.png").exists()
+        assert f"](../pictures/{name}.png)" in text
 
 
 def test_a_panel_of_a_standard_metric_is_for_all_software() -> None:
