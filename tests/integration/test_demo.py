@@ -88,7 +88,9 @@ def test_prometheus_has_as_many_records_as_the_demo_produced() -> None:
     assert re.search(r"^Prometheus on http://127.0.0.1:\d+ until the demo ends", result.stdout, re.MULTILINE)
     (produced,) = re.findall(r"^at the end: (\d+) records produced", result.stdout, re.MULTILINE)
     assert re.search(
-        rf"^Prometheus: {produced} records of demo-producer, [1-9]\d* series", result.stdout, re.MULTILINE
+        rf"^Prometheus: {produced} records of demo-producer, [1-9]\d* series",
+        result.stdout,
+        re.MULTILINE,
     )
 
 

@@ -21,6 +21,7 @@ from odradek.cli.demo_security import PRODUCER
 PROGRAM: Final = "prometheus"
 RECORDS: Final = "io_odradek_observed_client_produce_records_total"
 RATE: Final = f"sum by (client_id) (rate({RECORDS}[10s]))"
+TOTAL: Final = f'sum(last_over_time({RECORDS}{{client_id="{PRODUCER}"}}[5m]))'
 START_S, STOP_S, REQUEST_S = 30.0, 10.0, 5.0
 SETTLE_S: Final = 10.0
 """Limit of the wait for the last scrape."""
@@ -43,7 +44,8 @@ def program_of(name: str) -> Path:
         where = "" if "/" in name else " in PATH"
         raise click.UsageError(
             f"--prometheus: no program {name!r}{where}. Get Prometheus from https://prometheus.io/download, "
-            "or build it with Go in a checkout: python -m contrib.prometheus.prometheus prints its path. "
+            "or build it with Go in a checkout, without its web page: "
+            "python -m contrib.prometheus.prometheus prints its path. "
             "Then: odradek demo --prometheus PATH"
         )
     return Path(found)
@@ -121,8 +123,7 @@ class DemoPrometheus:
     async def report(self, produced: int) -> str:
         """What Prometheus has, once it has everything that was produced, or time is up."""
         end_s = time.monotonic() + SETTLE_S
-        query = f'sum(last_over_time({RECORDS}{{client_id="{PRODUCER}"}}[5m]))'
-        while (found := await asyncio.to_thread(self.value, query)) != produced and time.monotonic() < end_s:
+        while (found := await asyncio.to_thread(self.value, TOTAL)) != produced and time.monotonic() < end_s:
             await asyncio.sleep(0.2)
         series = await asyncio.to_thread(self.value, 'count(last_over_time({client_id!=""}[5m]))')
         return f"Prometheus: {found:.0f} records of {PRODUCER}, {series:.0f} series of clients"
