@@ -113,6 +113,17 @@ def test_times_increase_whatever_the_hosts_clock_does(pair: Pair) -> None:
     assert times[1:] == [ms(100), ms(100) + 1, ms(100) + 2]
 
 
+def test_times_increase_if_the_hosts_clock_is_wrong_after_its_death(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: ms(130) / 1000)
+    pair.life([pair.record(d(1, 0, 60), at=100)])
+    forwarder = pair.life([pair.record(d(1, 60, 120), at=40)])
+
+    assert [row.time_ms for row in pair.receiver.series("c_total")][1:] == [ms(100), ms(100) + 1]
+    assert forwarder.receiver.counts.rejected == {}
+
+
 def test_a_client_whose_clock_is_wrong_has_times_of_the_host(pair: Pair) -> None:
     day = 86_400
     pair.life(

@@ -53,6 +53,11 @@ class Outbox:
         """The shard of a client."""
         return self.shards[crc32(instance_id) % len(self.shards)]
 
+    def continue_after(self, clients: Iterable[ClientSeries]) -> None:
+        """Continue after the newest records of these clients, whose samples an earlier process has sent."""
+        for client in clients:
+            self.times.setdefault(client.instance_id, Sent(client.received_ms, shift_of(client)))
+
     def moment(self, client: ClientSeries, time_ms: int) -> Moment:
         """The times of new samples of a client.
 

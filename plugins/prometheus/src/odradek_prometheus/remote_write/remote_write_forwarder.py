@@ -183,7 +183,9 @@ class Collector:
 
     async def start(self) -> None:
         """Make pictures of the stored clients."""
-        self.forwarder.exposition.load(int(time.time() * 1000))
+        exposition = self.forwarder.exposition
+        exposition.load(int(time.time() * 1000))
+        self.forwarder.outbox.continue_after(exposition.clients())
 
     async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
         """Take the samples of a batch."""
