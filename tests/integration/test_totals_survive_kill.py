@@ -19,6 +19,7 @@ from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 from support.delta_clients import A, d, metrics_data
 from support.hosts import EVERYTHING, ServeProcess, serving
 from support.otlp_collector import Collector, busy, collecting
+from support.remote_write_receiver import StoringReceiver
 from support.totals import TotalsCollector
 from support.waiting import wait_until
 from support.wire_client import WireClient
@@ -92,6 +93,52 @@ def test_a_killed_host_continues_its_totals(tmp_path: Path) -> None:
             life(collector, number, wanted)
 
     assert accepting.went_back() == {}
+
+
+@pytest.mark.slow
+def test_a_killed_host_continues_the_series_of_remote_write(tmp_path: Path) -> None:
+    accepting = StoringReceiver()
+
+    def life(collector: Collector, number: int, is_up: bool) -> None:
+        """Push a number and kill the host: at once, or when the receiver has the total."""
+        collector.mood = accepting if is_up else busy
+        asked = collector.asked
+        with serving(tmp_path / "data", *remote_write(collector, tmp_path / "totals.db")) as serve:
+            push(serve, float(number), 60 * number)
+            if is_up:
+                total = float(sum(range(1, number + 1)))
+                wait_until(lambda: total in values(accepting), lambda: accepting.samples)
+            else:
+                wait_until(lambda: collector.asked > asked, "a request to the receiver")
+            serve.kill()
+
+    with collecting() as collector:
+        for number, is_up in enumerate((False, True, True), start=1):
+            life(collector, number, is_up)
+
+    found = values(accepting)
+    assert found == sorted(found)
+    assert found[-1] == 6.0
+
+
+def values(receiver: StoringReceiver) -> list[float]:
+    """The totals of the only client, in the order of their times."""
+    return [row.value for row in receiver.series("c_total") if row.value is not None]
+
+
+def remote_write(collector: Collector, totals: Path) -> list[str]:
+    return [
+        part
+        for setting in (
+            *EVERYTHING,
+            f"plugins.prometheus.remote_write.url={collector.url}/api/v1/write",
+            f"plugins.prometheus.remote_write.totals.file={totals}",
+            "plugins.prometheus.batch.max.age.ms=20",
+            "plugins.prometheus.retry.backoff.ms=50",
+            "plugins.prometheus.retry.backoff.max.ms=100",
+        )
+        for part in ("--set", setting)
+    ]
 
 
 def arguments(collector: Collector, totals: Path) -> list[str]:

@@ -98,14 +98,15 @@ class StoringReceiver:
         return len(good), problems
 
     def series(self, name: str, **labels: str) -> list[Stored]:
-        """The samples of the only series with a name and some labels."""
+        """The samples of the only series with a name and some labels; empty if there is none."""
         with self.lock:
-            (found,) = [
+            found = [
                 rows
                 for each, rows in self.samples.items()
                 if each >= {("__name__", name), *labels.items()} and rows
             ]
-            return list(found)
+            assert len(found) <= 1, found
+            return list(found[0]) if found else []
 
     def values(self, name: str, **labels: str) -> list[float | None]:
         """Their values; None for a marker."""
