@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from odradek.broker.dispatch.dispatcher import Dispatcher
@@ -14,6 +15,7 @@ from odradek.gateway.cluster_subscriptions import ClusterSubscriptions
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.telemetry_answers import TelemetryAnswers
 from odradek.gateway.telemetry_settings import SubscriptionSource
+from odradek.plugin import TelemetryRecord
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
@@ -21,6 +23,7 @@ from odradek.server.meters.cluster_metrics import cluster_rows
 from odradek.server.meters.connection_metrics import connection_rows
 from odradek.server.meters.metrics import INSTRUMENTS, forwarder_rows, push_rows, source_rows
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
+from odradek.server.meters.refused_points import refused_point_rows
 from odradek.server.meters.temporality_metrics import temporality_rows
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
 from odradek.telemetry.kept_pushes import KeptPushes, Loss
@@ -82,6 +85,21 @@ def gateway_telemetry_metrics() -> Iterator[MetricRow]:
     yield from source_rows(stage.source)
 
 
+class RefusingDestination:
+    """A forwarder whose destination has refused a data point of a push that it accepted."""
+
+    refused_points: Mapping[str, int] = MappingProxyType({"out_of_order": 1})
+
+    async def start(self) -> None:
+        """Nothing to open."""
+
+    async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
+        """Nothing to keep."""
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
 def totals_with_a_rejected_point() -> CumulativeForwarder:
     """A forwarder whose totals lack a data point."""
     destination: Any = None
@@ -132,6 +150,7 @@ def test_labels_are_those_of_the_rows() -> None:
         *gateway_telemetry_metrics(),
         *cluster_rows(cluster_writer()),
         *temporality_rows("otlp", totals_with_a_rejected_point()),
+        *refused_point_rows("otlp", RefusingDestination()),
     ]
 
     assert len(found) > 25

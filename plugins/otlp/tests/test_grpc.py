@@ -207,7 +207,7 @@ def test_partial_success_is_counted_and_not_raised(kit: Kit, caplog: pytest.LogC
 
     async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
         await forwarder.deliver([kit.record("orders", "a")])
-        assert forwarder.rejected_data_points == 3
+        assert forwarder.refused_points == {"partial_success": 3}
 
     with_forwarder(kit, deliver, kit.answer(body=body))
 

@@ -303,7 +303,7 @@ def test_partial_success_is_counted_and_not_raised(kit: Kit, caplog: pytest.LogC
     async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
         for _number in range(2):
             await forwarder.deliver([kit.record("orders", "a")])
-        assert forwarder.rejected_data_points == 10
+        assert forwarder.refused_points == {"partial_success": 10}
 
     with_forwarder(kit, deliver, kit.answer(body=partial(3, "out of order")), kit.answer(body=partial(7)))
 
@@ -314,7 +314,7 @@ def test_partial_success_is_counted_and_not_raised(kit: Kit, caplog: pytest.LogC
 def test_a_warning_without_rejected_points_is_logged(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
     async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
         await forwarder.deliver([kit.record("orders", "a")])
-        assert forwarder.rejected_data_points == 0
+        assert forwarder.refused_points.total() == 0
 
     with_forwarder(kit, deliver, kit.answer(body=partial(0, "prefer v2")))
 

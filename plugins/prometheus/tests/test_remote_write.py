@@ -15,7 +15,7 @@ from odradek_prometheus.remote_write.remote_write_forwarder import RemoteWriteFo
 from odradek_prometheus.remote_write.remote_write_settings import read_remote_write
 from support.delta_clients import EPOCH_S, A, B, Scene, counter, d, gauge, point
 from support.otlp_collector import Collector, collecting
-from support.remote_write_receiver import StoringReceiver, answering
+from support.remote_write_receiver import StoringReceiver, answering, written
 from support.telemetry_records import push_request
 
 
@@ -312,6 +312,14 @@ def test_records_that_are_not_otlp_are_refused_and_cost_no_other(pair: Pair) -> 
     pair.live(work)
 
     assert pair.receiver.values("c_total")[:2] == [0.0, 5.0]
+
+
+def test_samples_that_are_never_stored_are_delivered_and_counted(pair: Pair) -> None:
+    pair.collector.mood = answering(400, "out of order sample", **written(0))
+
+    forwarder = pair.life([pair.record(d(5, 0, 60), at=60)])
+
+    assert forwarder.refused_points == {"out_of_order": 6}
 
 
 def test_a_client_is_in_one_request_at_a_time(tmp_path: Path) -> None:

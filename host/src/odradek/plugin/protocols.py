@@ -234,3 +234,11 @@ class Forwarder(Protocol):
 
     async def close(self) -> None:
         """Release all resources. Called once, on the same loop, also after a failed start."""
+
+
+@runtime_checkable
+class CountsRefusedPoints(Protocol):
+    """A forwarder whose destination tells how many data points of accepted pushes it did not store."""
+
+    refused_points: Mapping[str, int]
+    """How many, by reason, since the forwarder was made; for a metric. Any thread may read it."""

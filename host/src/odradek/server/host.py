@@ -48,6 +48,7 @@ from odradek.server.meters.metrics import (
 from odradek.server.meters.metrics_outlets import MetricsOutlets
 from odradek.server.meters.metrics_settings import METRICS_LISTENER
 from odradek.server.meters.quota_metrics import quota_rows
+from odradek.server.meters.refused_points import refused_point_rows
 from odradek.server.meters.state_metrics import state_rows
 from odradek.server.meters.temporality_metrics import temporality_rows
 from odradek.server.plugins.active_plugin import ActivePlugin, activate, quota_callback
@@ -312,7 +313,9 @@ class Host:
         refused = self.spool.writer.refused if self.spool else {}
         yield from push_rows(self.telemetry.accounts, self.telemetry.kept, refused)
         yield from (row for each in self.forwarders for row in forwarder_rows(each.name, each.stats()))
-        yield from (row for each in self.forwarders for row in temporality_rows(each.name, each.forwarder))
+        for each in self.forwarders:
+            yield from refused_point_rows(each.name, each.forwarder)
+            yield from temporality_rows(each.name, each.forwarder)
         yield from quota_rows(self.broker.quotas, now_ms)
         yield from connection_rows(self.broker.connection_quotas, now_ms)
         yield from state_rows(self.broker.state_limits, self.broker.names)

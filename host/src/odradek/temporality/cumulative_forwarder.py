@@ -7,12 +7,12 @@ that comes again, after a failed delivery or a crash, is delivered with the tota
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from odradek.clock import SystemClock
-from odradek.plugin import Forwarder, NotOtlp, Reject, Retry, TelemetryRecord
+from odradek.plugin import CountsRefusedPoints, Forwarder, NotOtlp, Reject, Retry, TelemetryRecord
 from odradek.sampled_log import SampledLog
 from odradek.temporality.counts import Counts, Limits
 from odradek.temporality.engine import Engine
@@ -66,6 +66,11 @@ class CumulativeForwarder:
         whole or in parts until all of it is settled."""
         self.now_ms = 0
         self.lost_log, self.rejected_log = SampledLog(log), SampledLog(log)
+
+    @property
+    def refused_points(self) -> Mapping[str, int]:
+        """Those of the other forwarder."""
+        return self.forwarder.refused_points if isinstance(self.forwarder, CountsRefusedPoints) else {}
 
     def store_in(self, store: TotalsStore) -> None:
         """Store the totals here instead of in the file of the settings. Call before the start."""

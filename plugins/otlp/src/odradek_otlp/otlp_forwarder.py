@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
@@ -19,6 +20,8 @@ from odradek_otlp.request_plan import requests_of
 from odradek_otlp.transport import Transport
 
 log = logging.getLogger(__name__)
+
+PARTIAL_SUCCESS = "partial_success"
 
 
 class OtlpForwarder:
@@ -37,7 +40,7 @@ class OtlpForwarder:
         self.prefixes = tuple(prefix.encode() for prefix in settings.metrics)
         self.labels = DistinctLabels()
         self.distinct = self.labels.apply if settings.distinct_labels else unchanged
-        self.rejected_data_points = 0
+        self.refused_points: Counter[str] = Counter()
         """Points refused in accepted requests (partial success); they are not sent again."""
 
     async def start(self) -> None:
@@ -119,7 +122,7 @@ class OtlpForwarder:
             raise Misdirected("the answer is not OTLP") from error
         if not partial.rejected_data_points and not partial.error_message:
             return
-        self.rejected_data_points += max(0, partial.rejected_data_points)
+        self.refused_points[PARTIAL_SUCCESS] += max(0, partial.rejected_data_points)
         log.warning(
             "the OTLP endpoint accepted the request only in part; refused points are not sent again",
             extra={

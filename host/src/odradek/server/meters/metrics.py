@@ -24,6 +24,7 @@ from odradek.server.meters.instrument import Instrument
 from odradek.server.meters.loop_lag import LOOP_LAG_INSTRUMENTS
 from odradek.server.meters.memory_metrics import MEMORY_INSTRUMENTS
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
+from odradek.server.meters.refused_points import REFUSED_POINTS_INSTRUMENTS
 from odradek.server.meters.state_metrics import STATE_INSTRUMENTS
 from odradek.server.meters.temporality_metrics import TEMPORALITY_INSTRUMENTS
 from odradek.server.sockets.listener import Listener
@@ -226,6 +227,7 @@ INSTRUMENTS = {
     **QUOTA_INSTRUMENTS,
     **CONNECTION_INSTRUMENTS,
     **STATE_INSTRUMENTS,
+    **REFUSED_POINTS_INSTRUMENTS,
     **TEMPORALITY_INSTRUMENTS,
     **CLUSTER_INSTRUMENTS,
     **GATEWAY_PATH_INSTRUMENTS,

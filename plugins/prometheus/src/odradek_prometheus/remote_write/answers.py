@@ -65,13 +65,13 @@ def reason_of(line: str) -> Reason:
     return next((reason for part, reason in TEXTS if part in text), Reason.OTHER)
 
 
-def reasons_of(message: str, rejected: int) -> Counter[Reason]:
+def reasons_of(message: str, rejected: int) -> Counter[str]:
     """The reasons for a number of samples.
 
     Prometheus writes a line for each; the first stands for missing ones.
     """
     lines = [reason_of(line) for line in message.splitlines() if line.strip()][:rejected]
-    found = Counter(lines)
+    found: Counter[str] = Counter(lines)
     if rejected > len(lines):
         found[lines[0] if lines else Reason.OTHER] += rejected - len(lines)
     return found

@@ -54,7 +54,7 @@ class Counts:
     requests: int = 0
     samples: int = 0
     """Sent and answered, stored or not."""
-    rejected: Counter[Reason] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
     raw_bytes: int = 0
     sent_bytes: int = 0
     """Compressed."""
@@ -77,7 +77,7 @@ class Receiver:
         self.is_v2 = protocol != "1.0"
         self.counts = Counts()
         self.described_ms: dict[str, int] = {}
-        self.unreported: Counter[Reason] = Counter()
+        self.unreported: Counter[str] = Counter()
         self.reported_s = -REPORT_S
 
     async def write(self, samples: Sequence[Sample]) -> None:
@@ -175,7 +175,7 @@ class Receiver:
             stored = min(sent, counted.samples + counted.histograms)
         if stored == sent:
             return
-        reasons = (
+        reasons: Counter[str] = (
             Counter({Reason.TOO_LARGE: sent})
             if answer.status == TOO_LARGE
             else reasons_of(answer.text, sent - stored)
@@ -183,7 +183,7 @@ class Receiver:
         self.counts.rejected.update(reasons)
         self.report(reasons, answer)
 
-    def report(self, reasons: Counter[Reason], answer: HttpAnswer) -> None:
+    def report(self, reasons: Counter[str], answer: HttpAnswer) -> None:
         """Log samples that were not stored, once a minute."""
         self.unreported.update(reasons)
         if time.monotonic() - self.reported_s < REPORT_S:

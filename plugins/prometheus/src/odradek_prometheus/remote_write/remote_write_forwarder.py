@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 
 from odradek.endpoints.http_client import HttpClient, HttpTarget
 from odradek.plugin import Reject, Retry, TelemetryRecord
@@ -58,6 +58,11 @@ class RemoteWriteForwarder:
     def figures(self) -> TotalsFigures:
         """For metrics; any thread may read them."""
         return self.totals.figures
+
+    @property
+    def refused_points(self) -> Mapping[str, int]:
+        """Samples that the receiver did not store, by reason; any thread may read them."""
+        return self.receiver.counts.rejected
 
     def store_in(self, store: TotalsStore) -> None:
         """Store the totals here instead of in the file of the settings. Call before the start."""
