@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,13 +14,17 @@ from typing import Any, NamedTuple
 import aiohttp
 import pytest
 
-from odradek.endpoints import Address
+from odradek.endpoints import Address, ListenerTls
+from odradek.security.private_ca import LOOPBACK, PrivateCa
 from odradek.temporality import TotalsSettings
 from odradek_prometheus import scrape_listener
 from odradek_prometheus.client_series import ClientSeries
+from odradek_prometheus.exposition import Exposition
+from odradek_prometheus.scrape_forwarder import ScrapeForwarder
 from odradek_prometheus.scrape_listener import ScrapeListener
 from odradek_prometheus.scrape_settings import ScrapeSettings
-from support.delta_clients import A, B, d
+from support.certificates import authority, other_authority
+from support.delta_clients import A, B, Scene, d
 from support.exposed_clients import Exposed
 
 
@@ -53,6 +59,24 @@ async def scraped(clients: Callable[[], list[ClientSeries]], **settings: Any) ->
             yield Scraper(session, listener)
     finally:
         await listener.stop()
+
+
+class TestForwarder:
+    def test_clients_that_are_gone_are_freed_without_a_scraper(self, tmp_path: Path) -> None:
+        settings = ScrapeSettings(
+            address=Address("127.0.0.1", 0), totals=TotalsSettings(file=tmp_path / "totals.db")
+        )
+        exposition = Exposition(settings.exposition)
+        forwarder = exposition.wrap(ScrapeForwarder(settings, exposition), settings.totals)
+
+        async def live() -> None:
+            await forwarder.start()
+            await forwarder.deliver([Scene().record(d(5.0, 0, 60), instance=each) for each in (A, B)])
+            await forwarder.close()
+
+        asyncio.run(live())
+
+        assert not exposition.clients()
 
 
 def two_clients() -> list[ClientSeries]:
@@ -192,3 +216,39 @@ def test_a_page_is_forgotten_after_a_second(monkeypatch: pytest.MonkeyPatch) -> 
         assert (await scraper.get()).status == 200
 
     run(scenario)
+
+
+def test_the_files_of_tls_may_be_renewed(tmp_path: Path) -> None:
+    key_store, ca = tmp_path / "listener.pem", tmp_path / "scrapers.pem"
+
+    def use(issuer: PrivateCa) -> None:
+        key_store.write_text(issuer.issue("localhost", LOOPBACK).both)
+        ca.write_text(issuer.issued.certificate)
+
+    def scraper_of(issuer: PrivateCa) -> ssl.SSLContext:
+        context = ssl.create_default_context(cadata=issuer.issued.certificate)
+        file = tmp_path / "scraper.pem"
+        file.write_text(issuer.issue("scraper").both)
+        context.load_cert_chain(file)
+        return context
+
+    async def is_served(scraper: Scraper, tls: ssl.SSLContext) -> bool:
+        url = scraper.url.replace("http://127.0.0.1", "https://localhost") + "/metrics"
+        connector = aiohttp.TCPConnector(ssl=tls, family=socket.AF_INET)
+        async with aiohttp.ClientSession(connector=connector) as session:
+            try:
+                async with session.get(url) as response:
+                    return response.status == 200
+            except aiohttp.ClientError:
+                return False
+
+    async def scenario(scraper: Scraper) -> None:
+        ours, theirs = scraper_of(authority()), scraper_of(other_authority())
+        found = [await is_served(scraper, each) for each in (ours, theirs)]
+        use(other_authority())
+        found += [await is_served(scraper, each) for each in (ours, theirs)]
+
+        assert found == [True, False, False, True]
+
+    use(authority())
+    run(scenario, tls=ListenerTls(certificate=key_store, client_ca=ca))

@@ -31,6 +31,8 @@ class ScrapeForwarder:
     async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
         """Show the series of a batch."""
         self.exposition.update(batch)
+        # Also without a scraper, clients that are gone are freed.
+        self.exposition.expire(epoch_ms())
 
     async def close(self) -> None:
         """Close the listener."""
