@@ -107,6 +107,16 @@ def test_a_renamed_label_is_counted_and_logged_once(caplog: pytest.LogCaptureFix
     ]
 
 
+def test_a_client_may_describe_its_metrics() -> None:
+    exposed = Exposed()
+    described, silent = d(5.0, 0, 60), gauge(1.0)
+    described.description = "Orders placed."
+
+    exposed.push(described, silent)
+
+    assert [each.family.help for each in exposed.series()] == ["Orders placed.", "g, as the client names it."]
+
+
 def test_a_counter_goes_on_and_a_gauge_is_replaced() -> None:
     exposed = Exposed()
 

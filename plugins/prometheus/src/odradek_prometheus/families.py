@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.plugin.client_metrics import client_metrics
 from odradek.temporality import Kind
@@ -74,6 +76,8 @@ RESERVED: Final = frozenset(
 """The names of families that no client sends."""
 MAX_LOGGED: Final = 100
 """Limit of metrics that are logged."""
+MAX_DESCRIPTION_CHARS: Final = 200
+MAX_DESCRIBED: Final = 10_000
 
 
 class Families:
@@ -89,6 +93,21 @@ class Families:
         self.by_metric: dict[tuple[str, str, int], Family | None] = {}
         self.owners: dict[str, Family] = {}
         self.logged: set[str] = set()
+        self.descriptions: dict[str, str] = {}
+        """What clients say about metrics that are not in the reference; empty if they say nothing."""
+
+    def describe(self, metrics: Iterable[str], data: bytes) -> None:
+        """Take the descriptions of metrics from a push, where the reference has none."""
+        unknown = {each for each in metrics if each not in client_metrics()} - self.descriptions.keys()
+        if not unknown:
+            return
+        if len(self.descriptions) > MAX_DESCRIBED:
+            self.descriptions.clear()
+        self.descriptions |= dict.fromkeys(unknown, "")
+        for entry in MetricsData.FromString(data).resource_metrics:
+            for metric in (metric for scope in entry.scope_metrics for metric in scope.metrics):
+                if metric.name in unknown:
+                    self.descriptions[metric.name] = metric.description[:MAX_DESCRIPTION_CHARS]
 
     def keep(self, used: Collection[Family]) -> None:
         """Forget all families but these."""
@@ -112,7 +131,7 @@ class Families:
             self.prefix + metric,
             TYPES[kind],
             unit_of(name, unit),
-            help_of(metric),
+            help_of(metric, self.descriptions.get(metric, "")),
         )
         owners = {owner for claim in family.claims() if (owner := self.owners.get(claim)) is not None}
         if len(owners) == 1:
@@ -137,7 +156,7 @@ def own_family(name: str, unit: str = "", text: str = "") -> Family:
     return Family(name, name, FamilyType.GAUGE, unit_of(name, unit), text or help_of(name))
 
 
-def help_of(metric: str) -> str:
-    """The sentence of the reference of client metrics, or the name that the client uses."""
+def help_of(metric: str, description: str = "") -> str:
+    """The sentence of the reference of client metrics, or what the client says of it."""
     known = client_metrics().get(metric)
-    return known.help if known else f"{metric}, as the client names it."
+    return known.help if known else description or f"{metric}, as the client names it."

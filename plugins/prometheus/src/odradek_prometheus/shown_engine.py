@@ -29,7 +29,7 @@ class Notes(Protocol):
     def note(self, record: TelemetryRecord, old: bytes) -> bytes:
         """The note of a client after a record."""
 
-    def note_new(self, instance_id: bytes, client: ClientState, shape: Shape) -> None:
+    def note_new(self, record: TelemetryRecord, client: ClientState, shape: Shape) -> None:
         """Note the streams of a client that its shape before a record does not have."""
 
 
@@ -70,7 +70,7 @@ class ShownEngine(Engine):
             self.clients.resized(instance_id, client, size)
             self.folding.after(record, self.facts(instance_id, client, old), before)
         if client.shape is not shape and not client.folded:
-            self.notes.note_new(instance_id, client, shape)
+            self.notes.note_new(record, client, shape)
         return converted
 
     def facts(self, instance_id: bytes, client: ClientState, old: bytes) -> ClientFacts:
