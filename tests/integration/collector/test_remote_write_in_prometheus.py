@@ -65,12 +65,10 @@ def sample(series: str, time_ms: int, value: float = 1.0, *more: tuple[str, str]
     return Sample("sends_total", labels, SENDS, time_ms, struct.pack("<d", value))
 
 
-def rejected(
-    prometheus: PrometheusServer, protocol: str, *batches: Sequence[Sample]
-) -> list[dict[Reason, int]]:
+def rejected(prometheus: PrometheusServer, protocol: str, *batches: Sequence[Sample]) -> list[dict[str, int]]:
     """The reasons for samples of each batch that were not stored."""
 
-    async def write() -> list[dict[Reason, int]]:
+    async def write() -> list[dict[str, int]]:
         client = HttpClient(HttpTarget(url=url_of(prometheus), secure=False, timeout_ms=60_000), {})
         receiver = Receiver(client, Credentials({}, {}), protocol)
         await client.open()
