@@ -80,6 +80,19 @@ def test_the_next_owner_continues_and_fences_the_former(cluster: ThreadedHost) -
     assert (found.totals(), found.totals(B)) == ({"c": 10}, {"c": 1})
 
 
+def test_a_batch_that_adds_nothing_is_fenced_too(cluster: ThreadedHost) -> None:
+    """It would be delivered with the totals of a process that has lost the partition."""
+    with changelog(cluster) as one, changelog(cluster) as two:
+        former = taken_over(one)
+        former.push(d(5.0, 0, 60), offset=0)
+        one.commit(former.engine, 0)
+        taken_over(two)
+        former.push(d(5.0, 0, 60), offset=0)
+
+        with pytest.raises(StoreFailed, match="another process has taken over"):
+            one.commit(former.engine, 0)
+
+
 def test_partitions_are_separate(cluster: ThreadedHost) -> None:
     with changelog(cluster) as store:
         scene = taken_over(store)
