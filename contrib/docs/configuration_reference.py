@@ -39,6 +39,7 @@ TABLE_OF_SECTION = {
     "authorizer": "host",
     "tls": "tls",
     "telemetry": "telemetry",
+    "budgets": "telemetry",
     "observation": "telemetry",
     "spool": "telemetry",
     "follow": "telemetry",

@@ -40,6 +40,7 @@ from odradek.wire.limits import INT16_MAX
 
 if TYPE_CHECKING:
     from odradek.broker.acls import Acls
+    from odradek.broker.subscription_estimates import SubscriptionEstimates
     from odradek.security.sasl_authenticator import SaslAuthenticator
 
 FEATURES = "features"
@@ -187,6 +188,8 @@ class Broker:
     """By connection id: connections of SASL listeners that have not authenticated, or will do so again."""
     certificates: CertificateStore = field(default_factory=NoCertificates)
     """The certificates of TLS listeners."""
+    estimates: SubscriptionEstimates | None = None
+    """None if changes of subscriptions are not estimated."""
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     """Advertised addresses by listener name; a client gets the address of the listener it is connected to."""
     large_responses_refused: int = 0

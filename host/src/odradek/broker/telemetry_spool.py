@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, Final, Protocol
 
 from odradek.broker.spool_settings import Durability, SpoolSettings, TopicProduce
 from odradek.broker.telemetry_guard import letters_guard, telemetry_guard
@@ -19,6 +19,7 @@ from odradek.group.group_coordinator import GroupCoordinator
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.config import ConfigError
 from odradek.plugin.protocols import TelemetryRecord
+from odradek.steps import Step
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.record_parts import partition_of, parts_of_record, record_parts
 from odradek.wire.api_error import ApiError
@@ -257,6 +258,17 @@ class TelemetrySpool:
             if start > wanted or start < each.log_end_offset:
                 chunks.append(Chunk(index, start, each.read(start, READ_BYTES), topic_id))
         return chunks
+
+    def since(self, timestamp_ms: int) -> Generator[Step, Any, dict[int, int]]:
+        """The offset of the first record with this timestamp or a later one, by partition, in steps. The end
+        of a partition without one; offline partitions are left out.
+        """
+        offsets: dict[int, int] = {}
+        for index, each in enumerate(self.topic.partitions):
+            if not each.offline:
+                found = yield from each.offset_for_time(timestamp_ms)
+                offsets[index] = each.log_end_offset if found is None else found.offset
+        return offsets
 
     def begin(self, group_id: str, moved: Callable[[Mapping[int, int]], None]) -> dict[int, int]:
         """The positions from which a forwarder continues. A new one begins at the ends."""

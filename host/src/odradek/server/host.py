@@ -81,9 +81,11 @@ from odradek.server.upkeep.timer_driver import TimerDriver
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.enrichers import Enrichers
+from odradek.telemetry.estimate.budgets import EstimateMode
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 
 if TYPE_CHECKING:
+    from odradek.broker.subscription_estimates import SubscriptionEstimates
     from odradek.gateway.observation.observation import Observation
     from odradek.server.sockets.listener_kinds import ListenerKinds
 
@@ -224,6 +226,7 @@ class Host:
         self.forwarders = make_runners(self.plugins, self.spool, self.telemetry)
         self.cluster_topic = cluster_topic(config, self.plugins, self.broker, self.meters)
         self.broker.sink = sink = self.cluster_topic or sink_of(self.spool, self.forwarders)
+        self.broker.estimates = self.subscription_estimates()
         self.turns = Turns(self.clock, config.turns)
         self.broker.steps.soon = self.turns.soon
         self.memory = Memory(config.memory, config.socket_request_max_bytes, self.clock, self.timer)
@@ -239,6 +242,17 @@ class Host:
         self.companions = Companions(self.plugins, self.clock)
         self.driver: TimerDriver | None = None
         self.outlets = MetricsOutlets(self.metric_rows, self.not_ready)
+
+    def subscription_estimates(self) -> SubscriptionEstimates | None:
+        """Estimates changes of subscriptions; None if that is off."""
+        if self.config.budgets.mode is EstimateMode.OFF:
+            return None
+        from odradek.broker.subscription_estimates import (
+            SubscriptionEstimates,
+        )  # likewise: hosts without it start faster
+
+        offload = offload_inline if self.workers is None else self.workers.offload
+        return SubscriptionEstimates(self.config.budgets, self.telemetry, self.clock, self.spool, offload)
 
     def observed(self) -> Observation | None:
         """The observation of the listeners' clients; None if it is off."""

@@ -14,7 +14,7 @@ from odradek.telemetry.client_metrics_configs import parse
 from odradek.telemetry.estimate.budgets import ALL_KEY, CLIENT_KEY, PRINCIPAL_KEY, SeriesBudgets
 from odradek.telemetry.estimate.estimate import Basis, Estimate, estimate, live_clients
 from odradek.telemetry.estimate.figures import as_object, lines, sentence
-from odradek.telemetry.estimate.pushed_streams import StreamReader
+from odradek.telemetry.estimate.pushed_streams import StreamReader, points_of
 from odradek.telemetry.estimate.recorded_clients import RecordedClients
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
 from odradek.telemetry.narrowed_clients import narrower_plans
@@ -246,7 +246,7 @@ def test_thousand_equal_clients_share_their_streams() -> None:
     reader = StreamReader()
     data = push("java-consumer").payload.data
 
-    first, second = reader.read(data), reader.read(bytes(data))
+    first, second = reader.read(points_of(data)), reader.read(points_of(data))
 
     assert first is second
     assert len(first) == 140

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from odradek.broker.broker import Broker
 from odradek.broker.configs.config_resources import ConfigResource, resource_of
 from odradek.broker.configs.config_rights import ConfigRights
 from odradek.settings.kinds import elements
+from odradek.steps import Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigOperation, ConfigType, ResourceType
 from odradek.wire.error_code import ErrorCode
@@ -49,7 +50,7 @@ CHARS_AT_A_TIME = 2_048
 
 def alter(
     changes: Sequence[ResourceChange], validate_only: bool, rights: ConfigRights, broker: Broker
-) -> Generator[None, None, list[ApiError | None]]:
+) -> Generator[Step, Any, list[ApiError | None]]:
     """Apply the changes of a request, in steps.
 
     Args:
@@ -62,14 +63,40 @@ def alter(
         For each change the error, or None if it was accepted.
     """
     times = Counter((change.type, change.name) for change in changes)
+    over_budget: Mapping[str, ApiError] = {}
+    if broker.estimates is not None:
+        over_budget = yield from broker.estimates.refusals(subscriptions(changes, times, rights, broker))
     refusals: list[ApiError | None] = []
     for some in pieces(changes):
         try:
-            refusals += alter_some(some, times, validate_only, rights, broker)
+            refusals += alter_some(some, times, validate_only, rights, broker, over_budget)
         except ApiError as error:
             refusals += [error.kept()] * len(some)
-        yield
+        yield None
     return refusals
+
+
+def subscriptions(
+    changes: Sequence[ResourceChange],
+    times: Mapping[tuple[int, str], int],
+    rights: ConfigRights,
+    broker: Broker,
+) -> dict[str, dict[str, str]]:
+    """The subscriptions that a request changes, and that the caller may change: their properties after it."""
+    found: dict[str, dict[str, str]] = {}
+    for change in changes:
+        if change.type != ResourceType.CLIENT_METRICS or broker.followed_cluster is not None:
+            continue
+        try:
+            check_form(change, times[(change.type, change.name)])
+            check_right(change, rights)
+            before = broker.metadata.resource(change.type, change.name)
+            after = changed(change, before, resource_of(change.type, ""))
+        except ApiError:
+            continue  # it is refused when its turn comes
+        if after != before:
+            found[change.name] = after
+    return found
 
 
 def pieces(changes: Sequence[ResourceChange]) -> Iterator[Sequence[ResourceChange]]:
@@ -93,6 +120,7 @@ def alter_some(
     validate_only: bool,
     rights: ConfigRights,
     broker: Broker,
+    over_budget: Mapping[str, ApiError],
 ) -> list[ApiError | None]:
     """Apply some changes in one transaction.
 
@@ -116,6 +144,8 @@ def alter_some(
                         broker.names.check("resource name", change.name)
                         limit.check()
                     resource.validate(change.name, before, after, broker)
+                    if change.type == ResourceType.CLIENT_METRICS and change.name in over_budget:
+                        raise over_budget[change.name]
                     if limit is not None:
                         limit.reserve()
                 except ApiError as refusal:

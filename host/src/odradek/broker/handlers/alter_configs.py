@@ -12,6 +12,7 @@ Differs from Kafka:
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Any
 
 from odradek.broker.broker import Broker
 from odradek.broker.configs.config_changes import KeyChange, ResourceChange, alter
@@ -19,6 +20,7 @@ from odradek.broker.configs.config_rights import ConfigRights
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
+from odradek.steps import Step
 from odradek.wire.config_resource import ConfigOperation
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.alter_configs import (
@@ -51,7 +53,7 @@ def refused(request: AlterConfigsRequest, code: ErrorCode, message: str | None) 
 @answers(AlterConfigsRequest, AlterConfigsResponse, refusal=refused, each="responses")
 def alter_configs(
     request: AlterConfigsRequest, context: RequestContext, broker: Broker
-) -> Generator[AlterConfigsResourceResponse | None, None, AlterConfigsResponse]:
+) -> Generator[AlterConfigsResourceResponse | Step, Any, AlterConfigsResponse]:
     """Replace all keys."""
     changes = []
     for resource in request.resources:

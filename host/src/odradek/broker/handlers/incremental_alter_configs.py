@@ -23,12 +23,15 @@ Differs from Kafka:
       (INVALID_CONFIG). A new subscription beyond ``telemetry.subscriptions.max``, patterns beyond
       ``telemetry.match.max.steps``, metrics beyond ``telemetry.metrics.max``, and a new GROUP beyond
       ``groups.max`` are POLICY_VIOLATION.
+    * With ``subscription.estimate = refuse``, a CLIENT_METRICS resource whose series would exceed a budget is
+      INVALID_CONFIG, with the figures.
     * BROKER keys that are not settings of this host are refused; Kafka stores them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Any
 
 from odradek.broker.broker import Broker
 from odradek.broker.configs.config_changes import KeyChange, ResourceChange, alter
@@ -36,6 +39,7 @@ from odradek.broker.configs.config_rights import ConfigRights
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
+from odradek.steps import Step
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -69,7 +73,7 @@ def refused(
 @answers(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, refusal=refused, each="responses")
 def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, context: RequestContext, broker: Broker
-) -> Generator[AlterConfigsResourceResponse | None, None, IncrementalAlterConfigsResponse]:
+) -> Generator[AlterConfigsResourceResponse | Step, Any, IncrementalAlterConfigsResponse]:
     """Change single keys."""
     changes = []
     for resource in request.resources:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -44,6 +44,8 @@ PARSE: Final = message_classes(
 )["MetricsData"].FromString
 KINDS: Final = ("gauge", "sum", "histogram", "exponential_histogram", "summary")
 
+Point = tuple[str, Sequence[bytes]]
+"""The name of a metric, and the serialized attributes of a data point."""
 Stream = tuple[str, bytes]
 """The name of a metric, and the serialized attributes of a data point in a fixed order."""
 
@@ -56,42 +58,36 @@ class Labels(NamedTuple):
     partition: str | None = None
 
 
+def points_of(data: bytes) -> list[Point]:
+    """The data points of a push.
+
+    Args:
+        data: A serialized ``MetricsData``.
+
+    Raises:
+        NotOtlp: It is not one.
+    """
+    message: Any = parsed(PARSE, data)
+    return [
+        (metric.name.decode(errors="replace"), list(point.attributes))
+        for metric in message.resource_metrics.scope_metrics.metrics
+        for kind in KINDS
+        if metric.HasField(kind)
+        for point in getattr(metric, kind).data_points
+    ]
+
+
 @dataclass(slots=True, eq=False)
 class StreamReader:
     """Reads the streams of pushes. Equal ones are the same object, so that a thousand clients share them."""
 
     streams: dict[Stream, Stream] = field(default_factory=dict)
-    names: dict[bytes, str] = field(default_factory=dict)
     sets: dict[frozenset[Stream], frozenset[Stream]] = field(default_factory=dict)
     labels: dict[bytes, Labels] = field(default_factory=dict)
 
-    def read(self, data: bytes) -> frozenset[Stream]:
-        """The streams of a push.
-
-        Args:
-            data: A serialized ``MetricsData``.
-
-        Raises:
-            NotOtlp: It is not one.
-        """
-        message: Any = parsed(PARSE, data)
-        found = []
-        for metric in message.resource_metrics.scope_metrics.metrics:
-            name = self.name(metric.name)
-            for kind in KINDS:
-                if metric.HasField(kind):
-                    found += [
-                        self.stream(name, point.attributes) for point in getattr(metric, kind).data_points
-                    ]
-        return self.shared(frozenset(found))
-
-    def name(self, raw: bytes) -> str:
-        name = self.names.get(raw)
-        if name is None:
-            name = raw.decode(errors="replace")
-            if len(self.names) < MAX_REMEMBERED:
-                self.names[raw] = name
-        return name
+    def read(self, points: Iterable[Point]) -> frozenset[Stream]:
+        """The streams of a push with these data points."""
+        return self.shared(frozenset(self.stream(name, attributes) for name, attributes in points))
 
     def stream(self, name: str, attributes: Sequence[bytes]) -> Stream:
         key = name, b"".join(attributes if len(attributes) < 2 else sorted(attributes))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from odradek.plugin.protobuf_bytes import NotOtlp
 from odradek.plugin.protocols import TelemetryRecord
-from odradek.telemetry.estimate.pushed_streams import Stream, StreamReader
+from odradek.telemetry.estimate.pushed_streams import Point, Stream, StreamReader, points_of
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, metadata_of
 
 P = TypeVar("P")
@@ -56,16 +56,16 @@ class RecordedClients:
     malformed: int = 0
 
     def add(self, record: TelemetryRecord) -> None:
-        """Add a push. Left out are pushes that were refused, whose subscription is not in force any more, and
-        records that no client pushed: subscriptions do not apply to them.
-        """
-        if record.observed or record.source is not None or record.payload.refused:
-            return
-        try:
-            streams = self.reader.read(record.payload.data)
-        except NotOtlp:
-            self.malformed += 1
-            return
+        """Add a push if it counts. A malformed one is only counted."""
+        if counts(record):
+            try:
+                self.add_points(record, points_of(record.payload.data))
+            except NotOtlp:
+                self.malformed += 1
+
+    def add_points(self, record: TelemetryRecord, points: Iterable[Point]) -> None:
+        """Add a push with these data points."""
+        streams = self.reader.read(points)
         client_instance_id = record.payload.client_instance_id
         client = self.by_id.get(client_instance_id)
         if client is None or client.subscription_id != record.subscription_id:
@@ -93,6 +93,13 @@ class RecordedClients:
     def live(self, now_ms: int) -> Iterator[RecordedClient]:
         """The clients that may push again."""
         return (client for client in self.by_id.values() if client.is_live(now_ms))
+
+
+def counts(record: TelemetryRecord) -> bool:
+    """Whether subscriptions apply to the record's sender, and its own is still in force: not if the push was
+    refused, or if no client pushed the record.
+    """
+    return not (record.observed or record.source is not None or record.payload.refused)
 
 
 def starts(begins: Mapping[P, int], ends: Mapping[P, int], most: int) -> dict[P, int]:

@@ -1,0 +1,207 @@
+"""The estimate of a changed subscription, before the host accepts it (``subscription.estimate``).
+
+It reads the pushes of the last intervals from the telemetry topic, in steps between requests, and adds the
+clients that the host remembers. Large pushes are opened by a worker process.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from odradek.clock import Clock
+from odradek.deferred import Deferred
+from odradek.delivery.log_cursor import Chunk, LogCursor
+from odradek.delivery.spooled_record import SpooledRecord
+from odradek.plugin.protobuf_bytes import NotOtlp
+from odradek.steps import Step
+from odradek.telemetry.client_metrics_configs import SubscriptionInfo, parse
+from odradek.telemetry.client_metrics_manager import ClientMetricsManager
+from odradek.telemetry.estimate.budgets import EstimateMode, SeriesBudgets
+from odradek.telemetry.estimate.estimate import Estimate, estimate, live_clients
+from odradek.telemetry.estimate.figures import sentence
+from odradek.telemetry.estimate.pushed_streams import Point, points_of
+from odradek.telemetry.estimate.recorded_clients import RecordedClients, counts, live_ms, starts
+from odradek.telemetry.subscriptions import SubscriptionPlans
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+
+log = logging.getLogger(__name__)
+
+MAX_PUSHES: Final = 5_000
+"""Pushes that one request reads, the newest ones: two seconds of work between other requests. The series of
+clients whose pushes are older are guessed.
+"""
+MAX_BYTES: Final = 64 << 20
+"""Payloads that one request reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class PointsWork:
+    """The data points of a large push, for another process."""
+
+    data: bytes
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self.data)
+
+    def __call__(self) -> list[Point]:
+        return points_of(self.data)
+
+
+PointsOffload = Callable[[PointsWork, Callable[[Any], None]], None]
+
+
+class PushLog(Protocol):
+    """The telemetry topic: `TelemetrySpool`."""
+
+    def since(self, timestamp_ms: int) -> Generator[Step, Any, dict[int, int]]:
+        """The first offset since a time, by partition."""
+
+    def ends(self) -> dict[int, int]:
+        """The offset of the next record, by partition."""
+
+    def read(self, positions: Mapping[int, int]) -> list[Chunk]:
+        """The batches from the positions on, a portion of each partition."""
+
+
+class SubscriptionEstimates:
+    """Estimates changes of subscriptions, and refuses those that exceed a budget.
+
+    Args:
+        budgets: What must not be exceeded.
+        telemetry: Knows the clients and the subscriptions.
+        clock: The time.
+        pushes: The telemetry topic; None if the host does not keep pushes: then all series are guessed.
+        offload: Opens large pushes.
+    """
+
+    def __init__(
+        self,
+        budgets: SeriesBudgets,
+        telemetry: ClientMetricsManager,
+        clock: Clock,
+        pushes: PushLog | None,
+        offload: PointsOffload,
+    ) -> None:
+        self.budgets = budgets
+        self.telemetry = telemetry
+        self.clock = clock
+        self.pushes = pushes
+        self.offload = offload
+
+    def refusals(
+        self, changes: Mapping[str, Mapping[str, str]]
+    ) -> Generator[Step, Any, Mapping[str, ApiError]]:
+        """The changes of one request that exceed a budget, by the name of the subscription.
+
+        Args:
+            changes: By name: all properties after the change; none if it is deleted. Invalid ones are left
+                out, because another check refuses them.
+        """
+        refused: dict[str, ApiError] = {}
+        recorded: RecordedClients | None = None
+        by_name = dict(self.telemetry.subscriptions.by_name)
+        for name, properties in changes.items():
+            try:
+                after = changed(by_name, name, properties)
+            except ApiError:
+                continue
+            if recorded is None:
+                recorded = yield from self.recorded(by_name)
+            found = yield from self.estimated(recorded, by_name, after)
+            if self.refuses(name, found):
+                message = f"subscription {name} exceeds a budget for series: {sentence(found)}"
+                refused[name] = ApiError(ErrorCode.INVALID_CONFIG, message)
+            else:
+                by_name = after
+        return refused
+
+    def refuses(self, name: str, found: Estimate) -> bool:
+        """Log an estimate, and whether the change is refused."""
+        refuses = bool(found.exceeded) and self.budgets.mode is EstimateMode.REFUSE
+        level = logging.WARNING if found.exceeded else logging.INFO
+        log.log(
+            level,
+            "subscription exceeds a budget for series"
+            if found.exceeded
+            else "subscription is within budgets",
+            extra={"subscription": name, "refused": refuses, "figures": sentence(found)},
+        )
+        return refuses
+
+    def estimated(
+        self,
+        recorded: RecordedClients,
+        before: Mapping[str, SubscriptionInfo],
+        after: Mapping[str, SubscriptionInfo],
+    ) -> Generator[Step, Any, Estimate]:
+        known = [each.metadata for each in self.telemetry.instances() if not each.terminating]
+        clients = live_clients(recorded, known, self.clock.now_ms())
+        return (
+            yield from estimate(
+                clients, recorded.reader, SubscriptionPlans(before), SubscriptionPlans(after), self.budgets
+            )
+        )
+
+    def recorded(
+        self, subscriptions: Mapping[str, SubscriptionInfo]
+    ) -> Generator[Step, Any, RecordedClients]:
+        """The clients of the last intervals. A log that cannot be read leaves them out."""
+        clients = RecordedClients()
+        longest_ms = max((each.interval_ms for each in subscriptions.values()), default=0)
+        if self.pushes is not None:
+            try:
+                yield from self.read(self.pushes, self.clock.now_ms() - live_ms(longest_ms), clients)
+            except ApiError as error:
+                log.warning("pushes cannot be read for an estimate", extra={"problem": str(error)})
+        return clients
+
+    def read(self, pushes: PushLog, since_ms: int, clients: RecordedClients) -> Generator[Step, Any, None]:
+        """Read the pushes since a time, up to the ends of now."""
+        begins = yield from pushes.since(since_ms)
+        ends = {index: end for index, end in pushes.ends().items() if index in begins}
+        cursor = LogCursor(starts(begins, ends, MAX_PUSHES))
+        read_bytes = 0
+        while any(cursor.expected[index] < end for index, end in ends.items()) and read_bytes < MAX_BYTES:
+            for chunk in pushes.read({**pushes.ends(), **cursor.expected}):
+                read_bytes += len(chunk.data)
+                for record in cursor.take(chunk):
+                    if record.fault is None and counts(record):
+                        yield from self.add(record, clients)
+            yield None
+
+    def add(self, record: SpooledRecord, clients: RecordedClients) -> Generator[Step, Any, None]:
+        """Add a push."""
+        data = record.payload.data
+        if len(data) <= self.telemetry.inline_bytes:
+            clients.add(record)
+            yield None
+            return
+        opened = Deferred[list[Point]]()
+        self.offload(PointsWork(data), opened.complete)
+        try:
+            points = yield opened
+        except NotOtlp:
+            clients.malformed += 1
+        except Exception as error:  # noqa: BLE001  a worker that fails costs the estimate one client
+            log.warning("a push cannot be read for an estimate", extra={"problem": repr(error)})
+        else:
+            clients.add_points(record, points)
+
+
+def changed(
+    by_name: Mapping[str, SubscriptionInfo], name: str, properties: Mapping[str, str]
+) -> dict[str, SubscriptionInfo]:
+    """The subscriptions after a change.
+
+    Raises:
+        ApiError: INVALID_REQUEST or INVALID_CONFIG.
+    """
+    after = {other: each for other, each in by_name.items() if other != name}
+    if properties:
+        after[name] = parse(name, properties)
+    return after
