@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from odradek.clock import Clock
 from odradek.deferred import Deferred
-from odradek.delivery.log_cursor import Chunk, LogCursor
+from odradek.delivery.log_cursor import EXPIRED, Chunk, LogCursor
 from odradek.delivery.spooled_record import SpooledRecord
 from odradek.plugin.protobuf_bytes import NotOtlp
 from odradek.steps import Step
@@ -31,7 +31,7 @@ from odradek.wire.error_code import ErrorCode
 log = logging.getLogger(__name__)
 
 MAX_PUSHES: Final = 5_000
-"""Pushes that one request reads, the newest ones: two seconds of work between other requests. The series of
+"""Pushes that one request reads, the newest ones: one second of work between other requests. The series of
 clients whose pushes are older are guessed.
 """
 MAX_BYTES: Final = 64 << 20
@@ -166,13 +166,24 @@ class SubscriptionEstimates:
         ends = {index: end for index, end in pushes.ends().items() if index in begins}
         cursor = LogCursor(starts(begins, ends, MAX_PUSHES))
         read_bytes = 0
-        while any(cursor.expected[index] < end for index, end in ends.items()) and read_bytes < MAX_BYTES:
-            for chunk in pushes.read({**pushes.ends(), **cursor.expected}):
-                read_bytes += len(chunk.data)
-                for record in cursor.take(chunk):
-                    if record.fault is None and counts(record):
-                        yield from self.add(record, clients)
-            yield None
+        for index, end in ends.items():
+            before = -1
+            while before < cursor.expected[index] < end and read_bytes < MAX_BYTES:
+                before = cursor.expected[index]
+                # One partition at a time: the others are read from their ends.
+                for chunk in pushes.read({**pushes.ends(), index: before}):
+                    cursor.pass_over(chunk.partition, chunk.start, EXPIRED)
+                    read_bytes += len(chunk.data)
+                    yield from self.take(chunk, cursor, clients)
+
+    def take(self, chunk: Chunk, cursor: LogCursor, clients: RecordedClients) -> Generator[Step, Any, None]:
+        """Add the pushes of a chunk, each as a step. The position moves after each batch."""
+        yield None
+        for pushes in cursor.opened(chunk):
+            for record in pushes:
+                is_new = record.original.offset >= cursor.expected[chunk.partition]
+                if is_new and record.fault is None and counts(record):
+                    yield from self.add(record, clients)
 
     def add(self, record: SpooledRecord, clients: RecordedClients) -> Generator[Step, Any, None]:
         """Add a push."""

@@ -7,7 +7,7 @@ pushes show (`modelled`). Of all others, they are the median of clients of the s
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import median
@@ -128,35 +128,41 @@ class Estimate:
     exceeded: list[Exceeded] = field(default_factory=list)
 
 
+class Future(NamedTuple):
+    """The series of a client under other subscriptions."""
+
+    role: str | None
+    series: int | None
+    """None if they must be guessed."""
+    basis: Basis
+
+
 @dataclass(slots=True)
 class Outlook:
-    """The future of one client."""
+    """One client, and its future."""
 
     client: LiveClient
     before: SubscriptionPlan
     after: SubscriptionPlan
-    role: str | None
-    now: int
-    series: int | None
-    """None until it is guessed."""
-    basis: Basis
+    future: Future
+
+    @property
+    def now(self) -> int:
+        """Its series now."""
+        recorded = self.client.recorded
+        return 0 if recorded is None else len(recorded.streams)
 
     @property
     def software(self) -> str:
         return self.client.metadata.client_software_name or ""
 
-    @property
-    def library(self) -> str:
-        metadata = self.client.metadata
-        return library_of(metadata.client_software_name, metadata.client_software_version)
-
     def likenesses(self) -> Iterator[tuple[object, ...]]:
         """Keys that it shares with other clients, the most similar ones first."""
-        wanted = self.after.metrics
+        wanted, role = self.after.metrics, self.future.role
         version = self.client.metadata.client_software_version
-        if self.role is not None:
-            yield wanted, self.software, version, self.role
-            yield wanted, self.software, self.role
+        if role is not None:
+            yield wanted, self.software, version, role
+            yield wanted, self.software, role
         else:
             yield wanted, self.software, version
             yield wanted, self.software
@@ -164,11 +170,13 @@ class Outlook:
 
 def live_clients(
     recorded: RecordedClients, known: Iterable[ClientMetricsInstanceMetadata], now_ms: int
-) -> list[LiveClient]:
+) -> Iterator[LiveClient]:
     """The live clients of the records, and those that the host remembers beside them."""
-    found = [LiveClient(client.metadata, client) for client in recorded.live(now_ms)]
-    silent = (each for each in known if each.client_instance_id not in recorded.by_id)
-    return found + [LiveClient(metadata, None) for metadata in silent]
+    for client in recorded.live(now_ms):
+        yield LiveClient(client.metadata, client)
+    for metadata in known:
+        if metadata.client_instance_id not in recorded.by_id:
+            yield LiveClient(metadata, None)
 
 
 def estimate(
@@ -178,7 +186,7 @@ def estimate(
     after: SubscriptionPlans,
     budgets: SeriesBudgets,
 ) -> Generator[None, None, Estimate]:
-    """Estimate a change of subscriptions, in steps of a millisecond.
+    """Estimate a change of subscriptions, in steps of less than a millisecond.
 
     Args:
         clients: The live clients.
@@ -187,16 +195,17 @@ def estimate(
         after: Those to come.
         budgets: What must not be exceeded.
     """
-    outlooks: list[Outlook] = []
-    for client in clients:
+    futures, peers, outlooks = Futures(reader), Peers(), []
+    for number, client in enumerate(clients):
         before_plan, after_plan = before.plan(client.metadata), after.plan(client.metadata)
-        outlooks.append(outlook(client, reader, before_plan, after_plan))
-        if len(outlooks) % CLIENTS_A_STEP == 0:
+        future = futures.future(client, before_plan, after_plan)
+        outlooks.append(Outlook(client, before_plan, after_plan, future))
+        peers.add(outlooks[-1])
+        if number % CLIENTS_A_STEP == 0:
             yield
-    peers = Peers(outlooks)
     result, largest = Estimate(), Largest(budgets.client_series)
     for number, each in enumerate(outlooks):
-        series = peers.guess(each) if each.series is None else each.series
+        series = peers.guess(each) if each.future.series is None else each.future.series
         count(result, each, series, peers.series_bytes(each))
         largest.add(each, series)
         if number % CLIENTS_A_STEP == 0:
@@ -205,40 +214,60 @@ def estimate(
     return result
 
 
-def outlook(
-    client: LiveClient, reader: StreamReader, before: SubscriptionPlan, after: SubscriptionPlan
-) -> Outlook:
-    """The future series of one client, unless they must be guessed."""
-    recorded = client.recorded
-    streams = frozenset[Stream]() if recorded is None else recorded.streams
-    role = role_of(name for name, _ in streams) or role_of_client_id(client.metadata.client_id)
-    found = Outlook(client, before, after, role, len(streams), None, Basis.GUESSED)
-    if not after.metrics:
-        found.series, found.basis = 0, Basis.SEEN
-        return found
-    known = () if recorded is None else selected_then(recorded, before)
-    seen = sum(selects(after.metrics, name) for name, _ in streams)
-    if known and covers(known, after.metrics):
-        found.series, found.basis = seen, Basis.SEEN
-    elif role is not None and streams:
-        more = metrics_by_level(found.library, role, after.metrics, known)
-        is_known_library = bool(metrics_by_level(found.library, role, (ALL_METRICS,), ()))
-        series = modelled_series(more, breadth(found.library, role, known, streams, reader))
-        if is_known_library and series is not None:
-            found.series, found.basis = max(seen + series if known else series, seen), Basis.MODELLED
-    return found
+class Futures:
+    """Foresees the series of clients. Clients with equal streams have the same future, found once."""
 
+    def __init__(self, reader: StreamReader) -> None:
+        self.reader = reader
+        self.ladders: dict[SubscriptionPlan, list[SubscriptionPlan]] = {}
+        """A plan and the narrower ones, by plan."""
+        self.found: dict[tuple[object, ...], Future] = {}
 
-def selected_then(recorded: RecordedClient, plan: SubscriptionPlan) -> tuple[str, ...]:
-    """The prefixes that the client was asked for when it pushed; empty if they are not known.
+    def future(self, client: LiveClient, before: SubscriptionPlan, after: SubscriptionPlan) -> Future:
+        """The future series of one client."""
+        metadata, recorded = client.metadata, client.recorded
+        if recorded is None:
+            role = role_of_client_id(metadata.client_id)
+            return Future(role, None, Basis.GUESSED) if after.metrics else Future(role, 0, Basis.SEEN)
+        library = library_of(metadata.client_software_name, metadata.client_software_version)
+        asked = self.asked(recorded, before)
+        key = recorded.streams, library, asked, after
+        found = self.found.get(key)
+        if found is None:
+            found = self.found[key] = self.foresee(recorded.streams, library, asked, after.metrics)
+        return found if found.role else found._replace(role=role_of_client_id(metadata.client_id))
 
-    The id of the subscription in its records tells: it is that of the plan, or of a narrower one if its
-    pushes were too large.
-    """
-    for each in (plan, *(narrower for _, narrower in narrower_plans(plan))):
-        if subscription_id(each.checksum, recorded.metadata.client_instance_id) == recorded.subscription_id:
-            return each.metrics
-    return ()
+    def asked(self, recorded: RecordedClient, plan: SubscriptionPlan) -> tuple[str, ...]:
+        """The prefixes that the client was asked for when it pushed; empty if they are not known.
+
+        The id of the subscription in its records tells: it is that of the plan, or of a narrower one if its
+        pushes were too large.
+        """
+        ladder = self.ladders.get(plan)
+        if ladder is None:
+            ladder = self.ladders[plan] = [plan, *(narrower for _, narrower in narrower_plans(plan))]
+        client_instance_id = recorded.metadata.client_instance_id
+        for each in ladder:
+            if subscription_id(each.checksum, client_instance_id) == recorded.subscription_id:
+                return each.metrics
+        return ()
+
+    def foresee(
+        self, streams: frozenset[Stream], library: str, asked: tuple[str, ...], wanted: tuple[str, ...]
+    ) -> Future:
+        """The future of clients with these streams."""
+        role = role_of(name for name, _ in streams)
+        if not wanted:
+            return Future(role, 0, Basis.SEEN)
+        seen = sum(selects(wanted, name) for name, _ in streams)
+        if asked and covers(asked, wanted):
+            return Future(role, seen, Basis.SEEN)
+        if role is not None and metrics_by_level(library, role, (ALL_METRICS,), ()):
+            more = metrics_by_level(library, role, wanted, asked)
+            series = modelled_series(more, breadth(library, role, asked, streams, self.reader))
+            if series is not None:
+                return Future(role, max(seen + series if asked else series, seen), Basis.MODELLED)
+        return Future(role, None, Basis.GUESSED)
 
 
 def breadth(
@@ -263,27 +292,35 @@ def breadth(
 class Peers:
     """What the clients whose series are known tell about the others."""
 
-    def __init__(self, outlooks: Iterable[Outlook]) -> None:
-        series: dict[tuple[object, ...], list[int]] = {}
-        sizes: dict[str, list[float]] = {}
-        for each in outlooks:
-            if each.series is not None and each.after.metrics:
-                for key in each.likenesses():
-                    series.setdefault(key, []).append(each.series)
-            recorded = each.client.recorded
-            if recorded is not None and recorded.pushed_streams:
-                size = recorded.push_bytes / recorded.pushed_streams
-                sizes.setdefault(each.software, []).append(size)
-        self.series: Mapping[tuple[object, ...], float] = {key: median(all_) for key, all_ in series.items()}
-        self.sizes: Mapping[str, float] = {software: median(all_) for software, all_ in sizes.items()}
+    def __init__(self) -> None:
+        self.series: dict[tuple[object, ...], list[int]] = {}
+        self.sizes: dict[str, list[float]] = {}
+        self.medians: dict[object, float] = {}
+
+    def add(self, client: Outlook) -> None:
+        """Add a client, if it tells something."""
+        series, recorded = client.future.series, client.client.recorded
+        if series is not None and client.after.metrics:
+            for key in client.likenesses():
+                self.series.setdefault(key, []).append(series)
+        if recorded is not None and recorded.pushed_streams:
+            self.sizes.setdefault(client.software, []).append(recorded.push_bytes / recorded.pushed_streams)
+
+    def median(self, key: object, values: Sequence[float]) -> float:
+        """The median of some values, computed once."""
+        if key not in self.medians:
+            self.medians[key] = median(values)
+        return self.medians[key]
 
     def guess(self, client: Outlook) -> int:
         """The median of clients like this one; without any, a client of a usual size."""
         for key in client.likenesses():
             if key in self.series:
-                return round(self.series[key])
-        role, wanted = client.role or ROLES[0], client.after.metrics
-        theirs = metrics_by_level(client.library, role, wanted, ())
+                return round(self.median(key, self.series[key]))
+        metadata = client.client.metadata
+        library = library_of(metadata.client_software_name, metadata.client_software_version)
+        role, wanted = client.future.role or ROLES[0], client.after.metrics
+        theirs = metrics_by_level(library, role, wanted, ())
         return modelled_series(theirs or metrics_by_level(JAVA, role, wanted, ()), USUAL) or 0
 
     def series_bytes(self, client: Outlook) -> float:
@@ -291,7 +328,8 @@ class Peers:
         recorded = client.client.recorded
         if recorded is not None and recorded.pushed_streams:
             return recorded.push_bytes / recorded.pushed_streams
-        return self.sizes.get(client.software, USUAL_BYTES)
+        sizes = self.sizes.get(client.software)
+        return self.median(client.software, sizes) if sizes else USUAL_BYTES
 
 
 @dataclass(slots=True)
@@ -323,7 +361,7 @@ def count(result: Estimate, client: Outlook, series: int, series_bytes: float) -
         result.after.add(series, series * series_bytes, client.after.push_interval_ms)
     if client.before != client.after:
         result.changed += 1
-        share = result.bases[client.basis]
+        share = result.bases[client.future.basis]
         share.clients += 1
         share.series += series
 
