@@ -1,4 +1,4 @@
-"""What a subscription brings to Java's clients: estimated first, then applied. And what Kafka's tools show."""
+"""What a subscription brings to Java clients: estimated first, then applied; and what Kafka's tools show."""
 
 from __future__ import annotations
 
@@ -79,5 +79,5 @@ def test_java_clients_bring_what_was_estimated(
     assert [each["budget"] for each in estimated["exceeded"]] == ["subscription.budget.client.series"]
     for tool in (refused, refused_too):
         assert tool.status == 1
-        assert "subscription test exceeds a budget for series: 2 of 2 live clients change" in tool.said
-        assert "exceed subscription.budget.client.series = 110" in tool.said
+        assert "subscription test would bring too many series: 140 series of client instance" in tool.said
+        assert "2 of 2 live clients change; series" in tool.said

@@ -117,9 +117,9 @@ def test_subscription_over_budget_is_refused_with_the_figures(caplog: pytest.Log
 
     assert code == INVALID
     assert message == (
-        "subscription all exceeds a budget for series: 1 of 1 live clients change; series 0 -> 108, "
-        "samples/s 0 -> 108, pushes/s 0 -> 1, bytes/min 0 B -> 842 kB; guessed 100 %; "
-        "over budget: 108 series exceed subscription.budget.series = 107"
+        "subscription all would bring too many series: 108 series exceed subscription.budget.series = 107; "
+        "name fewer metrics or clients, or raise the budget. Estimate: 1 of 1 live clients change; series "
+        "0 -> 108, samples/s 0 -> 108, pushes/s 0 -> 1, bytes/min 0 B -> 842 kB; guessed 100 %"
     )
     assert asked.stored("all") == {}
     (line,) = [each for each in caplog.records if "subscription" in each.message]

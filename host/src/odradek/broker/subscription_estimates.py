@@ -21,7 +21,7 @@ from odradek.telemetry.client_metrics_configs import SubscriptionInfo, parse
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.estimate.budgets import EstimateMode, SeriesBudgets
 from odradek.telemetry.estimate.estimate import Estimate, estimate, live_clients
-from odradek.telemetry.estimate.figures import sentence
+from odradek.telemetry.estimate.figures import excesses, sentence
 from odradek.telemetry.estimate.pushed_streams import Point, points_of
 from odradek.telemetry.estimate.recorded_clients import RecordedClients, counts, live_ms, starts
 from odradek.telemetry.subscriptions import SubscriptionPlans
@@ -114,8 +114,11 @@ class SubscriptionEstimates:
                 recorded = yield from self.recorded(by_name)
             found = yield from self.estimated(recorded, by_name, after)
             if self.refuses(name, found):
-                message = f"subscription {name} exceeds a budget for series: {sentence(found)}"
-                refused[name] = ApiError(ErrorCode.INVALID_CONFIG, message)
+                refused[name] = ApiError(
+                    ErrorCode.INVALID_CONFIG,
+                    f"subscription {name} would bring too many series: {excesses(found)}; name fewer metrics "
+                    f"or clients, or raise the budget. Estimate: {sentence(found)}",
+                )
             else:
                 by_name = after
         return refused
@@ -129,7 +132,12 @@ class SubscriptionEstimates:
             "subscription exceeds a budget for series"
             if found.exceeded
             else "subscription is within budgets",
-            extra={"subscription": name, "refused": refuses, "figures": sentence(found)},
+            extra={
+                "subscription": name,
+                "refused": refuses,
+                "over_budget": excesses(found),
+                "figures": sentence(found),
+            },
         )
         return refuses
 

@@ -13,7 +13,7 @@ from odradek.steps import result_of
 from odradek.telemetry.client_metrics_configs import parse
 from odradek.telemetry.estimate.budgets import ALL_KEY, CLIENT_KEY, PRINCIPAL_KEY, SeriesBudgets
 from odradek.telemetry.estimate.estimate import Basis, Estimate, estimate, live_clients
-from odradek.telemetry.estimate.figures import as_object, lines, sentence
+from odradek.telemetry.estimate.figures import as_object, excesses, lines, sentence
 from odradek.telemetry.estimate.pushed_streams import StreamReader, points_of
 from odradek.telemetry.estimate.recorded_clients import RecordedClients
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
@@ -270,7 +270,8 @@ def test_figures_fit_eighty_columns_and_say_all() -> None:
         f"  {CLIENT_KEY} = 100: 108 series",
         "    of client instance 0YZNhC_DT8mGS2VaYEgJPg and 2 more",
     ]
-    said = sentence(found)
+    said = excesses(found)
+    assert "6 of 6 live clients change; series 150 -> 491" in sentence(found)
     assert all(key in said for key in (ALL_KEY, PRINCIPAL_KEY, CLIENT_KEY))
     objects = as_object(found)
     assert (objects["clients"], objects["after"]["series"]) == (6, found.after.series)

@@ -21,16 +21,20 @@ BASES: Final = {
 
 
 def sentence(found: Estimate) -> str:
-    """The figures in one line."""
-    exceeding = "; ".join(excess(each) for each in found.exceeded)
+    """The figures in one line, without the budgets."""
     return (
         f"{number(found.changed)} of {number(found.live)} live clients change; "
         f"series {number(found.now.series)} -> {number(found.after.series)}, "
         f"samples/s {number(found.now.samples_per_s)} -> {number(found.after.samples_per_s)}, "
         f"pushes/s {number(found.now.pushes_per_s)} -> {number(found.after.pushes_per_s)}, "
         f"bytes/min {size(found.now.bytes_per_s * MINUTE_S)} -> {size(found.after.bytes_per_s * MINUTE_S)}; "
-        f"{bases(found)}" + (f"; over budget: {exceeding}" if exceeding else "")
+        f"{bases(found)}"
     )
+
+
+def excesses(found: Estimate) -> str:
+    """The budgets that would be exceeded, in one line."""
+    return "; ".join(excess(each) for each in found.exceeded)
 
 
 def excess(each: Exceeded) -> str:
