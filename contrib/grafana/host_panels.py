@@ -160,8 +160,71 @@ LOAD: Final = [
         description="In the last hour. Each is a bug: the host's log has a traceback.",
     ),
 ]
+TOTALS: Final = [
+    Panel(
+        title="Share of time without increments",
+        queries=[
+            Query(
+                "rate(odradek_temporality_gap_seconds_total[1h])"
+                " / on (instance, plugin) odradek_temporality_series",
+                "{{plugin}}",
+            )
+        ],
+        unit="1",
+        empty="no destination has totals",
+        limit=0.01,
+        description="Increments that clients forgot, because their push was refused or did not arrive.",
+    ),
+    Panel(
+        title="Pushes and data points that are not in totals",
+        queries=[
+            increase("odradek_temporality_lost_records_total", "{{plugin}}: pushes deleted before", "plugin"),
+            increase(
+                "odradek_temporality_rejected_points_total",
+                "{{plugin}}: points, {{reason}}",
+                "plugin",
+                "reason",
+            ),
+        ],
+        unit="{point}",
+        empty="everything is in the totals",
+        description="In the last hour.",
+    ),
+    Panel(
+        title="Series with totals",
+        queries=[Query("sum by (instance, plugin) (odradek_temporality_series)", "{{plugin}}")],
+        unit="{series}",
+        empty="no destination has totals",
+    ),
+    Panel(
+        title="Client instances with totals",
+        queries=[Query("sum by (instance, plugin) (odradek_temporality_clients)", "{{plugin}}")],
+        unit="{client}",
+        empty="no destination has totals",
+    ),
+    Panel(
+        title="Memory of totals",
+        queries=[Query("sum by (instance, plugin) (odradek_temporality_held_size_bytes)", "{{plugin}}")],
+        unit="By",
+        empty="no destination has totals",
+    ),
+    Panel(
+        title="Time of a commit",
+        queries=[
+            Query(
+                "rate(odradek_temporality_commit_time_seconds_total[2m])"
+                " / rate(odradek_temporality_commits_total[2m])",
+                "{{plugin}}",
+            )
+        ],
+        unit="s",
+        empty="no destination has totals",
+        description="Mean of two minutes.",
+    ),
+]
 HOST_ROWS: Final = [
     Row("Pushes", PUSHES),
     Row("Plugins and destinations", DESTINATIONS),
+    Row("Totals", TOTALS),
     Row("Load", LOAD),
 ]

@@ -42,7 +42,7 @@ KEYS = {
 """Of a service, in the Compose Specification."""
 HEALTH_KEYS = {"test", "interval", "timeout", "retries", "start_period"}
 CONFIG = load_config(COMPOSE / "odradek.toml")
-TESTS = {"otlp.yml", "client-alerts.test.yml", "client-recording.test.yml"}
+TESTS = {"otlp.yml", "alerts.test.yml", "client-alerts.test.yml", "client-recording.test.yml"}
 """Files of contrib/prometheus that are no rules."""
 
 

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from contrib.grafana.__main__ import PROMETHEUS, files
+from contrib.grafana.__main__ import PROMETHEUS, ROOT, files
 from contrib.grafana.alerts import alerts
 from contrib.grafana.promql import INTERVAL_S
 
@@ -35,3 +35,10 @@ def test_rules_fire_beyond_their_thresholds_and_not_below(
     run(promtool, tmp_path, "test", "rules", *TESTS)
 
     assert f"{len(alerts(interval_s))} rules found" in checked
+
+
+def test_alerts_about_totals_fire_beyond_their_thresholds_and_not_below(promtool: Path) -> None:
+    folder = ROOT / PROMETHEUS
+
+    run(promtool, folder, "check", "rules", "alerts.yml")
+    run(promtool, folder, "test", "rules", "alerts.test.yml")
