@@ -217,6 +217,6 @@ def test_completion_of_commands_imports_none_of_them(monkeypatch: pytest.MonkeyP
     offer(monkeypatch)
     monkeypatch.setattr(command_line.LazyGroup, "get_command", lambda *args: pytest.fail("imported"))
 
-    found = cli.shell_complete(click.Context(cli), "to")
+    found = cli.shell_complete(click.Context(cli), "top")
 
     assert [(item.value, item.help) for item in found] == [("topics", SUBCOMMANDS["topics"][1])]

@@ -278,12 +278,30 @@ class TelemetrySpool:
             positions = {index: min(ours.get(index, 0), end) for index, end in ends.items()}
         else:
             positions = ends
-            try:
-                self.commit(group_id, positions)
-            except ApiError as error:
-                raise ConfigError("data.dir", f"offsets cannot be stored: {error}") from error
+            self.commit_first(group_id, positions)
         self.groups.owned[group_id] = lambda offsets: moved(self.reachable(self.of_topic(offsets)))
         return positions
+
+    def rewind(self, group_id: str) -> None:
+        """Let a forwarder continue at the beginning of the log; before `begin`.
+
+        Raises:
+            ConfigError: The offsets cannot be stored.
+        """
+        partitions = enumerate(self.topic.partitions)
+        starts = {index: each.log_start_offset for index, each in partitions if each.has_offsets}
+        self.commit_first(group_id, starts)
+
+    def commit_first(self, group_id: str, positions: Mapping[int, int]) -> None:
+        """Commit before a forwarder starts.
+
+        Raises:
+            ConfigError: The offsets cannot be stored.
+        """
+        try:
+            self.commit(group_id, positions)
+        except ApiError as error:
+            raise ConfigError("data.dir", f"offsets cannot be stored: {error}") from error
 
     def reachable(self, positions: Mapping[int, int]) -> dict[int, int]:
         """Positions that an operator committed for a forwarder, moved into the log: records to come are not

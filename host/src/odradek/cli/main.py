@@ -66,6 +66,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "replay": ("odradek.cli.replay:replay", "Make a forwarder deliver past pushes again."),
     "serve": ("odradek.cli.serve:serve", "Run a host."),
     "topics": ("odradek.cli.topics:topics", "List, describe, create, alter and delete topics."),
+    "totals": ("odradek.cli.totals:totals", "Rebuild the totals of a destination."),
     "users": ("odradek.cli.users:users", "List, describe, add and delete users of SASL listeners."),
     "verify-plugin": (
         "odradek.cli.verify_plugin:verify_plugin",

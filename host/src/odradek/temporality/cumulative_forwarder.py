@@ -16,6 +16,7 @@ from odradek.plugin import CountsRefusedPoints, Forwarder, NotOtlp, Reject, Retr
 from odradek.sampled_log import SampledLog
 from odradek.temporality.counts import Counts, Limits
 from odradek.temporality.engine import Engine
+from odradek.temporality.rebuild import is_rebuilt
 from odradek.temporality.shape import BadState
 from odradek.temporality.state_file import StateFile
 from odradek.temporality.totals_figures import TotalsFigures
@@ -71,6 +72,10 @@ class CumulativeForwarder:
     def refused_points(self) -> Mapping[str, int]:
         """Those of the other forwarder."""
         return self.forwarder.refused_points if isinstance(self.forwarder, CountsRefusedPoints) else {}
+
+    def is_rebuilt(self) -> bool:
+        """Whether the totals are to be built again from the beginning of the log. Call before the start."""
+        return self.store is None and self.settings.file is not None and is_rebuilt(self.settings.file)
 
     def store_in(self, store: TotalsStore) -> None:
         """Store the totals here instead of in the file of the settings. Call before the start."""

@@ -25,6 +25,17 @@ create table client (instance_id blob primary key, state blob not null) without 
 """
 
 
+MARK: Final = "rebuild"
+"""A table of a file without totals, which asks to build them from the beginning of the log."""
+FILES: Final = ("", "-wal", "-shm")
+"""What SQLite adds to the name of a file."""
+ADVICE: Final = "`odradek totals rebuild {}` builds the totals again from the log"
+
+
+class ForeignFile(BadState):
+    """The file is another program's."""
+
+
 class StateFile:
     """One file: the `odradek.temporality.TotalsStore` of a process that reads all of the log.
 
@@ -40,6 +51,8 @@ class StateFile:
         self.path = path
         self.name = str(path)
         self.opened: sqlite3.Connection | None = None
+        self.has_commits = False
+        """Since it was made: then it has no mark any more."""
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -70,7 +83,8 @@ class StateFile:
         except sqlite3.DatabaseError as error:
             self.close()
             if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-                raise BadState(f"{self.path} is not a file of totals: {error}") from error
+                advice = ADVICE.format(self.path)
+                raise BadState(f"{self.path} is not a file of totals ({error}); {advice}") from error
             raise
         except BadState:
             self.close()
@@ -79,10 +93,13 @@ class StateFile:
     def create_tables(self, connection: sqlite3.Connection) -> None:
         (version,) = connection.execute("pragma user_version").fetchone()
         if version > SCHEMA_VERSION:
-            raise BadState(f"{self.path} has version {version}, this program reads {SCHEMA_VERSION}")
+            advice = ADVICE.format(self.path)
+            raise BadState(
+                f"{self.path} has version {version}, this program reads {SCHEMA_VERSION}; {advice}"
+            )
         if version == 0:
             if connection.execute("select count(*) from sqlite_master").fetchone()[0]:
-                raise BadState(f"{self.path} is another program's database")
+                raise ForeignFile(f"{self.path} is another program's database")
             connection.executescript(f"begin; {SCHEMA} pragma user_version = {SCHEMA_VERSION}; commit;")
 
     def part_of(self, position: Origin | None) -> int:
@@ -121,6 +138,9 @@ class StateFile:
             run_many("delete from client where instance_id = ?", forgotten)
             run_many("insert or replace into client values (?, ?)", states)
             run_many("insert or replace into position values (?, ?, ?)", positions)
+            if not self.has_commits:
+                self.connection.execute(f"drop table if exists {MARK}")
+        self.has_commits = True
 
     def close(self) -> None:
         """Close the file. Closing again does nothing."""

@@ -63,6 +63,9 @@ class KeepsTotals(Protocol):
     def figures(self) -> TotalsFigures:
         """For metrics; any thread may read them."""
 
+    def is_rebuilt(self) -> bool:
+        """Whether the totals are to be built again from the beginning of the log. Call before the start."""
+
     def store_in(self, store: TotalsStore) -> None:
         """Store the totals here instead of in the file of the settings. Call before the start."""
 

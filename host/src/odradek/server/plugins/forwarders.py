@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ from odradek.server.plugins.record_labels import RecordLabels
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.temporality import KeepsTotals
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,19 @@ def check_totals(name: str, forwarder: Forwarder) -> None:
     if isinstance(forwarder, KeepsTotals) and forwarder.settings.file is None:
         problem = "expected the path of a file for the totals; totals.topic is for odradek forward"
         raise ConfigError(f"plugins.{name}.totals.file", problem)
+
+
+def rewind_rebuilt(runners: Sequence[ForwarderRunner], spool: TelemetrySpool) -> None:
+    """Let forwarders whose totals are to be built again read the log from its beginning; before their start.
+
+    Raises:
+        ConfigError: Their offsets cannot be stored.
+    """
+    for runner in runners:
+        assert runner.feed is not None
+        if isinstance(runner.forwarder, KeepsTotals) and runner.forwarder.is_rebuilt():
+            log.warning("totals are built again from the beginning of the log", extra={"plugin": runner.name})
+            spool.rewind(runner.feed.group_id)
 
 
 def feed_of(name: str, spool: TelemetrySpool | None, settings: ForwarderSettings) -> LogFeed | None:

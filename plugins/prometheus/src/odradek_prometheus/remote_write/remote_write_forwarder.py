@@ -64,6 +64,10 @@ class RemoteWriteForwarder:
         """Samples that the receiver did not store, by reason; any thread may read them."""
         return self.receiver.counts.rejected
 
+    def is_rebuilt(self) -> bool:
+        """Whether the totals are to be built again from the beginning of the log. Call before the start."""
+        return self.totals.is_rebuilt()
+
     def store_in(self, store: TotalsStore) -> None:
         """Store the totals here instead of in the file of the settings. Call before the start."""
         self.totals.store_in(store)
