@@ -55,7 +55,7 @@ from odradek.server.plugins.active_plugin import ActivePlugin, activate, quota_c
 from odradek.server.plugins.authorizers import GuardedAuthorizer, chosen_authorizer
 from odradek.server.plugins.cluster_topic import cluster_topic
 from odradek.server.plugins.companions import Companions
-from odradek.server.plugins.forwarders import make_runners, make_spool, rewind_rebuilt, sink_of
+from odradek.server.plugins.forwarders import make_runners, make_spool, sink_of, start_runners
 from odradek.server.plugins.offered_objects import close_offers, register
 from odradek.server.plugins.payload_workers import PayloadWorkers
 from odradek.server.plugins.plugin_manager import HostPluginManager, load_plugins
@@ -354,10 +354,7 @@ class Host:
             limit.warn_if_exceeded()
         if self.cluster_topic is not None:
             self.cluster_topic.start()
-        if self.spool is not None:
-            rewind_rebuilt(self.forwarders, self.spool)
-        for runner in self.forwarders:
-            runner.start()
+        start_runners(self.forwarders, self.spool)
         await self.authentications.start()
         for listener in self.listeners:
             await self.listen(listener)

@@ -95,17 +95,19 @@ def check_totals(name: str, forwarder: Forwarder) -> None:
         raise ConfigError(f"plugins.{name}.totals.file", problem)
 
 
-def rewind_rebuilt(runners: Sequence[ForwarderRunner], spool: TelemetrySpool) -> None:
-    """Let forwarders whose totals are to be built again read the log from its beginning; before their start.
+def start_runners(runners: Sequence[ForwarderRunner], spool: TelemetrySpool | None) -> None:
+    """Start forwarders. One whose totals are to be built again reads the log from its beginning.
 
     Raises:
-        ConfigError: Their offsets cannot be stored.
+        ConfigError: Offsets cannot be stored.
     """
     for runner in runners:
-        assert runner.feed is not None
-        if isinstance(runner.forwarder, KeepsTotals) and runner.forwarder.is_rebuilt():
+        forwarder = runner.forwarder
+        if spool is not None and isinstance(forwarder, KeepsTotals) and forwarder.is_rebuilt():
+            assert runner.feed is not None
             log.warning("totals are built again from the beginning of the log", extra={"plugin": runner.name})
             spool.rewind(runner.feed.group_id)
+        runner.start()
 
 
 def feed_of(name: str, spool: TelemetrySpool | None, settings: ForwarderSettings) -> LogFeed | None:
