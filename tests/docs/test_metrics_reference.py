@@ -21,9 +21,9 @@ from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.server.meters.cluster_metrics import cluster_rows
 from odradek.server.meters.connection_metrics import connection_rows
+from odradek.server.meters.forwarder_points import point_rows
 from odradek.server.meters.metrics import INSTRUMENTS, forwarder_rows, push_rows, source_rows
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
-from odradek.server.meters.refused_points import refused_point_rows
 from odradek.server.meters.temporality_metrics import temporality_rows
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
 from odradek.telemetry.kept_pushes import KeptPushes, Loss
@@ -89,6 +89,7 @@ class RefusingDestination:
     """A forwarder whose destination has refused a data point of a push that it accepted."""
 
     refused_points: Mapping[str, int] = MappingProxyType({"out_of_order": 1})
+    renamed_points = 1
 
     async def start(self) -> None:
         """Nothing to open."""
@@ -150,7 +151,7 @@ def test_labels_are_those_of_the_rows() -> None:
         *gateway_telemetry_metrics(),
         *cluster_rows(cluster_writer()),
         *temporality_rows("otlp", totals_with_a_rejected_point()),
-        *refused_point_rows("otlp", RefusingDestination()),
+        *point_rows("otlp", RefusingDestination()),
     ]
 
     assert len(found) > 25

@@ -270,3 +270,4 @@ def test_a_destination_may_keep_them_apart_itself(kit: Kit, table: dict[str, obj
 
     expected = {"topic": "static"} if table else {"topic": "orders", "host_topic": "static"}
     assert series(body) == [("a", expected)]
+    assert forwarder.renamed_points == (None if table else 1)

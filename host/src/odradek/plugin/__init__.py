@@ -45,6 +45,7 @@ from odradek.plugin.protocols import (
     Origin,
     Reject,
     Reloadable,
+    RenamesLabels,
     Retry,
     TelemetryRecord,
 )
@@ -115,6 +116,7 @@ __all__ = [
     "Refused",
     "Reject",
     "Reloadable",
+    "RenamesLabels",
     "RequestContext",
     "ResourceType",
     "Retry",

@@ -242,3 +242,13 @@ class CountsRefusedPoints(Protocol):
 
     refused_points: Mapping[str, int]
     """How many, by reason, since the forwarder was made; for a metric. Any thread may read it."""
+
+
+@runtime_checkable
+class RenamesLabels(Protocol):
+    """A forwarder that renames labels which have the name of an attribute of a data point."""
+
+    renamed_points: int | None
+    """The number of these data points since the forwarder was made, for a metric; None if it does not rename.
+    Any thread may read it.
+    """

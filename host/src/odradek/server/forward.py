@@ -24,10 +24,10 @@ from odradek.plugin.protocols import Forwarder
 from odradek.server.certificates import Certificates
 from odradek.server.config import HostConfig
 from odradek.server.meters.certificate_metrics import certificate_rows
+from odradek.server.meters.forwarder_points import point_rows
 from odradek.server.meters.metrics import forwarder_rows, plugin_rows
 from odradek.server.meters.metrics_outlets import MetricsOutlets
 from odradek.server.meters.metrics_settings import METRICS_LISTENER
-from odradek.server.meters.refused_points import refused_point_rows
 from odradek.server.meters.temporality_metrics import temporality_rows
 from odradek.server.plugins.active_plugin import activate
 from odradek.server.plugins.forwarder_runner import ForwarderRunner
@@ -182,7 +182,7 @@ class Forward:
         """The current values of all metrics."""
         for runner, feed in zip(self.runners, self.feeds, strict=True):
             yield from forwarder_rows(runner.name, runner.stats())
-            yield from refused_point_rows(runner.name, runner.forwarder)
+            yield from point_rows(runner.name, runner.forwarder)
             yield from temporality_rows(runner.name, runner.forwarder)
             yield from forward_rows(runner, feed)
         yield from plugin_rows([*self.receivers.stats(), *self.enrichers.stats()], {})

@@ -36,6 +36,7 @@ from odradek.server.file_subscriptions import FileSubscriptions
 from odradek.server.meters.authentication_metrics import key_rows
 from odradek.server.meters.certificate_metrics import certificate_rows
 from odradek.server.meters.connection_metrics import connection_rows
+from odradek.server.meters.forwarder_points import point_rows
 from odradek.server.meters.memory_metrics import memory_rows
 from odradek.server.meters.metrics import (
     forwarder_rows,
@@ -48,7 +49,6 @@ from odradek.server.meters.metrics import (
 from odradek.server.meters.metrics_outlets import MetricsOutlets
 from odradek.server.meters.metrics_settings import METRICS_LISTENER
 from odradek.server.meters.quota_metrics import quota_rows
-from odradek.server.meters.refused_points import refused_point_rows
 from odradek.server.meters.state_metrics import state_rows
 from odradek.server.meters.temporality_metrics import temporality_rows
 from odradek.server.plugins.active_plugin import ActivePlugin, activate, quota_callback
@@ -328,7 +328,7 @@ class Host:
         yield from push_rows(self.telemetry.accounts, self.telemetry.kept, refused)
         yield from (row for each in self.forwarders for row in forwarder_rows(each.name, each.stats()))
         for each in self.forwarders:
-            yield from refused_point_rows(each.name, each.forwarder)
+            yield from point_rows(each.name, each.forwarder)
             yield from temporality_rows(each.name, each.forwarder)
         yield from quota_rows(self.broker.quotas, now_ms)
         yield from connection_rows(self.broker.connection_quotas, now_ms)

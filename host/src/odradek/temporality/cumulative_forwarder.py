@@ -12,7 +12,15 @@ from dataclasses import replace
 from typing import Final
 
 from odradek.clock import SystemClock
-from odradek.plugin import CountsRefusedPoints, Forwarder, NotOtlp, Reject, Retry, TelemetryRecord
+from odradek.plugin import (
+    CountsRefusedPoints,
+    Forwarder,
+    NotOtlp,
+    Reject,
+    RenamesLabels,
+    Retry,
+    TelemetryRecord,
+)
 from odradek.sampled_log import SampledLog
 from odradek.temporality.counts import Counts, Limits
 from odradek.temporality.engine import Engine
@@ -67,6 +75,11 @@ class CumulativeForwarder:
         whole or in parts until all of it is settled."""
         self.now_ms = 0
         self.lost_log, self.rejected_log = SampledLog(log), SampledLog(log)
+
+    @property
+    def renamed_points(self) -> int | None:
+        """Those of the other forwarder."""
+        return self.forwarder.renamed_points if isinstance(self.forwarder, RenamesLabels) else None
 
     @property
     def refused_points(self) -> Mapping[str, int]:

@@ -43,6 +43,11 @@ class OtlpForwarder:
         self.refused_points: Counter[str] = Counter()
         """Points refused in accepted requests (partial success); they are not sent again."""
 
+    @property
+    def renamed_points(self) -> int | None:
+        """For a metric; None if labels are sent as they are. Any thread may read it."""
+        return self.labels.points if self.settings.distinct_labels else None
+
     async def start(self) -> None:
         """Create the client without connecting. A second start replaces the client."""
         if self.transport is None:

@@ -18,13 +18,13 @@ from odradek.server.meters.certificate_metrics import CERTIFICATE_INSTRUMENTS
 from odradek.server.meters.cluster_metrics import CLUSTER_INSTRUMENTS
 from odradek.server.meters.connection_metrics import CONNECTION_INSTRUMENTS
 from odradek.server.meters.forward_metrics import FORWARD_INSTRUMENTS
+from odradek.server.meters.forwarder_points import POINT_INSTRUMENTS
 from odradek.server.meters.gateway_path_metrics import GATEWAY_PATH_INSTRUMENTS
 from odradek.server.meters.gateway_telemetry_metrics import GATEWAY_TELEMETRY_INSTRUMENTS
 from odradek.server.meters.instrument import Instrument
 from odradek.server.meters.loop_lag import LOOP_LAG_INSTRUMENTS
 from odradek.server.meters.memory_metrics import MEMORY_INSTRUMENTS
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
-from odradek.server.meters.refused_points import REFUSED_POINTS_INSTRUMENTS
 from odradek.server.meters.state_metrics import STATE_INSTRUMENTS
 from odradek.server.meters.temporality_metrics import TEMPORALITY_INSTRUMENTS
 from odradek.server.sockets.listener import Listener
@@ -227,7 +227,7 @@ INSTRUMENTS = {
     **QUOTA_INSTRUMENTS,
     **CONNECTION_INSTRUMENTS,
     **STATE_INSTRUMENTS,
-    **REFUSED_POINTS_INSTRUMENTS,
+    **POINT_INSTRUMENTS,
     **TEMPORALITY_INSTRUMENTS,
     **CLUSTER_INSTRUMENTS,
     **GATEWAY_PATH_INSTRUMENTS,
