@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 import yaml
@@ -11,7 +13,7 @@ from contrib.grafana.alerts import Alert, alerts
 from contrib.grafana.promql import INTERVAL_S, NAME, by_series_name, has_two_levels, metrics_in, window_s
 
 from odradek.plugin.client_metrics import ClientMetric, client_metrics
-from odradek.plugin.troubles import BY_ID, TROUBLES
+from odradek.plugin.troubles import BY_ID, JAVA, TROUBLES
 from support.reference_page import ROOT
 
 OF_SUMS = re.compile(r"\b(?:rate|increase)\((\w+)")
@@ -38,15 +40,34 @@ def test_all_files_are_written_by_one_command() -> None:
     assert command.outdated(command.files(INTERVAL_S)) == []
 
 
-def test_a_change_of_the_reference_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    trouble = BY_ID["slow-commits"]
-    object.__setattr__(trouble, "threshold", trouble.threshold + 1)
+@contextmanager
+def changed(row: object, field: str, value: object) -> Iterator[None]:
+    """A row of the reference or of the table of troubles with another value."""
+    before = getattr(row, field)
+    object.__setattr__(row, field, value)
     try:
-        found = command.outdated(command.files(INTERVAL_S))
+        yield
     finally:
-        object.__setattr__(trouble, "threshold", trouble.threshold - 1)
+        object.__setattr__(row, field, before)
 
-    assert found[:2] == ["contrib/prometheus/client-alerts.yml", "contrib/prometheus/client-alerts.test.yml"]
+
+COMMITS = client_metrics()["org.apache.kafka.consumer.coordinator.commit.latency.max"]
+CHANGES = [
+    (BY_ID["slow-commits"], "threshold", 4_321.0, {"client-alerts", "client-alerts.test", "runbook"}),
+    (COMMITS, "unit", "s", {"fleet", "client"}),
+    (COMMITS, "help", "Changed.", {"client"}),
+    (COMMITS, "software", frozenset({JAVA}), {"fleet", "runbook"}),
+]
+
+
+@pytest.mark.parametrize(("row", "field", "value", "files"), CHANGES, ids=[change[1] for change in CHANGES])
+def test_a_change_of_the_reference_changes_the_files(
+    row: object, field: str, value: object, files: set[str]
+) -> None:
+    with changed(row, field, value):
+        found = command.outdated(command.files(INTERVAL_S))
+
+    assert files <= {path.rpartition("/")[2].rpartition(".")[0] for path in found}
 
 
 @pytest.mark.parametrize("interval_s", [10, 60, 300])
