@@ -187,6 +187,8 @@ def test_a_change_of_subscriptions_is_found_by_the_next_push(gateway: Gateway) -
     gateway.broker.telemetry.update_subscription("all", {"metrics": "org.apache.kafka.producer."})
 
     assert gateway.push(got.client_instance_id, got.subscription_id) is ErrorCode.UNKNOWN_SUBSCRIPTION_ID
+    ((_, kept),) = gateway.receiver.taken
+    assert kept.refused == ErrorCode.UNKNOWN_SUBSCRIPTION_ID
     again = gateway.get(got.client_instance_id)
     assert again.requested_metrics == ["org.apache.kafka.producer."]
     gateway.clock.advance(again.push_interval_ms)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+from dataclasses import replace
 
 import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
@@ -87,6 +88,14 @@ def test_a_push_is_one_line_with_context_names_and_labels() -> None:
         "names": ["a", "b"],
         "labels": {"team": "payments"},
     }
+
+
+def test_a_push_that_was_refused_and_kept_says_so() -> None:
+    stream = io.StringIO()
+
+    StdoutReceiver(stream).export_metrics(context(), replace(payload("a"), refused=117))
+
+    assert json.loads(stream.getvalue())["context"]["refused"] == 117
 
 
 def test_a_payload_without_resources_has_no_labels() -> None:

@@ -8,14 +8,16 @@ import pytest
 
 from conformance.telemetry_broker import DATA, DEFAULT_PROPERTIES, TelemetryBroker, otlp
 from odradek.deferred import Deferred
-from odradek.plugin import TelemetryRecord, decode_record, encode_headers, record_key
+from odradek.plugin import Origin, TelemetryRecord, decode_record, encode_headers, record_key
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.kept_pushes import LEAST_MEMORY_MS, MOST_IN_A_ROW, Loss
 from odradek.telemetry.record_parts import parts_of_record, record_parts
+from odradek.temporality import Engine
 from odradek.wire.compression import Codec, compress
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsResponse
+from support.delta_clients import d, metrics_data
 
 NONE, INVALID_REQUEST = ErrorCode.NONE, ErrorCode.INVALID_REQUEST
 UNKNOWN, EARLY, LARGE = (
@@ -340,6 +342,56 @@ def test_no_more_clients_are_remembered_than_instances_until_their_time_is_over(
     assert len(stage.stored) == 3
     assert stage.manager.kept.lost == {(UNKNOWN, Loss.CLIENTS): 1}
     assert len(stage.manager.kept.clients) <= 2
+
+
+# Totals: rows 43 and 44 of the scenarios, with what the host has kept
+
+
+def counted(value: float, start: int, end: int) -> bytes:
+    """A push with a delta over some seconds."""
+    return metrics_data([d(value, start, end)], {}).SerializeToString()
+
+
+def total_of(stage: Stage) -> tuple[float, int]:
+    """The total of what is stored, and the number of gaps."""
+    engine = Engine()
+    for offset, push in enumerate(stage.sink.pushes):
+        record = copied(push)
+        record.position = Origin("topic", 0, offset)
+        engine.convert(record)
+    (series,) = engine.series(stage.told.client_instance_id)
+    return series.value, engine.counts.gaps
+
+
+@pytest.mark.parametrize(("is_kept", "expected"), [(True, (14.0, 0)), (False, (8.0, 1))])
+def test_the_total_of_a_client_whose_subscription_changes(is_kept: bool, expected: tuple[float, int]) -> None:
+    stage = Stage(keep_unknown_subscription=is_kept, telemetry_max_bytes=1_000)
+    stage.push(counted(5, 0, 60))
+    stage.wait()
+    stage.change()
+
+    codes = [stage.push(counted(4, 60, 120))]
+    stage.takes()
+    stage.wait(INTERVAL_MS // 2)
+    codes.append(stage.push(counted(2, 120, 150)))
+    stage.wait()
+    codes.append(stage.push(counted(3, 150, 210)))
+
+    assert codes == [UNKNOWN, EARLY, NONE]
+    assert total_of(stage) == expected
+
+
+def test_the_total_of_a_client_with_a_push_that_is_too_large() -> None:
+    stage = Stage(keep_byte_rate=1_000, telemetry_max_bytes=len(counted(5, 0, 60)))
+    stage.push(counted(5, 0, 60))
+    stage.wait()
+
+    code = stage.push(counted(4, 60, 120) + otlp("m"))
+    stage.wait()
+    stage.push(counted(3, 120, 180))
+
+    assert code is LARGE
+    assert total_of(stage) == (12.0, 0)
 
 
 # The byte budget

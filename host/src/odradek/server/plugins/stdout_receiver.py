@@ -96,6 +96,7 @@ def context_row(context: ClientTelemetryContext, payload: ClientTelemetryPayload
         "push_interval_ms": context.push_interval_ms,
         "received_ms": request.received_ms,
         "terminating": payload.terminating,
+        **({"refused": payload.refused} if payload.refused else {}),
     }
 
 
