@@ -18,6 +18,7 @@ from support.tokens import jwks
 WITH_USE = frozenset(
     {
         "forwarder-dropped",
+        "forwarder-refused-points",
         "forwarder-rejected",
         "plugin-error-count",
         "plugin-error-rate",
