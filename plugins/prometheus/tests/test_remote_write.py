@@ -209,6 +209,19 @@ def test_a_silent_client_ends_once(pair: Pair) -> None:
     assert pair.receiver.values("kafka_client_info")[-1] is None
 
 
+def test_the_series_of_a_client_that_another_process_has_now_do_not_end(pair: Pair) -> None:
+    async def work(forwarder: RemoteWriteForwarder) -> None:
+        await forwarder.deliver([pair.record(d(5, 0, 60), at=60)])
+        forwarder.keep([])
+        for second in (70, 400):
+            forwarder.look(ms(second))
+            await forwarder.send()
+
+    pair.live(work)
+
+    assert [pair.receiver.values(name)[-1] for name in ("c_total", "kafka_client_info")] == [5.0, 1.0]
+
+
 def test_values_are_sent_again_while_a_client_is_silent(pair: Pair) -> None:
     async def work(forwarder: RemoteWriteForwarder) -> None:
         record = pair.record(d(5, 0, 60), at=60)

@@ -125,6 +125,11 @@ class Outbox:
         sent = self.times.get(instance_id)
         return sent.last_ms if sent is not None else 0
 
+    def leave(self, instance_id: bytes) -> None:
+        """Forget a client that another process has now: its series go on there."""
+        self.facts.pop(instance_id, None)
+        self.times.pop(instance_id, None)
+
     def time_of_end(self, instance_id: bytes, time_ms: int) -> int:
         before = self.times.get(instance_id, Sent(0, 0))
         sent = self.times[instance_id] = Sent(max(time_ms, before.last_ms + 1), before.shift_ms)

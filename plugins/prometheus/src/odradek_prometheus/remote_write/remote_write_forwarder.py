@@ -150,6 +150,8 @@ class RemoteWriteForwarder:
     async def look_again_and_again(self) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
+            if self.taken:
+                continue  # a batch waits for the receiver, and will be delivered again
             async with self.lock:
                 try:
                     self.look(self.time_of_log_ms(time.monotonic(), int(time.time() * 1000)))
@@ -172,7 +174,10 @@ class RemoteWriteForwarder:
             return
         self.outbox.end(self.exposition.expire(now_ms))
         for instance_id in [each for each in self.outbox.facts if self.exposition.client(each) is None]:
-            self.outbox.end_facts(instance_id, now_ms)
+            if self.exposition.engine_of(instance_id) is None:
+                self.outbox.leave(instance_id)
+            else:
+                self.outbox.end_facts(instance_id, now_ms)
         for client in self.exposition.clients() if self.remote.resend_ms else ():
             if now_ms - self.outbox.last_ms(client.instance_id) >= self.wait_ms(client.interval_ms):
                 self.outbox.resend(client, now_ms)
