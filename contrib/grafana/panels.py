@@ -26,6 +26,12 @@ GRAFANA_UNITS: Final = {
 }
 """Of UCUM units; those in braces are counts of things."""
 WIDTH: Final = 24
+TO_CLIENT: Final = {
+    "title": "${__field.labels.client_id}",
+    "url": "/d/odradek-client?var-client_id=${__field.labels.client_id}"
+    "&var-client_instance_id=${__field.labels.client_instance_id}&${__url_time_range}",
+}
+"""A line leads to the dashboard of its client."""
 SELECTED: Final = re.compile(NAME.pattern + r"(?:\{[^}]*\})?")
 
 
@@ -131,6 +137,9 @@ def as_json(panel: Panel, number: int, x: int, y: int) -> dict[str, Any]:
             "defaults": {
                 "unit": grafana_unit(panel.unit),
                 "noValue": panel.no_value,
+                "links": [TO_CLIENT]
+                if any("{{client_id}}" in query.legend for query in panel.queries)
+                else [],
                 "custom": custom,
                 "thresholds": {"mode": "absolute", "steps": steps},
             },

@@ -115,6 +115,19 @@ def test_the_fleet_answers_the_question_of_each_alert() -> None:
     assert {alert.question for alert in alerts(INTERVAL_S)} <= titles
 
 
+def test_a_line_of_a_client_leads_to_its_dashboard() -> None:
+    (link,) = {
+        link["url"].partition("?")[0]
+        for panel in content(DASHBOARDS["fleet"])["panels"]
+        if panel["type"] == "timeseries" and "{{client_id}}" in panel["targets"][0]["legendFormat"]
+        for link in panel["fieldConfig"]["defaults"]["links"]
+    }
+
+    found = content(DASHBOARDS["client"])
+    assert link == f"/d/{found['uid']}"
+    assert {"client_id", "client_instance_id"} <= {each["name"] for each in found["templating"]["list"]}
+
+
 def test_the_runbook_shows_panels_of_each_dashboard() -> None:
     text = page("reference/runbook.md")
 
