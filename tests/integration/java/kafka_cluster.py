@@ -55,6 +55,7 @@ share.coordinator.state.topic.num.partitions=3
 share.coordinator.state.topic.replication.factor=3
 share.coordinator.state.topic.min.isr=2
 group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
 group.consumer.min.heartbeat.interval.ms=100
 group.consumer.heartbeat.interval.ms=300
 group.consumer.min.session.timeout.ms=1000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -19,9 +20,10 @@ from support.waiting import wait_until
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(150)]
 TOPIC = "totals-fleet"
-PARTITIONS = 6
-CLIENTS = 30
-RECORDS = 900
+PARTITIONS = 4
+CLIENTS = 20
+RECORDS = 600
+PROCESSES = 3
 DEATHS = 2
 LONGEST_S = 1.0
 PATIENCE_S = 90
@@ -53,7 +55,7 @@ def test_totals_of_three_processes_outlive_their_deaths(
     tools = ConsoleTools(jvm, kafka_nodes.bootstrap)
     tools.create_topic(TOPIC, PARTITIONS, "--replication-factor", "3")
     properties = tmp_path / "forward.properties"
-    properties.write_text("session.timeout.ms=6000\nheartbeat.interval.ms=300\n")
+    properties.write_text("session.timeout.ms=3000\nheartbeat.interval.ms=300\n")
     totals, records = TotalsCollector(), pushes()
     turns = RECORDS // CLIENTS
     expected = {str(client): turns * (turns + 1) / 2 for client in range(CLIENTS)}
@@ -71,7 +73,9 @@ def test_totals_of_three_processes_outlive_their_deaths(
             *("--command-config", str(properties)),
             *(part for setting in settings for part in ("--set", setting)),
         )
-        processes = [running.enter_context(ForwardProcess(*arguments)) for _ in range(3)]
+        with ThreadPoolExecutor() as pool:
+            started = pool.map(lambda _: ForwardProcess(*arguments), range(PROCESSES))
+            processes = [running.enter_context(each) for each in started]
         for numbers, chance in zip(pieces(), random_moments(DEATHS, LONGEST_S), strict=False):
             fill(kafka_nodes.bootstrap, numbers, PARTITIONS, records, TOPIC)
             processes.remove(killed(processes, chance))
