@@ -19,6 +19,7 @@ from odradek.plugin import TelemetryRecord
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
+from odradek.server.meters.cardinality_metrics import cardinality_rows
 from odradek.server.meters.cluster_metrics import cluster_rows
 from odradek.server.meters.connection_metrics import connection_rows
 from odradek.server.meters.forwarder_points import point_rows
@@ -33,6 +34,7 @@ from odradek.temporality import CumulativeForwarder, Rejection, TotalsSettings
 from odradek.testing.clock import MockClock
 from odradek.wire.error_code import ErrorCode
 from support.broker import make_broker
+from support.budget_clients import BudgetScene, metric
 from support.observed import Stage
 from support.reference_page import page, rows
 
@@ -109,6 +111,17 @@ def totals_with_a_rejected_point() -> CumulativeForwarder:
     return forwarder
 
 
+def totals_over_budget() -> CumulativeForwarder:
+    """A forwarder with a folded and a refused stream."""
+    destination: Any = None
+    forwarder = CumulativeForwarder(destination, TotalsSettings(file=Path("unused")))
+    scene = BudgetScene(series=1)
+    scene.push(1, metric("c", 1, 60), metric("d", 1, 60))
+    scene.folding.policy.counts.refused["all"] = 1
+    forwarder.figures.foldings = (scene.folding,)
+    return forwarder
+
+
 def cluster_writer() -> ClusterWriter:
     """A writer to a cluster that has refused a push."""
     clock = MockClock()
@@ -151,6 +164,7 @@ def test_labels_are_those_of_the_rows() -> None:
         *gateway_telemetry_metrics(),
         *cluster_rows(cluster_writer()),
         *temporality_rows("otlp", totals_with_a_rejected_point()),
+        *cardinality_rows("prometheus", totals_over_budget()),
         *point_rows("otlp", RefusingDestination()),
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from odradek.cli.cardinality_estimate import estimate
+from odradek.cli.cardinality_top import top
 
 
 @click.group("cardinality")
@@ -13,3 +14,4 @@ def cardinality() -> None:
 
 
 cardinality.add_command(estimate)
+cardinality.add_command(top)

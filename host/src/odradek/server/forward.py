@@ -23,6 +23,7 @@ from odradek.plugin.labeled_payload import MAX_FIELDS
 from odradek.plugin.protocols import Forwarder
 from odradek.server.certificates import Certificates
 from odradek.server.config import HostConfig
+from odradek.server.meters.cardinality_metrics import cardinality_rows
 from odradek.server.meters.certificate_metrics import certificate_rows
 from odradek.server.meters.forwarder_points import point_rows
 from odradek.server.meters.metrics import forwarder_rows, plugin_rows
@@ -184,6 +185,7 @@ class Forward:
             yield from forwarder_rows(runner.name, runner.stats())
             yield from point_rows(runner.name, runner.forwarder)
             yield from temporality_rows(runner.name, runner.forwarder)
+            yield from cardinality_rows(runner.name, runner.forwarder)
             yield from forward_rows(runner, feed)
         yield from plugin_rows([*self.receivers.stats(), *self.enrichers.stats()], {})
         yield from certificate_rows(self.certificates.listeners, self.clock.now_ms())

@@ -34,6 +34,7 @@ from odradek.server.config import HostConfig
 from odradek.server.file_quotas import FileQuotas
 from odradek.server.file_subscriptions import FileSubscriptions
 from odradek.server.meters.authentication_metrics import key_rows
+from odradek.server.meters.cardinality_metrics import cardinality_rows
 from odradek.server.meters.certificate_metrics import certificate_rows
 from odradek.server.meters.connection_metrics import connection_rows
 from odradek.server.meters.forwarder_points import point_rows
@@ -330,6 +331,7 @@ class Host:
         for each in self.forwarders:
             yield from point_rows(each.name, each.forwarder)
             yield from temporality_rows(each.name, each.forwarder)
+            yield from cardinality_rows(each.name, each.forwarder)
         yield from quota_rows(self.broker.quotas, now_ms)
         yield from connection_rows(self.broker.connection_quotas, now_ms)
         yield from state_rows(self.broker.state_limits, self.broker.names)

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from odradek.temporality.counts import Counts
 
 if TYPE_CHECKING:
+    from odradek.temporality.budgets.folding import Folding
     from odradek.temporality.engine import Engine
+
+
+@runtime_checkable
+class HasBudgets(Protocol):
+    """An engine whose series have budgets."""
+
+    folding: Folding
 
 
 @dataclass(slots=True)
@@ -25,6 +33,9 @@ class TotalsFigures:
     commit_ns: int = 0
     """Time of all commits."""
 
+    foldings: tuple[Folding, ...] = ()
+    """The budgets for series, by engine; empty for a destination without budgets."""
+
     def committed(self, took_ns: int) -> None:
         """Count a commit."""
         self.commits += 1
@@ -35,3 +46,4 @@ class TotalsFigures:
         self.streams = sum([engine.clients.streams for engine in engines])
         self.clients = sum([len(engine.clients.states) for engine in engines])
         self.held_bytes = sum([engine.held_bytes for engine in engines])
+        self.foldings = tuple([engine.folding for engine in engines if isinstance(engine, HasBudgets)])

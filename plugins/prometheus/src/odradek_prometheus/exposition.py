@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from odradek.plugin import Forwarder, TelemetryRecord, body_start
 from odradek.temporality import Counts, CumulativeForwarder, Engine, Limits, TotalsSettings
+from odradek.temporality.budgets.folding import Folding
 from odradek.temporality.budgets.member import is_other
 from odradek.temporality.budgets.policy import BudgetLimits
 from odradek.temporality.client_state import ClientState
@@ -183,6 +184,13 @@ class Exposition:
                 ended += before.ended(after, now_ms)
                 self.show(after, is_new=True)
         return ended
+
+    def foldings(self, now_ms: int) -> list[Folding]:
+        """The budgets of the engines, without clients that have been silent for too long."""
+        found = [engine.folding for engine in self.engines.values() if isinstance(engine, ShownEngine)]
+        for folding in found:
+            folding.sweep(now_ms)
+        return found
 
     def is_shown(self, client: ClientState, now_ms: int) -> bool:
         """Whether a client has series of its own at this time."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 from odradek.plugin import TelemetryRecord
+from odradek.temporality.budgets.folding import Folding
 from odradek_prometheus.client_series import ClientSeries
 from odradek_prometheus.exposition import Exposition
 from odradek_prometheus.scrape_listener import ScrapeListener
@@ -17,7 +18,7 @@ class ScrapeForwarder:
 
     def __init__(self, settings: ScrapeSettings, exposition: Exposition) -> None:
         self.exposition = exposition
-        self.listener = ScrapeListener(settings, self.clients)
+        self.listener = ScrapeListener(settings, self.clients, self.foldings)
 
     async def start(self) -> None:
         """Show the stored clients and listen.
@@ -37,6 +38,10 @@ class ScrapeForwarder:
     async def close(self) -> None:
         """Close the listener."""
         await self.listener.stop()
+
+    def foldings(self) -> Sequence[Folding]:
+        """The budgets of the engines, with the clients of now."""
+        return self.exposition.foldings(epoch_ms())
 
     def clients(self) -> Sequence[ClientSeries]:
         """The clients of now, without those that have been silent for too long."""

@@ -19,6 +19,8 @@ from typing import Final
 from aiohttp import web
 
 from odradek.endpoints import Credentials, RenewedTls, SecretKind, read_tokens
+from odradek.temporality.budgets.folding import Folding
+from odradek.temporality.budgets.ranking import BY, report
 from odradek_prometheus.client_series import ClientSeries
 from odradek_prometheus.negotiation import chosen_format, takes_gzip
 from odradek_prometheus.scrape_settings import ScrapeSettings
@@ -27,6 +29,9 @@ from odradek_prometheus.text_format import Format, Page
 log = logging.getLogger(__name__)
 
 PATH: Final = "/metrics"
+CARDINALITY_PATH: Final = "/cardinality"
+USUAL_ROWS: Final = 20
+MAX_ROWS: Final = 1_000
 SHARED_S: Final = 1.0
 """Scrapes within this time get the same page."""
 TIMEOUT_HEADER: Final = "X-Prometheus-Scrape-Timeout-Seconds"
@@ -63,10 +68,17 @@ class ScrapeListener:
     Args:
         settings: The settings.
         snapshot: The pictures of all clients now; called on the loop.
+        foldings: The budgets of the engines; called on the loop.
     """
 
-    def __init__(self, settings: ScrapeSettings, snapshot: Snapshot) -> None:
+    def __init__(
+        self,
+        settings: ScrapeSettings,
+        snapshot: Snapshot,
+        foldings: Callable[[], Sequence[Folding]] = tuple,
+    ) -> None:
         self.settings = settings
+        self.foldings = foldings
         self.snapshot = snapshot
         self.tls = RenewedTls(settings.tls) if settings.tls is not None else None
         basic = settings.basic_file
@@ -113,13 +125,11 @@ class ScrapeListener:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
-        if request.path != PATH:
-            return web.Response(status=404, text=f"the metrics of clients are at {PATH}\n")
-        if request.method not in ("GET", "HEAD"):
-            return web.Response(status=405, headers={"Allow": "GET, HEAD"})
-        if not self.is_allowed(request.headers.get("Authorization", "")):
-            scheme = 'Basic realm="metrics"' if self.settings.token_file is None else "Bearer"
-            return web.Response(status=401, headers={"WWW-Authenticate": scheme})
+        refused = self.refused(request)
+        if refused is not None:
+            return refused
+        if request.path == CARDINALITY_PATH:
+            return self.ranked(request)
         try:
             asked = self.asked(request)
         except ValueError as error:
@@ -137,6 +147,28 @@ class ScrapeListener:
             if request.transport is not None:
                 request.transport.abort()
             raise
+
+    def refused(self, request: web.BaseRequest) -> web.Response | None:
+        """The answer to a request for anything else, or without a right; None for the others."""
+        if request.path not in (PATH, CARDINALITY_PATH):
+            return web.Response(status=404, text=f"the metrics of clients are at {PATH}\n")
+        if request.method not in ("GET", "HEAD"):
+            return web.Response(status=405, headers={"Allow": "GET, HEAD"})
+        if not self.is_allowed(request.headers.get("Authorization", "")):
+            scheme = 'Basic realm="metrics"' if self.settings.token_file is None else "Bearer"
+            return web.Response(status=401, headers={"WWW-Authenticate": scheme})
+        return None
+
+    def ranked(self, request: web.BaseRequest) -> web.Response:
+        """Answer where the series come from, as JSON."""
+        by = request.query.get("by", BY[0])
+        most = request.query.get("n", str(USUAL_ROWS))
+        if by not in BY or not most.isdecimal() or int(most) > MAX_ROWS:
+            problem = f"by is one of {', '.join(BY)}, and n a number up to {MAX_ROWS}\n"
+            return web.Response(status=400, text=problem)
+        now_ms = time.time_ns() // 1_000_000
+        found = report(self.foldings(), by, int(most), now_ms)
+        return web.json_response(found)
 
     async def send(self, request: web.BaseRequest, asked: Asked, page: Sequence[bytes]) -> web.StreamResponse:
         """Send a page."""

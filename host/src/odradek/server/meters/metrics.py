@@ -14,6 +14,7 @@ from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.plugin.plugin_stats import PluginStats
 from odradek.server.meters.authentication_metrics import AUTHENTICATION_INSTRUMENTS, authentication_rows
+from odradek.server.meters.cardinality_metrics import CARDINALITY_INSTRUMENTS
 from odradek.server.meters.certificate_metrics import CERTIFICATE_INSTRUMENTS
 from odradek.server.meters.cluster_metrics import CLUSTER_INSTRUMENTS
 from odradek.server.meters.connection_metrics import CONNECTION_INSTRUMENTS
@@ -229,6 +230,7 @@ INSTRUMENTS = {
     **STATE_INSTRUMENTS,
     **POINT_INSTRUMENTS,
     **TEMPORALITY_INSTRUMENTS,
+    **CARDINALITY_INSTRUMENTS,
     **CLUSTER_INSTRUMENTS,
     **GATEWAY_PATH_INSTRUMENTS,
     **GATEWAY_TELEMETRY_INSTRUMENTS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from odradek.temporality.budgets.member import Member, Other, facts_of_other
+from odradek.temporality.budgets.member import Member, Other, is_other
 from odradek.temporality.budgets.policy import Budget, BudgetLimits
 from odradek.temporality.budgets.series_counts import ClientFacts, SeriesCount, SeriesCounts
 from odradek.temporality.client_state import ClientState
@@ -23,7 +23,8 @@ class Members:
 
     def join(self, instance_id: bytes, client: ClientState, facts: ClientFacts) -> Member:
         """A new member without series."""
-        counts = self.series.of_client(facts)
+        is_shared = is_other(instance_id)
+        counts = self.series.of_client(facts, is_other=is_shared)
         app, principal, total, _ = counts
         limits = self.limits
         budgets = (
@@ -31,10 +32,10 @@ class Members:
             self.budget(("principal", facts.principal), limits.principal_series, principal),
             self.budget(("all",), limits.series, total),
         )
-        if facts_of_other(instance_id) is None:
-            member = Member(client, facts, counts, budgets)
+        if is_shared:
+            member: Member = Other(instance_id, client, facts, counts, budgets)
         else:
-            member = Other(instance_id, client, facts, counts, budgets)
+            member = Member(client, facts, counts, budgets)
         self.live[instance_id] = member
         return member
 
@@ -56,9 +57,9 @@ class Members:
             member.epoch += 1
         if member.shape is not None:
             self.shapes.release(member.shape)
-        self.series.leave(member.facts)
+        self.series.leave(member.facts, is_other=is_other(instance_id))
         for budget in member.budgets:
-            if not budget.count.clients:
+            if not budget.count.users:
                 self.budgets.pop(budget.key, None)
 
     def hold(self, member: Member) -> None:

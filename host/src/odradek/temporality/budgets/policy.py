@@ -83,6 +83,11 @@ class Budget:
         """Whether so many new series would exceed the budget."""
         return bool(self.limit) and self.count.series + series > self.limit
 
+    @property
+    def ratio(self) -> float:
+        """The share of the budget that is used; 0 without a limit."""
+        return self.count.series / self.limit if self.limit else 0.0
+
     def changed(self, now_ms: int) -> None:
         """Note that the number of series has changed."""
         if self.is_folding:

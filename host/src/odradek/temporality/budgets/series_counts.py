@@ -39,6 +39,8 @@ class SeriesCount:
     hour: int = 0
     clients: int = 0
     """Live instances of an app, principal or software."""
+    others: int = 0
+    """Instances that have the series of many."""
     example: str = ""
     """The newest: a client id, a label's value, or the labels of a series."""
 
@@ -48,6 +50,18 @@ class SeriesCount:
             self.roll(hour)
         self.series += series
         self.created += series
+
+    @property
+    def users(self) -> int:
+        """All instances."""
+        return self.clients + self.others
+
+    def leave(self, is_other: bool) -> None:
+        """Count an instance less."""
+        if is_other:
+            self.others -= 1
+        else:
+            self.clients -= 1
 
     def roll(self, hour: int) -> None:
         """Begin an hour."""
@@ -105,7 +119,9 @@ class SeriesCounts:
         self.pairs: dict[int, tuple[bytes, Pairs]] = {}
         """Attributes and what they are as labels, by their number."""
 
-    def of_client(self, facts: ClientFacts) -> tuple[SeriesCount, SeriesCount, SeriesCount, SeriesCount]:
+    def of_client(
+        self, facts: ClientFacts, *, is_other: bool
+    ) -> tuple[SeriesCount, SeriesCount, SeriesCount, SeriesCount]:
         """The counts of a client's series: app, principal, all, software. `leave` forgets empty ones."""
         found = (
             self.apps.setdefault((facts.principal, facts.app), SeriesCount()),
@@ -114,16 +130,19 @@ class SeriesCounts:
             self.software.setdefault(facts.software, SeriesCount()),
         )
         for count in found:
-            count.clients += 1
-            count.example = facts.example
+            if is_other:
+                count.others += 1
+            else:
+                count.clients += 1
+                count.example = facts.example
         return found
 
-    def leave(self, facts: ClientFacts) -> None:
+    def leave(self, facts: ClientFacts, *, is_other: bool) -> None:
         """Forget a client that has no series left."""
-        left_in(self.apps, (facts.principal, facts.app))
-        left_in(self.principals, facts.principal)
-        left_in(self.software, facts.software)
-        self.series.clients -= 1
+        left_in(self.apps, (facts.principal, facts.app), is_other)
+        left_in(self.principals, facts.principal, is_other)
+        left_in(self.software, facts.software, is_other)
+        self.series.leave(is_other)
 
     def name_of(self, key: StreamKey) -> str:
         """The metric of a stream."""
@@ -211,8 +230,8 @@ class SeriesCounts:
         return found
 
 
-def left_in(counts: dict[Key, SeriesCount], key: Key) -> None:
+def left_in(counts: dict[Key, SeriesCount], key: Key, is_other: bool) -> None:
     """Count a client less, and forget a count without clients."""
-    counts[key].clients -= 1
-    if not counts[key].clients:
+    counts[key].leave(is_other)
+    if not counts[key].users:
         del counts[key]
