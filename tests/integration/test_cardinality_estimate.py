@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
+from odradek.broker.telemetry_spool import TelemetrySpool
 from odradek.cli.main import run
+from odradek.plugin import TelemetryRecord
 from odradek.testing import RunningHost
+from odradek.testing.pushes import recorded
 from support.waiting import wait_until
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 pytestmark = pytest.mark.timeout(120)
 PATIENCE_S = 60
 INTERVAL_MS = 300
+PREFIX = "org.apache.kafka."
 NODES = "org.apache.kafka.producer.node.,org.apache.kafka.consumer.node."
 
 
@@ -84,3 +92,60 @@ def test_what_is_estimated_comes(host: RunningHost, capsys: pytest.CaptureFixtur
     assert seen["now"]["series"] == seen["after"]["series"] == pushed
     assert seen["after"]["samples_per_second"] == pushed
     assert more["exceeded"] == []
+
+
+def test_exit_status_tells_of_a_broken_budget(
+    odradek_hosts: Callable[..., RunningHost], capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = odradek_hosts(telemetry_durability="log", subscription_budget_client_series=100)
+    host.subscribe(f"{PREFIX}producer.", interval_ms=2_000)
+    records = [few_metrics(client) for client in ("java-producer", "java-admin")]
+    for record in records:
+        host.call(partial(spool_of(host).take_record, record))
+    command = ["cardinality", "estimate", "--bootstrap-server", host.bootstrap, "--metrics", "*"]
+    wait_until(lambda: spool_of(host).written == len(records), "the records", PATIENCE_S)
+
+    statuses = [run([*command, *more]) for more in ([], ["--exit-code"], ["--max-pushes", "1"])]
+
+    assert statuses == [0, 1, 0]
+    printed = capsys.readouterr()
+    assert "  subscription.budget.client.series = 100: 108 series" in printed.out
+    assert printed.err.startswith("note: the newest 1 pushes were read; 1 older ones were not")
+
+
+def test_without_live_clients_a_note_says_so(host: RunningHost, capsys: pytest.CaptureFixture[str]) -> None:
+    statuses = [
+        run(["cardinality", "estimate", "--bootstrap-server", host.bootstrap, *options])
+        for options in (["--metrics", "*"], ["--interval", "5"], ["--metrics", "*", "--topic", "none"], [])
+    ]
+
+    assert statuses == [0, 1, 1, 2]
+    failing = "Error while executing cardinality command : "
+    said = capsys.readouterr().err.splitlines()
+    assert [line for line in said if "cardinality" in line or "note" in line] == [
+        "note: no client has pushed to __client_telemetry in the last 90 s",
+        failing + "Invalid value 5 for interval.ms, interval must be between 100 and 3600000 (1 hour)",
+        failing + "there is no topic none: name the telemetry topic with --topic",
+        "odradek cardinality estimate: one of --metrics, --interval and --match must be specified",
+    ]
+
+
+def few_metrics(client: str) -> TelemetryRecord:
+    """A push of a recorded client, as if it came now: the metrics of its nodes and topics."""
+    record = recorded(client)[0].record
+    data = MetricsData.FromString(record.payload.data)
+    for entry in data.resource_metrics:
+        for scope in entry.scope_metrics:
+            some = [each for each in scope.metrics if ".node." in each.name or ".topic." in each.name]
+            del scope.metrics[:]
+            scope.metrics.extend(some)
+    return replace(
+        record,
+        context=replace(record.context, received_ms=int(time.time() * 1_000)),
+        payload=replace(record.payload, data=data.SerializeToString()),
+    )
+
+
+def spool_of(host: RunningHost) -> TelemetrySpool:
+    assert host.host.spool is not None
+    return host.host.spool

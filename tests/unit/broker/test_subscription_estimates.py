@@ -33,6 +33,7 @@ from odradek.wire.messages.incremental_alter_configs import (
 )
 from support.broker import BrokerClient, make_broker
 
+NONE_SET = {"series": 0, "principal_series": 0, "app_series": 0, "client_series": 0}
 INVALID = ErrorCode.INVALID_CONFIG
 NONE = ErrorCode.NONE
 EVERYTHING = {"metrics": "*", "interval.ms": "1000"}
@@ -96,7 +97,7 @@ def host(mode: EstimateMode, spool: bool = False, **budgets: int) -> Asked:
         asked.offloaded.append(work)
         offload_inline(work, done)
 
-    limits = SeriesBudgets(mode=mode, **{"series": 0, "principal_series": 0, "client_series": 0, **budgets})
+    limits = SeriesBudgets(mode=mode, **{**NONE_SET, **budgets})
     broker.estimates = SubscriptionEstimates(limits, broker.telemetry, broker.clock, pushes, offload)
     return asked
 

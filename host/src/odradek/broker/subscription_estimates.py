@@ -20,9 +20,10 @@ from odradek.steps import Step
 from odradek.telemetry.client_metrics_configs import SubscriptionInfo, parse
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.estimate.budgets import EstimateMode, SeriesBudgets
-from odradek.telemetry.estimate.estimate import Estimate, estimate, live_clients
+from odradek.telemetry.estimate.estimate import Estimate, estimate
 from odradek.telemetry.estimate.figures import excesses, sentence
-from odradek.telemetry.estimate.pushed_streams import Point, points_of
+from odradek.telemetry.estimate.futures import live_clients
+from odradek.telemetry.estimate.pushed_streams import PushedPoints, points_of
 from odradek.telemetry.estimate.recorded_clients import RecordedClients, counts, live_ms, starts
 from odradek.telemetry.subscriptions import SubscriptionPlans
 from odradek.wire.api_error import ApiError
@@ -48,7 +49,7 @@ class PointsWork:
     def size_bytes(self) -> int:
         return len(self.data)
 
-    def __call__(self) -> list[Point]:
+    def __call__(self) -> PushedPoints:
         return points_of(self.data)
 
 
@@ -200,16 +201,16 @@ class SubscriptionEstimates:
             clients.add(record)
             yield None
             return
-        opened = Deferred[list[Point]]()
+        opened = Deferred[PushedPoints]()
         self.offload(PointsWork(data), opened.complete)
         try:
-            points = yield opened
+            pushed = yield opened
         except NotOtlp:
             clients.malformed += 1
         except Exception as error:  # noqa: BLE001  a worker that fails costs the estimate one client
             log.warning("a push cannot be read for an estimate", extra={"problem": repr(error)})
         else:
-            clients.add_points(record, points)
+            clients.add_points(record, pushed)
 
 
 def changed(

@@ -25,10 +25,11 @@ from odradek.client.resources import LATEST, ConfigResource
 from odradek.plugin.telemetry_topic import MalformedTelemetry, decode_record
 from odradek.steps import result_of
 from odradek.telemetry.client_metrics_configs import KEY_NAMES, SubscriptionInfo, parse
-from odradek.telemetry.estimate.budgets import ALL_KEY, CLIENT_KEY, PRINCIPAL_KEY, SeriesBudgets
-from odradek.telemetry.estimate.estimate import Estimate, live_clients
+from odradek.telemetry.estimate.budgets import ALL_KEY, APP_KEY, CLIENT_KEY, PRINCIPAL_KEY, SeriesBudgets
+from odradek.telemetry.estimate.estimate import Estimate
 from odradek.telemetry.estimate.estimate import estimate as estimated
 from odradek.telemetry.estimate.figures import as_object, lines, number
+from odradek.telemetry.estimate.futures import live_clients
 from odradek.telemetry.estimate.recorded_clients import RecordedClients, live_ms, starts
 from odradek.telemetry.subscriptions import SubscriptionPlans
 from odradek.wire.api_error import ApiError
@@ -166,7 +167,7 @@ def budgets_of(admin: AdminClient) -> SeriesBudgets:
     node_id = admin.metadata([]).brokers[0].node_id
     broker = ConfigResource(ResourceType.BROKER, str(node_id))
     try:
-        entries = admin.describe_configs([broker], keys=[ALL_KEY, PRINCIPAL_KEY, CLIENT_KEY])[broker]
+        entries = admin.describe_configs([broker], keys=[ALL_KEY, PRINCIPAL_KEY, APP_KEY, CLIENT_KEY])[broker]
     except RequestFailed:
         return SeriesBudgets()
     values = {entry.name: int(entry.value) for entry in entries if entry.value is not None}
@@ -174,6 +175,7 @@ def budgets_of(admin: AdminClient) -> SeriesBudgets:
     return SeriesBudgets(
         series=values.get(ALL_KEY, usual.series),
         principal_series=values.get(PRINCIPAL_KEY, usual.principal_series),
+        app_series=values.get(APP_KEY, usual.app_series),
         client_series=values.get(CLIENT_KEY, usual.client_series),
     )
 

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from odradek.plugin import PluginConfig
+from odradek.plugin.app_name import app_name
 from odradek.temporality.budgets.series_counts import ClientFacts
 from odradek_prometheus.client_labels import Facts
 
 MAX_TEXT: Final = 256
 """Characters of a client's text that are searched."""
 FIELDS: Final = ("client_id", "group_id", "principal")
-ENDS: Final = re.compile(
-    r"[-_.]([0-9]{1,20}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{32})$"
-)
-"""What tells the instances of an app apart: a number or a UUID at the end of the client id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +43,7 @@ class Apps:
         for rule in self.rules:
             if rule.pattern.search(found.get(rule.field, "")[:MAX_TEXT]):
                 return rule.app
-        return found.get("group_id") or ENDS.sub("", found.get("client_id", ""))
+        return app_name(found.get("client_id", ""), found.get("group_id", ""))
 
 
 def read_apps(config: PluginConfig) -> Apps:

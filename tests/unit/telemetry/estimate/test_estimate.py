@@ -11,11 +11,12 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from odradek.plugin import ClientTelemetryPayload, RequestContext, TelemetryRecord
 from odradek.steps import result_of
 from odradek.telemetry.client_metrics_configs import parse
-from odradek.telemetry.estimate.budgets import ALL_KEY, CLIENT_KEY, PRINCIPAL_KEY, SeriesBudgets
-from odradek.telemetry.estimate.estimate import Basis, Estimate, estimate, live_clients
+from odradek.telemetry.estimate.budgets import ALL_KEY, APP_KEY, CLIENT_KEY, PRINCIPAL_KEY, SeriesBudgets
+from odradek.telemetry.estimate.estimate import Estimate, estimate
 from odradek.telemetry.estimate.figures import as_object, excesses, lines, sentence
+from odradek.telemetry.estimate.futures import Basis, live_clients
 from odradek.telemetry.estimate.pushed_streams import StreamReader, points_of
-from odradek.telemetry.estimate.recorded_clients import RecordedClients
+from odradek.telemetry.estimate.recorded_clients import RecordedClients, starts
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
 from odradek.telemetry.narrowed_clients import narrower_plans
 from odradek.telemetry.subscription_id import subscription_id
@@ -32,7 +33,7 @@ SERIES = {
 }
 """Of the recordings, with all metrics."""
 RECEIVED_MS = 1_795_000_000_000
-NO_BUDGETS = SeriesBudgets(series=0, principal_series=0, client_series=0)
+NO_BUDGETS = SeriesBudgets(series=0, principal_series=0, app_series=0, client_series=0)
 
 
 def plans(*subscriptions: Mapping[str, str]) -> SubscriptionPlans:
@@ -212,6 +213,8 @@ def test_refused_pushes_are_not_counted() -> None:
         (SeriesBudgets(series=247), [ALL_KEY]),
         (SeriesBudgets(series=248), []),
         (SeriesBudgets(principal_series=247), [PRINCIPAL_KEY]),
+        (SeriesBudgets(app_series=139), [APP_KEY]),
+        (SeriesBudgets(app_series=140), []),
         (SeriesBudgets(client_series=100), [CLIENT_KEY]),
         (SeriesBudgets(series=1, principal_series=1, client_series=1), [ALL_KEY, PRINCIPAL_KEY, CLIENT_KEY]),
         (SeriesBudgets(series=0, principal_series=0, client_series=0), []),
@@ -246,7 +249,7 @@ def test_thousand_equal_clients_share_their_streams() -> None:
     reader = StreamReader()
     data = push("java-consumer").payload.data
 
-    first, second = reader.read(points_of(data)), reader.read(points_of(data))
+    first, second = (reader.read(points_of(each).points) for each in (data, bytes(data)))
 
     assert first is second
     assert len(first) == 140
@@ -281,3 +284,21 @@ def test_figures_fit_eighty_columns_and_say_all() -> None:
 def other_principal(principal: str) -> RequestContext:
     context = push("java-application").context
     return replace(context, connection=replace(context.connection, principal=principal))
+
+
+@pytest.mark.parametrize(
+    ("most", "positions"),
+    [
+        (100, {0: 0, 1: 10, 2: 7}),
+        (16, {0: 0, 1: 10, 2: 7}),
+        (10, {0: 1, 1: 15, 2: 7}),
+        (3, {0: 4, 1: 19, 2: 7}),
+        (1, {0: 5, 1: 19, 2: 8}),
+    ],
+)
+def test_the_newest_records_are_read(most: int, positions: dict[int, int]) -> None:
+    begins, ends = {0: 0, 1: 10, 2: 7}, {0: 5, 1: 20, 2: 8}
+
+    found = starts(begins, ends, most)
+
+    assert found == positions

@@ -11,6 +11,7 @@ from odradek.settings.setting import setting
 
 ALL_KEY = "subscription.budget.series"
 PRINCIPAL_KEY = "subscription.budget.principal.series"
+APP_KEY = "subscription.budget.app.series"
 CLIENT_KEY = "subscription.budget.client.series"
 
 
@@ -41,6 +42,11 @@ class SeriesBudgets:
         PRINCIPAL_KEY, Whole(INT), 100_000,
         "Most series of the clients of one principal, likewise.", unit="series",
     )
+    app_series: int = setting(
+        APP_KEY, Whole(INT), 20_000,
+        "Most series of the clients of one app, likewise: of a consumer group, or of client ids that differ "
+        "only in a number or a UUID at the end.", unit="series",
+    )
     client_series: int = setting(
         CLIENT_KEY, Whole(INT), 2_000, "Most series of one client instance, likewise.", unit="series",
     )
@@ -53,8 +59,8 @@ class Exceeded(NamedTuple):
     budget: str
     """The key of the setting."""
     scope: str
-    """The principal or the client instance with the most series; empty for all clients."""
+    """The principal, app or client instance with the most series; empty for all clients."""
     limit: int
     series: int
     scopes: int
-    """How many principals or client instances would exceed it."""
+    """How many principals, apps or client instances would exceed it."""

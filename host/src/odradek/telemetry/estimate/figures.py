@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from odradek.telemetry.estimate.budgets import PRINCIPAL_KEY, Exceeded
-from odradek.telemetry.estimate.estimate import Basis, Estimate, Load, PrincipalSeries
+from odradek.telemetry.estimate.budgets import APP_KEY, CLIENT_KEY, PRINCIPAL_KEY, Exceeded
+from odradek.telemetry.estimate.estimate import Estimate, Load, ScopeSeries
+from odradek.telemetry.estimate.futures import Basis
 
 PRINCIPALS: Final = 10
 """Lines of principals."""
+SCOPES: Final = {PRINCIPAL_KEY: "principal", APP_KEY: "app", CLIENT_KEY: "client instance"}
 MINUTE_S: Final = 60
 UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 PRINCIPAL_WIDTH: Final = 44
@@ -44,8 +46,8 @@ def excess(each: Exceeded) -> str:
 
 
 def scope(each: Exceeded) -> str:
-    """The principal or client with the most series, and how many others would exceed their budgets."""
-    kind = "principal" if each.budget == PRINCIPAL_KEY else "client instance"
+    """The principal, app or client with the most series, and how many others would exceed their budgets."""
+    kind = SCOPES[each.budget]
     others = f" and {number(each.scopes - 1)} more" if each.scopes > 1 else ""
     return f"{kind} {each.scope}{others}"
 
@@ -78,7 +80,7 @@ def principal_lines(found: Estimate) -> Iterator[str]:
     for name, each in ordered[:PRINCIPALS]:
         yield principal_line(cut(name), each)
     if len(ordered) > PRINCIPALS:
-        rest = PrincipalSeries()
+        rest = ScopeSeries()
         for _, each in ordered[PRINCIPALS:]:
             rest.clients += each.clients
             rest.now += each.now
@@ -117,12 +119,12 @@ def rows(now: Load, after: Load) -> Iterator[tuple[str, str, str]]:
     yield "bytes per minute", size(now.bytes_per_s * MINUTE_S), size(after.bytes_per_s * MINUTE_S)
 
 
-def by_series(item: tuple[str, PrincipalSeries]) -> tuple[int, str]:
+def by_series(item: tuple[str, ScopeSeries]) -> tuple[int, str]:
     """Sorts the principals with the most series first."""
     return -max(item[1].now, item[1].after), item[0]
 
 
-def principal_line(name: str, each: PrincipalSeries) -> str:
+def principal_line(name: str, each: ScopeSeries) -> str:
     return f"{name:{PRINCIPAL_WIDTH}}{number(each.clients):>9}{number(each.now):>13}{number(each.after):>13}"
 
 

@@ -16,6 +16,7 @@ NODE: Final = frozenset({"node_id", "node.id"})
 """Java's attribute, and librdkafka's."""
 TOPIC: Final = "topic"
 PARTITION: Final = "partition"
+GROUP_ID: Final = "group_id"
 MAX_REMEMBERED: Final = 100_000
 
 # The fields of data points have different numbers in each kind of metric. Repeated messages above the metrics
@@ -38,7 +39,8 @@ PARSE: Final = message_classes(
             "summary": (11, "Numbers"),
         },
         "ScopeMetrics": {"metrics": (2, "Metric*")},
-        "ResourceMetrics": {"scope_metrics": (2, "ScopeMetrics")},
+        "Resource": {"attributes": (1, "bytes*")},
+        "ResourceMetrics": {"resource": (1, "Resource"), "scope_metrics": (2, "ScopeMetrics")},
         "MetricsData": {"resource_metrics": (1, "ResourceMetrics")},
     },
 )["MetricsData"].FromString
@@ -58,8 +60,16 @@ class Labels(NamedTuple):
     partition: str | None = None
 
 
-def points_of(data: bytes) -> list[Point]:
-    """The data points of a push.
+class PushedPoints(NamedTuple):
+    """What a push says about its client."""
+
+    points: Sequence[Point]
+    group_id: str
+    """Empty if the client has none."""
+
+
+def points_of(data: bytes) -> PushedPoints:
+    """The data points of a push, without their values.
 
     Args:
         data: A serialized ``MetricsData``.
@@ -68,13 +78,15 @@ def points_of(data: bytes) -> list[Point]:
         NotOtlp: It is not one.
     """
     message: Any = parsed(PARSE, data)
-    return [
+    pushed = message.resource_metrics
+    points = [
         (metric.name.decode(errors="replace"), list(point.attributes))
-        for metric in message.resource_metrics.scope_metrics.metrics
+        for metric in pushed.scope_metrics.metrics
         for kind in KINDS
         if metric.HasField(kind)
         for point in getattr(metric, kind).data_points
     ]
+    return PushedPoints(points, attributes_of(pushed.resource.attributes).get(GROUP_ID, ""))
 
 
 @dataclass(slots=True, eq=False)
@@ -106,8 +118,8 @@ class StreamReader:
         return self.sets.setdefault(streams, streams)
 
 
-def labels_of(attributes: Sequence[bytes]) -> Labels:
-    """The labels of a data point that divide a client's metrics."""
+def attributes_of(attributes: Sequence[bytes]) -> dict[str, str]:
+    """Attributes that are text or whole numbers, as text."""
     found: dict[str, str] = {}
     for raw in attributes:
         try:
@@ -116,5 +128,11 @@ def labels_of(attributes: Sequence[bytes]) -> Labels:
             continue
         value = attribute.value
         found[attribute.key] = value.string_value if value.HasField("string_value") else str(value.int_value)
+    return found
+
+
+def labels_of(attributes: Sequence[bytes]) -> Labels:
+    """The labels of a data point that divide a client's metrics."""
+    found = attributes_of(attributes)
     node = next((found[key] for key in NODE if key in found), None)
     return Labels(node, found.get(TOPIC), found.get(PARTITION))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from odradek.plugin.protobuf_bytes import NotOtlp
 from odradek.plugin.protocols import TelemetryRecord
-from odradek.telemetry.estimate.pushed_streams import Point, Stream, StreamReader, points_of
+from odradek.telemetry.estimate.pushed_streams import PushedPoints, Stream, StreamReader, points_of
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, metadata_of
 
 P = TypeVar("P")
@@ -31,6 +31,7 @@ class RecordedClient:
 
     metadata: ClientMetricsInstanceMetadata
     principal: str
+    group_id: str
     received_ms: int
     push_interval_ms: int
     subscription_id: int
@@ -63,15 +64,16 @@ class RecordedClients:
             except NotOtlp:
                 self.malformed += 1
 
-    def add_points(self, record: TelemetryRecord, points: Iterable[Point]) -> None:
+    def add_points(self, record: TelemetryRecord, pushed: PushedPoints) -> None:
         """Add a push with these data points."""
-        streams = self.reader.read(points)
+        streams = self.reader.read(pushed.points)
         client_instance_id = record.payload.client_instance_id
         client = self.by_id.get(client_instance_id)
         if client is None or client.subscription_id != record.subscription_id:
             client = self.by_id[client_instance_id] = RecordedClient(
                 metadata=metadata_of(client_instance_id, record.context),
                 principal=record.context.connection.principal,
+                group_id=pushed.group_id,
                 received_ms=record.context.received_ms,
                 push_interval_ms=record.push_interval_ms,
                 subscription_id=record.subscription_id,
