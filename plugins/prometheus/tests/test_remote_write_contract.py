@@ -11,6 +11,7 @@ import pytest
 from odradek.plugin import PluginConfig
 from odradek.testing.contracts import FarSideState, ForwarderContract, Subject
 from odradek_prometheus import odradek_forwarder
+from odradek_prometheus.remote_write.remote_write_forwarder import RemoteWriteForwarder
 from support.otlp_collector import Collector, Exchange, collecting
 from support.remote_write_receiver import StoringReceiver, answering
 
@@ -62,6 +63,8 @@ class TestRemoteWrite(ForwarderContract):
             def make() -> object:
                 forwarders = odradek_forwarder(PluginConfig("plugins.prometheus", table))
                 assert isinstance(forwarders, dict)
-                return forwarders["remote_write"]
+                forwarder = forwarders["remote_write"]
+                assert isinstance(forwarder, RemoteWriteForwarder)
+                return forwarder
 
-            yield Subject(make=make, far_side=ReceiverSide(collector), patience_s=6)
+            yield Subject(make=make, far_side=ReceiverSide(collector), patience_s=30, limit_s=90)
