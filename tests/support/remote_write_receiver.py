@@ -6,7 +6,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import snappy
 
@@ -53,6 +53,8 @@ class StoringReceiver:
     samples: dict[Labels, list[Stored]] = field(default_factory=lambda: defaultdict(list))
     about: dict[str, tuple[int, str, str]] = field(default_factory=dict)
     """Type, help and unit by name."""
+    histograms: list[Any] = field(default_factory=list)
+    """All native histograms."""
     requests: list[tuple[str, int]] = field(default_factory=list)
     """Version and number of series of each request."""
     headers: list[dict[str, str]] = field(default_factory=list)
@@ -78,10 +80,12 @@ class StoringReceiver:
         """Store good samples; return their number, and a line for each bad one."""
         good: list[tuple[Labels, Stored]] = []
         newest: dict[Labels, Stored] = {labels: rows[-1] for labels, rows in self.samples.items()}
-        problems = []
+        problems, stored = [], 0
         for each in found:
             labels = frozenset(each.labels.items())
             self.about[each.labels["__name__"]] = each.about
+            self.histograms += each.series.histograms
+            stored += len(each.series.histograms)
             for sample in each.series.samples:
                 row = Stored(sample.timestamp, sample.value, getattr(sample, "start_timestamp", 0))
                 problem = problem_of(newest.get(labels), row)
@@ -95,7 +99,7 @@ class StoringReceiver:
         for labels, row in good:
             if row not in self.samples[labels][-1:]:
                 self.samples[labels].append(row)
-        return len(good), problems
+        return len(good) + stored, problems
 
     def series(self, name: str, **labels: str) -> list[Stored]:
         """The samples of the only series with a name and some labels; empty if there is none."""

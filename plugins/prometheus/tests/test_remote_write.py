@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import struct
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -13,9 +14,9 @@ from odradek.plugin import Origin, PluginConfig, Reject, Retry, TelemetryRecord,
 from odradek_prometheus.exposition import Exposition, ExpositionSettings
 from odradek_prometheus.remote_write.remote_write_forwarder import RemoteWriteForwarder
 from odradek_prometheus.remote_write.remote_write_settings import read_remote_write
-from support.delta_clients import EPOCH_S, A, B, Scene, counter, d, gauge, point
+from support.delta_clients import EPOCH_S, A, B, Scene, counter, d, gauge, nanos, point
 from support.otlp_collector import Collector, collecting
-from support.remote_write_receiver import StoringReceiver, answering, written
+from support.remote_write_receiver import STALE, StoringReceiver, answering, written
 from support.telemetry_records import push_request
 
 
@@ -361,3 +362,46 @@ def test_labels_of_all_series(tmp_path: Path) -> None:
 
     assert pair.receiver.values("c_total", job="clients", instance="host-1") == [0.0, 5.0]
     assert pair.receiver.values("c_total", job="clients", instance="own") == [0.0, 5.0]
+
+
+def test_a_histogram_is_a_series_for_each_bucket(pair: Pair) -> None:
+    def pushed(second: int, *counts: int) -> TelemetryRecord:
+        metric = Metric(name="h")
+        metric.histogram.aggregation_temporality = 1  # type: ignore[assignment]
+        metric.histogram.data_points.add(
+            start_time_unix_nano=nanos(second - 60),
+            time_unix_nano=nanos(second),
+            explicit_bounds=[0.5, 1],
+            bucket_counts=counts,
+            count=sum(counts),
+            sum=4.0,
+        )
+        return pair.record(metric, at=second)
+
+    pair.life([pushed(60, 1, 0, 2)], [pushed(120, 1, 1, 1)], [pair.record(at=130, terminating=True)])
+
+    assert pair.receiver.values("h_bucket", le="0.5") == [0.0, 1.0, 2.0, None]
+    assert pair.receiver.values("h_bucket", le="1.0") == [0.0, 1.0, 3.0, None]
+    assert pair.receiver.values("h_bucket", le="+Inf") == [0.0, 3.0, 6.0, None]
+    assert pair.receiver.values("h_count") == [0.0, 3.0, 6.0, None]
+    assert pair.receiver.values("h_sum") == [0.0, 4.0, 8.0, None]
+    assert pair.receiver.about["h_bucket"][0] == 3
+
+
+def test_an_exponential_histogram_is_a_native_one(pair: Pair) -> None:
+    metric = Metric(name="e")
+    metric.exponential_histogram.aggregation_temporality = 1  # type: ignore[assignment]
+    added = metric.exponential_histogram.data_points.add(
+        start_time_unix_nano=nanos(0), time_unix_nano=nanos(60), scale=1, count=5, zero_count=1, sum=9.0
+    )
+    added.positive.offset = -1
+    added.positive.bucket_counts[:] = [1, 0, 3]
+
+    pair.life([pair.record(metric, at=60)], [pair.record(at=70, terminating=True)])
+
+    found, marker = pair.receiver.histograms
+    assert (found.count_int, found.sum, found.schema, found.zero_count_int) == (5, 9.0, 1, 1)
+    assert [(span.offset, span.length) for span in found.positive_spans] == [(0, 1), (1, 1)]
+    assert list(found.positive_deltas) == [1, 2]
+    assert (found.timestamp, found.start_timestamp) == (ms(60), ms(0))
+    assert (marker.timestamp, struct.pack("<d", marker.sum)) == (ms(70) + 1, struct.pack("<Q", STALE))
