@@ -222,9 +222,47 @@ TOTALS: Final = [
         description="Mean of two minutes.",
     ),
 ]
+SERIES: Final = [
+    Panel(
+        title="Used share of the budgets for series",
+        queries=[
+            Query(
+                "max by (instance, plugin, budget) (odradek_cardinality_budget_ratio)",
+                "{{plugin}} {{budget}}",
+            )
+        ],
+        unit="1",
+        empty="no destination has budgets",
+        limit=0.8,
+        description="Beyond a budget, further series are added up as other.",
+    ),
+    Panel(
+        title="Series of the largest applications",
+        queries=[
+            Query(
+                "topk(10, max by (plugin, principal, app) (odradek_cardinality_series))",
+                "{{plugin}} {{principal}} {{app}}",
+            )
+        ],
+        unit="{series}",
+        empty="no destination has budgets",
+        description="`odradek cardinality top` tells more.",
+    ),
+    Panel(
+        title="Series over a budget",
+        queries=[
+            increase("odradek_cardinality_folded_total", "in other: {{budget}}", "plugin", "budget"),
+            increase("odradek_cardinality_refused_total", "left out: {{budget}}", "plugin", "budget"),
+        ],
+        unit="{series}",
+        empty="no series is over a budget",
+        description="In the last hour.",
+    ),
+]
 HOST_ROWS: Final = [
     Row("Pushes", PUSHES),
     Row("Plugins and destinations", DESTINATIONS),
     Row("Totals", TOTALS),
+    Row("Budgets for series", SERIES),
     Row("Load", LOAD),
 ]
