@@ -32,6 +32,7 @@ WITHOUT_ALERT = {
         "odradek.connections.accepted",
         "kafka.server.socket.server.metrics.successful.authentication",
         "odradek.forwarder.offered",
+        "odradek.forwarder.renamed.points",
         "odradek.push.appended",
         "odradek.cluster.acknowledged",
         "odradek.cluster.late",
