@@ -17,7 +17,7 @@ from odradek.telemetry.estimate.figures import as_object, excesses, lines, sente
 from odradek.telemetry.estimate.futures import Basis, live_clients
 from odradek.telemetry.estimate.pushed_streams import StreamReader, points_of
 from odradek.telemetry.estimate.recorded_clients import RecordedClients, starts
-from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
+from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, metadata_of
 from odradek.telemetry.narrowed_clients import narrower_plans
 from odradek.telemetry.subscription_id import subscription_id
 from odradek.telemetry.subscriptions import SubscriptionPlan, SubscriptionPlans
@@ -195,8 +195,11 @@ def test_only_live_clients_count() -> None:
 
     soon = estimated([live, terminated, observed], plans(), plans(subscription("*")), after_ms=60_000)
     later = estimated([live], plans(), plans(subscription("*")), after_ms=200_000)
+    known = [metadata_of(each.payload.client_instance_id, each.context) for each in (live, terminated)]
+    refused = estimated([live, terminated], plans(), plans(subscription("*")), known=known, after_ms=200_000)
 
     assert (soon.live, later.live) == (1, 0)
+    assert refused.live == 1  # the host still hears of it
 
 
 def test_refused_pushes_are_not_counted() -> None:

@@ -70,8 +70,9 @@ def live_clients(
     for client in recorded.live(now_ms):
         yield LiveClient(client.metadata, client)
     for metadata in known:
-        if metadata.client_instance_id not in recorded.by_id:
-            yield LiveClient(metadata, None)
+        earlier = recorded.by_id.get(metadata.client_instance_id)
+        if earlier is None or not (earlier.is_terminated or earlier.is_live(now_ms)):
+            yield LiveClient(metadata, earlier)
 
 
 class Future(NamedTuple):
