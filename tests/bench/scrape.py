@@ -28,6 +28,7 @@ from bench.harness import head
 from odradek.plugin import ClientTelemetryPayload, TelemetryRecord
 from odradek.plugin.labeled_payload import labeler
 from odradek.temporality import Limits, TotalsSettings
+from odradek.temporality.budgets.policy import BudgetLimits
 from odradek.testing.pushes import recorded
 from odradek_prometheus.client_series import ClientSeries
 from odradek_prometheus.exposition import Exposition, ExpositionSettings
@@ -45,7 +46,8 @@ BATCH = 40
 
 def fleet(wanted: int) -> Exposition:
     """An exposition with at least as many series."""
-    exposition = Exposition(ExpositionSettings())
+    budgets = BudgetLimits(series=0, principal_series=0, app_series=0, client_series=0, label_values=0)
+    exposition = Exposition(ExpositionSettings(budgets=budgets))
     limits = Limits(max_streams=2 * wanted, max_bytes=4 << 30)
     forwarder = exposition.wrap(NoDestination(), TotalsSettings(limits=limits))
     forwarder.store_in(MemoryStore())
