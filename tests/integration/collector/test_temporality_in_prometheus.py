@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, MetricsData
 
 from odradek.plugin import Forwarder, Origin, PluginConfig, Reject, TelemetryRecord
+from odradek.testing.contracts.samples import Samples
 from odradek_otlp import odradek_forwarder
 from support.child_process import child_process
 from support.prometheus_server import PrometheusServer, prometheus_server
@@ -65,12 +66,12 @@ def forwarder(endpoint: str, file: Path | None) -> Forwarder:
     return found
 
 
-async def deliver(endpoint: str, file: Path | None) -> None:
+async def deliver(endpoint: str, file: Path | None, records: Sequence[TelemetryRecord] = ()) -> None:
     """Deliver the pushes, one in a batch."""
     destination = forwarder(endpoint, file)
     await destination.start()
     try:
-        for record in pushes():
+        for record in records or pushes():
             await destination.deliver([record])
     finally:
         await destination.close()
@@ -109,6 +110,51 @@ def test_the_otlp_endpoint_of_prometheus_refuses_deltas_and_takes_totals(
     assert series(prometheus, COUNTER) == [("payments", "static", 6.0)]
 
 
+SAME_NAMES = [
+    {
+        "topic": "orders",
+        "node_id": "node-1",
+        "client_id": "orders",
+        "host_topic": "static",
+        "broker_node_id": "1",
+    },
+    {"topic": "static", "node_id": "1", "client_id": "orders", "broker_node_id": "1"},
+    {
+        "topic": "static",
+        "node_id": "1",
+        "client_id": "orders",
+        "host_topic": "static",
+        "broker_node_id": "1",
+        "host_client_id": "orders",
+    },
+]
+"""The labels of the series of `Samples.with_same_names`."""
+
+
+def of_samples(prometheus: PrometheusServer) -> list[dict[str, str]]:
+    """The labels of the first metric of each sample of the contract."""
+    found = prometheus.query('{__name__=~"contract_push_.+_0"}')
+    rows = [{key: text for key, text in labels.items() if key != "job"} for labels, _ in found]
+    return sorted(rows, key=lambda row: row.pop("__name__"))
+
+
+def samples() -> list[TelemetryRecord]:
+    """The samples of the contract whose labels have the names of attributes, with times of now."""
+    records = []
+    for record in Samples().with_same_names():
+        data = MetricsData.FromString(record.payload.data)
+        for metric in data.resource_metrics[0].scope_metrics[0].metrics:
+            metric.gauge.data_points[0].time_unix_nano = time.time_ns()
+        records.append(telemetry_record(data.SerializeToString(), record.payload.client_instance_id))
+    return records
+
+
+def test_samples_of_the_contract_keep_both_labels(prometheus: PrometheusServer) -> None:
+    asyncio.run(deliver(f"{prometheus.url}/api/v1/otlp", None, samples()))
+
+    assert of_samples(prometheus) == SAME_NAMES
+
+
 def test_a_collector_without_conversion_drops_deltas_and_writes_totals(
     prometheus: PrometheusServer,
     collector_program: Path,
@@ -138,8 +184,12 @@ def test_a_collector_without_conversion_drops_deltas_and_writes_totals(
         wait_until(lambda: bool(series(prometheus, GAUGE)), "no gauge in Prometheus", PATIENCE_S)
         dropped = series(prometheus, COUNTER)
         asyncio.run(deliver(endpoint, tmp_path / "totals.db"))
+        asyncio.run(deliver(endpoint, None, samples()))
         wait_until(lambda: bool(series(prometheus, COUNTER)), "no totals in Prometheus", PATIENCE_S)
         wait_until(lambda: series(prometheus, COUNTER)[0][2] == 6.0, "the total is wrong", PATIENCE_S)
 
+        wait_until(lambda: len(of_samples(prometheus)) == 3, "no samples in Prometheus", PATIENCE_S)
+        found = series(prometheus, COUNTER), of_samples(prometheus)
+
     assert dropped == []
-    assert series(prometheus, COUNTER) == [("payments", "static", 6.0)]
+    assert found == ([("payments", "static", 6.0)], SAME_NAMES)
