@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import subprocess
 import urllib.request
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from odradek.endpoints import Address
-from odradek.temporality import TotalsSettings
 from odradek.testing.pushes import recorded
 from odradek_prometheus.client_series import ClientSeries
-from odradek_prometheus.scrape_listener import ScrapeListener
-from odradek_prometheus.scrape_settings import ScrapeSettings
 from support.exposed_clients import Exposed
 from support.prometheus_server import PrometheusServer, prometheus_server
+from support.scrape_server import served
 from support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -47,26 +40,6 @@ KAFKAS_NAMES = re.compile(
     r"metric names should not contain abbreviated units)"
 )
 """What promtool says about names that are Kafka's choice."""
-
-
-@contextmanager
-def served(clients: list[ClientSeries], **settings: Any) -> Iterator[int]:
-    """A listener with these clients, which may change, on a loop of its own."""
-    loop = asyncio.new_event_loop()
-    thread = Thread(target=loop.run_forever)
-    thread.start()
-    address = Address("127.0.0.1", 0)
-    listener = ScrapeListener(
-        ScrapeSettings(address=address, totals=TotalsSettings(), **settings), lambda: list(clients)
-    )
-    try:
-        asyncio.run_coroutine_threadsafe(listener.start(), loop).result(30)
-        yield listener.port
-    finally:
-        asyncio.run_coroutine_threadsafe(listener.stop(), loop).result(30)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
 
 @pytest.fixture

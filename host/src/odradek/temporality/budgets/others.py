@@ -25,8 +25,8 @@ class Others:
         self.engine = engine
         self.members = members
         self.policy = policy
-        self.plans: dict[tuple[int, int, str, str], list[Part]] = {}
-        """Where the streams of folded clients go, by shape, level, principal and app."""
+        self.plans: dict[tuple[int, bytes], list[Part]] = {}
+        """Where the streams of folded clients go, by shape and the ``other`` of their level."""
         self.touched: set[bytes] = set()
         """Those with changes since they were taken."""
         self.waiting: dict[bytes, Other] = {}
@@ -46,7 +46,7 @@ class Others:
         client, facts = member.client, member.facts
         if client.routes is not None:
             return self.plan(member)
-        key = (client.shape.number, client.folded, facts.principal, facts.app)
+        key = client.shape.number, other_id(Level(client.folded), facts)
         found = self.plans.get(key)
         if found is None or not all(part.is_current for part in found):
             if len(self.plans) >= MAX_PLANS:
