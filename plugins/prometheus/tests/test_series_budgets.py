@@ -85,6 +85,21 @@ def test_a_client_that_returns_over_budget_has_ended_before() -> None:
     assert ("c_total", "shop-1", "User:ANONYMOUS", "") not in shown(exposed)
 
 
+def test_the_first_points_of_other_are_new_once() -> None:
+    exposed = Exposed(budgets=BudgetLimits(app_series=2))
+    push(exposed, 1)
+    is_new = []
+
+    for at in (60, 120, 180):
+        if at == 180:
+            exposed.restart(130)
+        update = exposed.push(d(1, at - 60, at), at=at, instance=instance(2), context={"client_id": "shop-2"})
+        [other] = update.touched
+        is_new.append(other.is_new(0))
+
+    assert is_new == [True, False, False]
+
+
 def test_other_ends_when_its_clients_are_silent() -> None:
     exposed = Exposed(budgets=BudgetLimits(app_series=2))
     push(exposed, 1)

@@ -101,12 +101,20 @@ class Exposition:
         self.totals = CumulativeForwarder(inner, totals, make_engine)
         return self.totals
 
-    def note_new(self, record: TelemetryRecord, client: ClientState, shape: Shape) -> None:
-        """Note the streams of a client that its shape before a record does not have."""
-        instance_id, old = record.payload.client_instance_id, set(shape.keys)
+    def note_new(self, instance_id: bytes, client: ClientState, shape: Shape, data: bytes) -> None:
+        """Note the streams of an instance that an earlier shape does not have.
+
+        Args:
+            instance_id: The instance.
+            client: Its state.
+            shape: The earlier shape.
+            data: The push that has brought them; may be empty.
+        """
+        old = set(shape.keys)
         new = [client.shape.known.identity(key) for key in client.shape.keys if key not in old]
         self.new_streams[instance_id] = self.new_streams.get(instance_id, NO_STREAMS).union(new)
-        self.mapping.families.describe({each.name for each in new}, record.payload.data)
+        if data:
+            self.mapping.families.describe({each.name for each in new}, data)
 
     def note(self, record: TelemetryRecord, old: bytes) -> bytes:
         """The note of a client after a record."""

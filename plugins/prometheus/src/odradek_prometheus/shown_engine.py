@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from odradek.plugin import Origin, TelemetryRecord
 from odradek.temporality import Changes, Counts, Engine, Limits
 from odradek.temporality.budgets.folding import Folding
-from odradek.temporality.budgets.member import facts_of_other
+from odradek.temporality.budgets.member import facts_of_other, is_other
 from odradek.temporality.budgets.policy import BudgetLimits, Level
 from odradek.temporality.budgets.series_counts import ClientFacts
 from odradek.temporality.client_state import ClientState
@@ -29,8 +29,8 @@ class Notes(Protocol):
     def note(self, record: TelemetryRecord, old: bytes) -> bytes:
         """The note of a client after a record."""
 
-    def note_new(self, record: TelemetryRecord, client: ClientState, shape: Shape) -> None:
-        """Note the streams of a client that its shape before a record does not have."""
+    def note_new(self, instance_id: bytes, client: ClientState, shape: Shape, data: bytes) -> None:
+        """Note the streams of an instance that an earlier shape does not have."""
 
 
 class ShownEngine(Engine):
@@ -49,6 +49,8 @@ class ShownEngine(Engine):
         self.notes = notes
         self.client_facts = client_facts
         self.folding = Folding(self, budgets)
+        self.other_shapes: dict[bytes, Shape] = {}
+        """The streams of each ``other`` at the last commit."""
         self.now_ms = 0
         self.others: set[bytes] = set()
         """The ``other`` instances that have changed since `take_others`."""
@@ -70,7 +72,7 @@ class ShownEngine(Engine):
             self.clients.resized(instance_id, client, size)
             self.folding.after(record, self.facts(instance_id, client, old), before)
         if client.shape is not shape and not client.folded:
-            self.notes.note_new(record, client, shape)
+            self.notes.note_new(instance_id, client, shape, record.payload.data)
         return converted
 
     def facts(self, instance_id: bytes, client: ClientState, old: bytes) -> ClientFacts:
@@ -87,11 +89,18 @@ class ShownEngine(Engine):
         self.folding.sweep(now_ms)
         for instance_id in self.folding.refresh(now_ms):
             client = self.clients.states.get(instance_id)
-            if client is not None and not client.note:
-                client.note = labels_of_other(instance_id).stored()
+            if client is not None:
+                client.note = client.note or labels_of_other(instance_id).stored()
+                self.notes.note_new(instance_id, client, self.shape_of_other(instance_id, client), b"")
             self.others.add(instance_id)
         self.report()
         return super().take_changes()
+
+    def shape_of_other(self, instance_id: bytes, client: ClientState) -> Shape:
+        """The streams of an ``other`` at the last commit."""
+        found = self.other_shapes.get(instance_id, self.clients.shapes.empty)
+        self.other_shapes[instance_id] = client.shape
+        return found
 
     def take_others(self) -> set[bytes]:
         """The ``other`` instances that have changed since the last call."""
@@ -107,6 +116,8 @@ class ShownEngine(Engine):
             BadState: The state is damaged.
         """
         super().restore(shapes, clients, positions)
+        states = self.clients.states
+        self.other_shapes = {each: client.shape for each, client in states.items() if is_other(each)}
         self.folding.restore(self.stored_facts)
 
     def stored_facts(self, instance_id: bytes) -> ClientFacts:
