@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from odradek.server.meters.cardinality_metrics import CARDINALITY_INSTRUMENTS
 from odradek.server.meters.cluster_metrics import CLUSTER_INSTRUMENTS
 from odradek.server.meters.forward_metrics import FORWARD_INSTRUMENTS
 from odradek.server.meters.gateway_path_metrics import GATEWAY_PATH_INSTRUMENTS
@@ -67,5 +68,6 @@ def test_a_host_without_clients_exports_all_metrics_but_those_of_clients(tmp_pat
     assert exported <= INSTRUMENTS.keys()
     of_gateways = {*GATEWAY_TELEMETRY_INSTRUMENTS, *GATEWAY_PATH_INSTRUMENTS, *LOOP_LAG_INSTRUMENTS}
     of_clusters = CLUSTER_INSTRUMENTS.keys() | FORWARD_INSTRUMENTS.keys()
-    elsewhere = QUOTA_INSTRUMENTS.keys() | of_gateways | of_clusters
+    of_budgets = QUOTA_INSTRUMENTS.keys() | CARDINALITY_INSTRUMENTS.keys()
+    elsewhere = of_budgets | of_gateways | of_clusters
     assert INSTRUMENTS.keys() - exported - elsewhere == WITH_USE

@@ -23,13 +23,11 @@ from odradek.plugin.labeled_payload import MAX_FIELDS
 from odradek.plugin.protocols import Forwarder
 from odradek.server.certificates import Certificates
 from odradek.server.config import HostConfig
-from odradek.server.meters.cardinality_metrics import cardinality_rows
 from odradek.server.meters.certificate_metrics import certificate_rows
-from odradek.server.meters.forwarder_points import point_rows
-from odradek.server.meters.metrics import forwarder_rows, plugin_rows
+from odradek.server.meters.destination_metrics import destination_rows
+from odradek.server.meters.metrics import plugin_rows
 from odradek.server.meters.metrics_outlets import MetricsOutlets
 from odradek.server.meters.metrics_settings import METRICS_LISTENER
-from odradek.server.meters.temporality_metrics import temporality_rows
 from odradek.server.plugins.active_plugin import activate
 from odradek.server.plugins.forwarder_runner import ForwarderRunner
 from odradek.server.plugins.group_feed import GroupFeed
@@ -182,10 +180,7 @@ class Forward:
     def metric_rows(self) -> Iterator[MetricRow]:
         """The current values of all metrics."""
         for runner, feed in zip(self.runners, self.feeds, strict=True):
-            yield from forwarder_rows(runner.name, runner.stats())
-            yield from point_rows(runner.name, runner.forwarder)
-            yield from temporality_rows(runner.name, runner.forwarder)
-            yield from cardinality_rows(runner.name, runner.forwarder)
+            yield from destination_rows(runner.name, runner.forwarder, runner.stats())
             yield from forward_rows(runner, feed)
         yield from plugin_rows([*self.receivers.stats(), *self.enrichers.stats()], {})
         yield from certificate_rows(self.certificates.listeners, self.clock.now_ms())

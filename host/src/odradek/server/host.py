@@ -34,13 +34,11 @@ from odradek.server.config import HostConfig
 from odradek.server.file_quotas import FileQuotas
 from odradek.server.file_subscriptions import FileSubscriptions
 from odradek.server.meters.authentication_metrics import key_rows
-from odradek.server.meters.cardinality_metrics import cardinality_rows
 from odradek.server.meters.certificate_metrics import certificate_rows
 from odradek.server.meters.connection_metrics import connection_rows
-from odradek.server.meters.forwarder_points import point_rows
+from odradek.server.meters.destination_metrics import destination_rows
 from odradek.server.meters.memory_metrics import memory_rows
 from odradek.server.meters.metrics import (
-    forwarder_rows,
     listener_rows,
     plugin_rows,
     push_rows,
@@ -51,7 +49,6 @@ from odradek.server.meters.metrics_outlets import MetricsOutlets
 from odradek.server.meters.metrics_settings import METRICS_LISTENER
 from odradek.server.meters.quota_metrics import quota_rows
 from odradek.server.meters.state_metrics import state_rows
-from odradek.server.meters.temporality_metrics import temporality_rows
 from odradek.server.plugins.active_plugin import ActivePlugin, activate, quota_callback
 from odradek.server.plugins.authorizers import GuardedAuthorizer, chosen_authorizer
 from odradek.server.plugins.cluster_topic import cluster_topic
@@ -73,6 +70,7 @@ from odradek.server.sockets.idle_connections import close_idle
 from odradek.server.sockets.listener import Listener, ListenerAddress
 from odradek.server.sockets.listener_kinds import listener_kind
 from odradek.server.sockets.turns import Turns
+from odradek.server.subscription_estimator import estimates_of
 from odradek.server.upkeep.file_threads import FileThreads
 from odradek.server.upkeep.idle_sensors import forget_idle
 from odradek.server.upkeep.log_upkeep import LogUpkeep
@@ -82,11 +80,9 @@ from odradek.server.upkeep.timer_driver import TimerDriver
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.enrichers import Enrichers
-from odradek.telemetry.estimate.budgets import EstimateMode
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 
 if TYPE_CHECKING:
-    from odradek.broker.subscription_estimates import SubscriptionEstimates
     from odradek.gateway.observation.observation import Observation
     from odradek.server.sockets.listener_kinds import ListenerKinds
 
@@ -149,11 +145,7 @@ class Host:
             self.plugins, config.broker.name_max_length, self.clock, config.telemetry.slow_ms
         )
         quotas = QuotaManagers(
-            config.quotas,
-            self.clock,
-            self.quota_callback,
-            self.timer,
-            limits.update_ip_rate,
+            config.quotas, self.clock, self.quota_callback, self.timer, limits.update_ip_rate
         )
         self.plugin_threads = PluginThreads(config.telemetry.thread_queue_max_bytes, self.clock)
         self.receivers = ClientMetricsReceiverPlugin(
@@ -190,6 +182,7 @@ class Host:
         self.workers = PayloadWorkers(processes, config.workers) if processes else None
         # Record batches have a process of their own, so that producers cannot hold up pushes.
         self.batch_workers = PayloadWorkers(1, config.workers) if processes else None
+        self.offload = offload_inline if self.workers is None else self.workers.offload
         self.telemetry = ClientMetricsManager(
             config=config.telemetry,
             clock=self.clock,
@@ -197,7 +190,7 @@ class Host:
             random_uuid=random_uuid,
             plugin=self.receivers,
             enrichers=self.enrichers,
-            offload=offload_inline if self.workers is None else self.workers.offload,
+            offload=self.offload,
         )
         self.file_subscriptions = FileSubscriptions(self.metadata, self.telemetry)
         self.broker = self.load_broker(quotas, limits)
@@ -227,7 +220,7 @@ class Host:
         self.forwarders = make_runners(self.plugins, self.spool, self.telemetry)
         self.cluster_topic = cluster_topic(config, self.plugins, self.broker, self.meters)
         self.broker.sink = sink = self.cluster_topic or sink_of(self.spool, self.forwarders)
-        self.broker.estimates = self.subscription_estimates()
+        self.broker.estimates = estimates_of(config, self.telemetry, self.clock, self.spool, self.offload)
         self.turns = Turns(self.clock, config.turns)
         self.broker.steps.soon = self.turns.soon
         self.memory = Memory(config.memory, config.socket_request_max_bytes, self.clock, self.timer)
@@ -243,17 +236,6 @@ class Host:
         self.companions = Companions(self.plugins, self.clock)
         self.driver: TimerDriver | None = None
         self.outlets = MetricsOutlets(self.metric_rows, self.not_ready)
-
-    def subscription_estimates(self) -> SubscriptionEstimates | None:
-        """Estimates changes of subscriptions; None if that is off."""
-        if self.config.budgets.mode is EstimateMode.OFF:
-            return None
-        from odradek.broker.subscription_estimates import (
-            SubscriptionEstimates,
-        )  # likewise: hosts without it start faster
-
-        offload = offload_inline if self.workers is None else self.workers.offload
-        return SubscriptionEstimates(self.config.budgets, self.telemetry, self.clock, self.spool, offload)
 
     def observed(self) -> Observation | None:
         """The observation of the listeners' clients; None if it is off."""
@@ -327,11 +309,8 @@ class Host:
         yield from plugin_rows(stats, self.plugin_threads.waiting())
         refused = self.spool.writer.refused if self.spool else {}
         yield from push_rows(self.telemetry.accounts, self.telemetry.kept, refused)
-        yield from (row for each in self.forwarders for row in forwarder_rows(each.name, each.stats()))
         for each in self.forwarders:
-            yield from point_rows(each.name, each.forwarder)
-            yield from temporality_rows(each.name, each.forwarder)
-            yield from cardinality_rows(each.name, each.forwarder)
+            yield from destination_rows(each.name, each.forwarder, each.stats())
         yield from quota_rows(self.broker.quotas, now_ms)
         yield from connection_rows(self.broker.connection_quotas, now_ms)
         yield from state_rows(self.broker.state_limits, self.broker.names)

@@ -1,7 +1,7 @@
 """The host's own metrics: their instruments, and their current values as rows.
 
 Rooms count in plain integers. The functions below read the counts when a reader collects;
-`Host.metric_rows` joins all rows.
+`odradek.server.host_metrics` joins all rows.
 """
 
 from __future__ import annotations

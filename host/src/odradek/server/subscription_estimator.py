@@ -1,0 +1,30 @@
+"""The estimates of changed subscriptions, for hosts that want them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from odradek.broker.telemetry_spool import TelemetrySpool
+from odradek.clock import Clock
+from odradek.server.config import HostConfig
+from odradek.telemetry.client_metrics_manager import ClientMetricsManager
+from odradek.telemetry.estimate.budgets import EstimateMode
+
+if TYPE_CHECKING:
+    from odradek.broker.subscription_estimates import PointsOffload, SubscriptionEstimates
+
+
+def estimates_of(
+    config: HostConfig,
+    telemetry: ClientMetricsManager,
+    clock: Clock,
+    spool: TelemetrySpool | None,
+    offload: PointsOffload,
+) -> SubscriptionEstimates | None:
+    """Estimates changes of subscriptions; None if that is off."""
+    if config.budgets.mode is EstimateMode.OFF:
+        return None
+    # Hosts without it start faster.
+    from odradek.broker.subscription_estimates import SubscriptionEstimates
+
+    return SubscriptionEstimates(config.budgets, telemetry, clock, spool, offload)
