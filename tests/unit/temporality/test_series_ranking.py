@@ -84,7 +84,8 @@ def test_budgets_without_a_limit_are_not_used() -> None:
 def test_new_series_of_the_last_hour() -> None:
     count = SeriesCount()
     count.add(60, hour=1)
-    count.add(4, hour=2)
+    count.add(3, hour=2)
+    count.add(1, hour=1)  # a record that is late
 
     assert count.new_per_hour(2 * HOUR_MS) == 64
     assert count.new_per_hour(2 * HOUR_MS + HOUR_MS // 2) == 34

@@ -46,7 +46,7 @@ class SeriesCount:
 
     def add(self, series: int, hour: int) -> None:
         """Count new series."""
-        if hour != self.hour:
+        if hour > self.hour:
             self.roll(hour)
         self.series += series
         self.created += series
