@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
+from odradek.temporality import TotalsSettings
 from odradek_prometheus import exposition
 from support.delta_clients import A, Attributes, B, counter, d, gauge, point
-from support.exposed_clients import Exposed, ms, names
+from support.exposed_clients import Exposed, MemoryStore, NoDestination, ms, names
 
 INSTANCE = "QUFBQUFBQUFBQUFBQUFBQQ"
 """A, as Kafka prints it."""
@@ -335,3 +337,15 @@ def test_shapes_and_names_without_clients_are_forgotten(monkeypatch: pytest.Monk
 
     assert len(exposed.exposition.shapes) <= 4
     assert len(exposed.exposition.mapping.families.owners) <= 4 * 3 * 2
+
+
+def test_a_start_takes_no_part_of_a_shared_store() -> None:
+    store = MemoryStore()
+    loaded: list[int] = []
+    store.load = lambda engine, part: loaded.append(part)  # type: ignore[method-assign]
+    for settings in (TotalsSettings(topic="totals"), TotalsSettings(file=Path("unused"))):
+        shown = exposition.Exposition(exposition.ExpositionSettings())
+        shown.wrap(NoDestination(), settings).store_in(store)
+        shown.load(0)
+
+    assert loaded == [0]

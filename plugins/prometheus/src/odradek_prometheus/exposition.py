@@ -133,10 +133,13 @@ class Exposition:
         return facts_of(record, resource).stored()
 
     def load(self, now_ms: int) -> None:
-        """Make pictures of the clients in the store, if this process has all of it."""
+        """Make pictures of the clients in the file of the totals.
+
+        A topic of totals belongs to several processes: to load a part would take it from another one.
+        """
         assert self.totals is not None
         store = self.totals.store
-        if store is not None and store.parts == 1:
+        if store is not None and self.totals.settings.file is not None:
             self.totals.engine_of(store, 0)
         self.look_at_engines(now_ms)
 
