@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from odradek_spark.ingest.status import last_batch
 from odradek_spark.submit_args import submit_args
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import CLIENTS, ROLLUP_5M, Table
+from support.gateways import free_ports
 
 TIME_LIMIT_S = 150
 PROGRAM = (sys.executable, "-m", "odradek", "spark")
@@ -92,6 +94,8 @@ def test_the_commands_from_run_to_verify_work(host: RunningHost, tmp_path: Path)
         "1000",
         "--maintenance-interval-ms",
         "1000",
+        "--metrics-listener",
+        f"http://127.0.0.1:{free_ports(1)}",
     )
 
     with subprocess.Popen(
@@ -104,6 +108,10 @@ def test_the_commands_from_run_to_verify_work(host: RunningHost, tmp_path: Path)
         fill(host.bootstrap, records(5, first=20, partitions=2))
         until(lambda: (batch := last_batch(dataset.root)) is not None and batch.pushes == 5)
         until(lambda: has_rows(dataset, ROLLUP_5M) and has_rows(dataset, CLIENTS), TIME_LIMIT_S)
+        with urllib.request.urlopen(f"{options[-1]}/readyz", timeout=30) as ready:
+            assert ready.status == 200
+        with urllib.request.urlopen(f"{options[-1]}/metrics", timeout=30) as page:
+            assert b"odradek_pipeline_pushes_total 25.0" in page.read()
         running.communicate(timeout=60)
 
     assert running.returncode == 0

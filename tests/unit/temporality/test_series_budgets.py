@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
@@ -260,3 +261,24 @@ def test_each_budget_and_metric_is_told_once_an_hour() -> None:
     assert first == [Exceeded("app", "alice/shop", "d", Route(Level.APP))]
     assert [each.metric for each in scene.folding.policy.take_exceeded()] == ["d", ""]
     assert scene.folding.policy.counts.folded == {"app": 4}
+
+
+def test_a_stream_with_the_number_of_a_forgotten_histogram_counts_as_one_series() -> None:
+    scene = BudgetScene(series=1_000)
+    scene.scene.engine.clients.limits = replace(scene.scene.engine.clients.limits, retain_ms=600_000)
+    scene.push(1, metric("c", 1, 60), histogram([1, 5, 10], [1, 2, 3, 4], 50, 60))
+    (before,) = scene.folding.members.live.values()
+    assert before.live == 7
+    for at in range(120, 1_300, 60):
+        scene.push(1, metric("c", 1, at), at=at)
+
+    for at, name in (
+        (1_300, "new"),
+        (1_360, "newer"),
+    ):  # the first makes room
+        scene.push(1, metric("c", 1, at), metric(name, 1, at), at=at)
+
+    (member,) = scene.folding.members.live.values()
+    assert member is before
+    assert member.live == len(member.client.shape.keys) == 3
+    assert member.weights == {}

@@ -87,6 +87,14 @@ resources:
 
 {{- /* Probes of metrics.listener. The event loop has 5 s to answer. */ -}}
 {{- define "odradek.probes" -}}
+{{- include "odradek.health" . }}
+lifecycle:
+  preStop:
+    exec: {command: [sleep, "5"]}  # until no load balancer sends clients here
+{{- end -}}
+
+{{- /* The same for a part that has no clients. */ -}}
+{{- define "odradek.health" -}}
 startupProbe:
   httpGet: {path: /readyz, port: metrics}
   periodSeconds: 2
@@ -102,9 +110,6 @@ livenessProbe:
   periodSeconds: 10
   timeoutSeconds: 10
   failureThreshold: 6
-lifecycle:
-  preStop:
-    exec: {command: [sleep, "5"]}  # until no load balancer sends clients here
 {{- end -}}
 
 {{- define "odradek.mounts" -}}

@@ -82,3 +82,5 @@ class Members:
         member.uncount(counted, self.series, now_ms)
         member.hidden.difference_update(dropped)
         member.ended.difference_update(dropped)
+        for key in dropped:  # another stream may get the number of a key that is free
+            member.weights.pop(key, None)

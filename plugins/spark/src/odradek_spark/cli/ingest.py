@@ -5,22 +5,26 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from odradek.endpoints import Address
 from odradek.plugin import TopicFormat
 from odradek_spark.cli.maintenance import MS_PER_S, Maintenance, maintenance_options
 from odradek_spark.cli.options import (
     client_config_option,
     dataset_option,
+    listener,
     max_payload_option,
     properties,
     topic_options,
 )
 from odradek_spark.cli.session import explained, session, session_options
 from odradek_spark.ingest.progress import Shown
+from odradek_spark.ingest.pulse import Pulse, served
 from odradek_spark.ingest.query import check_ingest
 from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.ingest.status import Totals
@@ -159,11 +163,18 @@ def ingested(total: Totals) -> str:
 @source_options
 @session_options
 @maintenance_options
+@click.option(
+    "--metrics-listener",
+    metavar="URL",
+    callback=listener,
+    help="Serve /metrics, /healthz and /readyz here: http://HOST:PORT.",
+)
 @click.option("--until-stdin-ends", is_flag=True, help="Stop at the end of standard input.")
 def run(
     master: str,
     remote: str | None,
     conf: tuple[str, ...],
+    metrics_listener: Address | None,
     until_stdin_ends: bool,
     **options: Any,
 ) -> None:
@@ -179,14 +190,53 @@ def run(
         maintenance = Maintenance(settings.dataset, **options)
         looked_at(settings, remote, once=False)
         with (
+            pulsing(metrics_listener) as pulse,
             session(master, remote, conf) as spark,
             Shown(sys.stderr, RUN_LINE_S) as shown,
-            IngestWatch(settings, shown.show) as watch,
+            IngestWatch(settings, both(shown.show, pulse.shows)) as watch,
             maintenance.beside(spark, shown.say, stop),
         ):
             stop_on_signals(stop)
             say(f"ingesting {settings.topic} of {settings.bootstrap_servers} into {settings.dataset}")
-            ingesting(spark, settings, once=False, stop=stop, say=shown.say, watch=watch)
+            ingesting(
+                spark,
+                settings,
+                once=False,
+                stop=stop,
+                say=both(shown.say, pulse.waits),
+                watch=both(pulse.runs, watch),
+            )
+
+
+@contextmanager
+def pulsing(address: Address | None) -> Iterator[Pulse]:
+    """The state of ingest, which is served if there is an address.
+
+    Raises:
+        ClickException: The address cannot be used.
+    """
+    pulse = Pulse()
+    with ExitStack() as stack:
+        if address is not None:
+            try:
+                port = stack.enter_context(served(pulse, address.host, address.port))
+            except OSError as error:
+                reason = error.strerror or error
+                raise click.ClickException(
+                    f"--metrics-listener: {address.host}:{address.port}: {reason}"
+                ) from None
+            say(f"metrics at http://{address.host}:{port}/metrics")
+        yield pulse
+
+
+def both(first: Callable[..., object], second: Callable[..., object]) -> Callable[..., None]:
+    """Call two functions with the same arguments."""
+
+    def call(*arguments: object) -> None:
+        first(*arguments)
+        second(*arguments)
+
+    return call
 
 
 def looked_at(settings: IngestSettings, remote: str | None, *, once: bool) -> None:

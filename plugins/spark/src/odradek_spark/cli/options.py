@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from odradek.endpoints import Address, parsed_address
 from odradek.plugin import TopicFormat
 from odradek_spark.jobs.addresses import is_address
 from odradek_spark.jobs.destinations import Alertmanager, Destination, Webhook
@@ -92,6 +93,16 @@ def address(_: click.Context, parameter: click.Parameter, url: str | None) -> st
     if url is not None and not is_address(url):
         raise click.UsageError(f"option {parameter.opts[0]}: expected an http or https URL")
     return url
+
+
+def listener(_: click.Context, parameter: click.Parameter, url: str | None) -> Address | None:
+    """The address of a listener for plain HTTP."""
+    if url is None:
+        return None
+    found = parsed_address(url.removeprefix("http://").removesuffix("/"))
+    if found is None or not url.startswith("http://"):
+        raise click.UsageError(f"option {parameter.opts[0]}: expected http://HOST:PORT, found {url!r}")
+    return found
 
 
 def alarm_options(command: Command) -> Command:
