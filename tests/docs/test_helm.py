@@ -186,7 +186,7 @@ def test_services_and_budgets_find_their_pods(name: str) -> None:
 
 @every_file
 def test_probes_ask_the_metrics_listener(name: str) -> None:
-    for part, template in pods(name):
+    for _, template in pods(name):
         asked = {
             kind: probe["httpGet"]
             for kind, probe in container(template).items()

@@ -127,6 +127,8 @@ def test_a_checked_configuration_leaves_no_trace(tmp_path: Path) -> None:
         "no.such.key=1",
         "plugins.otlp.timeout.ms=soon",
         "plugins.nowhere.a=1",
+        "plugins.otlp.temporality=cumulative",
+        "plugins.prometheus.listener=http://127.0.0.1:0",
         "subscriptions.s.match=client_id=[unclosed",
         "subscriptions.s.interval.ms=99",
     ],

@@ -13,6 +13,7 @@ from odradek.server.file_subscriptions import check_subscriptions
 from odradek.server.plugins.active_plugin import ActivePlugin, activate, quota_callback
 from odradek.server.plugins.authorizers import chosen_authorizer
 from odradek.server.plugins.cluster_topic import chosen_writer
+from odradek.server.plugins.forwarders import check_totals
 from odradek.server.plugins.offered_objects import close_offers, register
 from odradek.server.plugins.plugin_manager import load_plugins
 from odradek.telemetry.enrichers import Enrichers
@@ -37,6 +38,8 @@ def check(config: HostConfig) -> list[str]:
         chosen_writer(config.spool, plugins)
         chosen_authorizer(config.authorizer, plugins, clock)
         register(plugins, ClientMetricsReceiverPlugin(clock), Enrichers(clock))
+        for plugin in plugins:
+            check_totals(plugin)
         check_subscriptions(config.subscriptions, Subscriptions(config.telemetry, clock), {})
         if config.metrics_push.endpoint is not None:
             from odradek.server.meters.metrics_push import exporter

@@ -30,6 +30,8 @@ class TotalsSettings:
     """The file of the totals, which is created if it is missing."""
     topic: str | None = None
     """The topic of the totals, for processes that share a cluster's topic; None for a default."""
+    file_key: str = "totals.file"
+    """The key of the file, from the top of the configuration."""
     limits: Limits = field(default_factory=Limits)
     ignored_attributes: tuple[str, ...] = ()
     """Attributes of Resources that the host's enrichers set: they may change without a new series."""
@@ -65,6 +67,7 @@ def read_cumulative(config: PluginConfig) -> TotalsSettings:
     return TotalsSettings(
         file=path,
         topic=topic or None,
+        file_key=f"{config.path}.totals.file" if config.path else "totals.file",
         limits=Limits(
             max_streams=config.integer("totals.max.series", usual.max_streams, least=1),
             max_client_streams=config.integer("totals.max.client.series", usual.max_client_streams, least=1),

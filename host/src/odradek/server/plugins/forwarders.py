@@ -13,7 +13,7 @@ from odradek.broker.telemetry_spool import TelemetrySpool
 from odradek.deferred import Offload
 from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.plugin.config import ConfigError
-from odradek.plugin.protocols import Forwarder, TelemetryRecord
+from odradek.plugin.protocols import TelemetryRecord
 from odradek.server.config import HostConfig
 from odradek.server.plugins.active_plugin import ActivePlugin
 from odradek.server.plugins.forwarder_runner import ForwarderRunner
@@ -76,23 +76,24 @@ def make_runners(
     loop = asyncio.get_running_loop()
     for plugin in plugins:
         settings = plugin.forwarder_settings or ForwarderSettings()
+        check_totals(plugin)
         for name, forwarder in plugin.forwarders.items():
-            check_totals(name, forwarder)
             feed = feed_of(name, spool, settings)
             labels = RecordLabels(loop, telemetry.enrichers, telemetry.limits) if feed else None
             runners.append(ForwarderRunner(name, forwarder, settings, feed=feed, labels=labels))
     return runners
 
 
-def check_totals(name: str, forwarder: Forwarder) -> None:
-    """Totals of a host are in a file.
+def check_totals(plugin: ActivePlugin) -> None:
+    """Totals of a host are in files.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: A forwarder has none.
     """
-    if isinstance(forwarder, KeepsTotals) and forwarder.settings.file is None:
-        problem = "expected the path of a file for the totals; totals.topic is for odradek forward"
-        raise ConfigError(f"plugins.{name}.totals.file", problem)
+    for forwarder in plugin.forwarders.values():
+        if isinstance(forwarder, KeepsTotals) and forwarder.settings.file is None:
+            problem = "expected the path of a file for the totals; totals.topic is for odradek forward"
+            raise ConfigError(forwarder.settings.file_key, problem)
 
 
 def start_runners(runners: Sequence[ForwarderRunner], spool: TelemetrySpool | None) -> None:
