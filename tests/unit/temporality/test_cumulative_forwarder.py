@@ -237,7 +237,8 @@ def test_all_keys_are_read(path: Path) -> None:
     config.finish()
 
     limits = Limits(max_streams=10, max_client_streams=5, max_bytes=2 << 20, retain_ms=400_000)
-    assert settings == TotalsSettings(file=path, limits=limits, ignored_attributes=("team",))
+    key = "plugins.x.totals.file"
+    assert settings == TotalsSettings(file=path, limits=limits, ignored_attributes=("team",), file_key=key)
 
 
 @pytest.mark.parametrize(
