@@ -96,7 +96,7 @@ def test_a_plugin_that_follows_the_rules_passes(
     assert lines[0] == "slow (receiver)"
     assert lines[1].split() == ["R1-returns-in-time", "passed"]
     assert lines[4] == "  R4-closes-unused       skipped  it has no close method"
-    assert lines[-2] == "slow: 10 passed, 0 failed, 7 skipped"
+    assert lines[-2] == "slow: 11 passed, 0 failed, 7 skipped"
     assert not [line for line in lines if "I was called" in line]
 
 
@@ -110,7 +110,7 @@ def test_each_rule_can_be_an_object(
     streams = capsys.readouterr()
     rows = [json.loads(line) for line in streams.out.splitlines()]
     assert status == 0
-    assert len(rows) == 17
+    assert len(rows) == 18
     assert rows[3] == {
         "name": "slow",
         "kind": "receiver",
@@ -118,7 +118,7 @@ def test_each_rule_can_be_an_object(
         "outcome": "skipped",
         "reason": "it has no close method",
     }
-    assert streams.err.startswith("slow (receiver)\nslow: 10 passed, 0 failed, 7 skipped\n")
+    assert streams.err.startswith("slow (receiver)\nslow: 11 passed, 0 failed, 7 skipped\n")
 
 
 def test_a_blocking_plugin_fails_with_the_text_of_the_rule(
@@ -254,5 +254,5 @@ def test_a_hanging_plugin_is_named_and_the_command_ends(tmp_path: Path) -> None:
     assert finished.returncode == FAILED, finished.stderr
     assert "failed   still running after 0.5 s: it hangs in " in finished.stdout
     assert "R2-changes-nothing     skipped  not tried because an earlier rule hangs" in finished.stdout
-    assert "stuck: 0 passed, 1 failed, 16 skipped" in finished.stdout
+    assert "stuck: 0 passed, 1 failed, 17 skipped" in finished.stdout
     assert "stuck breaks the contract" in finished.stderr
