@@ -30,7 +30,7 @@ from support.prometheus_server import PrometheusServer, prometheus_server
 if TYPE_CHECKING:
     pass
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_500)]
 TESTS = Path(__file__).parents[2]
 SENDS = Family("sends_total", "sends.total", FamilyType.COUNTER, "", "Sends.")
 SIZES = Family("sizes", "sizes", FamilyType.EXPONENTIAL, "", "")
