@@ -88,7 +88,7 @@ def test_a_plugin_written_by_an_installed_host_is_built_installed_and_passes(tmp
     assert carried(host) == files(TEMPLATE)
     assert " passed" in tested
     assert "scratch-pad  odradek-scratch-pad  0.1.0    active" in listed
-    assert "31 passed, 0 failed" in verified
+    assert "33 passed, 0 failed" in verified
 
 
 def carried(wheel: Path) -> dict[str, bytes]:
