@@ -24,4 +24,4 @@ class TestScrape(ForwarderContract):
             assert isinstance(forwarders, dict)
             return forwarders["scrape"]
 
-        return Subject(make=make, budget_ms=BUDGET_MS)
+        return Subject(make=make, budget_ms=BUDGET_MS, limit_s=90)
