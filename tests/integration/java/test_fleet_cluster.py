@@ -1,7 +1,7 @@
 """Two hosts, two forwarders and three Apache Kafka nodes under load, each of them gone for a while.
 
 Needs Kafka itself: coordinators and leaders move, and groups are those of another broker. With
-``ODRADEK_OUTAGE_S=600`` the outages last ten minutes.
+``ODRADEK_OUTAGE_S=600`` the outages last ten minutes; without it, until each process has noticed them.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ EXPORT = (
     *EVERYTHING,
     f"plugins.kafka.topic={FLEET}",
     "plugins.kafka.batch.max.age.ms=50",
+    "plugins.kafka.deliver.timeout.ms=10000",
     "plugins.kafka.client.reconnect.backoff.max.ms=200",
 )
 
@@ -64,6 +65,21 @@ class Hosts:
         wait_until(
             lambda: assert_served_accounts_balance(url)["forwarder_queued", "kafka"] == 0, url, BACKLOG_S
         )
+
+
+def outage(*processes: ServeProcess) -> None:
+    """Wait while the destination is down: for `OUTAGE_S`, and until each process has logged it."""
+
+    def logged(process: ServeProcess) -> int:
+        return sum("destination is down" in line for line in list(process.errors))
+
+    before = [logged(each) for each in processes]
+    time.sleep(OUTAGE_S)
+    wait_until(
+        lambda: all(logged(each) > then for each, then in zip(processes, before, strict=True)),
+        lambda: [each.errors[-5:] for each in processes],
+        PATIENCE_S,
+    )
 
 
 def test_no_accepted_push_is_missing_whatever_was_gone(
@@ -101,7 +117,7 @@ def test_no_accepted_push_is_missing_whatever_was_gone(
         load.some()
         kafka_nodes.start(2)
         second = stack.enter_context(hosts.start(1))
-        load.at(first.bootstrap, second.bootstrap)
+        load.move(first.bootstrap, second.bootstrap)
         kafka_nodes.wait(2)
         kafka_nodes.roll(NODES[-1])
         load.some()
@@ -109,7 +125,7 @@ def test_no_accepted_push_is_missing_whatever_was_gone(
 
         for node in reversed(NODES):
             kafka_nodes.kill(node)
-        time.sleep(OUTAGE_S)
+        outage(first, second)
         load.some()
         for node in NODES:
             kafka_nodes.start(node)
@@ -118,7 +134,7 @@ def test_no_accepted_push_is_missing_whatever_was_gone(
         all_arrive()
 
         collector.down()
-        time.sleep(OUTAGE_S)
+        outage(two)
         load.some()
         collector.up()
         load.stop()
