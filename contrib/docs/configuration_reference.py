@@ -39,7 +39,7 @@ TABLE_OF_SECTION = {
     "authorizer": "host",
     "tls": "tls",
     "telemetry": "telemetry",
-    "budgets": "telemetry",
+    "subscription_budgets": "telemetry",
     "observation": "telemetry",
     "spool": "telemetry",
     "follow": "telemetry",

@@ -18,7 +18,7 @@ from odradek.plugin.authorizer import AclOperation, Action, Decision
 from odradek.plugin.authorizer import ResourceType as AclResourceType
 from odradek.plugin.context import RequestContext
 from odradek.steps import Step
-from odradek.telemetry.estimate.budgets import EstimateMode, SeriesBudgets
+from odradek.telemetry.estimate.budgets import EstimateMode, SubscriptionBudgets
 from odradek.telemetry.telemetry_config import TelemetryConfig
 from odradek.testing.pushes import recorded
 from odradek.wire.api_error import ApiError
@@ -97,7 +97,7 @@ def host(mode: EstimateMode, spool: bool = False, **budgets: int) -> Asked:
         asked.offloaded.append(work)
         offload_inline(work, done)
 
-    limits = SeriesBudgets(mode=mode, **{**NONE_SET, **budgets})
+    limits = SubscriptionBudgets(mode=mode, **{**NONE_SET, **budgets})
     broker.estimates = SubscriptionEstimates(limits, broker.telemetry, broker.clock, pushes, offload)
     return asked
 

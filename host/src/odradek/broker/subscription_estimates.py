@@ -19,7 +19,7 @@ from odradek.plugin.protobuf_bytes import NotOtlp
 from odradek.steps import Step
 from odradek.telemetry.client_metrics_configs import SubscriptionInfo, parse
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
-from odradek.telemetry.estimate.budgets import EstimateMode, SeriesBudgets
+from odradek.telemetry.estimate.budgets import EstimateMode, SubscriptionBudgets
 from odradek.telemetry.estimate.estimate import Estimate, estimate
 from odradek.telemetry.estimate.figures import excesses, sentence
 from odradek.telemetry.estimate.futures import live_clients
@@ -82,7 +82,7 @@ class SubscriptionEstimates:
 
     def __init__(
         self,
-        budgets: SeriesBudgets,
+        budgets: SubscriptionBudgets,
         telemetry: ClientMetricsManager,
         clock: Clock,
         pushes: PushLog | None,

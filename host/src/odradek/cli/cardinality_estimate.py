@@ -25,7 +25,13 @@ from odradek.client.resources import LATEST, ConfigResource
 from odradek.plugin.telemetry_topic import MalformedTelemetry, decode_record
 from odradek.steps import result_of
 from odradek.telemetry.client_metrics_configs import KEY_NAMES, SubscriptionInfo, parse
-from odradek.telemetry.estimate.budgets import ALL_KEY, APP_KEY, CLIENT_KEY, PRINCIPAL_KEY, SeriesBudgets
+from odradek.telemetry.estimate.budgets import (
+    ALL_KEY,
+    APP_KEY,
+    CLIENT_KEY,
+    PRINCIPAL_KEY,
+    SubscriptionBudgets,
+)
 from odradek.telemetry.estimate.estimate import Estimate
 from odradek.telemetry.estimate.estimate import estimate as estimated
 from odradek.telemetry.estimate.figures import as_object, lines, number
@@ -162,17 +168,17 @@ def changed(before: Mapping[str, Mapping[str, str]], name: str, changes: Mapping
         raise CommandFailed(f"{FAILING} {error.message}") from error
 
 
-def budgets_of(admin: AdminClient) -> SeriesBudgets:
+def budgets_of(admin: AdminClient) -> SubscriptionBudgets:
     """The budgets of the host; the defaults if the broker has none, or does not show its configuration."""
     node_id = admin.metadata([]).brokers[0].node_id
     broker = ConfigResource(ResourceType.BROKER, str(node_id))
     try:
         entries = admin.describe_configs([broker], keys=[ALL_KEY, PRINCIPAL_KEY, APP_KEY, CLIENT_KEY])[broker]
     except RequestFailed:
-        return SeriesBudgets()
+        return SubscriptionBudgets()
     values = {entry.name: int(entry.value) for entry in entries if entry.value is not None}
-    usual = SeriesBudgets()
-    return SeriesBudgets(
+    usual = SubscriptionBudgets()
+    return SubscriptionBudgets(
         series=values.get(ALL_KEY, usual.series),
         principal_series=values.get(PRINCIPAL_KEY, usual.principal_series),
         app_series=values.get(APP_KEY, usual.app_series),

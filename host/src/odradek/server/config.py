@@ -69,7 +69,7 @@ from odradek.settings.setting import section, setting, walk
 from odradek.settings.start_values import StartValue, start_values
 from odradek.shipped import DOCS
 from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
-from odradek.telemetry.estimate.budgets import SeriesBudgets
+from odradek.telemetry.estimate.budgets import SubscriptionBudgets
 from odradek.telemetry.telemetry_config import TelemetryConfig
 from odradek.transaction.transaction_config import TransactionConfig
 from odradek.wire.config_resource import ConfigType
@@ -161,7 +161,7 @@ class HostConfig:
     broker: BrokerSettings = section(BrokerSettings)
     audit: AuditSettings = section(AuditSettings)
     telemetry: TelemetryConfig = section(TelemetryConfig)
-    budgets: SeriesBudgets = section(SeriesBudgets)
+    subscription_budgets: SubscriptionBudgets = section(SubscriptionBudgets)
     observation: HostObservationSettings = section(HostObservationSettings)
     spool: SpoolSettings = section(SpoolSettings)
     follow: FollowSettings = section(FollowSettings)

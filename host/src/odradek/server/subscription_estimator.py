@@ -21,10 +21,10 @@ def estimates_of(
     spool: TelemetrySpool | None,
     offload: PointsOffload,
 ) -> SubscriptionEstimates | None:
-    """Estimates changes of subscriptions; None if that is off."""
-    if config.budgets.mode is EstimateMode.OFF:
+    """The estimates of changed subscriptions; None if they are off."""
+    if config.subscription_budgets.mode is EstimateMode.OFF:
         return None
     # Hosts without it start faster.
     from odradek.broker.subscription_estimates import SubscriptionEstimates
 
-    return SubscriptionEstimates(config.budgets, telemetry, clock, spool, offload)
+    return SubscriptionEstimates(config.subscription_budgets, telemetry, clock, spool, offload)

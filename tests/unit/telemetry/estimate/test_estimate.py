@@ -11,7 +11,13 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from odradek.plugin import ClientTelemetryPayload, RequestContext, TelemetryRecord
 from odradek.steps import result_of
 from odradek.telemetry.client_metrics_configs import parse
-from odradek.telemetry.estimate.budgets import ALL_KEY, APP_KEY, CLIENT_KEY, PRINCIPAL_KEY, SeriesBudgets
+from odradek.telemetry.estimate.budgets import (
+    ALL_KEY,
+    APP_KEY,
+    CLIENT_KEY,
+    PRINCIPAL_KEY,
+    SubscriptionBudgets,
+)
 from odradek.telemetry.estimate.estimate import Estimate, estimate
 from odradek.telemetry.estimate.figures import as_object, excesses, lines, sentence
 from odradek.telemetry.estimate.futures import Basis, live_clients
@@ -33,7 +39,7 @@ SERIES = {
 }
 """Of the recordings, with all metrics."""
 RECEIVED_MS = 1_795_000_000_000
-NO_BUDGETS = SeriesBudgets(series=0, principal_series=0, app_series=0, client_series=0)
+NO_BUDGETS = SubscriptionBudgets(series=0, principal_series=0, app_series=0, client_series=0)
 
 
 def plans(*subscriptions: Mapping[str, str]) -> SubscriptionPlans:
@@ -71,7 +77,7 @@ def estimated(
     records: Iterable[TelemetryRecord],
     before: SubscriptionPlans,
     after: SubscriptionPlans,
-    budgets: SeriesBudgets = NO_BUDGETS,
+    budgets: SubscriptionBudgets = NO_BUDGETS,
     known: Iterable[ClientMetricsInstanceMetadata] = (),
     after_ms: int = 0,
 ) -> Estimate:
@@ -212,18 +218,21 @@ def test_refused_pushes_are_not_counted() -> None:
 @pytest.mark.parametrize(
     ("budgets", "keys"),
     [
-        (SeriesBudgets(), []),
-        (SeriesBudgets(series=247), [ALL_KEY]),
-        (SeriesBudgets(series=248), []),
-        (SeriesBudgets(principal_series=247), [PRINCIPAL_KEY]),
-        (SeriesBudgets(app_series=139), [APP_KEY]),
-        (SeriesBudgets(app_series=140), []),
-        (SeriesBudgets(client_series=100), [CLIENT_KEY]),
-        (SeriesBudgets(series=1, principal_series=1, client_series=1), [ALL_KEY, PRINCIPAL_KEY, CLIENT_KEY]),
-        (SeriesBudgets(series=0, principal_series=0, client_series=0), []),
+        (SubscriptionBudgets(), []),
+        (SubscriptionBudgets(series=247), [ALL_KEY]),
+        (SubscriptionBudgets(series=248), []),
+        (SubscriptionBudgets(principal_series=247), [PRINCIPAL_KEY]),
+        (SubscriptionBudgets(app_series=139), [APP_KEY]),
+        (SubscriptionBudgets(app_series=140), []),
+        (SubscriptionBudgets(client_series=100), [CLIENT_KEY]),
+        (
+            SubscriptionBudgets(series=1, principal_series=1, client_series=1),
+            [ALL_KEY, PRINCIPAL_KEY, CLIENT_KEY],
+        ),
+        (SubscriptionBudgets(series=0, principal_series=0, client_series=0), []),
     ],
 )
-def test_budgets_that_would_be_exceeded(budgets: SeriesBudgets, keys: list[str]) -> None:
+def test_budgets_that_would_be_exceeded(budgets: SubscriptionBudgets, keys: list[str]) -> None:
     pushed = [
         push(client, f"{PREFIX}producer.,{PREFIX}consumer.") for client in ("java-producer", "java-consumer")
     ]
@@ -238,7 +247,7 @@ def test_budgets_that_would_be_exceeded(budgets: SeriesBudgets, keys: list[str])
 
 
 def test_fewer_series_never_exceed_a_budget() -> None:
-    budgets = SeriesBudgets(series=1, principal_series=1, client_series=1)
+    budgets = SubscriptionBudgets(series=1, principal_series=1, client_series=1)
 
     found = estimated(
         [push("java-producer")], plans(subscription("*")), plans(subscription(f"{PREFIX}producer.")), budgets
@@ -261,7 +270,7 @@ def test_thousand_equal_clients_share_their_streams() -> None:
 def test_figures_fit_eighty_columns_and_say_all() -> None:
     pushed = [push(client, f"{PREFIX}producer.connection.") for client in SERIES]
     pushed.append(replace(push("java-application"), context=other_principal("User:" + "x" * 100)))
-    budgets = SeriesBudgets(series=100, principal_series=100, client_series=100)
+    budgets = SubscriptionBudgets(series=100, principal_series=100, client_series=100)
 
     before = plans(subscription(f"{PREFIX}producer.connection."))
     found = estimated(pushed, before, plans(subscription("*")), budgets)

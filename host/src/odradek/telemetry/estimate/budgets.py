@@ -24,8 +24,8 @@ class EstimateMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeriesBudgets:
-    """Whether the host estimates subscriptions, and the most series that its clients should have."""
+class SubscriptionBudgets:
+    """Whether the host estimates subscriptions, and the most series that their clients should have."""
 
     # fmt: off
     mode: EstimateMode = setting(

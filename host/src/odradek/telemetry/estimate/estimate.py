@@ -17,7 +17,7 @@ from odradek.telemetry.estimate.budgets import (
     CLIENT_KEY,
     PRINCIPAL_KEY,
     Exceeded,
-    SeriesBudgets,
+    SubscriptionBudgets,
 )
 from odradek.telemetry.estimate.futures import Basis, Futures, LiveClient, Outlook, Peers
 from odradek.telemetry.estimate.pushed_streams import StreamReader
@@ -90,7 +90,7 @@ def estimate(
     reader: StreamReader,
     before: SubscriptionPlans,
     after: SubscriptionPlans,
-    budgets: SeriesBudgets,
+    budgets: SubscriptionBudgets,
 ) -> Generator[None, None, Estimate]:
     """Estimate a change of subscriptions, in steps of less than a millisecond.
 
@@ -155,7 +155,7 @@ def count(result: Estimate, client: Outlook, series: int, series_bytes: float) -
         share.series += series
 
 
-def exceeded(result: Estimate, largest: Largest, budgets: SeriesBudgets) -> Iterator[Exceeded]:
+def exceeded(result: Estimate, largest: Largest, budgets: SubscriptionBudgets) -> Iterator[Exceeded]:
     """The budgets that would be exceeded, and by more than now."""
     if budgets.series and result.after.series > max(budgets.series, result.now.series):
         yield Exceeded(ALL_KEY, "", budgets.series, result.after.series, 1)
