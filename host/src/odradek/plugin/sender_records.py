@@ -9,11 +9,12 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from google.protobuf.message import DecodeError
+from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
@@ -101,8 +102,13 @@ def attributes_of(resource: bytes) -> dict[str, str]:
         found = Resource.FromString(resource)
     except DecodeError as error:
         raise NotOtlp("a Resource is malformed") from error
-    texts = {each.key: each.value.string_value for each in found.attributes if each.value.string_value}
-    numbers = {each.key: each.value for each in found.attributes if each.value.HasField("int_value")}
+    return attribute_texts(found.attributes)
+
+
+def attribute_texts(attributes: Sequence[KeyValue]) -> dict[str, str]:
+    """The attributes that are text or whole numbers, as text. Empty text is left out."""
+    texts = {each.key: each.value.string_value for each in attributes if each.value.string_value}
+    numbers = {each.key: each.value for each in attributes if each.value.HasField("int_value")}
     return texts | {key: str(value.int_value) for key, value in numbers.items()}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import pytest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.plugin import ClientTelemetryPayload, RequestContext, TelemetryRecord
@@ -21,7 +22,7 @@ from odradek.telemetry.estimate.budgets import (
 from odradek.telemetry.estimate.estimate import Estimate, estimate
 from odradek.telemetry.estimate.figures import as_object, excesses, lines, sentence
 from odradek.telemetry.estimate.futures import Basis, live_clients
-from odradek.telemetry.estimate.pushed_streams import StreamReader, points_of
+from odradek.telemetry.estimate.pushed_streams import Labels, StreamReader, labels_of, points_of
 from odradek.telemetry.estimate.recorded_clients import RecordedClients, starts
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, metadata_of
 from odradek.telemetry.narrowed_clients import narrower_plans
@@ -265,6 +266,18 @@ def test_thousand_equal_clients_share_their_streams() -> None:
 
     assert first is second
     assert len(first) == 140
+
+
+def test_labels_are_text_or_whole_numbers() -> None:
+    attributes = [
+        KeyValue(key="topic", value=AnyValue(bool_value=True)),
+        KeyValue(key="partition", value=AnyValue(int_value=3)),
+        KeyValue(key="node.id", value=AnyValue(string_value="1")),
+    ]
+
+    found = labels_of([each.SerializeToString() for each in attributes] + [b"\xff"])
+
+    assert found == Labels(node="1", partition="3")
 
 
 def test_figures_fit_eighty_columns_and_say_all() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -11,12 +12,13 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
 from odradek.plugin.metrics_data import parsed
 from odradek.plugin.private_messages import message_classes
+from odradek.plugin.sender_records import attribute_texts
 
-NODE: Final = frozenset({"node_id", "node.id"})
+NODE_KEYS: Final = ("node_id", "node.id")
 """Java's attribute, and librdkafka's."""
-TOPIC: Final = "topic"
-PARTITION: Final = "partition"
-GROUP_ID: Final = "group_id"
+TOPIC_KEY: Final = "topic"
+PARTITION_KEY: Final = "partition"
+GROUP_ID_KEY: Final = "group_id"
 MAX_REMEMBERED: Final = 100_000
 
 # The fields of data points have different numbers in each kind of metric. Repeated messages above the metrics
@@ -86,7 +88,7 @@ def points_of(data: bytes) -> PushedPoints:
         if metric.HasField(kind)
         for point in getattr(metric, kind).data_points
     ]
-    return PushedPoints(points, attributes_of(pushed.resource.attributes).get(GROUP_ID, ""))
+    return PushedPoints(points, attributes_of(pushed.resource.attributes).get(GROUP_ID_KEY, ""))
 
 
 @dataclass(slots=True, eq=False)
@@ -119,20 +121,16 @@ class StreamReader:
 
 
 def attributes_of(attributes: Sequence[bytes]) -> dict[str, str]:
-    """Attributes that are text or whole numbers, as text."""
-    found: dict[str, str] = {}
+    """Serialized attributes that are text or whole numbers, as text."""
+    found = []
     for raw in attributes:
-        try:
-            attribute = KeyValue.FromString(raw)
-        except DecodeError:
-            continue
-        value = attribute.value
-        found[attribute.key] = value.string_value if value.HasField("string_value") else str(value.int_value)
-    return found
+        with contextlib.suppress(DecodeError):
+            found.append(KeyValue.FromString(raw))
+    return attribute_texts(found)
 
 
 def labels_of(attributes: Sequence[bytes]) -> Labels:
     """The labels of a data point that divide a client's metrics."""
     found = attributes_of(attributes)
-    node = next((found[key] for key in NODE if key in found), None)
-    return Labels(node, found.get(TOPIC), found.get(PARTITION))
+    node = next((found[key] for key in NODE_KEYS if key in found), None)
+    return Labels(node, found.get(TOPIC_KEY), found.get(PARTITION_KEY))
