@@ -130,6 +130,23 @@ def test_without_live_clients_a_note_says_so(host: RunningHost, capsys: pytest.C
     ]
 
 
+def test_records_that_cannot_be_read_are_a_note(
+    host: RunningHost, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = few_metrics("java-producer")
+    junk = replace(record, payload=replace(record.payload, data=b"\xff\xff"))
+    for each in (record, junk, junk):
+        host.call(partial(spool_of(host).take_record, each))
+    wait_until(lambda: spool_of(host).written == 3, "the records", PATIENCE_S)
+
+    status = run(["cardinality", "estimate", "--bootstrap-server", host.bootstrap, "--metrics", "*"])
+
+    assert status == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("live clients: 1;")
+    assert printed.err.startswith("note: 2 records of __client_telemetry were left out; the last one: ")
+
+
 def few_metrics(client: str) -> TelemetryRecord:
     """A push of a recorded client, as if it came now: the metrics of its nodes and topics."""
     record = recorded(client)[0].record

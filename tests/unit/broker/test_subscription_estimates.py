@@ -240,6 +240,21 @@ def test_series_are_counted_in_the_log_and_large_pushes_by_a_worker() -> None:
     assert (code, message) == (NONE, "")
 
 
+def test_pushes_that_no_worker_opens_are_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    asked = host(EstimateMode.REFUSE, spool=True, series=1)
+    for _ in range(3):
+        push(asked, "java-producer")
+    assert asked.client.broker.estimates is not None
+    asked.client.broker.estimates.offload = lambda work, done: done(OSError("too many payloads wait"))
+    asked.client.broker.telemetry.inline_bytes = 0
+
+    asked.alter(all=EVERYTHING)
+
+    (line,) = [each for each in caplog.records if "cannot be read" in each.message]
+    assert (line.levelname, line.__dict__["pushes"]) == ("WARNING", 3)
+    assert line.__dict__["problem"] == "too many payloads wait"
+
+
 class Unreadable:
     """A log whose disk fails."""
 

@@ -15,7 +15,6 @@ from odradek.clock import Clock
 from odradek.deferred import Deferred
 from odradek.delivery.log_cursor import EXPIRED, Chunk, LogCursor
 from odradek.delivery.spooled_record import SpooledRecord
-from odradek.plugin.protobuf_bytes import NotOtlp
 from odradek.steps import Step
 from odradek.telemetry.client_metrics_configs import SubscriptionInfo, parse
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
@@ -167,6 +166,11 @@ class SubscriptionEstimates:
                 yield from self.read(self.pushes, self.clock.now_ms() - live_ms(longest_ms), clients)
             except ApiError as error:
                 log.warning("pushes cannot be read for an estimate", extra={"problem": str(error)})
+        if clients.unread:
+            log.warning(
+                "some pushes cannot be read for an estimate",
+                extra={"pushes": clients.unread, "problem": clients.problem},
+            )
         return clients
 
     def read(self, pushes: PushLog, since_ms: int, clients: RecordedClients) -> Generator[Step, Any, None]:
@@ -205,10 +209,8 @@ class SubscriptionEstimates:
         self.offload(PointsWork(data), opened.complete)
         try:
             pushed = yield opened
-        except NotOtlp:
-            clients.malformed += 1
-        except Exception as error:  # noqa: BLE001  a worker that fails costs the estimate one client
-            log.warning("a push cannot be read for an estimate", extra={"problem": repr(error)})
+        except Exception as error:  # noqa: BLE001  a worker that fails costs the estimate one push
+            clients.pass_over(error)
         else:
             clients.add_points(record, pushed)
 

@@ -134,6 +134,12 @@ def tell(found: Estimate, pushed: Pushed, subscriptions: Subscriptions, as_json:
             "were not, so clients may be missing (--max-pushes)",
             err=True,
         )
+    if pushed.clients.unread:
+        click.echo(
+            f"note: {number(pushed.clients.unread)} records of {pushed.topic} were left out; the last one: "
+            f"{pushed.clients.problem}",
+            err=True,
+        )
     if not found.live:
         seconds = subscriptions.window_ms() // 1_000
         click.echo(f"note: no client has pushed to {pushed.topic} in the last {seconds} s", err=True)
@@ -233,8 +239,8 @@ class Pushed:
                 record = received.record
                 try:
                     self.clients.add(decode_record(record.key, record.value, record.headers))
-                except MalformedTelemetry:
-                    self.clients.malformed += 1
+                except MalformedTelemetry as error:
+                    self.clients.pass_over(error)
             if reader.positions == before:
                 if reader.refusal is not None:
                     raise reader.refusal

@@ -54,15 +54,23 @@ class RecordedClients:
 
     reader: StreamReader = field(default_factory=StreamReader)
     by_id: dict[bytes, RecordedClient] = field(default_factory=dict)
-    malformed: int = 0
+    unread: int = 0
+    """Pushes that could not be read."""
+    problem: str = ""
+    """Of the latest of them."""
 
     def add(self, record: TelemetryRecord) -> None:
         """Add a push if it counts. A malformed one is only counted."""
         if counts(record):
             try:
                 self.add_points(record, points_of(record.payload.data))
-            except NotOtlp:
-                self.malformed += 1
+            except NotOtlp as error:
+                self.pass_over(error)
+
+    def pass_over(self, error: Exception) -> None:
+        """Count a push that cannot be read."""
+        self.unread += 1
+        self.problem = str(error) or repr(error)
 
     def add_points(self, record: TelemetryRecord, pushed: PushedPoints) -> None:
         """Add a push with these data points."""
