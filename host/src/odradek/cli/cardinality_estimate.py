@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import click
 
+from odradek.broker.spool_settings import SpoolSettings
 from odradek.cli.client_metrics import milliseconds, subscription
 from odradek.cli.connect import cluster_options, connected
 from odradek.cli.errors import CommandFailed
@@ -42,7 +43,7 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigSource, ResourceType
 
 FAILING: Final = "Error while executing cardinality command :"
-TOPIC: Final = "__client_telemetry"
+TOPIC: Final = SpoolSettings().topic_name
 NEW: Final = "new"
 """The name of a subscription that is given none; a stored one of this name is changed."""
 MAX_PUSHES: Final = 100_000
@@ -100,7 +101,8 @@ def estimate(
     """Say what a subscription would bring, before it is created or changed.
 
     The command counts series in the pushes of the last intervals, so it knows only clients that push now.
-    Budgets are the host's subscription.budget.*; it changes nothing.
+    Budgets are the host's subscription.budget.*; with a cluster of brokers, their defaults. The command
+    changes nothing.
     """
     given = {"metrics": metrics, "interval.ms": interval, "match": match}
     changes = {key: value for key, value in given.items() if value is not None}
@@ -108,7 +110,7 @@ def estimate(
         raise click.UsageError("one of --metrics, --interval and --match must be specified")
     with connected(FAILING, bootstrap_server, command_config) as admin:
         subscriptions = changed(stored(admin), name or NEW, changes)
-        now_ms = int(time.time() * 1_000)
+        now_ms = int(time.time() * 1_000)  # wall time, as hosts write it into records
         pushed = Pushed(admin, topic, max_pushes)
         pushed.read(now_ms - subscriptions.window_ms())
         budgets = budgets_of(admin)
@@ -127,7 +129,7 @@ def estimate(
 
 
 def tell(found: Estimate, pushed: Pushed, subscriptions: Subscriptions, as_json: bool) -> None:
-    """Print the figures, and on stderr what is not in them."""
+    """Print the figures, and notes on stderr about clients that are not in them."""
     if pushed.left_out:
         click.echo(
             f"note: the newest {number(pushed.count)} pushes were read; {number(pushed.left_out)} older ones "
@@ -175,12 +177,13 @@ def changed(before: Mapping[str, Mapping[str, str]], name: str, changes: Mapping
 
 
 def budgets_of(admin: AdminClient) -> SubscriptionBudgets:
-    """The budgets of the host; the defaults if the broker has none, or does not show its configuration."""
+    """The budgets of the host. The defaults if the broker has none, or, with a note, if it hides them."""
     node_id = admin.metadata([]).brokers[0].node_id
     broker = ConfigResource(ResourceType.BROKER, str(node_id))
     try:
         entries = admin.describe_configs([broker], keys=[ALL_KEY, PRINCIPAL_KEY, APP_KEY, CLIENT_KEY])[broker]
-    except RequestFailed:
+    except RequestFailed as error:
+        click.echo(f"note: the budgets are the defaults, the broker does not show its own: {error}", err=True)
         return SubscriptionBudgets()
     values = {entry.name: int(entry.value) for entry in entries if entry.value is not None}
     usual = SubscriptionBudgets()
