@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from conformance.telemetry_broker import DATA, TelemetryBroker
+from odradek.plugin.client_metrics import client_metrics
 from odradek.telemetry.narrowed_clients import OF_CLIENTS, OF_NODES, narrower_plans
 from odradek.telemetry.subscription_id import subscription_checksum
 from odradek.telemetry.subscriptions import SubscriptionPlan
@@ -276,3 +277,13 @@ def test_narrower_plans(metrics: list[str], narrower: list[set[str]]) -> None:
 
     assert [set(each.metrics) for _, each in found] == narrower
     assert len({each.checksum for _, each in found}) == len(found)
+
+
+def test_narrowed_clients_are_asked_for_the_standard_metrics() -> None:
+    metrics = client_metrics().values()
+
+    selected = {each.name for each in metrics if each.name.startswith(OF_CLIENTS + OF_NODES)}
+    of_nodes = {each.name for each in metrics if each.name.startswith(OF_NODES)}
+
+    assert selected == {each.name for each in metrics if each.standard}
+    assert of_nodes == {each.name for each in metrics if each.standard and {"node_id"} in each.levels}

@@ -1,6 +1,6 @@
 """Clients whose pushes are too large: each is asked for fewer metrics until its pushes fit.
 
-A Java client ignores ``TelemetryMaxBytes`` and sends the same metrics again after each TELEMETRY_TOO_LARGE
+A Java client ignores ``TelemetryMaxBytes`` and goes on sending as many metrics after each TELEMETRY_TOO_LARGE
 (KAFKA-21077). Only another subscription ends that. The narrower subscriptions follow from the subscription
 alone, so all hosts compute the same ids. A client that comes from another host, or comes back after a
 restart, is recognized by its id and keeps its subscription.
@@ -77,8 +77,6 @@ class NarrowedClient:
 
     plan: SubscriptionPlan
     """Its subscription."""
-    refused_ms: int
-    """Monotonic time of the latest push that was too large."""
     wait_ms: int
     """How long its pushes must fit before it is asked for more."""
     level: int = 0
@@ -106,7 +104,7 @@ class NarrowedClients:
         self.is_enabled = self.config.narrow_too_large and self.config.error_policy is not ErrorPolicy.KAFKA
 
     def plan(self, client_instance_id: bytes, plan: SubscriptionPlan) -> SubscriptionPlan:
-        """The plan of a client that may be narrowed. A client whose subscription changed is not, any more."""
+        """The plan of a client, narrowed if its pushes were too large. A changed subscription ends that."""
         entry = self.entries.get(client_instance_id)
         if entry is None:
             return plan
@@ -120,7 +118,7 @@ class NarrowedClients:
         return narrower_plans(entry.plan)[entry.level - 1][1] if entry.level else entry.plan
 
     def too_large(self, instance: ClientMetricsInstance, push_bytes: int, now_ms: int) -> None:
-        """Take note of a push that was refused because of its size; narrow the client if it is not the first.
+        """Take note of a push that was refused because of its size. The second one narrows the client.
 
         Args:
             instance: The client.
@@ -132,10 +130,9 @@ class NarrowedClients:
         client_instance_id = instance.client_instance_id
         entry = self.entries.get(client_instance_id)
         if entry is None:
-            entry = self.add(client_instance_id, instance.plan, now_ms)
+            entry = self.add(client_instance_id, instance.plan)
             self.schedule(client_instance_id, entry, STRIKE_INTERVALS * instance.push_interval_ms)
             return
-        entry.refused_ms = now_ms
         self.entries.move_to_end(client_instance_id)
         steps = narrower_plans(entry.plan)
         if entry.level < len(steps):
@@ -168,16 +165,16 @@ class NarrowedClients:
             if subscription_id(narrower.checksum, client_instance_id) == pushed_id and level > (
                 entry.level if entry else 0
             ):
-                entry = entry or self.add(client_instance_id, plan, self.clock.monotonic_ms())
+                entry = entry or self.add(client_instance_id, plan)
                 entry.level = level
                 self.apply(client_instance_id, entry)
                 self.schedule(client_instance_id, entry, entry.wait_ms)
                 return True
         return False
 
-    def add(self, client_instance_id: bytes, plan: SubscriptionPlan, now_ms: int) -> NarrowedClient:
+    def add(self, client_instance_id: bytes, plan: SubscriptionPlan) -> NarrowedClient:
         """A new entry. Beyond as many as there are instances, the oldest one is forgotten."""
-        entry = self.entries[client_instance_id] = NarrowedClient(plan, now_ms, self.config.widen_after_ms)
+        entry = self.entries[client_instance_id] = NarrowedClient(plan, self.config.widen_after_ms)
         if len(self.entries) > self.config.cache_size:
             oldest = next(iter(self.entries))
             self.entries[oldest].level = 0
