@@ -67,4 +67,4 @@ def test_a_supervisor_that_does_not_listen_is_a_warning(
     with caplog.at_level(logging.WARNING):
         tell_supervisor(READY)
 
-    assert "the supervisor cannot be told" in caplog.text
+    assert "the supervisor of this process cannot be reached" in caplog.text

@@ -27,6 +27,6 @@ def tell_supervisor(state: str) -> None:
             channel.sendto(state.encode(), name)
     except OSError as error:
         log.warning(
-            "the supervisor cannot be told, which may end this process after a time",
+            "the supervisor of this process cannot be reached, and may end it after a time",
             extra={"state": state, "socket": address, "problem": str(error)},
         )

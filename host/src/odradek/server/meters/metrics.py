@@ -1,7 +1,7 @@
 """The host's own metrics: their instruments, and their current values as rows.
 
 Rooms count in plain integers. The functions below read the counts when a reader collects;
-`odradek.server.host_metrics` joins all rows.
+`Host.metric_rows` joins all rows.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ INSTRUMENTS = {
     "push-appended": Instrument("odradek.push.appended", "counter", "{push}", "Accepted pushes with metrics"),
     "push-empty": Instrument("odradek.push.empty", "counter", "{push}", "Accepted pushes without metrics"),
     "push-rejected": Instrument(
-        "odradek.push.rejected", "counter", "{push}", "Refused pushes, by error code"
+        "odradek.push.rejected", "counter", "{push}", "Refused pushes that were not stored, by error code"
     ),
     "push-narrowed": Instrument(
         "odradek.push.narrowed",

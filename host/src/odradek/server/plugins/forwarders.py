@@ -85,10 +85,10 @@ def make_runners(
 
 
 def check_totals(plugin: ActivePlugin) -> None:
-    """Totals of a host are in files.
+    """Check that the totals of a host's forwarders have files.
 
     Raises:
-        ConfigError: A forwarder has none.
+        ConfigError: A forwarder has no file for its totals.
     """
     for forwarder in plugin.forwarders.values():
         if isinstance(forwarder, KeepsTotals) and forwarder.settings.file is None:
