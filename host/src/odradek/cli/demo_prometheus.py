@@ -109,6 +109,7 @@ class DemoPrometheus:
                 await asyncio.wait_for(process.wait(), STOP_S)
             except TimeoutError:
                 process.kill()
+                await process.wait()
 
     def is_ready(self) -> bool:
         try:
