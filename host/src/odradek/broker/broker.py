@@ -181,9 +181,9 @@ class Broker:
     offload: BatchOffload = offload_inline
     """Validates large record batches."""
     sink: TelemetrySink | None = None
+    """None if pushes only go to receivers."""
     followed_cluster: str | None = None
     """The cluster whose CLIENT_METRICS resources replace those of this host."""
-    """None if pushes only go to receivers."""
     authenticators: dict[str, SaslAuthenticator] = field(default_factory=dict)
     """By connection id: connections of SASL listeners that have not authenticated, or will do so again."""
     certificates: CertificateStore = field(default_factory=NoCertificates)

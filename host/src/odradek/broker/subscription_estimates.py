@@ -72,7 +72,7 @@ class SubscriptionEstimates:
     """Estimates changes of subscriptions, and refuses those that exceed a budget.
 
     Args:
-        budgets: What must not be exceeded.
+        budgets: The limits.
         telemetry: Knows the clients and the subscriptions.
         clock: The time.
         pushes: The telemetry topic; None if the host does not keep pushes: then all series are guessed.

@@ -1,6 +1,6 @@
-"""``odradek cardinality top``: where the series come from that Prometheus gets.
+"""``odradek cardinality top``: the origins of the series that Prometheus gets.
 
-A host with a listener of odradek-prometheus answers it, from counts.
+A listener of odradek-prometheus answers it, from counts.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ COLUMNS: Final[Mapping[str, str]] = {
     "values": "VALUES",
     "example": "EXAMPLE",
 }
-"""The headings of what is told about each, by its name in JSON."""
+"""The headings of the columns, by the names of their values in JSON."""
 OF_CLIENTS: Final = ("label", "values")
 OF_STREAMS: Final = {"metric": ("clients",), "label": ("clients", "label")}
-"""What a table does not have, by what it counts."""
+"""Columns that a table lacks, by ``--by``; the other tables lack those of `OF_CLIENTS`."""
 FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 EPILOG = """\b
 Example:
@@ -51,7 +51,7 @@ Example:
     default="http://127.0.0.1:9404",
     help="The listener of [plugins.prometheus]; http://127.0.0.1:9404 by default.",
 )
-@click.option("--by", type=click.Choice(BY), default=BY[0], help="What to count by.")
+@click.option("--by", type=click.Choice(BY), default=BY[0], help="Count the series of each of these.")
 @click.option(
     "-n", "--number", "most", metavar="N", type=click.IntRange(1, MAX_ROWS), default=20, help="Rows to print."
 )
@@ -123,8 +123,8 @@ def lines(found: Mapping[str, Any], by: str) -> Iterator[str]:
         yield (
             f"budget {each['budget']}{scope}: {each['series']} of {each['limit']} series, {each['ratio']:.0%}"
         )
-    for what, text in (("folded", "part of others"), ("refused", "left out")):
-        for budget, streams in sorted(found[what].items()):
+    for outcome, text in (("folded", "part of others"), ("refused", "left out")):
+        for budget, streams in sorted(found[outcome].items()):
             yield f"over budget {budget}: {streams} streams {text}"
     yield ""
     hidden = OF_STREAMS.get(by, OF_CLIENTS)

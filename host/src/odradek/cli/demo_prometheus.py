@@ -69,7 +69,7 @@ class DemoPrometheus:
         return f"http://127.0.0.1:{self.port}"
 
     def settings(self) -> list[str]:
-        """What the host needs: a listener for scrapes, and records counted for clients that do not."""
+        """The settings of the host: it counts the records of clients, and has a listener for scrapes."""
         return [
             f"plugins.prometheus.listener=http://127.0.0.1:{self.scraped}",
             f"plugins.prometheus.totals.file={self.folder / 'totals.db'}",
@@ -118,11 +118,11 @@ class DemoPrometheus:
             return False
 
     def lines(self) -> list[str]:
-        """Where to look while it runs."""
+        """The address and a query, for the time of the demo."""
         return [f"Prometheus on {self.url} until the demo ends; the records per second:", f"  {RATE}"]
 
     async def report(self, produced: int) -> str:
-        """What Prometheus has, once it has everything that was produced, or time is up."""
+        """Say how much Prometheus has, once it has everything that was produced, or time is up."""
         end_s = time.monotonic() + SETTLE_S
         while (found := await asyncio.to_thread(self.value, TOTAL)) != produced and time.monotonic() < end_s:
             await asyncio.sleep(0.2)

@@ -36,7 +36,7 @@ class ForwarderSettings:
     )
     batch_max_records: int = setting(
         "batch.max.records", Whole(LONG, 1), 40,
-        "Pushes per batch.", unit="pushes",
+        "Pushes per batch; those of one record of a topic stay together.", unit="pushes",
     )
     batch_max_age_ms: int = setting(
         "batch.max.age.ms", Whole(LONG), 1_000,

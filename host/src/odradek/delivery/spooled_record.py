@@ -38,11 +38,11 @@ class SpooledRecord(TelemetryRecord):
     is_first: bool = True
     """Whether it is the first push of its record."""
     is_whole: bool = True
-    """Whether the record has nothing else."""
+    """Whether its dead letter is the record as it is."""
 
     def letter(self) -> Record:
-        """The record for the topic of dead letters: of a record with several clients, only this one's push,
-        as a host would write it.
+        """The record for the topic of dead letters: of a record in another format, the push of this client
+        alone, as a host would write it.
         """
         if self.is_whole:
             return self.original

@@ -211,7 +211,7 @@ class ClientMetricsManager:
     def not_stored(
         self, instance: ClientMetricsInstance, code: ErrorCode, loss: Loss
     ) -> PushTelemetryResponse:
-        """The answer to a refused push that should have been stored. It may come again."""
+        """The answer to a refused push that should have been stored. The client may send it again."""
         self.kept.not_stored(instance.client_instance_id)
         return self.lost(code, loss)
 

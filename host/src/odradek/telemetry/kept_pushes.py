@@ -64,8 +64,9 @@ class KeptClient:
     """A client whose last push was refused and stored."""
 
     last_ms: int = NEVER_MS
-    """When the last of the row came. On the monotonic clock, as the next."""
+    """Monotonic time of the last push of the row."""
     forget_ms: int = NEVER_MS
+    """Monotonic time after which the client is forgotten."""
     in_a_row: int = 0
     """Pushes since one with an unknown subscription id, with it."""
     is_charged: bool = False
@@ -177,7 +178,7 @@ class KeptPushes:
         return False
 
     def not_stored(self, instance_id: bytes) -> None:
-        """The push of a client was not stored after all: it may come again."""
+        """Let a client send its last push again: it was not stored after all."""
         client = self.clients.get(instance_id)
         if client is not None:
             client.fingerprint = 0

@@ -22,7 +22,6 @@ class PushAccounts:
     """Waiting for a worker, or for the log."""
     rejected: dict[ErrorCode, int] = field(default_factory=dict)
     """By the error code that the client got."""
-
     kept: dict[ErrorCode, int] = field(default_factory=dict)
     """Refused, by the error code that the client got, and stored all the same."""
 

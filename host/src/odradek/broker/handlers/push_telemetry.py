@@ -14,7 +14,7 @@ Differs from Kafka (the first four with ``telemetry.error.policy = client-safe``
     * More than 10 000 ResourceMetrics, or 256 different Resources, are TELEMETRY_TOO_LARGE. If there are
       labels, ResourceMetrics with equal Resources reach the plugins as one.
     * After two pushes that are TELEMETRY_TOO_LARGE within three intervals, a client gets a subscription with
-      fewer metrics until its pushes fit; see `NarrowedClients`. ``telemetry.too.large.narrow`` ends that.
+      fewer metrics until its pushes fit, unless ``telemetry.too.large.narrow`` is off; see `NarrowedClients`.
     * A sound push that is refused with UNKNOWN_SUBSCRIPTION_ID is stored all the same; plugins get it with a
       mark (``telemetry.keep.unknown.subscription``); the answer is Kafka's. The same payload is not stored
       again when it is accepted.

@@ -1,1 +1,1 @@
-"""What a subscription would bring, before it is accepted: series, bytes, pushes, and broken budgets."""
+"""Estimates of a subscription before it is accepted: series, bytes, pushes, and exceeded budgets."""

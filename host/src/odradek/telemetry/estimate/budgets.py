@@ -16,7 +16,7 @@ CLIENT_KEY = "subscription.budget.client.series"
 
 
 class EstimateMode(StrEnum):
-    """What the host does with the estimate of a changed subscription."""
+    """The use of an estimate when a subscription changes."""
 
     OFF = "off"
     WARN = "warn"
@@ -40,15 +40,17 @@ class SubscriptionBudgets:
     )
     principal_series: int = setting(
         PRINCIPAL_KEY, Whole(INT), 100_000,
-        "Most series of the clients of one principal, likewise.", unit="series",
+        "Most series of the clients of one principal, for `subscription.estimate`; `0`: any number.",
+        unit="series",
     )
     app_series: int = setting(
         APP_KEY, Whole(INT), 20_000,
-        "Most series of the clients of one app, likewise: of a consumer group, or of client ids that differ "
-        "only in a number or a UUID at the end.", unit="series",
+        "Most series of the clients of one app, for `subscription.estimate`; `0`: any number. An app is a "
+        "consumer group, or the client ids that differ only in a number or a UUID at the end.", unit="series",
     )
     client_series: int = setting(
-        CLIENT_KEY, Whole(INT), 2_000, "Most series of one client instance, likewise.", unit="series",
+        CLIENT_KEY, Whole(INT), 2_000,
+        "Most series of one client instance, for `subscription.estimate`; `0`: any number.", unit="series",
     )
     # fmt: on
 

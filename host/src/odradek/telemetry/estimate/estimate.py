@@ -1,4 +1,4 @@
-"""The estimate: what a set of subscriptions brings, beside the one that is in force.
+"""The estimate: the load of a set of subscriptions, compared with that of the set in force.
 
 Of a client that already pushes all of the new metrics, the series are counted (`seen`). Of one that pushes
 others, they are computed from the reference of client metrics, with the nodes, topics and partitions that its
@@ -29,7 +29,7 @@ CLIENTS_A_STEP: Final = 20
 
 @dataclass(slots=True)
 class Load:
-    """What clients send."""
+    """The metrics that clients send."""
 
     clients: int = 0
     """Those that are asked for metrics."""
@@ -71,7 +71,7 @@ class BasisShare:
 
 @dataclass(slots=True)
 class Estimate:
-    """What the clients send now, and what they would send."""
+    """The load of the clients now, and after the change."""
 
     live: int = 0
     """All clients."""
@@ -99,7 +99,7 @@ def estimate(
         reader: It has read their streams.
         before: The subscriptions in force.
         after: Those to come.
-        budgets: What must not be exceeded.
+        budgets: The limits.
     """
     futures, peers, outlooks = Futures(reader), Peers(), []
     for number, client in enumerate(clients):

@@ -191,7 +191,7 @@ def breadth(
 
 
 class Peers:
-    """What the clients whose series are known tell about the others."""
+    """The clients whose series are known: the others are assumed to be like them."""
 
     def __init__(self) -> None:
         self.series: dict[tuple[object, ...], list[int]] = {}

@@ -55,7 +55,7 @@ Stream = tuple[str, bytes]
 
 
 class Labels(NamedTuple):
-    """What a client's metrics are divided by; None if a stream has no such label."""
+    """The labels that divide a client's metrics; None if a stream has no such label."""
 
     node: str | None = None
     topic: str | None = None
@@ -63,7 +63,7 @@ class Labels(NamedTuple):
 
 
 class PushedPoints(NamedTuple):
-    """What a push says about its client."""
+    """The data points of a push, and the group of its client."""
 
     points: Sequence[Point]
     group_id: str

@@ -60,7 +60,7 @@ class RecordedClients:
     """Of the latest of them."""
 
     def add(self, record: TelemetryRecord) -> None:
-        """Add a push if it counts. A malformed one is only counted."""
+        """Add a push if it counts, and if it can be read."""
         if counts(record):
             try:
                 self.add_points(record, points_of(record.payload.data))
