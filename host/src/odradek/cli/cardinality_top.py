@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
-import ssl
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ import click
 from odradek.cli.columns import Column, Table
 from odradek.cli.errors import CommandFailed
 from odradek.cli.listing import json_option, show
+from odradek.endpoints import BadCertificate, TlsFiles
 
 TIMEOUT_S: Final = 10.0
 MAX_BYTES: Final = 4 << 20
@@ -99,8 +99,7 @@ def connection(url: str, ca_file: Path | None) -> http.client.HTTPConnection:
     """A connection to the listener, not opened yet.
 
     Raises:
-        CommandFailed: This is no address of a listener.
-        OSError: The file has no certificates.
+        CommandFailed: This is no address of a listener, or the file has no certificates.
     """
     parts = urllib.parse.urlsplit(url)
     try:
@@ -111,7 +110,10 @@ def connection(url: str, ca_file: Path | None) -> http.client.HTTPConnection:
         raise CommandFailed(f"--url: expected http://HOST:PORT or https://HOST:PORT, found {url!r}")
     if parts.scheme == "http":
         return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
-    tls = ssl.create_default_context(cafile=ca_file)
+    try:
+        tls = TlsFiles(ca=ca_file).context()
+    except BadCertificate as error:
+        raise CommandFailed(f"--ca-file: expected certificates in PEM, found {error}") from None
     return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=tls)
 
 
