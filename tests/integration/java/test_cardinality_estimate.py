@@ -1,4 +1,4 @@
-"""What a subscription brings to Java clients: estimated first, then applied; and what Kafka's tools show."""
+"""A subscription for Java clients: estimated, then applied; and the refusals that Kafka's tools show."""
 
 from __future__ import annotations
 

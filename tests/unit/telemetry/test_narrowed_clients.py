@@ -68,7 +68,7 @@ def needs(told: Told) -> int:
 
 
 def told_less(broker: TelemetryBroker) -> Told:
-    """What a client is told after two pushes that were too large."""
+    """The subscription of a client after two pushes that were too large."""
     told = broker.get(connection_id="one")
     for _ in range(2):
         _, told = java(broker, told, lambda _: 101)

@@ -1,4 +1,4 @@
-"""What an endpoint's refusal means: wrong credentials and wrong addresses are for an operator to mend."""
+"""Refusals of endpoints: an operator must mend wrong credentials and wrong addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The app that a client belongs to, where no rule of the configuration says it: what its instances share."""
+"""The app that a client belongs to if no rule of the configuration says it: the name that instances share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 ENDS: Final = re.compile(
     r"[-_.]([0-9]{1,20}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{32})$"
 )
-"""What tells the instances of an app apart: a number or a UUID at the end of the client id."""
+"""The difference between instances of an app: a number or a UUID at the end of the client id."""
 
 
 def app_name(client_id: str, group_id: str = "") -> str:
