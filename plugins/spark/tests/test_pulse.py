@@ -1,13 +1,16 @@
-"""What orchestrators and Prometheus are told about a running ingest."""
+"""The state of a running ingest, as orchestrators and Prometheus see it."""
 
 from __future__ import annotations
 
+import socket
 import urllib.error
 import urllib.request
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from odradek.endpoints import Address
+from odradek_spark.cli.ingest import pulsing
 from odradek_spark.ingest.pulse import STILL_S, Pulse, served
 from odradek_spark.ingest.status import Totals
 
@@ -80,6 +83,16 @@ def test_the_state_is_served() -> None:
         "odradek_pipeline_last_batch_age_seconds": 12,
         "odradek_pipeline_ready": 1,
     }
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="no IPv6")
+def test_the_state_is_served_over_ipv6(capsys: pytest.CaptureFixture[str]) -> None:
+    with pulsing(Address("::1", 0)):
+        url = capsys.readouterr().err.split()[-1]
+        with urllib.request.urlopen(url, timeout=30) as page:
+            assert b"odradek_pipeline_ready 0.0" in page.read()
+
+    assert url.startswith("http://[::1]:")
 
 
 def test_two_servers_cannot_have_one_port() -> None:

@@ -20,6 +20,9 @@ class Address(NamedTuple):
     port: int
     """0 chooses a free one."""
 
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
 
 def read_listener_tls(config: PluginConfig, prefix: str) -> ListenerTls | None:
     """Read the files of TLS; None without a certificate.

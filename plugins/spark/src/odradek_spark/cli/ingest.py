@@ -222,10 +222,8 @@ def pulsing(address: Address | None) -> Iterator[Pulse]:
                 port = stack.enter_context(served(pulse, address.host, address.port))
             except OSError as error:
                 reason = error.strerror or error
-                raise click.ClickException(
-                    f"--metrics-listener: {address.host}:{address.port}: {reason}"
-                ) from None
-            say(f"metrics at http://{address.host}:{port}/metrics")
+                raise click.ClickException(f"--metrics-listener: {address}: {reason}") from None
+            say(f"metrics at http://{address._replace(port=port)}/metrics")
         yield pulse
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -99,10 +100,14 @@ class PulseServer(ThreadingMixIn, WSGIServer):
 
     daemon_threads = True
 
+    def __init__(self, address: tuple[str, int], handler: type[WSGIRequestHandler]) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        super().__init__(address, handler)
+
 
 @contextmanager
 def served(pulse: Pulse, host: str, port: int) -> Iterator[int]:
-    """Serve the state in the body of the statement; gives the port.
+    """Serve the state in the body of the statement; yields the port.
 
     Raises:
         OSError: The address is in use, or the host does not exist.
