@@ -34,7 +34,7 @@ MEMBERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a dashboard draws of an alert."""
+    """The part of an alert that a dashboard draws."""
 
     value: str
     """The expression that is compared, for all clients."""
@@ -82,7 +82,7 @@ def narrowed(prefix: str) -> str:
 
 
 def prefix_of(metric: str) -> str:
-    """The metrics of a client's role."""
+    """The start of the names of all metrics of a client's role."""
     return next((role for role in (PRODUCER, CONSUMER) if metric.startswith(role)), "org.apache.kafka.")
 
 
@@ -132,17 +132,23 @@ def of_trouble(trouble: Trouble, interval_s: int) -> Alert:
     )
 
 
+def spaced(value: float) -> str:
+    """A whole number for people: ``30 000``."""
+    return f"{value:,.0f}".replace(",", " ")
+
+
 def unit_of(trouble: Trouble, metric: str) -> str:
     return "1" if trouble.per else client_metrics()[metric].unit
 
 
 def said(trouble: Trouble) -> str:
+    """The condition of a trouble in words."""
     if trouble.op == ">" and not trouble.threshold:
         return f"any {trouble.unit}" if trouble.over_s else f"more than 0 {trouble.unit}"
     side = {">": "more than", "<": "less than", ">=": "at least", "<=": "at most"}[trouble.op]
     if trouble.unit.startswith("share of "):
         return f"{side} {trouble.threshold * 100:g} % of {trouble.unit.removeprefix('share of ')}"
-    return f"{side} {trouble.threshold:,.0f} {trouble.unit}".replace(",", " ")
+    return f"{side} {spaced(trouble.threshold)} {trouble.unit}"
 
 
 WHO: Final = "{{ $labels.client_id }}"
@@ -177,9 +183,8 @@ def lag_grows(interval_s: int) -> str:
 def lag_alerts(interval_s: int) -> Iterator[Alert]:
     """Lag that grows, and its two causes in the consumer."""
     grows = lag_grows(interval_s)
-    source = f"the trend, not the size; {LAG_RECORDS:,} records: {OURS}".replace(",", " ")
     lag = of_instance("max", selector(FETCH + "records.lag", deepest=True), "partition")
-    condition = f"the lag of a partition exceeds {LAG_RECORDS:,} records and grows".replace(",", " ")
+    condition = f"the lag of a partition exceeds {spaced(LAG_RECORDS)} records and grows"
     yield Alert(
         id="lag-grows",
         question="Does the lag of a consumer grow?",
@@ -189,7 +194,7 @@ def lag_alerts(interval_s: int) -> Iterator[Alert]:
         shown=Shown(lag, "{record}"),
         labels=LAG_LABELS,
         condition=condition,
-        source=source,
+        source=f"the trend, not the size; {spaced(LAG_RECORDS)} records: {OURS}",
         advice="See whether polling or fetching is slow (the next two alerts); if neither is, add consumers.",
         next_step=narrowed(CONSUMER),
     )

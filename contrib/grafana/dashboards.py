@@ -11,6 +11,7 @@ from contrib.grafana.alerts import Alert, alerts
 from contrib.grafana.host_panels import HOST_ROWS
 from contrib.grafana.panels import DATA_SOURCE, Panel, Query, Row, filtered, placed
 from contrib.grafana.promql import duration, has_two_levels, metrics_in, selector, window_s
+from contrib.grafana.runbook import PAGE
 
 from odradek.plugin.client_metrics import ClientMetric, client_metrics
 from odradek.plugin.troubles import CONSUMER, COORDINATOR, FETCH, LIBRDKAFKA, PRODUCER
@@ -24,7 +25,6 @@ CLIENT_FILTER: Final = 'client_instance_id=~"$client_instance_id"'
 INFO: Final = "kafka_client_info"
 EVERY_CLIENT: Final = '{__name__=~"org_apache_kafka_.+_connection_creation_total"}'
 VERSION: Final = "client_software_name, client_software_version"
-RUNBOOK: Final = "host/docs/reference/runbook.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def of_alert(alert: Alert) -> Panel:
         queries=[Query(f"{most}({MOST}, {filtered(alert.shown.value, FLEET_FILTER)})", legend_of(alert))],
         unit=alert.shown.unit,
         limit=alert.shown.limit,
-        description=f"Trouble: {alert.condition}. {alert.advice} Runbook: {RUNBOOK}#{alert.id}",
+        description=f"Trouble: {alert.condition}. {alert.advice} Runbook: {PAGE}#{alert.id}",
     )
 
 
@@ -140,7 +140,7 @@ def fleet(interval_s: int) -> Dashboard:
     return Dashboard(
         "fleet",
         "Kafka clients: fleet",
-        "The eighteen questions about all clients: each panel shows the clients nearest to a trouble.",
+        "All clients: each panel has the question of an alert, and the clients nearest to its threshold.",
         [Row("Clients", clients), standard, java, Row(f"Volume: {JAVA_ONLY}", list(volumes(interval_s)))],
         [SOFTWARE, PRINCIPAL],
     )

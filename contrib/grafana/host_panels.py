@@ -17,6 +17,11 @@ def increase(metric: str, legend: str, *by: str) -> Query:
     return Query(f"sum by ({', '.join(('instance', *by))}) (increase({metric}[1h]))", legend)
 
 
+def current(metric: str, legend: str, *by: str) -> Query:
+    """The sum of a gauge, by host and labels."""
+    return Query(f"sum by ({', '.join(('instance', *by))}) ({metric})", legend)
+
+
 PUSHES: Final = [
     Panel(
         title="Pushes",
@@ -46,7 +51,7 @@ PUSHES: Final = [
     ),
     Panel(
         title="Client instances",
-        queries=[Query("sum by (instance) (kafka_server_client_metrics_instance_count)", "{{instance}}")],
+        queries=[current("kafka_server_client_metrics_instance_count", "{{instance}}")],
         unit="{instance}",
     ),
     Panel(
@@ -66,7 +71,7 @@ PUSHES: Final = [
 DESTINATIONS: Final = [
     Panel(
         title="Pushes that wait for a destination",
-        queries=[Query("sum by (instance, plugin) (odradek_forwarder_queued)", "{{plugin}}")],
+        queries=[current("odradek_forwarder_queued", "{{plugin}}", "plugin")],
         unit="{push}",
         empty="no forwarder is installed",
     ),
@@ -106,7 +111,7 @@ LOAD: Final = [
     Panel(
         title="Connections",
         queries=[
-            Query("sum by (instance) (odradek_connections)", "{{instance}}"),
+            current("odradek_connections", "{{instance}}"),
             Query("max by (instance) (odradek_connections_limit)", "limit of {{instance}}"),
         ],
         unit="{connection}",
@@ -134,8 +139,7 @@ LOAD: Final = [
     Panel(
         title="Throttled connections",
         queries=[
-            Query(f"sum by (instance) (kafka_server_{kind}_queue_size)", kind)
-            for kind in ("produce", "fetch", "request")
+            current(f"kafka_server_{kind}_queue_size", kind) for kind in ("produce", "fetch", "request")
         ],
         unit="{connection}",
         description="Beside the clients' own throttle times. Quotas: howto/set-quotas.md.",
@@ -192,19 +196,19 @@ TOTALS: Final = [
     ),
     Panel(
         title="Series with totals",
-        queries=[Query("sum by (instance, plugin) (odradek_temporality_series)", "{{plugin}}")],
+        queries=[current("odradek_temporality_series", "{{plugin}}", "plugin")],
         unit="{series}",
         empty="no destination has totals",
     ),
     Panel(
         title="Client instances with totals",
-        queries=[Query("sum by (instance, plugin) (odradek_temporality_clients)", "{{plugin}}")],
+        queries=[current("odradek_temporality_clients", "{{plugin}}", "plugin")],
         unit="{client}",
         empty="no destination has totals",
     ),
     Panel(
         title="Memory of totals",
-        queries=[Query("sum by (instance, plugin) (odradek_temporality_held_size_bytes)", "{{plugin}}")],
+        queries=[current("odradek_temporality_held_size_bytes", "{{plugin}}", "plugin")],
         unit="By",
         empty="no destination has totals",
     ),

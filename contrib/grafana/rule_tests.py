@@ -51,12 +51,17 @@ def facts(client: str, name: str) -> dict[str, str]:
     return dict.fromkeys(identity(name), client) | SOFTWARE
 
 
+def labeled(name: str, labels: Mapping[str, str]) -> str:
+    """A series in the notation of Prometheus."""
+    return name + "{" + ",".join(f'{key}="{value}"' for key, value in sorted(labels.items())) + "}"
+
+
 def notation(client: str, series: Series) -> dict[str, str]:
+    """A series of input for promtool."""
     known = client_metrics().get(series.name)
     name = series_name(known) if known else series.name
     labels = facts(client, series.name) | SCRAPE | series.labels
-    text = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
-    return {"series": f"{name}{{{text}}}", "values": series.values}
+    return {"series": labeled(name, labels), "values": series.values}
 
 
 def of_trouble(trouble: Trouble, interval_s: int, share: float) -> Iterator[Series]:
@@ -73,7 +78,7 @@ def of_trouble(trouble: Trouble, interval_s: int, share: float) -> Iterator[Seri
 
 
 def lag(share: float, *more: Series) -> Iterator[Series]:
-    """A lag that grows: it is above 1 000 records at the end."""
+    """A lag of more than 1 000 records, which grows if the share is above 1."""
     place = {"topic": "orders", "partition": "0"}
     yield growing(FETCH + "records.lag", 20 * (share > 1), **place)
     yield constant(FETCH + "records.lag", 5, topic="orders", partition="1")
@@ -142,7 +147,7 @@ def expected(alert: Alert, client: str, series: list[Series]) -> str:
         own |= each.labels
     labels = {label: own[label] for label in alert.labels}
     labels |= {"alertname": alert.name, "alertstate": "firing", "severity": "warning"}
-    return "ALERTS{" + ",".join(f'{key}="{value}"' for key, value in sorted(labels.items())) + "}"
+    return labeled("ALERTS", labels)
 
 
 def alert_test(alert: Alert, interval_s: int) -> dict[str, Any]:
@@ -203,13 +208,7 @@ def recording_test(interval_s: int) -> dict[str, Any]:
                 "expr": name,
                 "eval_time": duration(AT_STEP * interval_s),
                 "exp_samples": [
-                    {
-                        "labels": name
-                        + "{"
-                        + ",".join(f'{key}="{text}"' for key, text in sorted((own | level).items()))
-                        + "}",
-                        "value": value,
-                    }
+                    {"labels": labeled(name, own | level), "value": value}
                     for level in ({}, {"topic": "orders"})
                 ],
             }

@@ -1,4 +1,4 @@
-"""The runbook: the written page ``runbook.md.in``, with a table of all alerts, and what each fires at."""
+"""The runbook: the written page ``runbook.md.in``, with a table of all alerts and the facts of each."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def table(found: list[Alert]) -> Iterator[str]:
 
 
 def facts(alert: Alert) -> Iterator[str]:
-    """What precedes the written text of an alert."""
+    """Lines before the written text of an alert."""
     yield ""
     yield f"**{alert.question}** `{alert.name}`: {alert.condition}."
 
 
 def steps(alert: Alert) -> Iterator[str]:
-    """What follows it."""
+    """Lines after it."""
     yield from ("```promql", alert.expr, "```", "")
     yield "See its members, and subscribe one of them:" if alert.labels == (GROUP,) else "Look closer:"
     yield from ("", "```sh", alert.next_step.replace("{{ $labels.", "$").replace(" }}", ""), "```", "")

@@ -19,9 +19,9 @@ TAGS = "remove_all_sd"
 """Without the service discoveries, which need the modules of every cloud."""
 
 
-def build(folder: Path, program: Path) -> None:
+def build(folder: Path, program: Path, package: str = PACKAGE) -> None:
     """Compile it as a module of ours: ``go install`` refuses the ``replace`` lines of Prometheus."""
-    run(["go", "build", *QUICK, "-tags", TAGS, "-o", str(program), PACKAGE], folder, CGO_ENABLED="0")
+    run(["go", "build", *QUICK, "-tags", TAGS, "-o", str(program), package], folder, CGO_ENABLED="0")
 
 
 SOURCES = tuple(FOLDER / name for name in ("go.mod", "go.sum", "tools.go"))

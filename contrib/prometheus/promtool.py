@@ -7,19 +7,13 @@ It tests the rules in this folder. See ``prometheus.py`` for what it needs; it s
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
-from contrib.go_program import QUICK, GoProgram, run
-from contrib.prometheus.prometheus import SOURCES, TAGS
+from contrib.go_program import GoProgram
+from contrib.prometheus.prometheus import SOURCES, build
 
 PACKAGE = "github.com/prometheus/prometheus/cmd/promtool"
-
-
-def build(folder: Path, program: Path) -> None:
-    run(["go", "build", *QUICK, "-tags", TAGS, "-o", str(program), PACKAGE], folder, CGO_ENABLED="0")
-
-
-PROMTOOL = GoProgram(name="promtool", sources=SOURCES, build=build)
+PROMTOOL = GoProgram(name="promtool", sources=SOURCES, build=partial(build, package=PACKAGE))
 
 if __name__ == "__main__":
     raise SystemExit(PROMTOOL.main())

@@ -102,6 +102,13 @@ def test_the_texts_of_an_alert_use_its_labels(alert: Alert) -> None:
     assert alert.next_step.startswith("odradek ")
 
 
+@pytest.mark.parametrize("alert", ALERTS.values(), ids=ALERTS)
+def test_the_texts_of_an_alert_keep_their_commas(alert: Alert) -> None:
+    texts = (alert.question, alert.summary, alert.condition, alert.source, alert.advice)
+
+    assert [text for text in texts if "  " in text] == []
+
+
 def test_each_trouble_has_an_alert_with_its_name() -> None:
     assert {trouble.id for trouble in TROUBLES} <= ALERTS.keys()
     assert len({alert.name for alert in ALERTS.values()}) == len(ALERTS)
