@@ -22,8 +22,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from contrib import go_program
 from contrib.otelcol.collector import COLLECTOR
 

@@ -27,8 +27,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from contrib.fleet.payloads import VARIANTS, dated, template
 
 from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext, TelemetryRecord
@@ -77,7 +75,7 @@ class Fleet:
         self.templates = {kind: [template(kind, source) for _ in range(VARIANTS)] for kind in KINDS}
 
     def records(self, minute: int) -> list[TopicRecord]:
-        """What the clients push in a minute."""
+        """The pushes of all clients in a minute."""
         source, hour = random.Random(minute), minute // 60
         return [self.record(number, minute, hour, source) for number in range(self.clients)]
 

@@ -14,10 +14,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Final
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from contrib.fleet.descriptors import allow_descriptors
 

@@ -21,8 +21,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from contrib.fleet.descriptors import allow_descriptors
 
 from bench.frames import API_VERSIONS_V3, GET_NEW_INSTANCE, ask

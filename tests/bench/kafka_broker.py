@@ -8,9 +8,6 @@ time of this process include the node.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from contrib.capture.kafka_node import kafka_node
 

@@ -17,7 +17,6 @@ import argparse
 import asyncio
 import resource
 import ssl
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -26,8 +25,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from bench.harness import cores, cpu_ns, head, spread
 from bench.secured import KAFKA, PASSWORD, PLAIN, SASL, SASL_TLS, SCRAM, TLS, USER, Secured, contexts, servers

@@ -23,8 +23,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from aiohttp import web
 from contrib.fleet.behavior import mixed
 from contrib.fleet.fleet import Fleet

@@ -15,13 +15,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import socketserver
-import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -34,7 +32,7 @@ from contrib.otelcol.collector import COLLECTOR
 
 from bench.harness import cpu_ns, head, running
 from bench.temporality import labeled_push
-from integration.collector.conftest import free_ports, wait_until_listening
+from bench.temporality_collector import collector
 from odradek.plugin import Origin, PluginConfig, TelemetryRecord
 from odradek.temporality import Engine, Limits
 from odradek_prometheus import odradek_forwarder
@@ -92,7 +90,7 @@ class Sink(BaseHTTPRequestHandler):
 
 
 def sums(url: str) -> tuple[int, int, int]:
-    """What the sink has received: samples, raw bytes, compressed bytes."""
+    """The sums of the sink: samples, raw bytes, compressed bytes."""
     with urllib.request.urlopen(url, timeout=10) as response:
         samples, raw_bytes, sent_bytes = map(int, response.read().split())
     return samples, raw_bytes, sent_bytes
@@ -147,25 +145,11 @@ async def ours(url: str, folder: Path, protocol: str, clients: int) -> float:
     return report(f"odradek, {protocol}", cpu_s, before, after)
 
 
-@contextmanager
-def collector(program: Path, folder: Path, url: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A collector that sends to the sink, and its endpoint."""
-    (port,) = free_ports(1)
-    config = folder / "collector.yaml"
-    config.write_text(CONFIG.format(port=port, url=f"{url}/write"))
-    process = subprocess.Popen([program, "--config", config], text=True)
-    try:
-        wait_until_listening(process, port)
-        yield process, f"http://127.0.0.1:{port}/v1/metrics"
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def theirs(program: Path, folder: Path, url: str, clients: int) -> float:
+def theirs(program: Path, url: str, clients: int) -> float:
     """CPU per 100 000 samples of a collector."""
     engine = Engine(Limits(max_streams=10_000_000, max_bytes=4 << 30))
-    with collector(program, folder, url) as (process, endpoint):
+    with collector(program, CONFIG, url=f"{url}/write") as (process, port):
+        endpoint = f"http://127.0.0.1:{port}/v1/metrics"
         for round_number in range(2):
             totals = [engine.convert(record) for record in pushes(clients, round_number)]
             before, began_ns = sums(url), cpu_ns(process.pid)
@@ -216,7 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         url, path = f"http://127.0.0.1:{sink.port}", Path(folder)
         ours_s = [asyncio.run(ours(url, path, protocol, clients)) for protocol in ("2.0", "1.0")]
         try:
-            theirs_s = theirs(COLLECTOR.path(), path, url, clients)
+            theirs_s = theirs(COLLECTOR.path(), url, clients)
         except NotBuilt as reason:
             print(f"without a collector: {reason}", file=sys.stderr)
             return 0

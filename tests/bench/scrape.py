@@ -15,7 +15,6 @@ import random
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
@@ -25,17 +24,16 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 from bench.harness import head
-from odradek.plugin import ClientTelemetryPayload, TelemetryRecord
-from odradek.plugin.labeled_payload import labeler
+from bench.temporality import labeled_push
 from odradek.temporality import Limits, TotalsSettings
 from odradek.temporality.budgets.policy import BudgetLimits
-from odradek.testing.pushes import recorded
 from odradek_prometheus.client_series import ClientSeries
 from odradek_prometheus.exposition import Exposition, ExpositionSettings
 from odradek_prometheus.families import Family
 from odradek_prometheus.label_values import Labels
 from odradek_prometheus.scrape_listener import Asked, rendered
 from odradek_prometheus.text_format import Format
+from support.budget_clients import NO_BUDGET
 from support.exposed_clients import MemoryStore, NoDestination
 
 GOAL_CPU_S = 2.0
@@ -46,15 +44,14 @@ BATCH = 40
 
 def fleet(wanted: int) -> Exposition:
     """An exposition with at least as many series."""
-    budgets = BudgetLimits(series=0, principal_series=0, app_series=0, client_series=0, label_values=0)
-    exposition = Exposition(ExpositionSettings(budgets=budgets))
+    exposition = Exposition(ExpositionSettings(budgets=BudgetLimits(**NO_BUDGET)))
     limits = Limits(max_streams=2 * wanted, max_bytes=4 << 30)
     forwarder = exposition.wrap(NoDestination(), TotalsSettings(limits=limits))
     forwarder.store_in(MemoryStore())
     exposition.load(0)
     series, number, spent_s = 0, 0, 0.0
     while series < wanted:
-        batch = [push(each) for each in range(number, number + BATCH)]
+        batch = [labeled_push("java-producer", each, 2) for each in range(number, number + BATCH)]
         number += BATCH
         forwarder.committed(batch)
         began = time.process_time()
@@ -62,14 +59,6 @@ def fleet(wanted: int) -> Exposition:
         spent_s += time.process_time() - began
     print(f"  {number} clients, {series} series; pictures: {1e6 * spent_s / series:.2f} us/series")
     return exposition
-
-
-def push(number: int) -> TelemetryRecord:
-    """A recorded push as another client's."""
-    found = recorded("java-producer")[2]
-    label = labeler({"client_id": f"orders-{number}", "client_source_port": str(10_000 + number)})
-    instance_id = number.to_bytes(16, "big")
-    return replace(found.record, payload=ClientTelemetryPayload(instance_id, False, label(found.data)))
 
 
 async def scraped(clients: list[ClientSeries], asked: Asked) -> tuple[float, float, float, int]:
@@ -117,7 +106,7 @@ def main() -> int:
     clients = fleet(wanted).clients()
     chance = random.Random(1)
     for client in clients:
-        # Different values, as far as compression is concerned.
+        # With the same values for all clients, pages would be compressed better than real ones.
         for position, value in enumerate(client.values):
             client.values[position] = value * chance.randrange(1, 1_000)
     worst_s = worst_ms = 0.0

@@ -38,7 +38,7 @@ def facts_of(number: int) -> ClientFacts:
 
 
 def adding(engine: Engine, folding: Folding | None) -> Add:
-    """How a record is added."""
+    """Return a function that adds a record."""
 
     def add(record: TelemetryRecord, facts: ClientFacts) -> None:
         if folding is None:
@@ -75,14 +75,10 @@ def ranking(wanted: int) -> None:
     """Print the time of a ranking of so many series."""
     engine = Engine(NO_LIMITS, keep_gauges=True)
     folding = Folding(engine, UNREACHED)
-    push = labeled_push(CLIENT, 0, 2)
-    number = 0
+    add, push, number = adding(engine, folding), labeled_push(CLIENT, 0, 2), 0
     while folding.series.series.series < wanted:
         payload = replace(push.payload, client_instance_id=number.to_bytes(16, "big"))
-        record = replace(push, payload=payload)
-        before = folding.before(record)
-        engine.convert(record)
-        folding.after(record, facts_of(number), before)
+        add(replace(push, payload=payload), facts_of(number))
         number += 1
     for by in BY:
         began = time.perf_counter()

@@ -17,12 +17,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 
 import confluent_kafka
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from contrib.capture import kafka_node
 
 import odradek.testing

@@ -1,7 +1,7 @@
 """Delta to cumulative by a collector: CPU per point and memory per series, for the clients of
 `bench.temporality`.
 
-The collector gets pushes of many clients in requests of 40, and drops them behind its processors. It runs
+The collector gets pushes of many clients in requests of 40, and drops them after its processors. It runs
 twice, with the processor `deltatocumulative` and without it: the difference is the processor's part. Memory
 is what the process holds after the last request, and after it was idle for some seconds.
 """
@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import http.client
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from contrib import go_program
 from contrib.otelcol.collector import COLLECTOR
@@ -61,7 +58,7 @@ Pushes = Callable[[int], Iterable[bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What rounds of pushes cost a collector, the first round not counted."""
+    """The cost of rounds of pushes for a collector, the first round not counted."""
 
     cpu_us: float
     """Per push."""
@@ -75,7 +72,8 @@ def cost(pushes: Pushes, rounds: int, *, converts: bool) -> Cost:
     Raises:
         UnavailableError: There is no collector.
     """
-    with collector(COLLECTOR.path(), PROCESSOR if converts else "") as (process, port):
+    processors = PROCESSOR if converts else ""
+    with collector(COLLECTOR.path(), CONFIG, processors=processors) as (process, port):
         before_bytes = rss_bytes(process.pid)
         began_ns, count = cpu_ns(process.pid), 0
         for number in range(rounds):
@@ -88,12 +86,18 @@ def cost(pushes: Pushes, rounds: int, *, converts: bool) -> Cost:
 
 
 @contextmanager
-def collector(program: Path, processors: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A collector that drops what it has processed; yields it and its port."""
+def collector(program: Path, text: str, **values: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A collector that takes OTLP over HTTP; yields it and its port.
+
+    Args:
+        program: Its path.
+        text: The configuration, with ``{port}`` and other fields.
+        values: Of the other fields.
+    """
     (port,) = free_ports(1)
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "collector.yaml"
-        config.write_text(CONFIG.format(port=port, processors=processors))
+        config.write_text(text.format(port=port, **values))
         process = subprocess.Popen(
             [program, "--config", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True
         )

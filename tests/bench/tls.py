@@ -18,8 +18,6 @@ from pathlib import Path
 from ssl import SSLContext
 from typing import Final
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from bench.frames import GET_NEW_INSTANCE, NIL_UUID, ask, frame
 from bench.harness import cores, cpu_ns, head, spread
 from bench.secured import (

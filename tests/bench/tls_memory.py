@@ -20,8 +20,6 @@ from pathlib import Path
 from ssl import SSLContext
 from typing import Final
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from contrib.fleet.descriptors import allow_descriptors
 
 from bench.frames import ask

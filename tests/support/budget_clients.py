@@ -16,9 +16,9 @@ from odradek.temporality.budgets.other_streams import labels_of
 from odradek.temporality.budgets.policy import BudgetLimits
 from odradek.temporality.budgets.series_counts import ClientFacts
 from odradek.temporality.stream_key import Identity, Kind
-from support.delta_clients import EPOCH_S, INTERVAL_S, TOPIC, Scene, Store, counter, nanos, point
+from support.delta_clients import INTERVAL_S, TOPIC, Scene, Store, counter, ms, point
 
-NO_BUDGET = {
+NO_BUDGET: dict[str, Any] = {
     "series": 0,
     "principal_series": 0,
     "app_series": 0,
@@ -62,7 +62,7 @@ class BudgetScene:
 
     @property
     def now_ms(self) -> int:
-        return int((EPOCH_S + self.now) * 1000)
+        return ms(self.now)
 
     def push(
         self,
@@ -107,7 +107,7 @@ class BudgetScene:
 
     def shown(self, at: float | None = None) -> Iterator[tuple[bytes, Identity, float]]:
         """All series: those that have ended too, without a time."""
-        now_ms = None if at is None else int((EPOCH_S + at) * 1000)
+        now_ms = None if at is None else ms(at)
         for instance_id in list(self.scene.engine.clients.states):
             for each in self.scene.engine.series(instance_id, now_ms):
                 yield instance_id, each.identity, each.value
@@ -142,6 +142,3 @@ def who(instance_id: bytes) -> str:
     if other is None:
         return str(int.from_bytes(instance_id, "big"))
     return f"{other.principal}/{other.app}"
-
-
-__all__ = ["BudgetScene", "facts", "gauge", "instance", "metric", "nanos"]

@@ -35,6 +35,11 @@ def attribute(key: str, value: str | int) -> KeyValue:
     return found
 
 
+def ms(second: float) -> int:
+    """Epoch milliseconds of a second of the scenarios."""
+    return int((EPOCH_S + second) * 1000)
+
+
 def nanos(second: float) -> int:
     return int((EPOCH_S + second) * 1_000_000_000)
 
@@ -141,7 +146,7 @@ class Scene:
         if data is None:
             data = metrics_data(metrics, labels or {"client_id": "orders"}).SerializeToString()
         return TelemetryRecord(
-            push_request(received_ms=int((EPOCH_S + at) * 1000)),
+            push_request(received_ms=ms(at)),
             INTERVAL_S * 1000,
             ClientTelemetryPayload(instance, terminating, data if metrics or data else b""),
         )
@@ -173,7 +178,7 @@ class Scene:
             setattr(counts, name, value)
 
     def series(self, instance: bytes = A, at: float | None = None) -> list[Series]:
-        now_ms = None if at is None else int((EPOCH_S + at) * 1000)
+        now_ms = None if at is None else ms(at)
         return list(self.engine.series(instance, now_ms))
 
     def values(self, instance: bytes = A, at: float | None = None) -> list[tuple[str, float, float]]:

@@ -13,7 +13,7 @@ from odradek.plugin import Origin, TelemetryRecord
 from odradek.temporality import CumulativeForwarder, Engine, TotalsSettings
 from odradek_prometheus.client_series import Ended, MappedSeries
 from odradek_prometheus.exposition import Exposition, ExpositionSettings, Update
-from support.delta_clients import EPOCH_S, TOPIC, A, Scene, Store
+from support.delta_clients import TOPIC, A, Scene, Store, ms
 
 
 class MemoryStore:
@@ -116,11 +116,6 @@ class Exposed:
     def labels(self, instance: bytes = A) -> dict[str, str]:
         """The labels of the first series."""
         return dict(self.series(instance)[0].labels)
-
-
-def ms(second: float) -> int:
-    """Epoch milliseconds of a second of the scenarios."""
-    return int((EPOCH_S + second) * 1000)
 
 
 def names(ended: Sequence[Ended]) -> list[str]:

@@ -19,8 +19,8 @@ from odradek.temporality import TotalsSettings
 from odradek.temporality.budgets.policy import BudgetLimits
 from odradek_prometheus.scrape_listener import ScrapeListener
 from odradek_prometheus.scrape_settings import ScrapeSettings
-from support.delta_clients import A, B, d
-from support.exposed_clients import Exposed, ms
+from support.delta_clients import A, B, d, ms
+from support.exposed_clients import Exposed
 
 
 class Asker:

@@ -10,8 +10,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
 from odradek.temporality import TotalsSettings
 from odradek_prometheus import exposition
-from support.delta_clients import A, Attributes, B, counter, d, gauge, point
-from support.exposed_clients import Exposed, MemoryStore, NoDestination, ms, names
+from support.delta_clients import A, Attributes, B, counter, d, gauge, ms, point
+from support.exposed_clients import Exposed, MemoryStore, NoDestination, names
 
 INSTANCE = "QUFBQUFBQUFBQUFBQUFBQQ"
 """A, as Kafka prints it."""

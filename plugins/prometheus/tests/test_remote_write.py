@@ -14,7 +14,7 @@ from odradek.plugin import Origin, PluginConfig, Reject, Retry, TelemetryRecord,
 from odradek_prometheus.exposition import Exposition, ExpositionSettings
 from odradek_prometheus.remote_write.remote_write_forwarder import RemoteWriteForwarder
 from odradek_prometheus.remote_write.remote_write_settings import read_remote_write
-from support.delta_clients import EPOCH_S, A, B, Scene, counter, d, gauge, nanos, point
+from support.delta_clients import A, B, Scene, counter, d, gauge, ms, nanos, point
 from support.otlp_collector import Collector, collecting
 from support.remote_write_receiver import STALE, StoringReceiver, answering, written
 from support.telemetry_records import push_request
@@ -74,10 +74,6 @@ class Pair:
 def pair(tmp_path: Path) -> Iterator[Pair]:
     with collecting() as collector:
         yield Pair(collector, tmp_path)
-
-
-def ms(second: float) -> int:
-    return int((EPOCH_S + second) * 1000)
 
 
 def test_totals_with_their_start_after_a_zero(pair: Pair) -> None:

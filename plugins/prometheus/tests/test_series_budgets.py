@@ -12,8 +12,8 @@ from odradek_prometheus.apps import Apps, read_apps
 from odradek_prometheus.budget_settings import read_budgets
 from odradek_prometheus.text_format import Format, Page
 from support.budget_clients import instance
-from support.delta_clients import counter, d, gauge, point
-from support.exposed_clients import Exposed, ms, names
+from support.delta_clients import counter, d, gauge, ms, point
+from support.exposed_clients import Exposed, names
 
 
 def shown(exposed: Exposed) -> dict[tuple[str, ...], float]:

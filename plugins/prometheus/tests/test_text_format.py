@@ -9,8 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families as families
 
 from odradek_prometheus import text_format
 from odradek_prometheus.text_format import Format, Page
-from support.delta_clients import A, B, counter, d, gauge, nanos, point
-from support.exposed_clients import Exposed, ms
+from support.delta_clients import A, B, counter, d, gauge, ms, nanos, point
+from support.exposed_clients import Exposed
 
 OPENMETRICS, TEXT = Format(openmetrics=True), Format(openmetrics=False)
 Sample = tuple[str, float]
