@@ -26,7 +26,7 @@ PORTS = ("9092", "9093")
 
 
 def entrypoint() -> list[str]:
-    """What the image for tests runs."""
+    """The command of the image for tests."""
     command: list[str] = json.loads(
         ENTRYPOINT.findall(FILE.read_text(encoding="utf-8"))[-1].replace("\\\n", "")
     )

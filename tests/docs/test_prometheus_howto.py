@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import shlex
-import socket
 import subprocess
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from contrib.go_program import GoProgram, UnavailableError
 from contrib.prometheus.prometheus import PROMETHEUS
 from contrib.prometheus.promtool import PROMTOOL
 
+from integration.collector.conftest import built
 from support.hosts import ServeProcess
+from support.page_follower import free_ports
 from support.prometheus_server import prometheus_server
 from support.reference_page import blocks
 from support.waiting import wait_until
@@ -37,21 +36,6 @@ def texts(language: str, replaced: dict[str, str]) -> list[str]:
     for old, new in replaced.items():
         found = [text.replace(old, new) for text in found]
     return found
-
-
-def built(program: GoProgram) -> Path:
-    try:
-        return program.path()
-    except UnavailableError as reason:
-        pytest.skip(f"no {program.name}: {reason}")
-
-
-def free_ports(count: int) -> list[str]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [str(each.getsockname()[1]) for each in sockets]
 
 
 def test_what_is_shortened_is_on_the_page() -> None:

@@ -20,7 +20,7 @@ from support.delta_clients import A, d, metrics_data
 from support.hosts import EVERYTHING, ServeProcess, serving
 from support.otlp_collector import Collector, busy, collecting
 from support.remote_write_receiver import StoringReceiver
-from support.totals import TotalsCollector
+from support.totals_collector import NewestTotals
 from support.waiting import wait_until
 from support.wire_client import WireClient
 
@@ -75,7 +75,7 @@ def push(serve: ServeProcess, value: float, start: int) -> None:
 
 @pytest.mark.slow
 def test_a_killed_host_continues_its_totals(tmp_path: Path) -> None:
-    accepting = TotalsCollector()
+    accepting = NewestTotals()
 
     def life(collector: Collector, number: int, wanted: float | None) -> None:
         """Push a number and kill the host: once the collector has that total, or has refused it."""
@@ -85,14 +85,15 @@ def test_a_killed_host_continues_its_totals(tmp_path: Path) -> None:
             push(serve, float(number), 60 * number)
             wait_until(lambda: collector.asked > asked, "a request to the collector")
             if wanted is not None:
-                wait_until(lambda: accepting.latest == {"": wanted}, lambda: accepting.of)
+                totals = {("c", ""): wanted}
+                wait_until(lambda: not accepting.differences(totals), lambda: accepting.totals)
             serve.kill()
 
     with collecting() as collector:
         for number, wanted in enumerate((None, 3, None, 10), start=1):
             life(collector, number, wanted)
 
-    assert accepting.went_back() == {}
+    assert accepting.fallen == []
 
 
 @pytest.mark.slow

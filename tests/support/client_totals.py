@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from integration.java.jvm import Jvm
 from support.hosts import ThreadedHost
 from support.prometheus_server import PrometheusServer
+from support.waiting import wait_until
 
 PATIENCE_S = 30.0
 STATIC = "static"
@@ -113,25 +113,26 @@ def check_totals(
     expected: Mapping[str, Mapping[Key, float]], prometheus: PrometheusServer, path: str = ""
 ) -> None:
     """Wait until all totals of closed clients are those of their series."""
-    end_s = time.monotonic() + PATIENCE_S
-    while True:
-        wrong = [
+
+    def wrong() -> str:
+        return "\n".join(
             f"{client_id}: {line}"
             for client_id, totals in expected.items()
             for line in differences(totals, stored(prometheus, client_id, path))
-        ]
-        if not wrong or time.monotonic() > end_s:
-            break
-        time.sleep(0.2)
-    assert "\n".join(wrong) == ""
+        )
+
+    wait_until(lambda: not wrong(), wrong, PATIENCE_S)
 
 
 def wait_for_pushes(prometheus: PrometheusServer, client: JavaClient) -> None:
     """Wait until some pushes of a client are in Prometheus."""
-    end_s = time.monotonic() + PATIENCE_S
     name = f"org_apache_kafka_{client.client_id.removeprefix('java-')}_request_total"
     requests = f'max({name}{{client_id="{client.client_id}"}})'
-    while not any(value > 60 for _, value in prometheus.query(requests)):
+
+    def are_there() -> bool:
         assert client.process.poll() is None
-        assert time.monotonic() < end_s, f"no pushes of {client.client_id}: {prometheus.log.read_text()}"
-        time.sleep(0.2)
+        return any(value > 60 for _, value in prometheus.query(requests))
+
+    wait_until(
+        are_there, lambda: f"no pushes of {client.client_id}: {prometheus.log.read_text()}", PATIENCE_S
+    )

@@ -32,7 +32,7 @@ class Issuer:
         self.user = "alice"
         self.lasts_s = 3_600.0
         self.redirects: dict[str, str] = {}
-        """Where a path moved to."""
+        """The new place of a path that has moved."""
         self.asked: list[str] = []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(self))
         if tls is not None:

@@ -73,7 +73,7 @@ def pieces(frame: bytes, cuts: Iterable[int]) -> list[memoryview]:
 
 
 def fed(rewriter: Rewriter, chunks: Iterable[memoryview]) -> bytes:
-    """What a client gets: the frame without its length, which is checked."""
+    """The frame that a client gets, without its length, which is checked."""
     out = b""
     for chunk in chunks:
         own = bytearray(chunk)

@@ -21,7 +21,7 @@ Series = tuple[str, str]
 
 @dataclass(eq=False)
 class NewestTotals:
-    """A collector's mood. All clients share the totals, so that a test has one client."""
+    """A collector's mood. Clients with the same series share their totals."""
 
     totals: dict[Series, float] = field(default_factory=dict)
     starts: dict[Series, set[int]] = field(default_factory=dict)

@@ -23,7 +23,7 @@ from support.gateways import free_ports
 from support.hosts import EVERYTHING, ServeProcess, serving
 from support.kafka_export import consumer_of
 from support.prometheus_server import PrometheusServer, prometheus_server
-from support.totals import random_moments
+from support.sudden_deaths import random_moments
 from support.waiting import wait_until
 from support.wire_client import WireClient
 

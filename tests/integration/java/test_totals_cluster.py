@@ -15,7 +15,8 @@ from odradek.plugin import TelemetryRecord
 from support.delta_clients import Scene, d
 from support.forwarding import ForwardProcess, fill
 from support.otlp_collector import collecting
-from support.totals import TotalsCollector, killed, random_moments
+from support.sudden_deaths import killed, random_moments
+from support.totals_collector import NewestTotals
 from support.waiting import wait_until
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(150)]
@@ -56,9 +57,9 @@ def test_totals_of_three_processes_outlive_their_deaths(
     tools.create_topic(TOPIC, PARTITIONS, "--replication-factor", "3")
     properties = tmp_path / "forward.properties"
     properties.write_text("session.timeout.ms=3000\nheartbeat.interval.ms=300\n")
-    totals, records = TotalsCollector(), pushes()
+    totals, records = NewestTotals(), pushes()
     turns = RECORDS // CLIENTS
-    expected = {str(client): turns * (turns + 1) / 2 for client in range(CLIENTS)}
+    expected = {("c", f"client={client}"): turns * (turns + 1) / 2 for client in range(CLIENTS)}
     with collecting() as collector, ExitStack() as running:
         collector.mood = totals
         settings = (
@@ -81,10 +82,10 @@ def test_totals_of_three_processes_outlive_their_deaths(
             processes.remove(killed(processes, chance))
         running.enter_context(ForwardProcess(*arguments))
         fill(kafka_nodes.bootstrap, pieces()[-1], PARTITIONS, records, TOPIC)
-        wait_until(lambda: totals.latest == expected, lambda: totals.latest, PATIENCE_S)
+        wait_until(lambda: not totals.differences(expected), lambda: totals.differences(expected), PATIENCE_S)
         configs = tools.succeed(
             "kafka-configs", "--describe", "--entity-type", "topics", "--entity-name", "totals.otlp.totals"
         )
 
-    assert totals.went_back() == {}
+    assert totals.fallen == []
     assert any("cleanup.policy=compact" in line for line in configs)
