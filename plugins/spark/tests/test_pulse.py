@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import struct
+import threading
 import urllib.error
 import urllib.request
 
@@ -13,6 +15,7 @@ from odradek.endpoints import Address
 from odradek_spark.cli.ingest import pulsing
 from odradek_spark.ingest.pulse import STILL_S, Pulse, served
 from odradek_spark.ingest.status import Totals
+from support.waiting import wait_until
 
 
 class Clock:
@@ -93,6 +96,20 @@ def test_the_state_is_served_over_ipv6(capsys: pytest.CaptureFixture[str]) -> No
             assert b"odradek_pipeline_ready 0.0" in page.read()
 
     assert url.startswith("http://[::1]:")
+
+
+def test_a_client_that_breaks_off_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    def answering() -> list[str]:
+        return [each.name for each in threading.enumerate() if "process_request" in each.name]
+
+    with served(Pulse(), "127.0.0.1", 0) as port:
+        with socket.create_connection(("127.0.0.1", port), 30) as client:
+            client.send(b"GET /healthz")
+            wait_until(answering, "the request is not read")
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closed by a reset
+        wait_until(lambda: not answering(), answering)
+
+    assert capsys.readouterr().err == ""
 
 
 def test_two_servers_cannot_have_one_port() -> None:

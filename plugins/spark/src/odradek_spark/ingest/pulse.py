@@ -104,6 +104,9 @@ class PulseServer(ThreadingMixIn, WSGIServer):
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, handler)
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print nothing: a client has broken off, or sent nothing for `TIMEOUT_S`."""
+
 
 @contextmanager
 def served(pulse: Pulse, host: str, port: int) -> Iterator[int]:
