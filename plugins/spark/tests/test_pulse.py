@@ -17,6 +17,9 @@ from odradek_spark.ingest.pulse import STILL_S, Pulse, served
 from odradek_spark.ingest.status import Totals
 from support.waiting import wait_until
 
+RESET = struct.pack("ii", 1, 0)
+"""Of SO_LINGER: a connection that is closed is reset."""
+
 
 class Clock:
     def __init__(self) -> None:
@@ -106,7 +109,7 @@ def test_a_client_that_breaks_off_prints_nothing(capsys: pytest.CaptureFixture[s
         with socket.create_connection(("127.0.0.1", port), 30) as client:
             client.send(b"GET /healthz")
             wait_until(answering, "the request is not read")
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closed by a reset
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
         wait_until(lambda: not answering(), answering)
 
     assert capsys.readouterr().err == ""
