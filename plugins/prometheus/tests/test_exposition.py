@@ -79,6 +79,14 @@ def test_the_data_point_keeps_its_labels(attributes: Attributes, expected: dict[
     }
 
 
+def test_a_client_id_that_is_not_utf_8() -> None:
+    exposed = Exposed()
+
+    exposed.push(d(5.0, 0, 60), context={"client_id": b"a\xff".decode("utf-8", "surrogateescape")})
+
+    assert exposed.labels()["client_id"] == "a?"
+
+
 def test_the_text_of_a_node_can_stay() -> None:
     exposed = Exposed(normalise_node=False)
 

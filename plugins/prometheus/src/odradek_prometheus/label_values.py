@@ -50,11 +50,10 @@ def plain_value(value: AnyValue) -> Any:
 
 
 def cut(text: str) -> str:
-    """A value within its limit, cut on the border of a character."""
-    if len(text) <= VALUE_MAX_BYTES // 4:
-        return text
-    encoded = text.encode("utf-8", "replace")
-    return text if len(encoded) <= VALUE_MAX_BYTES else encoded[:VALUE_MAX_BYTES].decode("utf-8", "ignore")
+    """A value within its limit, cut on the border of a character; ``?`` for bytes that are not UTF-8."""
+    if text.isascii():
+        return text[:VALUE_MAX_BYTES]
+    return text.encode("utf-8", "replace")[:VALUE_MAX_BYTES].decode("utf-8", "ignore")
 
 
 def node_number(text: str) -> str:
