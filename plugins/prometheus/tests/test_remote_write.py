@@ -12,6 +12,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
 from odradek.plugin import Origin, PluginConfig, Reject, Retry, TelemetryRecord, context_labels
 from odradek_prometheus.exposition import Exposition, ExpositionSettings
+from odradek_prometheus.remote_write import remote_write_forwarder
 from odradek_prometheus.remote_write.remote_write_forwarder import RemoteWriteForwarder
 from odradek_prometheus.remote_write.remote_write_settings import read_remote_write
 from support.delta_clients import A, B, Scene, counter, d, gauge, ms, nanos, point
@@ -322,6 +323,74 @@ def test_records_that_are_not_otlp_are_refused_and_cost_no_other(pair: Pair) -> 
     pair.live(work)
 
     assert pair.receiver.values("c_total")[:2] == [0.0, 5.0]
+
+
+def test_pushes_of_one_record_have_their_samples_if_the_totals_cannot_be_stored_between(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    early = pair.record(d(5, 0, 60), at=60)
+    late = pair.record(d(2, 60, 120), at=120)
+    beside = pair.record(d(9, 0, 60), at=120, instance=B)
+    beside.position = late.position
+
+    async def work(forwarder: RemoteWriteForwarder) -> None:
+        deliver, calls = forwarder.totals.deliver, 0
+
+        async def deliver_but_not_the_second(batch: Sequence[TelemetryRecord]) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == 2:
+                raise Retry("the disk is full")
+            await deliver(batch)
+
+        monkeypatch.setattr(forwarder.totals, "deliver", deliver_but_not_the_second)
+        with pytest.raises(Retry, match="full"):
+            await forwarder.deliver([early, late, beside])
+        await forwarder.deliver([early, late, beside])
+
+    pair.live(work)
+
+    assert pair.receiver.values("c_total", client_instance_id=instance_text(A)) == [0.0, 5.0, 7.0]
+    assert pair.receiver.values("c_total", client_instance_id=instance_text(B)) == [0.0, 9.0]
+
+
+def test_a_silent_client_ends_although_an_earlier_batch_was_given_up(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_write_forwarder, "LOOK_S", 0.01)
+    monkeypatch.setattr(remote_write_forwarder, "QUIET_S", 0.0)
+    monkeypatch.setattr("time.time", lambda: ms(400) / 1000)
+
+    async def work(forwarder: RemoteWriteForwarder) -> None:
+        pair.collector.mood = answering(503)
+        with pytest.raises(Retry):
+            await forwarder.deliver([pair.record(d(5, 0, 60), at=60)])
+        pair.collector.mood = pair.receiver
+        await forwarder.deliver([pair.record(d(2, 60, 120), at=120)])
+        async with asyncio.timeout(30):
+            while pair.receiver.values("c_total")[-1] is not None:
+                await asyncio.sleep(0.01)
+
+    pair.live(work)
+
+    assert pair.receiver.values("c_total") == [0.0, 5.0, 7.0, None]
+
+
+def test_a_record_that_is_read_again_is_still_refused(pair: Pair) -> None:
+    bad = pair.record(data=b"\xff\xff", at=60)
+    again = pair.scene.record(data=b"\xff\xff", at=60)
+    again.position = bad.position
+
+    async def work(forwarder: RemoteWriteForwarder) -> None:
+        pair.collector.mood = answering(503)
+        with pytest.raises(Retry):
+            await forwarder.deliver([bad, pair.record(d(5, 0, 60), at=60, instance=B)])
+        pair.collector.mood = pair.receiver
+        with pytest.raises(Reject) as caught:
+            await forwarder.deliver([again])
+        assert caught.value.records == [again]
+
+    pair.live(work)
 
 
 def test_samples_that_are_never_stored_are_delivered_and_counted(pair: Pair) -> None:

@@ -43,9 +43,9 @@ class RemoteWriteForwarder:
         self.receiver = Receiver(self.client, settings.credentials(), settings.protocol)
         self.totals = exposition.wrap(Collector(self), settings.totals)
         self.taken: set[Hashable] = set()
-        """The records whose samples are in the outbox, or were sent from it since it was last empty."""
-        self.refused: list[TelemetryRecord] = []
-        """The records of the current batch that are not OTLP."""
+        """The records of a batch that will be delivered again: their samples wait in the outbox."""
+        self.refused: set[Hashable] = set()
+        """The records among them that are not OTLP."""
         self.newest_ms = 0
         """When the host received the newest record."""
         self.settled_s = 0.0
@@ -96,11 +96,11 @@ class RemoteWriteForwarder:
             await self.client.refresh()
             await self.add([record for record in batch if key_of(record) not in self.taken])
             await self.send()
-            self.taken.difference_update(map(key_of, batch))
+            refused = [record for record in batch if key_of(record) in self.refused]
+            self.taken.clear()
+            self.refused.clear()
             self.newest_ms = max([self.newest_ms, *[record.context.received_ms for record in batch]])
             self.settled_s = time.monotonic()
-            refused = [record for record in batch if record in self.refused]
-            self.refused = [record for record in self.refused if record not in refused]
         if refused:
             raise Reject("not OTLP", refused, [record for record in batch if record not in refused])
 
@@ -110,7 +110,7 @@ class RemoteWriteForwarder:
             try:
                 await self.totals.deliver(part)
             except Reject as error:
-                self.refused += error.records
+                self.refused.update(map(key_of, error.records))
             self.taken.update(map(key_of, part))
 
     def take(self, batch: Sequence[TelemetryRecord]) -> None:
@@ -150,16 +150,17 @@ class RemoteWriteForwarder:
     async def look_again_and_again(self) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
-            if self.taken:
-                continue  # a batch waits for the receiver, and will be delivered again
             async with self.lock:
+                if self.taken:
+                    continue  # a batch waits for the receiver, and will be delivered again
                 try:
                     self.look(self.time_of_log_ms(time.monotonic(), int(time.time() * 1000)))
                     await self.send()
                 except Retry as error:
                     log.debug("samples wait for the next batch", extra={"problem": str(error)})
                 except Exception:
-                    log.exception("series cannot be looked at")
+                    # If this task ended, stale series would stay until the next start.
+                    log.exception("silent series were not ended; trying again", extra={"after_s": LOOK_S})
 
     def time_of_log_ms(self, monotonic_s: float, now_ms: int) -> int:
         """The time up to which the log was read. Clients that wait in it are not silent."""
@@ -221,8 +222,9 @@ def target_of(settings: RemoteWriteSettings) -> HttpTarget:
 
 
 def key_of(record: TelemetryRecord) -> Hashable:
-    """The same for a record that is delivered again."""
-    return record.position or id(record)
+    """The same for a record that is delivered again. Records of several clients may have one position."""
+    position = record.position
+    return (position, record.payload.client_instance_id) if position is not None else id(record)
 
 
 def rounds(records: Sequence[TelemetryRecord]) -> Iterator[list[TelemetryRecord]]:
