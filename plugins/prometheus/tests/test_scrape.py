@@ -200,6 +200,41 @@ def test_connections_beyond_the_limit_are_closed() -> None:
     run(scenario, connections_max=1)
 
 
+async def is_served(scraper: Scraper, tls: ssl.SSLContext) -> bool:
+    """Whether a client that trusts the listener gets a page over TLS."""
+    url = scraper.url.replace("http://127.0.0.1", "https://localhost") + "/metrics"
+    connector = aiohttp.TCPConnector(ssl=tls, family=socket.AF_INET)
+    async with aiohttp.ClientSession(connector=connector) as session:
+        try:
+            async with session.get(url) as response:
+                return response.status == 200
+        except aiohttp.ClientError:
+            return False
+
+
+def test_a_handshake_that_does_not_come_counts_as_a_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scrape_listener, "HANDSHAKE_S", 0.5)
+    key_store = tmp_path / "listener.pem"
+    key_store.write_text(authority().issue("localhost", LOOPBACK).both)
+    tls = ssl.create_default_context(cadata=authority().issued.certificate)
+
+    async def is_served_beside_a_silent_one(scraper: Scraper) -> bool:
+        _, silent = await asyncio.open_connection("127.0.0.1", int(scraper.url.rpartition(":")[2]))
+        try:
+            return await is_served(scraper, tls)
+        finally:
+            silent.close()
+
+    async def scenario(scraper: Scraper) -> None:
+        assert not await is_served_beside_a_silent_one(scraper)
+        while not await is_served(scraper, tls):
+            await asyncio.sleep(0.05)
+
+    run(scenario, connections_max=1, tls=ListenerTls(certificate=key_store))
+
+
 class _Port(NamedTuple):
     url: str
 
@@ -231,16 +266,6 @@ def test_the_files_of_tls_may_be_renewed(tmp_path: Path) -> None:
         file.write_text(issuer.issue("scraper").both)
         context.load_cert_chain(file)
         return context
-
-    async def is_served(scraper: Scraper, tls: ssl.SSLContext) -> bool:
-        url = scraper.url.replace("http://127.0.0.1", "https://localhost") + "/metrics"
-        connector = aiohttp.TCPConnector(ssl=tls, family=socket.AF_INET)
-        async with aiohttp.ClientSession(connector=connector) as session:
-            try:
-                async with session.get(url) as response:
-                    return response.status == 200
-            except aiohttp.ClientError:
-                return False
 
     async def scenario(scraper: Scraper) -> None:
         ours, theirs = scraper_of(authority()), scraper_of(other_authority())

@@ -1,7 +1,7 @@
 """Endpoints that plugins connect to, and listeners of plugins: addresses, certificates and secrets.
 
-Files of certificates and secrets may change while the host runs. Nothing here opens a socket,
-but for `http_client`, which is not imported here: it needs aiohttp.
+Files of certificates and secrets may change while the host runs. Nothing here opens a socket, but for
+`http_client` and `http_server`, which are not imported here: they need aiohttp.
 """
 
 from __future__ import annotations

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from aiohttp import web
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 
 from odradek.endpoints import Address, RenewedTls
+from odradek.endpoints.http_server import BoundedServer
 from odradek_otlp.reception import Reception
 from odradek_otlp.refused_request import (
     MEDIA_TYPE,
@@ -31,36 +33,6 @@ GRACE_S: Final = 0.3
 """Time for requests that are being stored when the source stops, and again for their cancellation."""
 
 
-class Full(asyncio.Protocol):
-    """Closes a connection beyond the limit."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport.close()
-
-
-class CountingServer(web.Server):
-    """Also knows the connections whose TLS handshake is not complete."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.expected: dict[web.RequestHandler, asyncio.TimerHandle] = {}
-
-    def accepted(self, timeout_s: float) -> web.RequestHandler:
-        """The protocol of a new connection, which counts until its handshake has failed or timed out."""
-        handler = self()
-        loop = asyncio.get_running_loop()
-        self.expected[handler] = loop.call_later(timeout_s, self.expected.pop, handler, None)
-        return handler
-
-    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        if (timer := self.expected.pop(handler, None)) is not None:
-            timer.cancel()
-        super().connection_made(handler, transport)
-
-    def open_connections(self) -> int:
-        return len(self.connections) + len(self.expected)
-
-
 class HttpListener:
     """One address."""
 
@@ -69,7 +41,7 @@ class HttpListener:
         self.reception = reception
         self.settings = reception.settings
         self.tls = RenewedTls(self.settings.tls) if self.settings.tls is not None else None
-        self.server: CountingServer | None = None
+        self.server: BoundedServer | None = None
         self.listening: asyncio.Server | None = None
 
     async def start(self) -> int:
@@ -78,25 +50,24 @@ class HttpListener:
         Raises:
             OSError: The address is in use, or a file of TLS cannot be read.
         """
-        timeout_s = self.settings.request_timeout_ms / 1000
-        server = self.server = CountingServer(
+        loop, timeout_s = asyncio.get_running_loop(), self.settings.request_timeout_ms / 1000
+        self.server = BoundedServer(
             self.handle,
+            connections_max=self.settings.connections_max,
+            handshake_s=timeout_s,
+            now_s=loop.time,
+            refused=partial(self.reception.intake.answered, "connections.max"),
             handler_cancellation=True,
             access_log=None,
             auto_decompress=False,
             keepalive_timeout=self.settings.idle_timeout_ms / 1000,
         )
 
-        def protocol() -> asyncio.Protocol:
-            if server.open_connections() >= self.settings.connections_max:
-                self.reception.intake.answered("connections.max")
-                return Full()
-            return server.accepted(timeout_s)
-
         host, port = self.address
         tls = self.tls.context() if self.tls is not None else None
-        self.listening = await asyncio.get_running_loop().create_server(
-            protocol, host, port, ssl=tls, ssl_handshake_timeout=timeout_s if tls is not None else None
+        handshake_s = timeout_s if tls is not None else None
+        self.listening = await loop.create_server(
+            self.server.accept, host, port, ssl=tls, ssl_handshake_timeout=handshake_s
         )
         return int(self.listening.sockets[0].getsockname()[1])
 
@@ -105,8 +76,6 @@ class HttpListener:
             self.listening.close()
         if self.server is not None:
             await self.server.shutdown(GRACE_S)
-            for timer in self.server.expected.values():
-                timer.cancel()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request, in its content type."""

@@ -19,6 +19,7 @@ from typing import Final
 from aiohttp import web
 
 from odradek.endpoints import Credentials, RenewedTls, SecretKind, read_tokens
+from odradek.endpoints.http_server import BoundedServer
 from odradek.temporality.budgets.folding import Folding
 from odradek.temporality.budgets.ranking import BY, report
 from odradek_prometheus.client_series import ClientSeries
@@ -55,13 +56,6 @@ class Asked:
     shards: int
 
 
-class Full(asyncio.Protocol):
-    """Closes a connection beyond the limit."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport.close()
-
-
 class ScrapeListener:
     """One address.
 
@@ -84,7 +78,7 @@ class ScrapeListener:
         basic = settings.basic_file
         self.basic = Credentials({}, {SecretKind.BASIC: basic}) if basic is not None else None
         self.threads: ThreadPoolExecutor | None = None
-        self.server: web.Server | None = None
+        self.server: BoundedServer | None = None
         self.listening: asyncio.Server | None = None
         self.pages: dict[Asked, tuple[float, asyncio.Future[list[bytes]]]] = {}
         self.port = 0
@@ -97,15 +91,20 @@ class ScrapeListener:
         """
         await self.stop()
         self.threads = ThreadPoolExecutor(1, thread_name_prefix="scrape")
-        server = self.server = web.Server(self.handle, access_log=None, keepalive_timeout=IDLE_S)
-
-        def protocol() -> asyncio.Protocol:
-            return Full() if len(server.connections) >= self.settings.connections_max else server()
-
+        loop = asyncio.get_running_loop()
+        self.server = BoundedServer(
+            self.handle,
+            connections_max=self.settings.connections_max,
+            handshake_s=HANDSHAKE_S,
+            now_s=loop.time,
+            access_log=None,
+            keepalive_timeout=IDLE_S,
+        )
         host, port = self.settings.address
         tls = self.tls.context() if self.tls is not None else None
-        self.listening = await asyncio.get_running_loop().create_server(
-            protocol, host, port, ssl=tls, ssl_handshake_timeout=HANDSHAKE_S if tls is not None else None
+        handshake_s = HANDSHAKE_S if tls is not None else None
+        self.listening = await loop.create_server(
+            self.server.accept, host, port, ssl=tls, ssl_handshake_timeout=handshake_s
         )
         self.port = int(self.listening.sockets[0].getsockname()[1])
         log.info("client metrics are served", extra={"host": host, "port": self.port, "path": PATH})

@@ -1,0 +1,72 @@
+"""An HTTP server with a limit of connections. A plugin that imports this depends on aiohttp.
+
+It runs on the loop of its caller, and has neither a thread nor a clock of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from aiohttp import web
+
+SLACK_S: Final = 1.0
+"""A handshake begins a moment after its connection was accepted."""
+
+
+class BoundedServer(web.Server):
+    """Counts a connection from its acceptance on, also while its TLS handshake is not complete.
+
+    Connections beyond the limit are closed.
+    """
+
+    def __init__(
+        self,
+        handler: Any,
+        *,
+        connections_max: int,
+        handshake_s: float,
+        now_s: Callable[[], float],
+        refused: Callable[[], object] = lambda: None,
+        **options: Any,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            handler: Answers a request.
+            connections_max: The limit.
+            handshake_s: Time limit of a handshake, which the caller sets for the socket too.
+            now_s: The time of the loop.
+            refused: Called for each connection beyond the limit.
+            options: As `aiohttp.web.Server`.
+        """
+        super().__init__(handler, **options)
+        self.connections_max = connections_max
+        self.handshake_s = handshake_s
+        self.now_s = now_s
+        self.refused = refused
+        self.expected: dict[web.RequestHandler, float] = {}
+        """The latest time at which each accepted connection completes its handshake. asyncio does not tell a
+        protocol that its handshake has failed."""
+
+    def accept(self) -> web.RequestHandler:
+        """The protocol of a new connection."""
+        handler = self()
+        if self.open_connections() < self.connections_max:
+            self.expected[handler] = self.now_s() + self.handshake_s + SLACK_S
+        else:
+            self.refused()
+        return handler
+
+    def connection_made(self, handler: web.RequestHandler, transport: Any) -> None:
+        """Count a connection on, or close it if it was beyond the limit."""
+        if self.expected.pop(handler, None) is None:
+            transport.close()
+        else:
+            super().connection_made(handler, transport)
+
+    def open_connections(self) -> int:
+        """The number of connections."""
+        now_s = self.now_s()
+        self.expected = {each: end_s for each, end_s in self.expected.items() if end_s > now_s}
+        return len(self.connections) + len(self.expected)
