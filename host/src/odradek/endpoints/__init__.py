@@ -6,9 +6,23 @@ Files of certificates and secrets may change while the host runs. Nothing here o
 
 from __future__ import annotations
 
-from odradek.endpoints.credentials import OURS, BadSecret, Credentials, SecretKind, read_secrets
+from odradek.endpoints.credentials import (
+    OURS,
+    BadSecret,
+    Credentials,
+    SecretKind,
+    read_secret,
+    read_secrets,
+)
 from odradek.endpoints.listener_tls import ListenerTls, RenewedTls, not_renewed
-from odradek.endpoints.listeners import Address, parsed_address, read_address, read_listener_tls, read_tokens
+from odradek.endpoints.listeners import (
+    Address,
+    parsed_address,
+    read_address,
+    read_listener_tls,
+    read_token_file,
+    read_tokens,
+)
 from odradek.endpoints.refusals import Misdirected, Unauthorized, titled, with_credentials
 from odradek.endpoints.tls_files import BadCertificate, TlsFiles, read_tls_files
 from odradek.endpoints.watched_files import WatchedFiles
@@ -30,8 +44,10 @@ __all__ = [
     "parsed_address",
     "read_address",
     "read_listener_tls",
+    "read_secret",
     "read_secrets",
     "read_tls_files",
+    "read_token_file",
     "read_tokens",
     "titled",
     "with_credentials",

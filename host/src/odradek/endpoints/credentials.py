@@ -130,11 +130,23 @@ def read_secrets(config: PluginConfig, headers: Mapping[str, str]) -> dict[Secre
     found = {kind: path for kind in SecretKind if (path := config.file(kind.value)) is not None}
     if SecretKind.BEARER in found and SecretKind.BASIC in found:
         raise config.error(SecretKind.BASIC, f"expected either this or {SecretKind.BEARER.value}, found both")
-    for kind, path in found.items():
-        try:
-            Credentials({}, {kind: path})
-        except (OSError, BadSecret) as error:
-            raise config.error(kind.value, str(error)) from error
+    for kind in found:
+        read_secret(config, kind)
         if kind is not SecretKind.HEADERS and "authorization" in headers:
             raise config.error(kind.value, "expected no authorization in headers beside this file")
     return found
+
+
+def read_secret(config: PluginConfig, kind: SecretKind) -> Path | None:
+    """A file with secrets, read once to check it; None if the key is not set.
+
+    Raises:
+        ConfigError: The file is unusable.
+    """
+    path = config.file(kind.value)
+    if path is not None:
+        try:
+            secret_headers(kind, path)
+        except (OSError, BadSecret) as error:
+            raise config.error(kind.value, str(error)) from error
+    return path

@@ -71,6 +71,21 @@ def parsed_address(text: str) -> Address | None:
     return Address(found["host"].strip("[]"), int(found["port"]))
 
 
+def read_token_file(config: PluginConfig, key: str) -> Path | None:
+    """A file with the tokens of clients, read once to check it; None if the key is not set.
+
+    Raises:
+        ConfigError: The file cannot be read, or has no token.
+    """
+    path = config.file(key)
+    if path is not None:
+        try:
+            read_tokens(path)
+        except (OSError, ValueError) as error:
+            raise config.error(key, str(error)) from None
+    return path
+
+
 def read_tokens(path: Path) -> list[bytes]:
     """The tokens of a file, one a line.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from odradek.endpoints import Address, ListenerTls, read_address, read_listener_tls, read_tokens
+from odradek.endpoints import Address, ListenerTls, read_address, read_listener_tls, read_token_file
 from odradek.plugin import PluginConfig
 
 HTTP_LISTENER: Final = "source.http.listener"
@@ -64,7 +64,7 @@ def read_source_settings(config: PluginConfig) -> SourceSettings:
         http=read_address(config, HTTP_LISTENER),
         grpc=read_address(config, GRPC_LISTENER),
         tls=read_listener_tls(config, "source.tls."),
-        token_file=config.file("source.token.file"),
+        token_file=read_token_file(config, "source.token.file"),
         request_max_bytes=integer("request.max.bytes", defaults.request_max_bytes, most=1 << 30),
         json_max_bytes=integer("json.max.bytes", defaults.json_max_bytes, most=1 << 30),
         message_max_bytes=integer("grpc.message.max.bytes", defaults.message_max_bytes, most=1 << 30),
@@ -78,9 +78,4 @@ def read_source_settings(config: PluginConfig) -> SourceSettings:
     )
     if settings.buffer_max_bytes < settings.request_max_bytes:
         raise config.error("source.buffer.max.bytes", "expected at least source.request.max.bytes")
-    if settings.token_file is not None:
-        try:
-            read_tokens(settings.token_file)
-        except (OSError, ValueError) as error:
-            raise config.error("source.token.file", str(error)) from None
     return settings

@@ -94,12 +94,6 @@ class ClientSeries:
     def __len__(self) -> int:
         return self.live.count(1)
 
-    def labels_of(self, position: int) -> Labels:
-        """All labels of a stream that is shown."""
-        stream = self.mapped.streams[position]
-        assert stream is not None
-        return self.shown.beside(stream.labels)
-
     def series(self) -> Iterator[MappedSeries]:
         """The series that are shown."""
         return (self.at(position) for position, live in enumerate(self.live) if live)

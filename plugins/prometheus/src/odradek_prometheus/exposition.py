@@ -30,8 +30,8 @@ from odradek_prometheus.client_labels import (
     serialized_resource,
 )
 from odradek_prometheus.client_series import ClientSeries, Ended, picture
-from odradek_prometheus.families import Families
-from odradek_prometheus.mapped_streams import MAX_LOGGED, MappedStreams, StreamMapping
+from odradek_prometheus.families import MAX_LOGGED, Families
+from odradek_prometheus.mapped_streams import MappedStreams, StreamMapping
 from odradek_prometheus.shown_engine import ShownEngine
 
 log = logging.getLogger(__name__)
@@ -149,8 +149,9 @@ class Exposition:
         for record in batch:
             times.setdefault(record.payload.client_instance_id, record.context.received_ms)
         newest_ms = max(record.context.received_ms for record in batch)
-        ended = self.look_at_engines(newest_ms)
-        touched = []
+        self.look_at_engines(newest_ms)
+        touched: list[ClientSeries] = []
+        ended: list[Ended] = []
         for engine in self.engines.values():
             assert isinstance(engine, ShownEngine)
             times |= dict.fromkeys(engine.take_others(), min(times.values()))
@@ -178,7 +179,8 @@ class Exposition:
 
     def expire(self, now_ms: int) -> list[Ended]:
         """The series that have ended by their silence since the last call."""
-        ended = self.look_at_engines(now_ms)
+        self.look_at_engines(now_ms)
+        ended: list[Ended] = []
         while self.ends and self.ends[0][0] <= now_ms:
             _, instance_id = heapq.heappop(self.ends)
             before = self.pictures.get(instance_id)
@@ -226,12 +228,12 @@ class Exposition:
         engine = self.engine_of(instance_id)
         return engine.clients.states.get(instance_id) if engine is not None else None
 
-    def look_at_engines(self, now_ms: int) -> list[Ended]:
+    def look_at_engines(self, now_ms: int) -> None:
         """Follow the engines: show the clients of new ones, and forget those of engines that are gone."""
         assert self.totals is not None
         current = self.totals.engines
         if current == self.engines:
-            return []
+            return
         self.engines = dict(current)
         for instance_id in [each for each in self.pictures if self.state_of(each) is None]:
             # Another process has them now: they have not ended.
@@ -240,7 +242,6 @@ class Exposition:
             for instance_id, client in engine.clients.states.items():
                 if instance_id not in self.pictures and self.is_shown(client, now_ms):
                     self.show(self.picture_of(instance_id, client, now_ms, client.last_ms), is_new=True)
-        return []
 
     def show(self, after: ClientSeries, *, is_new: bool) -> None:
         self.pictures[after.instance_id] = after

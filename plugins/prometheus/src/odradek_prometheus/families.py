@@ -75,7 +75,7 @@ RESERVED: Final = frozenset(
 )
 """The names of families that no client sends."""
 MAX_LOGGED: Final = 100
-"""Limit of metrics that are logged."""
+"""Limit of names that are logged, of each kind."""
 MAX_DESCRIPTION_CHARS: Final = 200
 MAX_DESCRIBED: Final = 10_000
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from odradek.plugin import distinct_names, label_name
 from odradek.temporality import Identity
-from odradek_prometheus.families import Families, Family
+from odradek_prometheus.families import MAX_LOGGED, Families, Family
 from odradek_prometheus.label_values import Labels, attributes_of, cut, joined, node_number
 
 log = logging.getLogger(__name__)
@@ -19,8 +19,6 @@ NAME_COLLISION: Final = "name.collision"
 """Another metric has the name with another type."""
 SERIES_COLLISION: Final = "series.collision"
 """Another stream of the client has the same name and labels."""
-MAX_LOGGED: Final = 100
-"""Limit of names that are logged."""
 
 
 class MappedStream(NamedTuple):

@@ -9,13 +9,12 @@ from urllib.parse import urlsplit
 
 from odradek.endpoints import (
     Address,
-    BadSecret,
-    Credentials,
     ListenerTls,
     SecretKind,
     parsed_address,
     read_listener_tls,
-    read_tokens,
+    read_secret,
+    read_token_file,
 )
 from odradek.plugin import PluginConfig
 from odradek.temporality import TotalsSettings, read_cumulative
@@ -66,8 +65,8 @@ def read_scrape(config: PluginConfig) -> ScrapeSettings | None:
         totals=read_cumulative(config),
         exposition=replace(read_exposition(config), linger_ms=linger_ms),
         tls=tls,
-        token_file=token_file(config),
-        basic_file=basic_file(config),
+        token_file=read_token_file(config, "token.file"),
+        basic_file=read_secret(config, SecretKind.BASIC),
         utf8=config.choice("names", "escaped", ("escaped", "utf8")) == "utf8",
         created=config.boolean("created", default=False),
         connections_max=config.integer("connections.max", 64, least=1),
@@ -116,23 +115,3 @@ def address_of(config: PluginConfig, text: str, *, has_tls: bool) -> Address:
         )
         raise config.error(LISTENER, problem)
     return found
-
-
-def token_file(config: PluginConfig) -> Path | None:
-    path = config.file("token.file")
-    if path is not None:
-        try:
-            read_tokens(path)
-        except (OSError, ValueError) as error:
-            raise config.error("token.file", str(error)) from None
-    return path
-
-
-def basic_file(config: PluginConfig) -> Path | None:
-    path = config.file("basic.auth.file")
-    if path is not None:
-        try:
-            Credentials({}, {SecretKind.BASIC: path})
-        except (OSError, BadSecret) as error:
-            raise config.error("basic.auth.file", str(error)) from None
-    return path

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from odradek.temporality.budgets.member import is_other
-from odradek.temporality.histogram import HistogramState
 from odradek_prometheus.client_facts import FACTS, fact_labels, page_facts
 from odradek_prometheus.client_labels import Facts
 from odradek_prometheus.client_series import ClientSeries, MappedSeries
 from odradek_prometheus.families import RESERVED, Family, FamilyType
+from odradek_prometheus.histogram_parts import histogram_parts
 from odradek_prometheus.label_values import Labels
 from odradek_prometheus.mapped_streams import MappedStreams
 
@@ -167,19 +167,11 @@ class Page:
             yield self.sample(family, "_created", series.labels, series.start_ns / NS_PER_S)
 
     def histogram(self, series: MappedSeries) -> Iterator[str]:
-        """A histogram as Prometheus has always had them. One with exponential buckets has no bounds here."""
-        family, state = series.family, series.distribution
-        assert state is not None
-        count = 0
-        if isinstance(state, HistogramState):
-            for bound, more in zip(state.bounds, state.counts, strict=False):
-                count += more
-                labels = (*series.labels, ("le", repr(bound)))
-                yield self.sample(family, "_bucket", labels, count)
-        yield self.sample(family, "_bucket", (*series.labels, ("le", "+Inf")), state.count)
-        yield self.sample(family, "_count", series.labels, state.count)
-        if state.has_sum:
-            yield self.sample(family, "_sum", series.labels, series.value)
+        """The lines of a histogram."""
+        assert series.distribution is not None
+        for suffix, bound, value in histogram_parts(series.distribution, series.value):
+            labels = (*series.labels, ("le", bound)) if bound else series.labels
+            yield self.sample(series.family, suffix, labels, value)
 
     def sample(self, family: Family, suffix: str, labels: Labels, value: float) -> str:
         """One line."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
-from typing import Final
 
 from odradek_prometheus.remote_write.protobuf import delimited, tag, varint, zigzag
-from odradek_prometheus.remote_write.sample import NativeHistogram
+from odradek_prometheus.remote_write.sample import DOUBLE, NativeHistogram
 
-DOUBLE: Final = struct.Struct("<d")
 COUNT, SUM, SCHEMA, ZERO_THRESHOLD, ZERO_COUNT = 1, 3, 4, 5, 6
 NEGATIVE, POSITIVE = (8, 9), (11, 12)
 """The fields of spans and of deltas."""

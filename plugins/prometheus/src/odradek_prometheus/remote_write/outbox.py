@@ -14,9 +14,8 @@ from zlib import crc32
 from odradek_prometheus.client_facts import client_facts
 from odradek_prometheus.client_series import ClientSeries, Ended, MappedSeries
 from odradek_prometheus.remote_write.sample import Sample
-from odradek_prometheus.remote_write.series_samples import External, Moment, markers_of, samples_of
+from odradek_prometheus.remote_write.series_samples import NS_PER_MS, External, Moment, markers_of, samples_of
 
-NS_PER_MS: Final = 1_000_000
 SAME_CLOCK_MS: Final = 30_000
 """Client and host have the same time if it differs by less: a push takes a while."""
 
@@ -65,10 +64,14 @@ class Outbox:
             client: The client.
             time_ms: When they should be.
         """
-        before = self.times.get(client.instance_id)
-        if before is None:
-            before = Sent(0, shift_of(client))
-        sent = self.times[client.instance_id] = Sent(max(time_ms, before.last_ms + 1), before.shift_ms)
+        if client.instance_id not in self.times:
+            self.times[client.instance_id] = Sent(0, shift_of(client))
+        return self.next_moment(client.instance_id, time_ms)
+
+    def next_moment(self, instance_id: bytes, time_ms: int) -> Moment:
+        """A time after all samples of a client, if possible this one."""
+        before = self.times.get(instance_id, Sent(0, 0))
+        sent = self.times[instance_id] = Sent(max(time_ms, before.last_ms + 1), before.shift_ms)
         return Moment(*sent)
 
     def add(self, client: ClientSeries) -> None:
@@ -107,7 +110,7 @@ class Outbox:
             instance_id = each.instance_id
             time_ms = times.get(instance_id)
             if time_ms is None:
-                time_ms = times[instance_id] = self.time_of_end(instance_id, each.time_ms)
+                time_ms = times[instance_id] = self.next_moment(instance_id, each.time_ms).time_ms
             series = MappedSeries(each.family, each.labels, 0.0, 0, 0, each.distribution)
             self.shard(instance_id).extend(markers_of(series, self.external.added(each.labels), time_ms))
 
@@ -115,7 +118,7 @@ class Outbox:
         """Take the markers of the facts of a client that has ended."""
         facts = self.facts.pop(instance_id, ())
         if facts:
-            time_ms = self.time_of_end(instance_id, time_ms)
+            time_ms = self.next_moment(instance_id, time_ms).time_ms
             for series in facts:
                 markers = markers_of(series, self.external.added(series.labels), time_ms)
                 self.shard(instance_id).extend(markers)
@@ -129,11 +132,6 @@ class Outbox:
         """Forget a client that another process has now: its series go on there."""
         self.facts.pop(instance_id, None)
         self.times.pop(instance_id, None)
-
-    def time_of_end(self, instance_id: bytes, time_ms: int) -> int:
-        before = self.times.get(instance_id, Sent(0, 0))
-        sent = self.times[instance_id] = Sent(max(time_ms, before.last_ms + 1), before.shift_ms)
-        return sent.last_ms
 
     def forget_before(self, time_ms: int) -> None:
         """Forget the times of clients whose last sample is older."""

@@ -7,8 +7,14 @@ from collections.abc import Iterable, Sequence
 from odradek_prometheus.families import Family, FamilyType
 from odradek_prometheus.remote_write.histogram_bytes import histogram_bytes, stale_histogram
 from odradek_prometheus.remote_write.protobuf import delimited, tag, varint
-from odradek_prometheus.remote_write.request_v2 import TYPES, ZERO_BITS
-from odradek_prometheus.remote_write.sample import NAME_LABEL, STALE_BITS, Sample, labels_before_name
+from odradek_prometheus.remote_write.request_v2 import TYPES
+from odradek_prometheus.remote_write.sample import (
+    NAME_LABEL,
+    STALE_BITS,
+    ZERO_BITS,
+    Sample,
+    labels_before_name,
+)
 
 SERIES, METADATA = 1, 3
 LABELS, SAMPLES, HISTOGRAMS = 1, 2, 4

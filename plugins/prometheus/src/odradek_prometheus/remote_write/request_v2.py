@@ -8,7 +8,13 @@ from typing import Final
 from odradek_prometheus.families import FamilyType
 from odradek_prometheus.remote_write.histogram_bytes import histogram_bytes, stale_histogram
 from odradek_prometheus.remote_write.protobuf import delimited, tag, varint
-from odradek_prometheus.remote_write.sample import NAME_LABEL, STALE_BITS, Sample, labels_before_name
+from odradek_prometheus.remote_write.sample import (
+    NAME_LABEL,
+    STALE_BITS,
+    ZERO_BITS,
+    Sample,
+    labels_before_name,
+)
 
 SYMBOLS, SERIES = 4, 5
 LABELS, SAMPLES, HISTOGRAMS, METADATA = 1, 2, 3, 5
@@ -18,7 +24,6 @@ TYPES: Final = {
     FamilyType.HISTOGRAM: 3,
     FamilyType.EXPONENTIAL: 3,
 }
-ZERO_BITS: Final = bytes(8)
 VALUE_TAG, TIME_TAG, START_TAG = tag(1, 1), tag(2, 0), tag(3, 0)
 SERIES_TAG, SAMPLE_TAG, REFS_TAG = tag(SERIES, 2), tag(SAMPLES, 2), tag(LABELS, 2)
 

@@ -11,6 +11,7 @@ from odradek_prometheus.label_values import Labels
 
 STALE_BITS: Final = struct.pack("<Q", 0x7FF0000000000002)
 """Prometheus' staleness marker: a NaN with bits of its own, which Python's floats may not keep."""
+ZERO_BITS: Final = bytes(8)
 DOUBLE: Final = struct.Struct("<d")
 NAME_LABEL: Final = "__name__"
 

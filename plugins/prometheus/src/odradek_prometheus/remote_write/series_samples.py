@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final
 
 from odradek.temporality.exponential import ExponentialState
 from odradek.temporality.histogram import HistogramState
 from odradek_prometheus.client_series import MappedSeries
 from odradek_prometheus.families import FamilyType
+from odradek_prometheus.histogram_parts import histogram_parts
 from odradek_prometheus.label_values import Labels
 from odradek_prometheus.remote_write.native import native_histogram
-from odradek_prometheus.remote_write.sample import DOUBLE, STALE_BITS, Sample
+from odradek_prometheus.remote_write.sample import DOUBLE, STALE_BITS, ZERO_BITS, Sample
 
 NS_PER_MS: Final = 1_000_000
 OLDEST_ZERO_MS: Final = 50 * 60_000
 """Prometheus refuses samples that are an hour older than its newest ones."""
-ZERO_BITS: Final = bytes(8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,10 @@ def samples_of(
         return
     parts = [(family.name, labels, series.value)]
     if isinstance(state, HistogramState):
-        parts = histogram_parts(family.name, labels, state, series.value)
+        parts = [
+            (family.name + suffix, with_bound(labels, bound), float(value))
+            for suffix, bound, value in histogram_parts(state, series.value)
+        ]
     for name, part_labels, value in parts:
         bits = DOUBLE.pack(value)
         yield Sample(
@@ -90,26 +91,8 @@ def samples_of(
         )
 
 
-def histogram_parts(
-    name: str, labels: Labels, state: HistogramState, total: float
-) -> list[tuple[str, Labels, float]]:
-    """Name, labels and value of each series of a histogram with explicit bounds."""
-    bounds = (*state.bounds, math.inf)
-    # A histogram without buckets has one that holds everything.
-    counts = list(accumulate(state.counts)) if state.counts else [state.count]
-    parts: list[tuple[str, Labels, float]] = [
-        (f"{name}_bucket", tuple(sorted((*labels, ("le", bound_text(bound))))), float(count))
-        for bound, count in zip(bounds, counts, strict=True)
-    ]
-    parts.append((f"{name}_count", labels, float(state.count)))
-    if state.has_sum:
-        parts.append((f"{name}_sum", labels, total))
-    return parts
-
-
-def bound_text(bound: float) -> str:
-    """A bound as Prometheus writes it in its labels."""
-    return "+Inf" if bound == math.inf else repr(bound)
+def with_bound(labels: Labels, bound: str) -> Labels:
+    return tuple(sorted((*labels, ("le", bound)))) if bound else labels
 
 
 def markers_of(series: MappedSeries, labels: Labels, time_ms: int) -> Iterator[Sample]:
