@@ -14,9 +14,10 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
     MetricsData,
 )
 
+from odradek.temporality import BadState, Engine
 from odradek.temporality.exponential import ExponentialState
 from odradek.temporality.histogram import HistogramState
-from support.delta_clients import Scene, Store, nanos
+from support.delta_clients import Scene, Store, cumulative, nanos
 
 
 def explicit(
@@ -181,6 +182,24 @@ def test_histograms_survive_a_restart() -> None:
     state = exponential_state(scene)
     assert (state.positive, state.negative, state.zero_count, state.count) == ({3: 2}, {7: 2}, 1, 5)
     assert (list(sent.bucket_counts), sent.sum) == ([2, 2, 3], 3.5)
+
+
+def test_a_damaged_byte_of_a_stored_state_is_found_or_harmless() -> None:
+    scene, store = Scene(), Store()
+    metrics = (explicit([1, 5], [1, 2, 3], 0, 60), exponential(exponential_point(2, {3: 1}), 0, 60))
+    scene.push(cumulative(1.0, 0, 60), *metrics)
+    store.commit(scene.engine.take_changes())
+    ((instance_id, good),) = store.clients.items()
+    refused = 0
+
+    for place in range(len(good)):
+        store.clients[instance_id] = bytes((*good[:place], good[place] ^ 0xFF, *good[place + 1 :]))
+        try:
+            store.load(Engine())
+        except BadState:
+            refused += 1
+
+    assert 0 < refused < len(good)
 
 
 buckets = st.dictionaries(st.integers(-300, 300), st.integers(1, 5), max_size=6)

@@ -12,6 +12,8 @@ from odradek.temporality import BadState, Engine, StoreFailed
 from odradek.temporality.state_file import StateFile
 from support.delta_clients import A, B, Scene, d
 
+TABLES = ("client", "shape", "position")
+
 
 def loaded(path: Path) -> Scene:
     scene = Scene()
@@ -58,9 +60,6 @@ def test_forgotten_clients_and_their_shapes_leave_the_file(tmp_path: Path) -> No
         rows = [file.connection.execute(f"select count(*) from {each}").fetchone()[0] for each in TABLES]
 
     assert rows == [0, 0, 1]
-
-
-TABLES = ("client", "shape", "position")
 
 
 def test_a_failed_commit_changes_nothing(tmp_path: Path) -> None:
@@ -113,5 +112,5 @@ def test_a_damaged_state_is_refused(tmp_path: Path, damage: bytes) -> None:
         file.commit(scene.engine)
         file.connection.execute("update client set state = ?", (damage,))
 
-        with pytest.raises(BadState):
+        with pytest.raises(BadState, match="odradek totals rebuild .*totals.db"):
             file.load(Engine())

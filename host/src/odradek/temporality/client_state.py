@@ -9,10 +9,11 @@ from __future__ import annotations
 import struct
 import sys
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntFlag
 from typing import Final
 
+from google.protobuf.message import DecodeError
 from opentelemetry.proto.metrics.v1.metrics_pb2 import ExponentialHistogramDataPoint, HistogramDataPoint
 
 from odradek.temporality.exponential import ExponentialState
@@ -24,16 +25,13 @@ STREAM_BYTES: Final = 36
 CLIENT_BYTES: Final = 900
 """Approximate memory of an instance without streams."""
 HEAD: Final = struct.Struct("<B16sqqIBIII")
-VERSION: Final = 2
-BEFORE_NOTES: Final = 1
-"""The version without a note, which ends with the distributions."""
-VERSION_WITH_ROUTES: Final = 3
-"""A state that has `ClientState.folded` and its routes before the note."""
+VERSION: Final = 3
 ROUTES: Final = struct.Struct("<BI")
 """`ClientState.folded` and the number of routes."""
 ROUTE_BYTES: Final = 4
 MARK: Final = struct.Struct("<IB")
-OTHER: Final = struct.Struct("<II")
+DISTRIBUTION: Final = struct.Struct("<II")
+"""The position of a stream, and the length of its data point, which follows."""
 NO_STREAM: Final = -1
 OWN: Final = -1
 """The route of a stream that is shown as it is."""
@@ -66,7 +64,6 @@ class ClientState:
         "last_ms",
         "layout_number",
         "marks",
-        "newest",
         "note",
         "resource",
         "resource_hash",
@@ -94,7 +91,6 @@ class ClientState:
         self.resource = b""
         self.resource_hash = 0
         self.layout_number = 0
-        self.newest = 0
         self.note = b""
         """What a destination wants to know of the client after a restart, such as its labels."""
         self.folded = 0
@@ -141,12 +137,10 @@ class ClientState:
     def stored(self) -> bytes:
         """The state as bytes, to be read by `read_client`."""
         marks = b"".join([MARK.pack(position, mark) for position, mark in self.marks.items()])
-        distributions = b"".join(
-            [self.stored_distribution(*each) for each in sorted(self.distributions.items())]
-        )
-        has_routes = self.folded or self.routes is not None
+        distributions = b"".join([stored_distribution(*each) for each in sorted(self.distributions.items())])
+        routes = array("i") if self.routes is None else self.routes
         head = HEAD.pack(
-            VERSION_WITH_ROUTES if has_routes else VERSION,
+            VERSION,
             self.shape.name(),
             self.last_ms,
             self.interval_ms,
@@ -157,23 +151,15 @@ class ClientState:
             len(distributions),
         )
         arrays = [little(each).tobytes() for each in (self.amounts, self.times, self.seen)]
-        routes = self.stored_routes() if has_routes else b""
-        return b"".join((head, *arrays, marks, distributions, routes, self.note))
+        routes_head = ROUTES.pack(self.folded, len(routes))
+        return b"".join(
+            (head, *arrays, marks, distributions, routes_head, little(routes).tobytes(), self.note)
+        )
 
-    def stored_routes(self) -> bytes:
-        routes = array("i") if self.routes is None else self.routes
-        return ROUTES.pack(self.folded, len(routes)) + little(routes).tobytes()
 
-    def stored_distribution(self, position: int, state: Distribution) -> bytes:
-        if isinstance(state, HistogramState):
-            plain = HistogramDataPoint()
-            state.fill(plain, 0.0)
-            data = plain.SerializeToString()
-        else:
-            point = ExponentialHistogramDataPoint()
-            state.fill(point, 0.0)
-            data = point.SerializeToString()
-        return OTHER.pack(position, len(data)) + data
+def stored_distribution(position: int, state: Distribution) -> bytes:
+    data = state.point(0.0).SerializeToString()
+    return DISTRIBUTION.pack(position, len(data)) + data
 
 
 def little(values: array[float] | array[int]) -> array[float] | array[int]:
@@ -202,7 +188,7 @@ def shape_name(stored: bytes) -> bytes:
     Raises:
         BadState: It is too short, or of another version.
     """
-    if len(stored) < HEAD.size or stored[0] not in (BEFORE_NOTES, VERSION, VERSION_WITH_ROUTES):
+    if len(stored) < HEAD.size or stored[0] != VERSION:
         raise BadState(f"a stored client of {len(stored)} bytes, version {stored[:1].hex() or 'missing'}")
     return stored[1 : 1 + DIGEST_BYTES]
 
@@ -216,47 +202,58 @@ def read_client(stored: bytes, shapes: Mapping[bytes, Shape]) -> ClientState:
     shape = shapes.get(shape_name(stored))
     if shape is None:
         raise BadState(f"no shape {shape_name(stored).hex()}")
-    version, _, last_ms, interval_ms, streams, closed, marks, distributions, size = HEAD.unpack_from(stored)
-    expected = HEAD.size + STREAM_BYTES * streams + MARK.size * marks + size
-    folded, routes, expected = read_routes(stored, version, expected, streams)
-    has_all = len(stored) == expected if version == BEFORE_NOTES else len(stored) >= expected
-    if streams != len(shape.keys) or not has_all:
-        raise BadState(f"a stored client of {len(stored)} bytes instead of {expected}")
+    _, _, last_ms, interval_ms, streams, closed, marks, distributions, size = HEAD.unpack_from(stored)
+    if streams != len(shape.keys):
+        raise BadState(f"a stored client of {streams} streams, its shape has {len(shape.keys)}")
+    end = HEAD.size + STREAM_BYTES * streams + MARK.size * marks + size
     client = ClientState(shape)
     client.last_ms, client.interval_ms, client.closed = last_ms, interval_ms, bool(closed)
-    client.folded, client.routes = folded, routes
-    client.note = stored[expected:]
+    client.folded, client.routes, note = read_routes(stored, end, streams)
+    client.note = stored[note:]
     position = HEAD.size
     for values, width in ((client.amounts, 16), (client.times, 16), (client.seen, 4)):
         values.frombytes(stored[position : position + width * streams])
         if sys.byteorder == "big":
             values.byteswap()
         position += width * streams
-    for _ in range(marks):
-        place, mark = MARK.unpack_from(stored, position)
-        client.marks[place] = Mark(mark)
-        position += MARK.size
-    for _ in range(distributions):
-        place, length = OTHER.unpack_from(stored, position)
-        position += OTHER.size + length
-        data = stored[position - length : position]
-        if shape.known.identity(shape.keys[place]).kind == Kind.HISTOGRAM:
-            client.distributions[place] = HistogramState(HistogramDataPoint.FromString(data))
-        else:
-            client.distributions[place] = ExponentialState(ExponentialHistogramDataPoint.FromString(data))
+    marks_end = position + MARK.size * marks
+    client.marks = {place: Mark(mark) for place, mark in MARK.iter_unpack(stored[position:marks_end])}
+    if client.marks and max(client.marks) >= streams:
+        raise BadState("a mark of a stored client belongs to no stream")
+    client.distributions = dict(read_distributions(shape, stored[marks_end:end], distributions))
     return client
 
 
-def read_routes(
-    stored: bytes, version: int, position: int, streams: int
-) -> tuple[int, array[int] | None, int]:
+def read_distributions(shape: Shape, stored: bytes, count: int) -> Iterator[tuple[int, Distribution]]:
+    """The distributions in a stored client, each after the position of its stream.
+
+    Raises:
+        BadState: They are damaged.
+    """
+    position = 0
+    try:
+        for _ in range(count):
+            place, length = DISTRIBUTION.unpack_from(stored, position)
+            position += DISTRIBUTION.size + length
+            yield place, read_distribution(shape, place, stored[position - length : position])
+    except (struct.error, IndexError, DecodeError) as error:
+        raise BadState(f"a stored histogram is damaged: {error}") from error
+    if position != len(stored):
+        raise BadState(f"stored histograms of {len(stored)} bytes instead of {position}")
+
+
+def read_distribution(shape: Shape, position: int, data: bytes) -> Distribution:
+    if shape.known.identity(shape.keys[position]).kind == Kind.HISTOGRAM:
+        return HistogramState(HistogramDataPoint.FromString(data))
+    return ExponentialState(ExponentialHistogramDataPoint.FromString(data))
+
+
+def read_routes(stored: bytes, position: int, streams: int) -> tuple[int, array[int] | None, int]:
     """The level and the routes in a stored client, and where they end.
 
     Raises:
         BadState: They are cut off, or not as many as streams, or a route leads to no stream.
     """
-    if version != VERSION_WITH_ROUTES:
-        return 0, None, position
     if position + ROUTES.size > len(stored):
         raise BadState(f"a stored client of {len(stored)} bytes without routes")
     folded, count = ROUTES.unpack_from(stored, position)

@@ -109,6 +109,12 @@ class ExponentialState:
                     threshold = (index + 1) * width
                     self.zero_threshold = 2.0**threshold if threshold < 1024 else math.inf
 
+    def point(self, total: float) -> ExponentialHistogramDataPoint:
+        """The state as a data point, with the sum from the arrays."""
+        point = ExponentialHistogramDataPoint()
+        self.fill(point, total)
+        return point
+
     def fill(self, point: ExponentialHistogramDataPoint, total: float) -> None:
         """Write the state into a data point, with the sum from the arrays."""
         point.scale = self.scale

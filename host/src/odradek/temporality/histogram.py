@@ -55,6 +55,12 @@ class HistogramState:
             point.bucket_counts[:] = counts
         self.add(point)
 
+    def point(self, total: float) -> HistogramDataPoint:
+        """The state as a data point, with the sum from the arrays."""
+        point = HistogramDataPoint()
+        self.fill(point, total)
+        return point
+
     def fill(self, point: HistogramDataPoint, total: float) -> None:
         """Write the state into a data point, with the sum from the arrays."""
         point.explicit_bounds[:] = self.bounds

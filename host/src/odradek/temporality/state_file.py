@@ -1,13 +1,13 @@
 """The state of an engine in a SQLite file: totals and positions change in one transaction.
 
-This is the only module of the room that touches a file; the engine does not know it.
+Only this module and `rebuild` touch a file; the engine knows neither of them.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -23,13 +23,10 @@ create table position (topic_id text, partition integer, next_offset integer not
 create table shape (digest blob primary key, streams blob not null) without rowid;
 create table client (instance_id blob primary key, state blob not null) without rowid;
 """
-
-
 MARK: Final = "rebuild"
-"""A table of a file without totals, which asks to build them from the beginning of the log."""
+"""The table of a file without totals which asks to build them from the beginning of the log."""
 FILES: Final = ("", "-wal", "-shm")
-"""What SQLite adds to the name of a file."""
-ADVICE: Final = "`odradek totals rebuild {}` builds the totals again from the log"
+"""The endings of the files that SQLite makes of one database."""
 
 
 class ForeignFile(BadState):
@@ -50,9 +47,10 @@ class StateFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.name = str(path)
+        self.advice = f"`odradek totals rebuild {path}` builds the totals again from the log"
         self.opened: sqlite3.Connection | None = None
         self.has_commits = False
-        """Since it was made: then it has no mark any more."""
+        """This object has committed, so the file has no mark any more."""
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -83,8 +81,7 @@ class StateFile:
         except sqlite3.DatabaseError as error:
             self.close()
             if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-                advice = ADVICE.format(self.path)
-                raise BadState(f"{self.path} is not a file of totals ({error}); {advice}") from error
+                raise BadState(f"{self.path} is not a file of totals ({error}); {self.advice}") from error
             raise
         except BadState:
             self.close()
@@ -93,9 +90,8 @@ class StateFile:
     def create_tables(self, connection: sqlite3.Connection) -> None:
         (version,) = connection.execute("pragma user_version").fetchone()
         if version > SCHEMA_VERSION:
-            advice = ADVICE.format(self.path)
             raise BadState(
-                f"{self.path} has version {version}, this program reads {SCHEMA_VERSION}; {advice}"
+                f"{self.path} has version {version}, this program reads {SCHEMA_VERSION}; {self.advice}"
             )
         if version == 0:
             if connection.execute("select count(*) from sqlite_master").fetchone()[0]:
@@ -120,7 +116,10 @@ class StateFile:
             positions = [
                 Origin(*row) for row in rows("select topic_id, partition, next_offset from position")
             ]
-        engine.restore(shapes, clients, positions)
+        try:
+            engine.restore(shapes, clients, positions)
+        except BadState as error:
+            raise BadState(f"the totals in {self.path} are damaged ({error}); {self.advice}") from error
 
     def commit(self, engine: Engine, part: int = 0) -> None:
         """Store what has changed since the last commit, and the positions, in one transaction.
@@ -131,7 +130,8 @@ class StateFile:
         changes, positions = engine.take_changes()
         forgotten = [(instance_id,) for instance_id, state in changes.clients.items() if state is None]
         states = [(instance_id, state) for instance_id, state in changes.clients.items() if state is not None]
-        with failures(), transaction(self.connection):
+        with failures(), self.connection:
+            self.connection.execute("begin immediate")
             run_many = self.connection.executemany
             run_many("delete from shape where digest = ?", [(digest,) for digest in changes.unused_shapes])
             run_many("insert or replace into shape values (?, ?)", list(changes.shapes.items()))
@@ -156,16 +156,3 @@ def failures() -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise StoreFailed(str(error)) from error
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit at the end of the block, or change nothing."""
-    connection.execute("begin immediate")
-    try:
-        yield
-        connection.execute("commit")
-    except BaseException:
-        with suppress(sqlite3.Error):
-            connection.execute("rollback")
-        raise

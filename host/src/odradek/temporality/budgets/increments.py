@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from opentelemetry.proto.metrics.v1.metrics_pb2 import ExponentialHistogramDataPoint, HistogramDataPoint
+from opentelemetry.proto.metrics.v1.metrics_pb2 import HistogramDataPoint
 
 from odradek.temporality.budgets.member import Part
 from odradek.temporality.budgets.shared_gauges import set_own_gauges
-from odradek.temporality.client_state import ClientState, Distribution, Mark
+from odradek.temporality.client_state import ClientState, Mark
 from odradek.temporality.conversion import distribution_of
 from odradek.temporality.exact_sum import added
 from odradek.temporality.histogram import HistogramState
@@ -102,7 +102,7 @@ def add_distribution(client: ClientState, position: int, target: ClientState, ho
     if state is None or (client.marks and client.marks.get(position, Mark(0)) & Mark.CUMULATIVE):
         return
     shared = target.distributions.get(home)
-    point = point_of(state, total + compensation)
+    point = state.point(total + compensation)
     if shared is None:
         target.distributions[home] = distribution_of(point)
     elif isinstance(shared, HistogramState) and isinstance(point, HistogramDataPoint):
@@ -111,14 +111,3 @@ def add_distribution(client: ClientState, position: int, target: ClientState, ho
         shared.add(point)  # type: ignore[arg-type]
     near, rest = added(target.amounts[2 * home], target.amounts[2 * home + 1], total)
     target.amounts[2 * home], target.amounts[2 * home + 1] = near, rest + compensation
-
-
-def point_of(state: Distribution, total: float) -> HistogramDataPoint | ExponentialHistogramDataPoint:
-    """The state as a data point."""
-    if isinstance(state, HistogramState):
-        plain = HistogramDataPoint()
-        state.fill(plain, total)
-        return plain
-    point = ExponentialHistogramDataPoint()
-    state.fill(point, total)
-    return point
