@@ -12,15 +12,13 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import odradek_prometheus
-from odradek.testing.host_thread import HostThread
-from odradek.wire.messages.push_telemetry import PushTelemetryRequest
-from support.delta_clients import EPOCH_S, A, B, Scene, d, metrics_data
+from support.delta_clients import EPOCH_S, A, B, Scene, d
+from support.delta_pushes import push_delta
 from support.forwarding import FLEET, ThreadedForward, create_topic, far_sides, fill
 from support.gateways import free_ports, gateway_of
-from support.hosts import EVERYTHING, ServeProcess, running_host, serving
+from support.hosts import EVERYTHING, running_host, serving
 from support.spooling import FarSide
 from support.waiting import wait_until
-from support.wire_client import WireClient
 
 pytest.importorskip("confluent_kafka")
 from confluent_kafka import Producer
@@ -67,22 +65,6 @@ def values(samples: Sequence[Sample], name: str) -> list[float]:
     return [value for each, _, value in samples if each == name]
 
 
-def push(host: ServeProcess | HostThread, value: float, start: int, *, terminating: bool = False) -> None:
-    """Push a delta of one minute, until it is accepted."""
-    data = metrics_data([d(value, start, start + 60)], {}).SerializeToString()
-    address, _, port = host.bootstrap.rpartition(":")
-    with WireClient((address, int(port))) as client:
-        client.introduce()
-        request = PushTelemetryRequest(
-            client_instance_id=A,
-            subscription_id=client.subscriptions(A).subscription_id,
-            terminating=terminating,
-            compression_type=0,
-            metrics=data,
-        )
-        wait_until(lambda: client.send(request).error_code == 0, "an accepted push", PATIENCE_S)
-
-
 def test_clients_are_on_the_page_until_after_their_goodbye(tmp_path: Path) -> None:
     endpoint = Endpoint(tmp_path)
     with running_host(tmp_path / "data", *EVERYTHING, *endpoint.settings) as host:
@@ -91,9 +73,9 @@ def test_clients_are_on_the_page_until_after_their_goodbye(tmp_path: Path) -> No
         assert producer.flush(PATIENCE_S) == 0
         created = "org_apache_kafka_producer_connection_creation_total"
         wait_until(lambda: len(endpoint.values(created)) == 1, "a page with the producer", PATIENCE_S)
-        push(host, 3.0, 0)
+        push_delta(host.bootstrap, 3.0, 0)
         wait_until(lambda: endpoint.values("c_total") == [3.0], "a page with the other client", PATIENCE_S)
-        push(host, 4.0, 60, terminating=True)
+        push_delta(host.bootstrap, 4.0, 60, terminating=True)
         wait_until(lambda: endpoint.values("c_total") == [7.0], "the last value", PATIENCE_S)
 
         found = endpoint.samples()
@@ -107,16 +89,16 @@ def test_a_killed_host_shows_the_same_totals_at_once(tmp_path: Path) -> None:
     endpoint = Endpoint(tmp_path)
     settings = [part for each in (*EVERYTHING, *endpoint.settings) for part in ("--set", each)]
     with serving(tmp_path / "data", *settings) as serve:
-        push(serve, 3.0, 0)
+        push_delta(serve.bootstrap, 3.0, 0)
         wait_until(lambda: endpoint.values("c_total") == [3.0], "the first total", PATIENCE_S)
-        push(serve, 4.0, 60)
+        push_delta(serve.bootstrap, 4.0, 60)
         serve.kill()
 
     with serving(tmp_path / "data", *settings) as serve:
         wait_until(lambda: endpoint.values("c_total") != [], "a page after the restart", PATIENCE_S)
         first = endpoint.values("c_total")
         wait_until(lambda: endpoint.values("c_total") == [7.0], "the total of both", PATIENCE_S)
-        push(serve, 5.0, 120)
+        push_delta(serve.bootstrap, 5.0, 120)
         wait_until(lambda: endpoint.values("c_total") == [12.0], "the total of all", PATIENCE_S)
 
     assert first in ([3.0], [7.0])
@@ -129,7 +111,7 @@ def test_a_gateway_has_a_page(tmp_path: Path) -> None:
         serving(tmp_path / "upstream", "--set", "telemetry.durability=memory") as upstream,
         gateway_of(upstream.bootstrap, tmp_path / "edge", *EVERYTHING, *endpoint.settings) as gateway,
     ):
-        push(gateway, 3.0, 0)
+        push_delta(gateway.bootstrap, 3.0, 0)
         wait_until(lambda: endpoint.values("c_total") == [3.0], "a page with the client", PATIENCE_S)
 
 

@@ -8,30 +8,13 @@ from pathlib import Path
 import pytest
 
 from odradek.temporality.rebuild import begin_again
-from odradek.wire.messages.push_telemetry import PushTelemetryRequest
-from support.delta_clients import A, d, metrics_data
-from support.hosts import EVERYTHING, ThreadedHost, running_host
+from support.delta_pushes import push_delta
+from support.hosts import EVERYTHING, running_host
 from support.otlp_collector import Collector, collecting
 from support.totals_collector import NewestTotals
 from support.waiting import wait_until
-from support.wire_client import WireClient
 
 PATIENCE_S = 60
-
-
-def push(host: ThreadedHost, value: float, minute: int) -> None:
-    """Push a delta until the host accepts it."""
-    data = metrics_data([d(value, 60 * minute, 60 * minute + 60)], {}).SerializeToString()
-    address, _, port = host.bootstrap.rpartition(":")
-    with WireClient((address, int(port))) as client:
-        client.introduce()
-        request = PushTelemetryRequest(
-            client_instance_id=A,
-            subscription_id=client.subscriptions(A).subscription_id,
-            compression_type=0,
-            metrics=data,
-        )
-        wait_until(lambda: client.send(request).error_code == 0, "an accepted push", PATIENCE_S)
 
 
 def test_damaged_totals_are_built_again_from_the_log(
@@ -54,12 +37,12 @@ def test_damaged_totals_are_built_again_from_the_log(
     with collecting() as collector:
         collector.mood = newest
         with running_host(tmp_path / "data", *settings(collector)) as host:
-            push(host, 5, 0)
+            push_delta(host.bootstrap, 5, 0)
             wait_until(lambda: total() == 5, total, PATIENCE_S)
 
         totals.write_bytes(b"no database" * 1_000)
         with caplog.at_level(logging.ERROR), running_host(tmp_path / "data", *settings(collector)) as host:
-            push(host, 3, 1)
+            push_delta(host.bootstrap, 3, 60)
             wait_until(lambda: "forwarder ended" in caplog.text, "the error", PATIENCE_S)
         problems = [vars(each)["problem"] for each in caplog.records if each.message == "forwarder ended"]
         before = total()
@@ -67,7 +50,7 @@ def test_damaged_totals_are_built_again_from_the_log(
         begin_again(totals)
         newest.totals.clear()
         with running_host(tmp_path / "data", *settings(collector)) as host:
-            push(host, 2, 2)
+            push_delta(host.bootstrap, 2, 120)
             wait_until(lambda: total() == 10, total, PATIENCE_S)
 
     assert before == 5

@@ -15,14 +15,12 @@ from pathlib import Path
 import pytest
 
 from integration.totals_program import CLIENTS, increment
-from odradek.wire.messages.push_telemetry import PushTelemetryRequest
-from support.delta_clients import A, d, metrics_data
-from support.hosts import EVERYTHING, ServeProcess, serving
+from support.delta_pushes import push_delta
+from support.hosts import EVERYTHING, serving
 from support.otlp_collector import Collector, busy, collecting
 from support.remote_write_receiver import StoringReceiver
 from support.totals_collector import NewestTotals
-from support.waiting import wait_until
-from support.wire_client import WireClient
+from support.waiting import PATIENCE_S, wait_until
 
 LIVES = 8
 LONGEST_S = 0.08
@@ -58,21 +56,6 @@ def test_totals_after_sudden_deaths_are_the_sums_of_the_log(tmp_path: Path) -> N
         assert totals[-1] == sum(increment(offset) for offset in range(client, RECORDS, CLIENTS))
 
 
-def push(serve: ServeProcess, value: float, start: int) -> None:
-    """Push a delta of one minute, until the host accepts it."""
-    data = metrics_data([d(value, start, start + 60)], {}).SerializeToString()
-    host, _, port = serve.bootstrap.rpartition(":")
-    with WireClient((host, int(port))) as client:
-        client.introduce()
-        request = PushTelemetryRequest(
-            client_instance_id=A,
-            subscription_id=client.subscriptions(A).subscription_id,
-            compression_type=0,
-            metrics=data,
-        )
-        wait_until(lambda: client.send(request).error_code == 0, "an accepted push")
-
-
 @pytest.mark.slow
 def test_a_killed_host_continues_its_totals(tmp_path: Path) -> None:
     accepting = NewestTotals()
@@ -82,7 +65,7 @@ def test_a_killed_host_continues_its_totals(tmp_path: Path) -> None:
         collector.mood = busy if wanted is None else accepting
         asked = collector.asked
         with serving(tmp_path / "data", *arguments(collector, tmp_path / "totals.db")) as serve:
-            push(serve, float(number), 60 * number)
+            push_delta(serve.bootstrap, float(number), 60 * number, patience_s=PATIENCE_S)
             wait_until(lambda: collector.asked > asked, "a request to the collector")
             if wanted is not None:
                 totals = {("c", ""): wanted}
@@ -105,7 +88,7 @@ def test_a_killed_host_continues_the_series_of_remote_write(tmp_path: Path) -> N
         collector.mood = accepting if is_up else busy
         asked = collector.asked
         with serving(tmp_path / "data", *remote_write(collector, tmp_path / "totals.db")) as serve:
-            push(serve, float(number), 60 * number)
+            push_delta(serve.bootstrap, float(number), 60 * number, patience_s=PATIENCE_S)
             if is_up:
                 total = float(sum(range(1, number + 1)))
                 wait_until(lambda: total in values(accepting), lambda: accepting.samples)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.plugin import Origin, Retry, TelemetryRecord
 from odradek.temporality import CumulativeForwarder, Engine, StoreFailed, TotalsSettings
+from support.coroutines import ran
 from support.delta_clients import TOPIC, Scene, Store, d, points_of
 
 PARTITIONS, CLIENTS, PROCESSES = 3, 2, 3
@@ -176,12 +175,6 @@ class Process:
 
     async def close(self) -> None:
         """The destination needs nothing."""
-
-
-def ran(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine that never waits."""
-    with pytest.raises(StopIteration):
-        work.send(None)
 
 
 @given(st.integers(0, 1_000_000))

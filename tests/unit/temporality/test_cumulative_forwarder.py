@@ -18,6 +18,7 @@ from odradek.temporality import (
     TotalsSettings,
     read_totals,
 )
+from support.coroutines import ran
 from support.delta_clients import TOPIC, B, Scene, d, points_of
 
 
@@ -43,12 +44,6 @@ class Destination:
 
     async def close(self) -> None:
         self.is_open = False
-
-
-def ran(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine that never waits."""
-    with pytest.raises(StopIteration):
-        work.send(None)
 
 
 def failed(work: Coroutine[Any, Any, None]) -> Any:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,6 +12,7 @@ from odradek.plugin import Origin, TelemetryRecord
 from odradek.server.meters.metrics import INSTRUMENTS
 from odradek.server.meters.temporality_metrics import temporality_rows
 from odradek.temporality import CumulativeForwarder, Limits, TotalsSettings
+from support.coroutines import ran
 from support.delta_clients import TOPIC, A, B, Scene, d
 
 COMMIT_NS = 2_000_000_000
@@ -29,12 +29,6 @@ class Destination:
 
     async def close(self) -> None:
         """Nothing to close."""
-
-
-def ran(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine that never waits."""
-    with pytest.raises(StopIteration):
-        work.send(None)
 
 
 def delta(value: float, offset: int, start: float, end: float, instance: bytes = A) -> TelemetryRecord:

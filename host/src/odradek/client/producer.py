@@ -50,6 +50,9 @@ class Producer:
             client's timeout.
     """
 
+    transactional_id: str | None = None
+    """None for batches outside of transactions."""
+
     def __init__(
         self,
         admin: AdminClient,
@@ -135,15 +138,15 @@ class Producer:
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             base_sequence=self.sequences[partition] if self.acks == ALL else NO_SEQUENCE,
+            transactional=self.transactional_id is not None,
         )
 
     def ask(
         self, leader: Connection, group: list[Partition], batches: Mapping[Partition, bytes]
     ) -> dict[Partition, int | RequestFailed]:
         """Send the batches of some partitions to their leader."""
-        return produce(
-            leader, {partition: batches[partition] for partition in group}, self.acks, self.timeout_ms
-        )
+        mine = {partition: batches[partition] for partition in group}
+        return produce(leader, mine, self.acks, self.timeout_ms, self.transactional_id)
 
 
 def produce(

@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from odradek.client.admin import AdminClient
-from odradek.client.connection import Connection
 from odradek.client.coordinators import Coordinated, KeyType
 from odradek.client.errors import ClientError, RequestFailed, check
 from odradek.client.leaders import Partition, by_topic, partition_text
-from odradek.client.producer import ALL, Producer, produce
+from odradek.client.producer import ALL, Producer
 from odradek.client.retries import Retries
 from odradek.wire.compression import Codec
 from odradek.wire.error_code import ErrorCode
@@ -26,12 +25,11 @@ from odradek.wire.messages.add_partitions_to_txn import (
 from odradek.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from odradek.wire.record import Record
-from odradek.wire.record_batch import build_batch
 
-CLIENT_VERSION: Final = 3
-"""The last version of AddPartitionsToTxn for clients."""
-FIRST_VERSION: Final = 4
-"""The last version of EndTxn and InitProducerId without the second version of transactions (KIP-890)."""
+LAST_CLIENT_VERSION: Final = 3
+"""Of AddPartitionsToTxn: later ones are for brokers."""
+LAST_FIRST_PROTOCOL_VERSION: Final = 4
+"""Of EndTxn and InitProducerId: later ones use the second protocol of transactions (KIP-890)."""
 FIRST_PAUSE_S: Final = 0.005
 LONGEST_PAUSE_S: Final = 0.02
 """Pauses while the coordinator still ends the transaction before. The longest is that of Kafka's producer."""
@@ -55,6 +53,8 @@ class TransactionalProducer(Producer):
         codec: Compression of the batches.
     """
 
+    transactional_id: str
+
     def __init__(self, admin: AdminClient, transactional_id: str, codec: Codec = Codec.NONE) -> None:
         self.transactional_id = transactional_id
         self.coordinator = Coordinated(admin.cluster, transactional_id, KeyType.TRANSACTION)
@@ -69,7 +69,7 @@ class TransactionalProducer(Producer):
             transactional_id=self.transactional_id, transaction_timeout_ms=TIMEOUT_MS
         )
         response: InitProducerIdResponse = self.asked(
-            lambda: self.coordinator.send(request, most_version=FIRST_VERSION)
+            lambda: self.coordinator.send(request, most_version=LAST_FIRST_PROTOCOL_VERSION)
         )
         check(response.error_code, subject=self.transactional_id)
         return response.producer_id, response.producer_epoch
@@ -102,7 +102,7 @@ class TransactionalProducer(Producer):
             ],
         )
         response: AddPartitionsToTxnResponse = self.asked(
-            lambda: self.coordinator.send(request, most_version=CLIENT_VERSION)
+            lambda: self.coordinator.send(request, most_version=LAST_CLIENT_VERSION)
         )
         for topic in response.results_by_topic_v3_and_below:
             for row in topic.results_by_partition:
@@ -119,27 +119,9 @@ class TransactionalProducer(Producer):
             committed=True,
         )
         response: EndTxnResponse = self.asked(
-            lambda: self.coordinator.send(request, most_version=FIRST_VERSION)
+            lambda: self.coordinator.send(request, most_version=LAST_FIRST_PROTOCOL_VERSION)
         )
         check(response.error_code, subject=self.transactional_id)
-
-    def batch(self, partition: Partition, records: Iterable[Record]) -> bytes:
-        """The records as a batch of the transaction."""
-        return build_batch(
-            records,
-            codec=self.codec,
-            producer_id=self.producer_id,
-            producer_epoch=self.producer_epoch,
-            base_sequence=self.sequences[partition],
-            transactional=True,
-        )
-
-    def ask(
-        self, leader: Connection, group: list[Partition], batches: Mapping[Partition, bytes]
-    ) -> dict[Partition, int | RequestFailed]:
-        """Send the batches of some partitions to their leader."""
-        mine = {partition: batches[partition] for partition in group}
-        return produce(leader, mine, self.acks, self.timeout_ms, self.transactional_id)
 
     def asked(self, ask: Callable[[], Value]) -> Value:
         """The answer. A broken connection is a temporary refusal, as in Kafka."""

@@ -236,6 +236,11 @@ def missing(client: ClientState, keys: Sequence[StreamKey]) -> list[StreamKey]:
     return [key for key in keys if key not in positions]
 
 
+def oldest_live_s(client: ClientState, now_ms: int) -> int:
+    """The second since which a stream of a client must have had a point, if it has not ended."""
+    return (now_ms - silence_ms(client.interval_ms)) // 1000
+
+
 def silence_ms(interval_ms: int) -> int:
     """How long a healthy client may be silent.
 

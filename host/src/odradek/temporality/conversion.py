@@ -16,7 +16,8 @@ from odradek.temporality.counts import Counts, Rejection
 from odradek.temporality.exact_sum import EXACT, added, halves, whole
 from odradek.temporality.exponential import ExponentialState
 from odradek.temporality.histogram import HistogramState
-from odradek.temporality.parsed_push import CUMULATIVE, DataPoint, ParsedMetric, ParsedPoint, number
+from odradek.temporality.layout import CUMULATIVE
+from odradek.temporality.parsed_push import DataPoint, ParsedMetric, ParsedPoint, number
 from odradek.temporality.stream_key import Kind, StreamKey
 from odradek.temporality.stream_times import StreamTimes
 

@@ -8,7 +8,7 @@ sends a converted push only after that. Then a crash neither loses nor doubles a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
@@ -17,20 +17,19 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from odradek.plugin import NotOtlp, Origin, TelemetryRecord
 from odradek.plugin.push_bytes import body_start
 from odradek.temporality.client_state import ClientState, Distribution, Mark
-from odradek.temporality.clients import Changes, Clients, silence_ms
+from odradek.temporality.clients import Changes, Clients, oldest_live_s
 from odradek.temporality.conversion import Conversion, streams_of
 from odradek.temporality.counts import Counts, Limits
 from odradek.temporality.layout import Layout, Layouts
 from odradek.temporality.parsed_push import PushParser, parse
 from odradek.temporality.positions import Positions
 from odradek.temporality.stream_key import NOT_IDENTITY, Identity, StreamKeys, canonical
-from odradek.temporality.stream_times import StreamTimes
+from odradek.temporality.stream_times import NS_PER_MS, StreamTimes
 from odradek.temporality.usual_push import add_usual, write_usual
 
-NS_PER_MS = 1_000_000
-LATEST_MS = 2**32 * 1000 - 1
+LATEST_MS: Final = 2**32 * 1000 - 1
 """In the year 2106: seconds of 32 bits."""
-LONGEST_INTERVAL_MS = 2**31 - 1
+LONGEST_INTERVAL_MS: Final = 2**31 - 1
 
 
 class Series(NamedTuple):
@@ -223,14 +222,12 @@ class Engine:
         client = self.clients.states.get(instance_id)
         if client is None or (now_ms is not None and not self.is_shown(client, now_ms)):
             return
-        oldest_s = (
-            0.0 if now_ms is None or client.closed else (now_ms - silence_ms(client.interval_ms)) / 1000
-        )
+        oldest_s = 0 if now_ms is None or client.closed else oldest_live_s(client, now_ms)
         for position, identity in enumerate(client.shape.identities):
             start, last = client.times[2 * position : 2 * position + 2]
             value = client.amounts[2 * position] + client.amounts[2 * position + 1]
             ended = now_ms is not None and client.marks.get(position, Mark(0)) & Mark.ENDED
-            recent = client.seen[position] >= int(oldest_s)
+            recent = client.seen[position] >= oldest_s
             if last and not ended and value == value and recent and client.is_shown(position):
                 yield Series(identity, value, start, last, client.distributions.get(position))
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from odradek.wire.limits import INT64_MAX
+
 EXACT: Final = 2.0**53
 """Up to here each integer is a double."""
-INT64_MAX: Final = 2**63 - 1
-INT64_MIN: Final = -(2**63)
+INT64_MIN: Final = -INT64_MAX - 1
 
 
 def added(total: float, compensation: float, value: float) -> tuple[float, float]:

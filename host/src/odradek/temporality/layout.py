@@ -31,17 +31,17 @@ from odradek.temporality.stream_key import StreamKey, StreamKeys
 DELTA: Final = AggregationTemporality.AGGREGATION_TEMPORALITY_DELTA
 CUMULATIVE: Final = AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE
 NS: Final = struct.Struct("<Q")
-START: Final = b"\x11"
-TIME: Final = b"\x19"
-DOUBLE: Final = b"\x21"
-INTEGER: Final = b"\x31"
+START_TAG: Final = b"\x11"
+TIME_TAG: Final = b"\x19"
+DOUBLE_TAG: Final = b"\x21"
+INTEGER_TAG: Final = b"\x31"
 IS_DELTA: Final = b"\x10\x01"
+"""The temporality of a sum with its tag."""
 MAX_TRIED: Final = 8
 """Layouts of a length that are tried for a client whose latest layout does not fit: the newest ones. So many
 clients with layouts of their own do not slow each other down."""
 MAX_UNUSUAL: Final = 8
 """Bodies of a length that are tried to be learned."""
-MAX_NUMBER: Final = 2**63 - 1
 NO_LAYOUTS: Final[Sequence[Layout]] = ()
 
 
@@ -273,9 +273,9 @@ def place_of(body: bytes, position: int, each: Learnable) -> Place:
     which = point.WhichOneof("value")
     if point.flags or point.exemplars or which is None or (each.is_sum and not point.start_time_unix_nano):
         raise NotUsual
-    head = TIME + NS.pack(point.time_unix_nano) + (DOUBLE if which == "as_double" else INTEGER)
+    head = TIME_TAG + NS.pack(point.time_unix_nano) + (DOUBLE_TAG if which == "as_double" else INTEGER_TAG)
     if point.start_time_unix_nano:
-        head = START + NS.pack(point.start_time_unix_nano) + head
+        head = START_TAG + NS.pack(point.start_time_unix_nano) + head
     found = body.find(head, position)
     if found < 0 or found + len(head) + 8 > len(body):
         raise NotUsual

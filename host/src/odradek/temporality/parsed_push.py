@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.metrics.v1.metrics_pb2 import (
-    AggregationTemporality,
     ExponentialHistogramDataPoint,
     HistogramDataPoint,
     Metric,
@@ -21,10 +20,9 @@ from odradek.plugin import NotOtlp
 from odradek.temporality.counts import Rejection
 from odradek.temporality.exponential import has_fitting_scale
 from odradek.temporality.histogram import has_fitting_buckets
-from odradek.temporality.layout import DELTA, Learnable
+from odradek.temporality.layout import CUMULATIVE, DELTA, Learnable
 from odradek.temporality.stream_key import Identity, Kind, StreamKey, StreamKeys, canonical
 
-CUMULATIVE: Final = AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE
 NO_RECORDED_VALUE: Final = 1
 
 DataPoint = NumberDataPoint | HistogramDataPoint | ExponentialHistogramDataPoint

@@ -11,9 +11,11 @@ from typing import Final
 from odradek.temporality.client_state import ClientState
 from odradek.temporality.counts import Counts
 
-GAP_TOLERANCE_NS: Final = 1_000_000
+NS_PER_MS: Final = 1_000_000
+GAP_TOLERANCE_NS: Final = NS_PER_MS
 """Java's times are whole milliseconds."""
-AFTER_LAST_NS: Final = 1_000_000
+AFTER_LAST_NS: Final = NS_PER_MS
+"""From the last time of an epoch to the start of the next, if the client does not tell that."""
 MAX_NS: Final = 2**63 - 1
 
 

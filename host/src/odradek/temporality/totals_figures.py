@@ -32,7 +32,6 @@ class TotalsFigures:
     commits: int = 0
     commit_ns: int = 0
     """Time of all commits."""
-
     foldings: tuple[Folding, ...] = ()
     """The budgets for series, by engine; empty for a destination without budgets."""
 

@@ -12,15 +12,12 @@ from typing import Final
 from odradek.temporality.client_state import ClientState, Mark
 from odradek.temporality.counts import Counts
 from odradek.temporality.exact_sum import EXACT, whole
-from odradek.temporality.layout import CUMULATIVE, Layout
+from odradek.temporality.layout import CUMULATIVE, DOUBLE_TAG, INTEGER_TAG, TIME_TAG, Layout
 from odradek.temporality.stream_times import StreamTimes
 
 DOUBLE_POINT: Final = struct.Struct("<qcqcd")
 """Start, tag, time, tag and value, which are adjacent in a layout."""
 INTEGER_POINT: Final = struct.Struct("<qcqcq")
-TIME_TAG: Final = b"\x19"
-DOUBLE_TAG: Final = b"\x21"
-INTEGER_TAG: Final = b"\x31"
 
 
 def add_usual(layout: Layout, body: bytes, client: ClientState, times: StreamTimes, counts: Counts) -> bool:

@@ -21,7 +21,7 @@ from odradek.temporality.budgets.others import Others
 from odradek.temporality.budgets.policy import BudgetLimits, Level, Route, SeriesBudget
 from odradek.temporality.budgets.series_counts import HOUR_MS, ClientFacts
 from odradek.temporality.client_state import NO_ROUTE, OWN, ClientState, Mark
-from odradek.temporality.clients import silence_ms
+from odradek.temporality.clients import oldest_live_s, silence_ms
 from odradek.temporality.engine import Engine
 from odradek.temporality.shape import Shape
 from odradek.temporality.stream_key import StreamKey
@@ -232,7 +232,7 @@ class Folding:
         client = member.client
         if client.folded or not client.seen or member.shape is not client.shape:
             return
-        oldest_s = (now_ms - silence_ms(client.interval_ms)) // 1000
+        oldest_s = oldest_live_s(client, now_ms)
         if not member.ended and min(client.seen) >= oldest_s:
             return
         shown = [

@@ -12,8 +12,7 @@ from odradek.temporality.client_state import ClientState, Mark
 from odradek.temporality.conversion import distribution_of
 from odradek.temporality.exact_sum import added
 from odradek.temporality.histogram import HistogramState
-
-NS_PER_MS = 1_000_000
+from odradek.temporality.stream_times import NS_PER_MS
 
 
 class Before:

@@ -21,6 +21,8 @@ RELEASED_BELOW: Final = 0.9
 """Below this share of a budget for long enough, new clients have their own series again."""
 OTHER_SERIES: Final = 2_000
 """Streams of one ``other``. The reference of client metrics has a fifth of that."""
+MAX_EXCEEDED: Final = 1_000
+"""Limit of budgets and metrics that are remembered for the log."""
 
 
 class Level(IntEnum):
@@ -121,9 +123,6 @@ class BudgetCounts:
 
     folded: dict[str, int] = field(default_factory=dict)
     refused: dict[str, int] = field(default_factory=dict)
-
-
-MAX_EXCEEDED: Final = 1_000
 
 
 class SeriesBudget:

@@ -13,7 +13,7 @@ from odradek.temporality.stream_key import LOWER_HALF, StreamKey, StreamKeys
 
 HOUR_MS = 3_600_000
 Key = TypeVar("Key")
-Pairs = tuple[tuple[str, str], ...]
+Labels = tuple[tuple[str, str], ...]
 
 
 class ClientFacts(NamedTuple):
@@ -90,7 +90,7 @@ class MetricCount(SeriesCount):
     """Live series of a metric."""
 
     labels: dict[str, LabelCount] = field(default_factory=dict)
-    latest: Pairs = ()
+    latest: Labels = ()
     """The labels of its newest series."""
 
     def widest_label(self) -> tuple[str, int]:
@@ -116,7 +116,7 @@ class SeriesCounts:
         self.hour = 0
         self.most_values = 0
         """No label of a metric has more values."""
-        self.pairs: dict[int, tuple[bytes, Pairs]] = {}
+        self.pairs: dict[int, tuple[bytes, Labels]] = {}
         """Attributes and what they are as labels, by their number."""
 
     def of_client(
@@ -148,7 +148,7 @@ class SeriesCounts:
         """The metric of a stream."""
         return self.keys.families.value(key >> 32)[2]
 
-    def pairs_of(self, key: StreamKey) -> Pairs:
+    def pairs_of(self, key: StreamKey) -> Labels:
         """Labels and values of a stream."""
         number = key & LOWER_HALF
         attributes = self.keys.attributes.value(number)

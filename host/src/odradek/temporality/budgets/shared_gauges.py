@@ -9,9 +9,9 @@ from typing import Final
 from odradek.temporality.budgets.member import Other, Pairs
 from odradek.temporality.budgets.other_streams import aggregate_of
 from odradek.temporality.client_state import ClientState, Mark
-from odradek.temporality.clients import silence_ms
+from odradek.temporality.clients import oldest_live_s
+from odradek.temporality.stream_times import NS_PER_MS
 
-NS_PER_MS: Final = 1_000_000
 REFRESH_MS: Final = 1_000
 REFRESH_MS_PER_MEMBER: Final = 0.2
 """So that computing the gauges takes a few percent of the time: ten microseconds of every 200."""
@@ -47,7 +47,7 @@ class SharedValue:
 
 def values_of(client: ClientState, pairs: Pairs) -> Iterator[tuple[int, float]]:
     """The values of a client's gauges, each with the position of the stream that has it."""
-    oldest_s = (client.last_ms - silence_ms(client.interval_ms)) // 1000
+    oldest_s = oldest_live_s(client, client.last_ms)
     for position, home in pairs:
         value = client.amounts[2 * position] + client.amounts[2 * position + 1]
         ended = client.marks and client.marks.get(position, Mark(0)) & Mark.ENDED
