@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from odradek.temporality import (
     TotalsSettings,
     read_totals,
 )
+from odradek.temporality.cumulative_forwarder import copy_of
 from support.coroutines import ran
 from support.delta_clients import TOPIC, B, Scene, d, points_of
 
@@ -248,6 +250,18 @@ def test_all_keys_are_read(path: Path) -> None:
 def test_a_bad_table_is_refused(table: dict[str, object], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         read_totals(PluginConfig("plugins.x", table))
+
+
+def test_a_cumulative_copy_differs_in_nothing_but_its_data() -> None:
+    record = delta(5.0, 0)
+    record.source, record.origin, record.codec, record.subscription_id = "s", Origin("o", 1, 2), 3, 4
+    record.observed, record.labeled = True, False
+
+    expected = asdict(record)
+
+    copy = copy_of(record, b"totals")
+
+    assert asdict(copy) == expected | {"payload": expected["payload"] | {"data": b"totals"}}
 
 
 def test_the_clients_of_one_record_are_each_added_once(tmp_path: Path) -> None:

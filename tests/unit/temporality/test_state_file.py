@@ -112,5 +112,5 @@ def test_a_damaged_state_is_refused(tmp_path: Path, damage: bytes) -> None:
         file.commit(scene.engine)
         file.connection.execute("update client set state = ?", (damage,))
 
-        with pytest.raises(BadState, match="odradek totals rebuild .*totals.db"):
+        with pytest.raises(BadState, match=r"odradek totals rebuild .*totals\.db"):
             file.load(Engine())
