@@ -25,7 +25,7 @@ from support.delta_clients import TOPIC, B, Scene, d, points_of
 
 
 class Destination:
-    """Keeps what it accepts, as total by client; fails as its script says."""
+    """Keeps the totals of each batch; fails as its script says."""
 
     def __init__(self) -> None:
         self.batches: list[list[float]] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -69,8 +70,7 @@ def test_a_rebuilt_file_is_empty_and_asks_for_the_log_until_its_first_commit(pat
 
 
 @pytest.mark.parametrize("state", [newer, damaged, missing])
-def test_any_file_can_be_built_again(path: Path, state: object) -> None:
-    assert callable(state)
+def test_any_file_can_be_built_again(path: Path, state: Callable[[Path], None]) -> None:
     state(path)
 
     old = begin_again(path)
@@ -92,8 +92,9 @@ def test_it_may_be_asked_for_twice(path: Path) -> None:
 
 
 @pytest.mark.parametrize("state", [newer, damaged])
-def test_a_file_that_cannot_be_read_is_refused_with_what_to_do(path: Path, state: object) -> None:
-    assert callable(state)
+def test_a_file_that_cannot_be_read_is_refused_with_what_to_do(
+    path: Path, state: Callable[[Path], None]
+) -> None:
     state(path)
 
     with pytest.raises(BadState) as caught:

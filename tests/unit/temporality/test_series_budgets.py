@@ -1,4 +1,4 @@
-"""What happens to series over budget, budget by budget."""
+"""Series over budget, budget by budget."""
 
 from __future__ import annotations
 
@@ -272,10 +272,7 @@ def test_a_stream_with_the_number_of_a_forgotten_histogram_counts_as_one_series(
     for at in range(120, 1_300, 60):
         scene.push(1, metric("c", 1, at), at=at)
 
-    for at, name in (
-        (1_300, "new"),
-        (1_360, "newer"),
-    ):  # the first makes room
+    for at, name in ((1_300, "new"), (1_360, "newer")):  # the first makes room
         scene.push(1, metric("c", 1, at), metric(name, 1, at), at=at)
 
     (member,) = scene.folding.members.live.values()

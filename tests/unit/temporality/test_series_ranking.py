@@ -1,4 +1,4 @@
-"""Where series come from, by counts alone."""
+"""The origins of series, by counts alone."""
 
 from __future__ import annotations
 

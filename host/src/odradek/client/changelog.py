@@ -1,9 +1,9 @@
 """Totals in a topic of the cluster: the state of each partition follows it from process to process.
 
-The topic is compacted, and has as many partitions as the topic of the records. Partition N of it has the
-totals of partition N there: a record for each client instance and each shape, and the next offset. These
-change in one transaction. Each partition has a transactional id of its own, so a process that takes over a
-partition fences the one that had it. The offsets of the consumer group only tell where to read.
+The topic is compacted, and has as many partitions as the topic of the records. Its partition N has the totals
+of partition N there: a record for each client instance and each shape, and the next offset. These change in
+one transaction. Each partition has a transactional id of its own, so a process that takes over a partition
+fences the process that had it. The offsets of the consumer group only decide where reading starts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ POSITION: Final = b"p"
 """First byte of a key. The client instance id, the digest of the shape or the id of the topic follows."""
 OFFSET: Final = struct.Struct(">q")
 BATCH_BYTES: Final = 512 << 10
-"""Size of a batch before compression, but for a larger record."""
+"""Limit of the size of a batch before compression. A larger record is a batch of its own."""
 MAX_MESSAGE_BYTES: Final = 16 << 20
 SEGMENT_BYTES: Final = 32 << 20
 """Small, because the newest segment of a partition is not compacted."""
@@ -88,7 +88,7 @@ class Changelog:
         return len(row.partitions)
 
     def create(self) -> None:
-        """Create the topic, unless another process was faster, and wait until its partitions have leaders."""
+        """Create the topic, unless another process has, and wait until its partitions have leaders."""
         try:
             self.admin.create_topics([NewTopic(name=self.name, partitions=self.parts, configs=CONFIGS)])
         except RequestFailed as error:
@@ -114,7 +114,7 @@ class Changelog:
             )
 
     def check_partitions(self, found: int) -> None:
-        """Refuse a topic with another number of partitions: clients have other partitions now.
+        """Refuse a topic with another number of partitions: clients now push to other partitions.
 
         Args:
             found: The number of its partitions.
@@ -221,7 +221,7 @@ def of_kind(found: Mapping[bytes, bytes], kind: bytes) -> dict[bytes, bytes]:
 
 
 def positions(found: Mapping[bytes, bytes], part: int) -> list[Origin]:
-    """The next offset of each topic that has had the name.
+    """The next offset of each topic id that the topic's name has had.
 
     Raises:
         BadState: An offset is damaged.

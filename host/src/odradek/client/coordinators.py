@@ -24,7 +24,7 @@ Value = TypeVar("Value")
 
 
 class KeyType(IntEnum):
-    """What a coordinator is for."""
+    """The kinds of ids that have a coordinator."""
 
     GROUP = 0
     TRANSACTION = 1
@@ -36,7 +36,7 @@ class Coordinated:
     Args:
         cluster: The brokers.
         key: The id.
-        key_type: Which kind of id it is.
+        key_type: The kind of id.
     """
 
     def __init__(self, cluster: Cluster, key: str, key_type: KeyType = KeyType.GROUP) -> None:

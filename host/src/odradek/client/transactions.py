@@ -32,7 +32,7 @@ LAST_FIRST_PROTOCOL_VERSION: Final = 4
 """Of EndTxn and InitProducerId: later ones use the second protocol of transactions (KIP-890)."""
 FIRST_PAUSE_S: Final = 0.005
 LONGEST_PAUSE_S: Final = 0.02
-"""Pauses while the coordinator still ends the transaction before. The longest is that of Kafka's producer."""
+"""Pauses while the coordinator ends the previous transaction. The longest is that of Kafka's producer."""
 TIMEOUT_MS: Final = 60_000
 """The coordinator aborts a transaction that is open for longer. Kafka's default."""
 FENCED: Final = (
@@ -124,7 +124,7 @@ class TransactionalProducer(Producer):
         check(response.error_code, subject=self.transactional_id)
 
     def asked(self, ask: Callable[[], Value]) -> Value:
-        """The answer. A broken connection is a temporary refusal, as in Kafka."""
+        """Return the answer. A broken connection is a temporary refusal, as in Kafka."""
         try:
             return ask()
         except RequestFailed:

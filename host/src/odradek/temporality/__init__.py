@@ -1,7 +1,7 @@
 """Temporality: from the delta values that clients push to cumulative ones, exactly.
 
-State machines without files and clocks, but for `StateFile`. Plugins may import this room; names that need
-protobuf's messages are loaded on first use.
+The state machines read no clock and no file; `state_file` and `rebuild` keep their state in one. Plugins may
+import this room; names that need protobuf's messages are loaded on first use.
 """
 
 from __future__ import annotations

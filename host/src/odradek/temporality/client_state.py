@@ -92,12 +92,12 @@ class ClientState:
         self.resource_hash = 0
         self.layout_number = 0
         self.note = b""
-        """What a destination wants to know of the client after a restart, such as its labels."""
+        """Facts that a destination needs after a restart, such as the client's labels."""
         self.folded = 0
-        """The level of `odradek.temporality.budgets` at which all of its streams are part of others."""
+        """The `budgets.policy.Level` whose ``other`` has all streams of the client; 0 if it has its own."""
         self.routes: array[int] | None = None
-        """The route of each stream, if some are not shown as they are: the position of the stream of this
-        client that they are part of, or a negative number."""
+        """The route of each stream: the position of the stream of this client that it is part of, or a
+        negative number. None if all streams are shown as they are."""
 
     @property
     def held_bytes(self) -> int:
@@ -163,7 +163,7 @@ def stored_distribution(position: int, state: Distribution) -> bytes:
 
 
 def little(values: array[float] | array[int]) -> array[float] | array[int]:
-    """The array as a machine with little-endian numbers has it."""
+    """The array with little-endian numbers."""
     if sys.byteorder == "little":
         return values
     swapped = values[:]
@@ -252,7 +252,7 @@ def read_routes(stored: bytes, position: int, streams: int) -> tuple[int, array[
     """The level and the routes in a stored client, and where they end.
 
     Raises:
-        BadState: They are cut off, or not as many as streams, or a route leads to no stream.
+        BadState: They are cut off, their number is not that of the streams, or a route leads to no stream.
     """
     if position + ROUTES.size > len(stored):
         raise BadState(f"a stored client of {len(stored)} bytes without routes")

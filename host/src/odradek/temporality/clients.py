@@ -1,4 +1,4 @@
-"""All client instances, with bounds on their number and memory, and with what has changed since a commit."""
+"""All client instances, within bounds of their number and memory, and their changes since the last commit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Changes:
 
 
 class Clients:
-    """The states of all client instances, the ones that were silent for longest first."""
+    """The states of all client instances, the longest silent first."""
 
     def __init__(self, limits: Limits, counts: Counts, keys: StreamKeys) -> None:
         self.limits = limits
@@ -47,7 +47,7 @@ class Clients:
         self.shapes = Shapes(keys)
         self.states: OrderedDict[bytes, ClientState] = OrderedDict()
         self.closing: OrderedDict[bytes, None] = OrderedDict()
-        """Instances that have said goodbye, in that order."""
+        """Instances that have said goodbye, in the order in which they did."""
         self.streams = 0
         self.client_bytes = 0
         self.changed: set[bytes] = set()
@@ -129,7 +129,7 @@ class Clients:
         return min(len(keys), left_streams)
 
     def drop_silent(self, client: ClientState, now_ms: int) -> None:
-        """Forget the streams of a client that had no point for long, whose labels have most likely passed."""
+        """Forget the streams of a client that had no point for long: most likely their labels are gone."""
         oldest_s = (now_ms - self.limits.retain_ms) // 1000
         if not client.seen or min(client.seen) >= oldest_s:
             return
@@ -162,7 +162,12 @@ class Clients:
         self.counts.forgotten_clients += 1
 
     def forget_silent(self, now_ms: int, at_most: int) -> int:
-        """Forget instances whose time has passed, a limited number in one call; return how many."""
+        """Forget instances that were silent for longer than they are retained; return how many.
+
+        Args:
+            now_ms: Epoch milliseconds.
+            at_most: Limit for one call.
+        """
         count = 0
         for waiting in (self.closing, self.states):
             for instance_id in list(islice(waiting, at_most - count)):

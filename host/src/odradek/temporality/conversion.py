@@ -30,7 +30,7 @@ class Conversion:
 
         Args:
             client: The client, whose shape has all streams of the push that fit the limits.
-            counts: Where points are counted.
+            counts: Counts the points.
             times: The times of the client's streams.
             is_new: Add the points. Otherwise the push was added before, and only gets the totals.
         """

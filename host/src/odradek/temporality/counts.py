@@ -61,9 +61,9 @@ class Limits:
     max_layouts: int = 2_048
     max_layout_bytes: int = 32 << 20
     retain_ms: int = 24 * 3_600_000
-    """Silent streams and instances keep their totals for so long."""
+    """How long silent streams and instances keep their totals."""
     linger_ms: int = 300_000
-    """Instances that have said goodbye keep their totals for so long."""
+    """How long instances that have said goodbye keep their totals."""
 
     def share(self, parts: int) -> Limits:
         """The limits of each of several engines."""

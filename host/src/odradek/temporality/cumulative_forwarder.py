@@ -1,7 +1,8 @@
-"""A forwarder that gets cumulative values: wraps the forwarder of any destination.
+"""Wraps the forwarder of any destination, which then gets cumulative values.
 
-A batch is added to the totals, these are committed with the positions, and only then it is delivered. A batch
-that comes again, after a failed delivery or a crash, is delivered with the totals of then, and not added.
+A batch is added to the totals, the totals are committed with the positions, and only then the batch is
+delivered. A batch that comes again, after a failed delivery or a crash, is not added again, and is delivered
+with the totals at that time.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ log = logging.getLogger(__name__)
 FORGOTTEN_AT_ONCE: Final = 100
 """Limit of clients that are forgotten per batch."""
 LONGEST_STEP_MS: Final = 60_000
-"""Time that may pass from batch to batch: a record with a wrong time must not forget all clients."""
+"""Limit of the time between two batches: a record with a wrong time must not let all clients be forgotten."""
 SYSTEM: Final = SystemClock()
 
 MakeEngine = Callable[[Limits, Counts], Engine]
@@ -57,33 +58,33 @@ class CumulativeForwarder:
         Args:
             forwarder: The forwarder.
             settings: The settings of the totals.
-            make_engine: Makes an engine without streams; None for one that keeps what a push needs.
+            make_engine: Makes an engine without streams; None for an engine that keeps no gauges.
             monotonic_ns: Measures commits.
         """
         self.forwarder = forwarder
         self.settings = settings
         self.make_engine = make_engine or self.usual_engine
         self.store: TotalsStore | None = None
-        """By default the file, from the start on."""
+        """None until the start, unless `store_in` has set it; then the file of the settings."""
         self.engines: dict[int, Engine] = {}
-        """By part of the store. A part is missing until it is read, and after a failed commit: what its
-        engine held was not stored."""
+        """By part of the store. A part is missing until it is read, and after a failed commit, because its
+        engine held changes that were not stored."""
         self.figures = TotalsFigures()
         self.monotonic_ns = monotonic_ns
         self.added: set[TelemetryRecord] = set()
-        """The records of the current batch that have no position and were added: a batch comes again as a
-        whole or in parts until all of it is settled."""
+        """The records of the current batch that have no position and were added. A batch comes again, whole
+        or in parts, until all of it is settled."""
         self.now_ms = 0
         self.lost_log, self.rejected_log = SampledLog(log), SampledLog(log)
 
     @property
     def renamed_points(self) -> int | None:
-        """Those of the other forwarder."""
+        """The count of the other forwarder."""
         return self.forwarder.renamed_points if isinstance(self.forwarder, RenamesLabels) else None
 
     @property
     def refused_points(self) -> Mapping[str, int]:
-        """Those of the other forwarder."""
+        """The counts of the other forwarder."""
         return self.forwarder.refused_points if isinstance(self.forwarder, CountsRefusedPoints) else {}
 
     def is_rebuilt(self) -> bool:
@@ -95,7 +96,7 @@ class CumulativeForwarder:
         self.store = store
 
     def keep(self, parts: Collection[int]) -> None:
-        """Forget other parts of the store than these: they belong to other processes."""
+        """Forget all parts of the store but these: the others belong to other processes."""
         self.engines = {part: engine for part, engine in self.engines.items() if part in parts}
 
     async def start(self) -> None:
@@ -116,8 +117,8 @@ class CumulativeForwarder:
         """Add a batch to the totals and deliver these.
 
         Raises:
-            Retry: The totals cannot be stored, or as the other forwarder.
-            Reject: Records are not OTLP, or as the other forwarder.
+            Retry: The totals cannot be stored, or the other forwarder raised it.
+            Reject: Records are not OTLP, or the other forwarder raised it.
         """
         if not batch:
             return
@@ -178,7 +179,7 @@ class CumulativeForwarder:
             part = store.part_of(record.position)
             engine = touched.get(part)
             if engine is None:
-                # Only a commit puts it back: after a failure it holds what was not stored.
+                # Only a commit puts it back: after a failure it holds changes that were not stored.
                 engine = touched[part] = self.engine_of(store, part)
                 del self.engines[part]
             try:
@@ -197,7 +198,7 @@ class CumulativeForwarder:
         return converted, refused
 
     def time_of(self, batch: Sequence[TelemetryRecord]) -> int:
-        """The time of a batch, by its records."""
+        """The time of a batch, by its records. It advances by a limited step."""
         times_ms = [record.context.received_ms for record in batch]
         self.now_ms = min(max(times_ms), (self.now_ms or min(times_ms)) + LONGEST_STEP_MS)
         return self.now_ms
@@ -229,7 +230,7 @@ class CumulativeForwarder:
         return Engine(limits, static_labels=self.settings.ignored_attributes, counts=counts)
 
     def report(self, lost: int, rejected: int) -> None:
-        """Log what is missing in the totals, since these counts."""
+        """Log the records and points that are missing in the totals since these counts."""
         assert self.store is not None
         counts = self.figures.counts
         if counts.lost_records > lost:

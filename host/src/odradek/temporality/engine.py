@@ -1,8 +1,8 @@
 """The engine: turns the delta values of pushes into cumulative ones.
 
-A record is added once, by its position in the log; after that it only gets the totals. Nothing here reads a
-clock or a file: a caller commits `Engine.take_changes` together with the positions in one transaction, and
-sends a converted push only after that. Then a crash neither loses nor doubles an increment.
+A record is added once, by its position in the log; if it comes again, it only gets the totals. Nothing here
+reads a clock or a file: the caller commits `Engine.take_changes`, totals and positions, in one transaction,
+and sends a converted push only after that. So a crash neither loses nor doubles an increment.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from odradek.temporality.stream_times import NS_PER_MS, StreamTimes
 from odradek.temporality.usual_push import add_usual, write_usual
 
 LATEST_MS: Final = 2**32 * 1000 - 1
-"""In the year 2106: seconds of 32 bits."""
+"""The end of the seconds of 32 bits, in the year 2106."""
 LONGEST_INTERVAL_MS: Final = 2**31 - 1
 
 
@@ -59,11 +59,11 @@ class Engine:
         """Make an engine without streams.
 
         Args:
-            limits: Its bounds.
+            limits: The bounds of the engine.
             static_labels: Attributes of Resources that the host sets besides its own labels.
             keep_gauges: Keep the last value of each gauge, for `series`.
             reset_on_gap: Begin a new total after a gap, as OpenTelemetry's specification does.
-            counts: Counts that several engines have together.
+            counts: Counts that several engines share.
         """
         self.limits = limits or Limits()
         self.counts = counts or Counts()
@@ -84,17 +84,17 @@ class Engine:
         """Add a record to the totals of its client, and return its push with these totals.
 
         Gauges and summaries are unchanged. A point that cannot be added is left out and counted. A record
-        that was added before gets the totals of now.
+        that was added before gets the current totals.
 
         Args:
             record: A record of the telemetry topic.
-            again: The record was added before. The engine knows that itself of records with a position.
+            again: The record was added before. The engine itself recognizes a record with a position.
 
         Returns:
             MetricsData; empty if nothing is left of the push.
 
         Raises:
-            NotOtlp: The payload is not MetricsData. Nothing was added, but the position is taken.
+            NotOtlp: The payload is not MetricsData. Nothing was added, but the engine has moved past it.
         """
         is_new = not again and self.take(record)
         # Headers of a record that another program wrote may have any number.
@@ -126,7 +126,7 @@ class Engine:
         return True
 
     def convert_push(self, data: bytes, instance_id: bytes, times: StreamTimes, *, is_new: bool) -> bytes:
-        """Convert a push, by its layout if that is known."""
+        """Convert a push, without parsing it if its layout is known."""
         client = times.client
         split = body_start(data)
         if split is None:
@@ -142,7 +142,8 @@ class Engine:
         return write_usual(layout, data, split[1], client)
 
     def find_places(self, layout: Layout, instance_id: bytes, times: StreamTimes, is_new: bool) -> bool:
-        """Find the streams of a layout in its client, which may get new ones; False if some are missing."""
+        """Find the streams of a layout in a client, and add those that it lacks; False if some stay
+        missing."""
         client = times.client
         if layout.shape_number == client.shape.number:
             return True
@@ -167,7 +168,7 @@ class Engine:
             unknown: Its body, if its layout is to be learned.
             instance_id: The client instance.
             times: The times of its streams.
-            is_new: Add its points.
+            is_new: Add its points. Otherwise it was added before, and only gets the totals.
 
         Raises:
             NotOtlp: It is not MetricsData.
@@ -216,8 +217,8 @@ class Engine:
 
         Args:
             instance_id: The client instance.
-            now_ms: Leave out streams that have ended: those of an instance, or streams of a living instance,
-                that were silent for more than three push intervals. None for all streams.
+            now_ms: Leave out the streams that have ended by this time: all of them if the instance was silent
+                for too long, otherwise those that were silent for that long. None for all streams.
         """
         client = self.clients.states.get(instance_id)
         if client is None or (now_ms is not None and not self.is_shown(client, now_ms)):
@@ -232,7 +233,7 @@ class Engine:
                 yield Series(identity, value, start, last, client.distributions.get(position))
 
     def is_shown(self, client: ClientState, now_ms: int) -> bool:
-        """Whether an instance has not ended; one that said goodbye lingers."""
+        """Whether an instance has not ended. After its goodbye it is shown for `Limits.linger_ms`."""
         if client.closed:
             return now_ms - client.last_ms <= self.limits.linger_ms
         return self.clients.is_live(client, now_ms)
@@ -268,7 +269,7 @@ def within(number: int, most: int) -> int:
 
 
 def drop_empty(parsed: MetricsData) -> None:
-    """Remove metrics that have lost all of their points, and what is empty without them."""
+    """Remove metrics that have lost all of their points, and scopes and Resources without metrics."""
     for entry in parsed.resource_metrics:
         for scope in entry.scope_metrics:
             kept = [metric for metric in scope.metrics if has_points(metric)]

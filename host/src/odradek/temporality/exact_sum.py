@@ -29,7 +29,7 @@ def halves(value: float) -> tuple[float, float]:
 
 
 def whole(total: float, compensation: float) -> int | None:
-    """The sum as a 64-bit integer; None if it is none."""
+    """The sum as a 64-bit integer; None if it is not one."""
     if not (total.is_integer() and compensation.is_integer()):
         return None
     exact = int(total) + int(compensation)

@@ -14,7 +14,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import ExponentialHistogramDataP
 from odradek.temporality.histogram import COUNT_BYTES, MAX_COUNT, fill_extremes
 
 MAX_BUCKETS: Final = 160
-"""Span of the buckets of one sign, as in OpenTelemetry's SDKs."""
+"""Limit of the span of the buckets of one sign, as in OpenTelemetry's SDKs."""
 MIN_SCALE: Final = -10
 MAX_SCALE: Final = 20
 """The scales of OpenTelemetry's SDKs."""
@@ -25,7 +25,7 @@ Buckets = dict[int, int]
 
 
 class ExponentialState:
-    """The counts of an exponential histogram. Its sum is kept by the client's arrays.
+    """The counts of an exponential histogram. The client's arrays have its sum.
 
     The buckets and the zero count add up to the count at all times, if they do in each point.
     """

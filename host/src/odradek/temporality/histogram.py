@@ -1,4 +1,4 @@
-"""Histograms with explicit bounds: counts that add up while the bounds stay."""
+"""Histograms with explicit bounds, whose counts add up as long as the bounds are the same."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COUNT_BYTES: Final = 40
 
 
 class HistogramState:
-    """The counts of a histogram. Its sum is kept by the client's arrays."""
+    """The counts of a histogram. The client's arrays have its sum."""
 
     __slots__ = ("bounds", "count", "counts", "has_sum", "highest", "lowest")
 

@@ -5,9 +5,9 @@ except those of fixed 64-bit numbers are therefore parsed into the same tree, wi
 offsets. A layout is learned once from a parsed payload; after that two calls of `struct` check and read a
 push.
 
-How it is learned: each number is searched where its point must be, all of them are overwritten with numbers
-of our own, and protobuf must read exactly those. So no assumption about the order of fields can go wrong: a
-payload that has another order is not learned.
+To learn a layout, each number is searched where its point must be, all numbers are overwritten with others,
+and protobuf must read exactly those. So no assumption about the order of fields can go wrong: a payload with
+another order is not learned.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ INTEGER_TAG: Final = b"\x31"
 IS_DELTA: Final = b"\x10\x01"
 """The temporality of a sum with its tag."""
 MAX_TRIED: Final = 8
-"""Layouts of a length that are tried for a client whose latest layout does not fit: the newest ones. So many
-clients with layouts of their own do not slow each other down."""
+"""Limit of the layouts of one length, newest first, that are tried for a client whose latest layout does not
+fit. So clients with layouts of their own do not slow each other down, however many they are."""
 MAX_UNUSUAL: Final = 8
-"""Bodies of a length that are tried to be learned."""
+"""Limit of the bodies of one length that cannot be learned; then no other is tried."""
 NO_LAYOUTS: Final[Sequence[Layout]] = ()
 
 
@@ -72,7 +72,7 @@ class Place:
 
 
 class Layout:
-    """One layout: how to check and read a push, and which streams its sums are."""
+    """One layout: the formats that check and read a push, and the streams of its points."""
 
     __slots__ = (
         "constants",

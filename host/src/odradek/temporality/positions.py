@@ -1,4 +1,4 @@
-"""Positions in the logs: a record is added once, however often it is delivered."""
+"""Positions in the logs, by which a record is added once, however often it is delivered."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class Positions:
         }
         self.changed: set[Partition] = set()
         self.last_clients: dict[Partition, set[bytes]] = {}
-        """The clients with a push in the last record of each partition. Its pushes come in one batch."""
+        """The clients with a push in the last record of each partition. All pushes of a record come in one
+        batch."""
 
     def take(self, position: Origin, instance_id: bytes) -> int | None:
         """Move past the push of a client in a record.

@@ -1,4 +1,4 @@
-"""Totals that are to be built again from the log: a mark in an empty file, until the first commit."""
+"""Build totals again from the log: an empty file has a mark that asks for it, until the first commit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NEW: Final = ".new"
 
 
 def is_rebuilt(path: Path) -> bool:
-    """Whether the file asks to read the log from its beginning; False if it cannot be read."""
+    """Whether the file asks for the log from its beginning; False if the file cannot be read."""
     if not path.is_file():
         return False
     try:
@@ -34,8 +34,8 @@ def begin_again(path: Path) -> Path | None:
         was no file.
 
     Raises:
-        ForeignFile: It is another program's. It stays.
-        StoreFailed: It cannot be opened now.
+        ForeignFile: The file is another program's. It stays.
+        StoreFailed: The file cannot be opened now.
         OSError: A file cannot be moved or created.
     """
     had_one = path.exists()

@@ -41,8 +41,8 @@ class Shape:
 
     def __init__(self, keys: array[int], number: int, known: StreamKeys) -> None:
         self.keys = keys
-        """The keys of the streams, 8 bytes each. Clients whose series have labels of their own have a shape
-        of their own: then this is all that a series costs here."""
+        """The keys of the streams, 8 bytes each. A client whose series have labels of their own has a shape
+        of its own, and then a series costs no more than this here."""
         self.known = known
         self.number = number
         self.users = 0
@@ -56,7 +56,7 @@ class Shape:
 
     @property
     def positions(self) -> Mapping[StreamKey, int]:
-        """The position of each stream. Only the last one asked is kept: few pushes need it."""
+        """The position of each stream. Only the last mapping is kept, because few pushes need one."""
         return self.known.positions_of(self.keys)
 
     @property
@@ -93,7 +93,7 @@ class Shapes:
         self.use(self.empty)
 
     def of(self, keys: Iterable[StreamKey]) -> Shape:
-        """The shape of these streams. It is stored as soon as it has a user."""
+        """The shape of these streams. `use` keeps a new one."""
         packed = array("Q", keys)
         found = self.by_keys.get(hash_of(packed))
         if found is None:
@@ -110,7 +110,7 @@ class Shapes:
         shape.users += 1
 
     def release(self, shape: Shape) -> None:
-        """Count one user less, and forget a shape without users."""
+        """Count one user fewer, and forget a shape without users."""
         shape.users -= 1
         if not shape.users:
             del self.by_keys[hash_of(shape.keys)]

@@ -34,7 +34,7 @@ class ForeignFile(BadState):
 
 
 class StateFile:
-    """One file: the `odradek.temporality.TotalsStore` of a process that reads all of the log.
+    """The `odradek.temporality.TotalsStore` of a process that reads the whole log: one file.
 
     Use it on the thread that has opened it; call `close` in the end.
 
@@ -122,10 +122,10 @@ class StateFile:
             raise BadState(f"the totals in {self.path} are damaged ({error}); {self.advice}") from error
 
     def commit(self, engine: Engine, part: int = 0) -> None:
-        """Store what has changed since the last commit, and the positions, in one transaction.
+        """Store the changes since the last commit, and the positions, in one transaction.
 
         Raises:
-            StoreFailed: Nothing was stored. The engine has to be replaced by one that is loaded again.
+            StoreFailed: Nothing was stored. Replace the engine by a new one, and load that.
         """
         changes, positions = engine.take_changes()
         forgotten = [(instance_id,) for instance_id, state in changes.clients.items() if state is None]

@@ -56,7 +56,7 @@ Family = tuple[bytes, str, str, str, int]
 class Numbered(Generic[Value]):
     """Values by number, with counts of their users.
 
-    A number without users is free again after `forget_unused`, and not before: the push that is being
+    A number without users becomes free in `forget_unused`, and not before, because the push that is being
     converted may use it.
     """
 
@@ -76,7 +76,7 @@ class Numbered(Generic[Value]):
         self.held_bytes = 0
 
     def number(self, value: Value) -> int:
-        """The number of a value, which is kept until `forget_unused`, or if it has a user."""
+        """The number of a value. `forget_unused` frees it unless it has a user by then."""
         found = self.numbers.get(value)
         if found is None:
             found = self.free.pop() if self.free else len(self.values)
@@ -100,7 +100,7 @@ class Numbered(Generic[Value]):
         self.users[number] += 1
 
     def release(self, number: int) -> None:
-        """Count one user less."""
+        """Count one user fewer."""
         self.users[number] -= 1
         if not self.users[number]:
             self.held_bytes -= self.bytes_of(number)
@@ -145,7 +145,7 @@ class StreamKeys:
         return Identity(*self.families.value(key >> 32), self.attributes.value(key & LOWER_HALF))
 
     def positions_of(self, keys: array[int]) -> Mapping[StreamKey, int]:
-        """The position of each key, kept until it is asked for other ones."""
+        """The position of each key, kept until other keys are asked for."""
         if self.latest[0] is not keys:
             self.latest = keys, {key: position for position, key in enumerate(keys)}
         return self.latest[1]
@@ -163,13 +163,13 @@ class StreamKeys:
             self.attributes.use(key & LOWER_HALF)
 
     def release(self, keys: Iterable[StreamKey]) -> None:
-        """Count one user less of each key."""
+        """Count one user fewer of each key."""
         for key in keys:
             self.families.release(key >> 32)
             self.attributes.release(key & LOWER_HALF)
 
     def forget_unused(self) -> None:
-        """Forget what no key in use stands for. Keys that were made and not used become invalid."""
+        """Forget identities without users. Keys that were made and not used become invalid."""
         self.families.forget_unused()
         self.attributes.forget_unused()
 

@@ -1,4 +1,4 @@
-"""Start and last time of streams: what gaps, overlaps and clocks of clients do to them.
+"""Start and last time of streams, through gaps, overlaps and wrong clocks of clients.
 
 Times never decide whether a point is added.
 """

@@ -1,4 +1,4 @@
-"""The keys of a plugin's table by which a destination asks for cumulative values."""
+"""The settings of a destination that gets cumulative values, and their keys in a plugin's table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TotalsSettings:
     """The key of the file, from the top of the configuration."""
     limits: Limits = field(default_factory=Limits)
     ignored_attributes: tuple[str, ...] = ()
-    """Attributes of Resources that the host's enrichers set: they may change without a new series."""
+    """Attributes of Resources that the host's enrichers set. A series stays the same if they change."""
 
 
 def read_totals(config: PluginConfig) -> TotalsSettings | None:

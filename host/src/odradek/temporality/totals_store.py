@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class StoreFailed(Exception):
-    """Totals cannot be stored or read now. The message tells the reason, and what to do if it lasts."""
+    """Totals cannot be stored or read now. The message gives the reason."""
 
 
 class TotalsStore(Protocol):
@@ -26,7 +26,7 @@ class TotalsStore(Protocol):
 
     Raises:
         StoreFailed: The store cannot be used now.
-        BadState: It has something else than totals, or they are damaged.
+        BadState: It does not contain totals, or they are damaged.
     """
 
     name: str
@@ -41,12 +41,12 @@ class TotalsStore(Protocol):
         """The part that a record belongs to, by its position in the log."""
 
     def load(self, engine: Engine, part: int) -> None:
-        """Take over a part, and let a new engine continue from it. Then a former owner cannot commit."""
+        """Take over a part, and let a new engine continue from it. A former owner cannot commit any more."""
 
     def commit(self, engine: Engine, part: int) -> None:
         """Store the changes of a part and its next offsets, all or nothing.
 
-        If it fails, another engine has to be loaded.
+        If it fails, replace the engine by a new one, and load that.
         """
 
     def close(self) -> None:
@@ -61,7 +61,7 @@ class KeepsTotals(Protocol):
 
     @property
     def figures(self) -> TotalsFigures:
-        """For metrics; any thread may read them."""
+        """Figures for metrics. Any thread may read them."""
 
     def is_rebuilt(self) -> bool:
         """Whether the totals are to be built again from the beginning of the log. Call before the start."""
@@ -70,4 +70,4 @@ class KeepsTotals(Protocol):
         """Store the totals here instead of in the file of the settings. Call before the start."""
 
     def keep(self, parts: Collection[int]) -> None:
-        """Forget other parts of the store than these: they belong to other processes."""
+        """Forget all parts of the store but these: the others belong to other processes."""

@@ -1,1 +1,1 @@
-"""Budgets for series: how many each client, app, principal and label may have, and where the others go."""
+"""Budgets: limits of the series of a client, app, principal or label, and the fate of series over them."""

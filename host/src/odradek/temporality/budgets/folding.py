@@ -1,9 +1,9 @@
-"""Budgets at work: decides about the new streams of an engine, and gives hidden ones to others.
+"""Applies the budgets: decides about the new streams of an engine, and passes hidden ones on to shared ones.
 
 A stream over budget stays in the engine, hidden, and each increment of its total is added to a shared
 stream: of the same client without some labels, or of an ``other`` instance. Shared streams are ordinary
-streams of the engine, and routes are part of a client's state. So both change in the transaction that has
-the position, and a crash neither loses nor doubles an increment.
+streams of the engine, and routes are part of a client's state. Both change in the same transaction as the
+position, so a crash neither loses nor doubles an increment.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NO_FACTS: Final = ClientFacts("", "", "", "")
 
 
 class Folding:
-    """The budgets of one engine. Give it all records instead of the engine. Not thread-safe."""
+    """The budgets of one engine. Call `before` and `after` around each conversion. Not thread-safe."""
 
     def __init__(self, engine: Engine, limits: BudgetLimits | None = None) -> None:
         self.engine = engine
@@ -44,7 +44,7 @@ class Folding:
         self.waiting: Iterator[bytes] = iter(())
 
     def before(self, record: TelemetryRecord) -> Before | None:
-        """What `after` has to know of a client. Call both around the engine's conversion of a record."""
+        """The totals of a record's client, for `after`; None if they are not needed."""
         instance_id = record.payload.client_instance_id
         client = self.engine.clients.states.get(instance_id)
         if client is None:
@@ -53,11 +53,11 @@ class Folding:
         return Before(client) if is_routed or instance_id not in self.members.live else None
 
     def after(self, record: TelemetryRecord, facts: ClientFacts, before: Before | None) -> None:
-        """Count what a record has created, and pass on what it has added.
+        """Count the series that a record has created, and pass on the increments that it has added.
 
         Args:
-            record: A record that was added to the totals now, not before.
-            facts: What its client is counted by.
+            record: A record that the engine has just added to the totals.
+            facts: The names by which its client is counted.
             before: The result of `before`.
         """
         instance_id = record.payload.client_instance_id
@@ -81,7 +81,7 @@ class Folding:
     def member(
         self, instance_id: bytes, client: ClientState, facts: ClientFacts, before: Before | None
     ) -> Member:
-        """The member of a client, with its streams of now."""
+        """The member of a client, with the streams that the client has now."""
         now_ms = client.last_ms
         member = self.members.live.get(instance_id)
         if member is not None and member.client is client and member.facts == facts:
@@ -109,13 +109,13 @@ class Folding:
             client.folded, client.routes = level, None
 
     def sort(self, instance_id: bytes, member: Member, now_ms: int, known: Shape | None) -> None:
-        """Decide about the new streams of a client, and count those that it has on its own.
+        """Decide about the new streams of a client, and count those that are shown as they are.
 
         Args:
             instance_id: The client instance.
-            member: The instance.
+            member: The instance as a member.
             now_ms: Epoch milliseconds.
-            known: The streams that were decided about before; None for those that are counted.
+            known: The streams whose routes are known although they are not counted; None if there are none.
         """
         client, old = member.client, member.shape
         keys = client.shape.keys
@@ -143,7 +143,7 @@ class Folding:
         self.members.hold(member)
 
     def fresh(self, client: ClientState, old: Shape | None) -> list[int]:
-        """The positions of streams that are new, or whose target is gone."""
+        """The positions of streams that are new, or that were part of a stream that is gone."""
         keys, routes = client.shape.keys, client.routes
         known = 0 if old is None else len(old.keys)
         if old is None or keys[:known] == old.keys:
@@ -155,7 +155,7 @@ class Folding:
         return sorted(found)
 
     def decide(self, instance_id: bytes, member: Member, positions: Sequence[int], now_ms: int) -> None:
-        """Decide about new streams: all at once if there is room for them."""
+        """Decide about new streams, all at once if there is room for them."""
         client = member.client
         keys = [client.shape.keys[position] for position in positions]
         weights = member.weights
@@ -194,13 +194,14 @@ class Folding:
             client.routes[position] = target
 
     def forget_folded(self, instance_id: bytes, client: ClientState) -> None:
-        """Forget an instance all of whose increments are part of others."""
+        """Forget a folded instance, whose increments are part of others. An instance with cumulative counters
+        stays, because their growth needs the last values."""
         is_cumulative = any(mark & Mark.CUMULATIVE for mark in client.marks.values())
         if client.folded and not is_cumulative and self.engine.clients.states.get(instance_id) is client:
             self.engine.clients.forget(instance_id)
 
     def sweep(self, now_ms: int, at_most: int = SWEPT_AT_ONCE) -> None:
-        """Uncount what has ended: instances, and in turns the streams of live ones.
+        """Uncount instances that have ended and, in turns, ended streams of live instances.
 
         Args:
             now_ms: Epoch milliseconds.
@@ -219,7 +220,7 @@ class Folding:
         return ()
 
     def end(self, instance_id: bytes, member: Member, now_ms: int) -> bool:
-        """Uncount an instance if it has ended; whether it has."""
+        """Uncount an instance if it has ended; return whether it has."""
         clients = self.engine.clients
         if clients.states.get(instance_id) is member.client and clients.is_live(member.client, now_ms):
             return False
@@ -256,7 +257,7 @@ class Folding:
         """Count the live series of a restored engine, before the first record.
 
         Args:
-            facts_of: What an instance is counted by; None if that is unknown.
+            facts_of: Returns the names by which an instance is counted; None if they are unknown.
         """
         clients = self.engine.clients
         now_ms = clients.newest_ms

@@ -1,4 +1,4 @@
-"""Increments: what a push adds to the streams that have the hidden streams of its client."""
+"""Increments: a push adds those of its client's hidden streams to the streams that they are part of."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Before:
         self.times = client.times[:]
 
     def position(self, client: ClientState, position: int) -> int:
-        """Where a stream was; -1 if it is new."""
+        """The position that a stream had; -1 if it is new."""
         keys, old = client.shape.keys, self.shape.keys
         if client.shape is self.shape or (position < len(old) and keys[position] == old[position]):
             return position
@@ -35,7 +35,7 @@ class Before:
 
 
 def increment(client: ClientState, position: int, before: Before | None) -> tuple[float, float]:
-    """The growth of a total since before, and what a double cannot hold of it.
+    """The growth of a total, and the rest of it that a double cannot hold.
 
     A total that has begun again grows by all of it, as Prometheus counts it.
     """
@@ -54,11 +54,11 @@ def increment(client: ClientState, position: int, before: Before | None) -> tupl
 
 
 def pass_on(client: ClientState, parts: Iterable[Part], before: Before | None) -> None:
-    """Add the increments of a client's hidden streams to the streams that have them.
+    """Add the increments of a client's hidden streams to the streams that they are part of.
 
     Args:
         client: The client, after a push.
-        parts: Where its streams go.
+        parts: The streams that they are part of.
         before: Its totals before the push; None if it had none.
     """
     for part in parts:
@@ -91,9 +91,9 @@ def move_times(client: ClientState, position: int, target: ClientState, home: in
 
 
 def add_distribution(client: ClientState, position: int, target: ClientState, home: int) -> None:
-    """Move a histogram's counts to the stream that has it; the client keeps nothing.
+    """Move a histogram's counts to the stream that it is part of; the client keeps nothing.
 
-    The counts of a cumulative histogram cannot be told from those that were moved before: it is left out.
+    A cumulative histogram is left out: its counts contain those that were moved before.
     """
     state = client.distributions.pop(position, None)
     total, compensation = client.amounts[2 * position : 2 * position + 2]

@@ -17,7 +17,7 @@ from odradek.temporality.stream_key import StreamKey
 OTHER_PREFIX: Final = b"odradek.other\0"
 """Instance ids of clients have 16 bytes, these have more."""
 Pairs = list[tuple[int, int]]
-"""Positions of streams, each with that of the stream which it is part of."""
+"""Positions of streams, each with the position of the stream that it is part of."""
 
 
 @dataclass(slots=True)
@@ -64,11 +64,11 @@ class Member:
         self.client = client
         self.facts = facts
         self.counts = counts
-        """Of its app, its principal, all, and its software."""
+        """The counts of its app, its principal, all, and its software."""
         self.budgets = budgets
-        """Of its app, its principal, and all."""
+        """The budgets of its app, its principal, and all."""
         self.live = 0
-        """Its series."""
+        """The number of its live series."""
         self.shape: Shape | None = None
         """The shape whose streams were counted."""
         self.weights: dict[StreamKey, int] = {}
@@ -81,7 +81,7 @@ class Member:
         self.places: dict[StreamKey, int] = {}
         """The position of each stream of the shape `placed`, made when it is needed."""
         self.parts: list[Part] | None = None
-        """Where its streams that are not shown go; None before that is known."""
+        """The streams that its hidden streams are part of; None until `Others.parts` finds them."""
 
     def add(self, series: int, hour: int, now_ms: int) -> None:
         """Count new series."""
@@ -174,7 +174,7 @@ def other_id(level: Level, facts: ClientFacts) -> bytes:
 
 
 def facts_of_other(instance_id: bytes) -> ClientFacts | None:
-    """What an ``other`` instance is counted by; None for a client's instance."""
+    """The names by which an ``other`` instance is counted; None for a client's instance."""
     if not is_other(instance_id):
         return None
     level, principal, app = instance_id[len(OTHER_PREFIX) :].decode(errors="replace").split("\0", 2)
@@ -187,12 +187,12 @@ def facts_of_other(instance_id: bytes) -> ClientFacts | None:
 
 
 def is_other(instance_id: bytes) -> bool:
-    """Whether this is no client, but has the series of many."""
+    """Whether this is an ``other`` instance, which has the series of many clients."""
     return instance_id.startswith(OTHER_PREFIX)
 
 
 def route_of(level: Level) -> int:
-    """How a route to ``other``, or of a refused stream, is stored."""
+    """The stored number of a route to ``other``, or of a refused stream."""
     return NO_ROUTE - level
 
 

@@ -12,7 +12,7 @@ from odradek.temporality.engine import Engine
 
 
 class Members:
-    """The live instances of one engine, the ones that were silent for longest first."""
+    """The live instances of one engine, the longest silent first."""
 
     def __init__(self, limits: BudgetLimits, engine: Engine) -> None:
         self.limits = limits
@@ -63,7 +63,7 @@ class Members:
                 self.budgets.pop(budget.key, None)
 
     def hold(self, member: Member) -> None:
-        """Take the streams that a client has now as those that were counted.
+        """Note that the streams that a client has now are counted.
 
         The engine keeps the keys of a shape only as long as it has a user.
         """

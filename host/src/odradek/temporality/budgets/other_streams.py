@@ -1,4 +1,4 @@
-"""Streams that are shared: labels whose values become ``other``, and how the values of many become one."""
+"""Shared streams: the labels whose values become ``other``, and the aggregate of many gauges."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OTHER: Final = "other"
 REDUCIBLE: Final = frozenset(("partition", "node_id", "node.id", "topic", "task_id", "processor_node_id"))
 """Labels that a client may lose one by one before it loses all."""
 AGGREGATE_LABEL: Final = "aggregate"
-"""Tells that the values of a gauge are means."""
+"""The label of a shared gauge whose value is a mean."""
 
 Aggregate = Literal["sum", "max", "min", "mean"]
 AGGREGATES: Final = get_args(Aggregate)
@@ -31,7 +31,7 @@ def text_of(value: AnyValue) -> str:
 
 
 def aggregate_of(identity: Identity) -> Aggregate:
-    """How the values of several clients become one value of a gauge."""
+    """The way to combine the values of several clients in one stream."""
     if identity.kind != Kind.GAUGE:
         return "sum"
     known = client_metrics().get(identity.name)
@@ -41,12 +41,12 @@ def aggregate_of(identity: Identity) -> Aggregate:
 def reduced(identity: Identity, labels: Container[str] | None) -> Identity:
     """A stream without the values of some labels.
 
-    The labels stay, with the value ``other``: without them, the partitions of a topic would become the
+    The labels stay, with the value ``other``. Without them, the partitions of a topic would become the
     client's own stream of the same name, which has no labels and counts the same records.
 
     Args:
         identity: The stream.
-        labels: The labels; None for all, and for what tells Resources and scopes apart.
+        labels: The labels; None for all, and then Resource and scope are left out too.
     """
     found = KeyValueList.FromString(identity.attributes).values
     values = [without_value(each) if labels is None or each.key in labels else each for each in found]

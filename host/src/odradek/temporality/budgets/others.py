@@ -1,4 +1,4 @@
-"""The streams that have those of many clients, and which streams of a client they have."""
+"""The streams of ``other`` instances, and the streams of clients that are part of them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Others:
         self.members = members
         self.policy = policy
         self.plans: dict[tuple[int, bytes], list[Part]] = {}
-        """Where the streams of folded clients go, by shape and the ``other`` of their level."""
+        """The parts of folded clients, by shape and the ``other`` of their level."""
         self.touched: set[bytes] = set()
-        """Those with changes since they were taken."""
+        """Instance ids of those with changes since the last `refresh`."""
         self.waiting: dict[bytes, Other] = {}
-        """Those whose gauges are to be computed."""
+        """The instances whose gauges are due to be computed."""
 
     def parts(self, instance_id: bytes, member: Member) -> list[Part]:
-        """Where the streams of a client go that are not shown."""
+        """The streams that the hidden streams of a client are part of."""
         if member.parts is None or not all(part.is_current for part in member.parts):
             member.parts = self.planned(member)
             for part in member.parts:
@@ -42,7 +42,7 @@ class Others:
         return member.parts
 
     def planned(self, member: Member) -> list[Part]:
-        """The parts of a client's streams. Clients that are folded as a whole share them."""
+        """The parts of a client. Clients that are folded as a whole share them."""
         client, facts = member.client, member.facts
         if client.routes is not None:
             return self.plan(member)
@@ -56,7 +56,7 @@ class Others:
         return found
 
     def plan(self, member: Member) -> list[Part]:
-        """Find, or make, the stream that has each stream of a client."""
+        """Find, or make, the stream that each hidden stream of a client is part of."""
         client, parts = member.client, dict[Other | None, Part]()
         found: tuple[Other | None, int] | None
         for position, key in enumerate(client.shape.keys):
@@ -78,7 +78,7 @@ class Others:
         return list(parts.values())
 
     def home(self, level: Level, member: Member, key: StreamKey) -> tuple[Other, int] | None:
-        """The stream of an ``other`` that has a client's stream: of its level, or of a wider one.
+        """The stream of an ``other`` that a client's stream is part of: of its level, or of a wider one.
 
         Returns:
             None if the stream is refused.
@@ -152,8 +152,8 @@ class Others:
         return place
 
     def existing(self, member: Member, key: StreamKey) -> int | None:
-        """A stream that the client has already, without the widest label or without all; None if it has
-        neither."""
+        """A stream that the client has already, without the widest label or without all labels; None if it
+        has neither."""
         widest, identity = self.policy.widest(key), self.engine.keys.identity(key)
         for labels in ((widest,) if widest else None, None):
             shared = reduced(identity, labels)
@@ -164,7 +164,7 @@ class Others:
         return None
 
     def heard_from(self, parts: Sequence[Part], client: ClientState) -> None:
-        """Note that a client's push has changed others."""
+        """Note that a client's push has changed ``other`` instances."""
         for part in parts:
             other = part.other
             if other is not None:

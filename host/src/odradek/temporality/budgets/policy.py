@@ -1,7 +1,7 @@
-"""Budgets for series: what happens to a stream that would be one series too many.
+"""The policy of the budgets: the route of a stream that would be one series too many.
 
-A pure policy: numbers in, routes out. It is asked when a stream is created, never for a point. Streams that
-exist are never refused.
+It is pure: numbers in, routes out. It decides when a stream is created, never for a point. Streams that exist
+are never refused.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ MAX_EXCEEDED: Final = 1_000
 
 
 class Level(IntEnum):
-    """Where a stream goes. The numbers are in stored states."""
+    """The destination of a stream. The numbers are in stored states."""
 
     OWN = 0
     APP = 1
-    """To ``other`` of its app."""
+    """The ``other`` of its app."""
     PRINCIPAL = 2
     ALL = 3
     REFUSED = 4
 
 
 class Route(NamedTuple):
-    """What becomes of a new stream."""
+    """The fate of a new stream."""
 
     level: Level
     labels: frozenset[str] | None = frozenset()
-    """At its own level: the labels that it loses; None for all."""
+    """At the level `OWN`, the labels that the stream loses; None for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class BudgetLimits:
     label_values: int = 10_000
     """Values of one label of a metric."""
     refuse: bool = False
-    """Refuse what is over budget, instead of adding it to ``other``."""
+    """Refuse streams over budget, instead of adding them to ``other``."""
 
     def share(self, parts: int) -> BudgetLimits:
         """The budgets of one of several engines, whose clients differ."""
@@ -79,7 +79,7 @@ class Budget:
         self.count = count
         self.is_folding = False
         self.below_since_ms = 0
-        """Since when the series are clearly fewer than the limit; 0 while they are not."""
+        """The time since which the series are below `RELEASED_BELOW` of the limit; 0 if they are not."""
 
     def lacks(self, series: int) -> bool:
         """Whether so many new series would exceed the budget."""
@@ -97,7 +97,7 @@ class Budget:
             self.below_since_ms = (self.below_since_ms or now_ms) if is_below else 0
 
     def admits_client(self, series: int, now_ms: int, patience_ms: int) -> bool:
-        """Whether a new client may have its own series: after too many, only when others have left."""
+        """Whether a new client may have its own series: after too many, only if others have left."""
         if self.is_folding and self.below_since_ms and now_ms - self.below_since_ms >= patience_ms:
             self.is_folding, self.below_since_ms = False, 0
         if self.lacks(series):
@@ -141,13 +141,13 @@ class SeriesBudget:
         """Decide whether a new client has its own series.
 
         Args:
-            budgets: Of its app, its principal and all.
-            series: How many it would have.
+            budgets: Those of its app, its principal and all.
+            series: The number of series that it would have.
             now_ms: Epoch milliseconds.
-            patience_ms: How long a budget must have had room again.
+            patience_ms: The time for which a budget must have had room again.
 
         Returns:
-            `OWN`, or where all of its streams go: to the widest of the exceeded budgets.
+            `OWN`, or the level of the widest of the exceeded budgets, where all of its streams go.
         """
         series = min(series, self.limits.client_series or series)
         level = Level.OWN
@@ -236,7 +236,7 @@ class SeriesBudget:
         return max(names, key=lambda name: sizes.get(name, 0), default="")
 
     def refused_or(self, level: Level, budgets: Sequence[Budget], metric: str, streams: int) -> Level:
-        """Note what exceeds the budget of a level."""
+        """Note that streams exceed the budget of a level; return the level where they go."""
         budget = budgets[level - 1]
         if self.limits.refuse:
             level = Level.REFUSED
@@ -244,7 +244,7 @@ class SeriesBudget:
         return level
 
     def note(self, budget: str, scope: str, metric: str, streams: int, route: Route) -> None:
-        """Count streams that are not shown as they are, and keep the first of an hour for the log."""
+        """Count streams that are not shown as they are, and keep the first one of each hour for the log."""
         counts = self.counts.refused if route.level == Level.REFUSED else self.counts.folded
         counts[budget] = counts.get(budget, 0) + streams
         key, hour = (budget, metric), self.series.hour

@@ -1,6 +1,7 @@
-"""Where the series come from: apps, principals, software, metrics and labels, the largest first.
+"""The origins of the series: apps, principals, software, metrics and labels, the largest first.
 
-The counts of the series are read, never the series. Another thread may add to them meanwhile.
+Only counts are read, never the series. While another thread adds to them, call only `usages`, and `top` for
+apps, principals and software.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def top(foldings: Sequence[Folding], by: str, most: int, now_ms: int) -> list[Sh
     Args:
         foldings: The engines of a destination. Each client is in one of them.
         by: One of `BY`.
-        most: How many.
+        most: Limit of the rows.
         now_ms: Epoch milliseconds.
     """
     total = max(1, series_of(foldings))

@@ -1,6 +1,6 @@
-"""Counts of live series by client, app, principal, software, metric and label, kept as series come and go.
+"""Counts of live series by app, principal, software, metric and label.
 
-Nothing is scanned to answer: each new series raises the counts that it belongs to.
+Each series that begins or ends changes the counts that it belongs to, so an answer scans no series.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class ClientFacts(NamedTuple):
-    """What the series of a client instance are counted by."""
+    """The names by which the series of a client instance are counted."""
 
     app: str
     principal: str
@@ -57,7 +57,7 @@ class SeriesCount:
         return self.clients + self.others
 
     def leave(self, is_other: bool) -> None:
-        """Count an instance less."""
+        """Count one instance fewer."""
         if is_other:
             self.others -= 1
         else:
@@ -82,7 +82,7 @@ class LabelCount(SeriesCount):
     """Live series of a metric that have a label, and the label's values."""
 
     values: dict[str, int] = field(default_factory=dict)
-    """How many live streams have a value."""
+    """The number of live streams with each value."""
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ class MetricCount(SeriesCount):
     """The labels of its newest series."""
 
     def widest_label(self) -> tuple[str, int]:
-        """The label with most values, and their number; empty without labels."""
+        """The label with the most values, and their number; empty without labels."""
         return max(
             ((name, len(label.values)) for name, label in self.labels.items()),
             key=lambda each: each[1],
@@ -115,9 +115,9 @@ class SeriesCounts:
         self.metrics: dict[str, MetricCount] = {}
         self.hour = 0
         self.most_values = 0
-        """No label of a metric has more values."""
+        """An upper bound of the values of each label of a metric."""
         self.pairs: dict[int, tuple[bytes, Labels]] = {}
-        """Attributes and what they are as labels, by their number."""
+        """The attributes of streams, serialized and as labels, by their number."""
 
     def of_client(
         self, facts: ClientFacts, *, is_other: bool
@@ -138,7 +138,7 @@ class SeriesCounts:
         return found
 
     def leave(self, facts: ClientFacts, *, is_other: bool) -> None:
-        """Forget a client that has no series left."""
+        """Count one instance fewer, and forget counts without instances."""
         left_in(self.apps, (facts.principal, facts.app), is_other)
         left_in(self.principals, facts.principal, is_other)
         left_in(self.software, facts.software, is_other)
@@ -215,7 +215,7 @@ class SeriesCounts:
             count.created_by_hour, count.created_last_hour = count.created, 0
 
     def labels(self) -> dict[str, LabelCount]:
-        """The counts of each label over all metrics. Its values are those of the metric with most."""
+        """The counts of each label over all metrics. Its values are those of the metric with the most."""
         found: dict[str, LabelCount] = {}
         for metric in self.metrics.values():
             for name, label in metric.labels.items():
@@ -231,7 +231,7 @@ class SeriesCounts:
 
 
 def left_in(counts: dict[Key, SeriesCount], key: Key, is_other: bool) -> None:
-    """Count a client less, and forget a count without clients."""
+    """Count one instance fewer, and forget a count without instances."""
     counts[key].leave(is_other)
     if not counts[key].users:
         del counts[key]

@@ -1,4 +1,4 @@
-"""Gauges that many share: the sum, mean, least or greatest of the values of all that are live."""
+"""Shared gauges: the sum, mean, least or greatest of the values of all live clients."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from odradek.temporality.stream_times import NS_PER_MS
 
 REFRESH_MS: Final = 1_000
 REFRESH_MS_PER_MEMBER: Final = 0.2
-"""So that computing the gauges takes a few percent of the time: ten microseconds of every 200."""
+"""Limits the work to a few percent of the time: about ten microseconds of every 200."""
 
 
 class SharedValue:
-    """What the values of a gauge amount to."""
+    """The aggregates of the values of a gauge."""
 
     __slots__ = ("count", "greatest", "least", "total")
 
@@ -46,7 +46,7 @@ class SharedValue:
 
 
 def values_of(client: ClientState, pairs: Pairs) -> Iterator[tuple[int, float]]:
-    """The values of a client's gauges, each with the position of the stream that has it."""
+    """The values of a client's gauges, each after the position of the shared stream."""
     oldest_s = oldest_live_s(client, client.last_ms)
     for position, home in pairs:
         value = client.amounts[2 * position] + client.amounts[2 * position + 1]
@@ -56,7 +56,7 @@ def values_of(client: ClientState, pairs: Pairs) -> Iterator[tuple[int, float]]:
 
 
 def set_gauges(target: ClientState, homes: Iterable[int], values: Iterable[tuple[int, float]]) -> None:
-    """Set the gauges of a client that shares those of others."""
+    """Set the shared gauges of a client or an ``other`` instance."""
     shared = {home: SharedValue() for home in homes}
     for home, value in values:
         shared[home].add(value)
@@ -72,13 +72,13 @@ def set_gauges(target: ClientState, homes: Iterable[int], values: Iterable[tuple
 
 
 def set_own_gauges(client: ClientState, pairs: Pairs) -> None:
-    """Set the gauges of a client that has fewer labels than it sent."""
+    """Set the gauges of a client that combine its own hidden gauges."""
     if pairs:
         set_gauges(client, [home for _, home in pairs], values_of(client, pairs))
 
 
 def refresh_gauges(other: Other, now_ms: int) -> bool:
-    """Compute the gauges of an ``other`` instance, if they are old; whether they were."""
+    """Compute the gauges of an ``other`` instance if they are old; return whether they were."""
     due_ms = max(REFRESH_MS, int(REFRESH_MS_PER_MEMBER * len(other.members)))
     if other.refreshed_ms and 0 <= now_ms - other.refreshed_ms < due_ms:
         return False
