@@ -19,7 +19,7 @@ from odradek.cli.connect import cluster_options, connected
 from odradek.cli.errors import CommandFailed
 from odradek.cli.listing import json_option, show
 from odradek.client.admin import AdminClient
-from odradek.client.errors import RequestFailed
+from odradek.client.errors import ClientError, RequestFailed
 from odradek.client.fetch import Reader
 from odradek.client.leaders import Partition
 from odradek.client.resources import LATEST, ConfigResource
@@ -234,7 +234,12 @@ class Pushed:
         self.follow(Reader(self.admin.cluster, positions), ends)
 
     def follow(self, reader: Reader, ends: Mapping[Partition, int]) -> None:
-        """Add the records up to the ends."""
+        """Add the records up to the ends.
+
+        Raises:
+            ClientError: A partition cannot be read to its end, or not within the time for retries.
+        """
+        pauses = self.admin.retries.pauses()
         while any(reader.positions[at] < end for at, end in ends.items()):
             before = dict(reader.positions)
             for received in reader.poll():
@@ -244,7 +249,7 @@ class Pushed:
                     self.clients.add(decode_record(record.key, record.value, record.headers))
                 except MalformedTelemetry as error:
                     self.clients.pass_over(error)
-            if reader.positions == before:
-                if reader.refusal is not None:
-                    raise reader.refusal
-                return
+            if reader.positions != before:
+                pauses = self.admin.retries.pauses()
+            elif not pauses.pause():  # the answers to a throttled client are empty, too
+                raise reader.refusal or ClientError(f"{self.topic} cannot be read to its end")
