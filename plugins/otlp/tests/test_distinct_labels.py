@@ -57,7 +57,7 @@ def push(*entries: ResourceMetrics) -> bytes:
 
 
 def series(data: bytes) -> list[Point]:
-    """What a destination makes of a push that lets the Resource overwrite the attributes of points."""
+    """The series at a destination that lets the Resource overwrite the attributes of points."""
     found = []
     for each in MetricsData.FromString(data).resource_metrics:
         labels = {label_name(a.key): a.value.string_value for a in each.resource.attributes}

@@ -1,4 +1,4 @@
-"""What HTTP and gRPC have in common: repeated requests, bounds, and the outcomes that are counted."""
+"""Requests over HTTP and gRPC alike: repeated requests, bounds, and the outcomes that are counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the series come from: the listener's answer, and the command that asks for it."""
+"""The origins of series: the listener's answer, and the command that asks for it."""
 
 from __future__ import annotations
 

@@ -144,6 +144,22 @@ class TestFamilies:
         ]
 
     @pytest.mark.parametrize(
+        ("metric", "reason"),
+        [
+            ("...", "its name has no ASCII letter or digit"),
+            ("kafka.client.info", "the plugin has a metric of this name"),
+        ],
+    )
+    def test_the_log_tells_why_a_metric_is_not_shown(
+        self, caplog: pytest.LogCaptureFixture, metric: str, reason: str
+    ) -> None:
+        assert Families().family(metric, "", Kind.GAUGE) is None
+
+        assert [record.message for record in caplog.records] == [
+            f"metric is not shown to Prometheus: {reason}"
+        ]
+
+    @pytest.mark.parametrize(
         ("metric", "kind"),
         [
             ("a", Kind.GAUGE),

@@ -76,7 +76,7 @@ class DistinctLabels:
     pushes: int = 0
     """Pushes that were not looked into."""
     points: int = 0
-    """Data points whose Resource has a renamed label."""
+    """Data points whose Resource has a renamed label. A push that is not taken apart counts as one."""
     logged: set[str] = field(default_factory=set)
 
     def apply(self, data: bytes) -> bytes:

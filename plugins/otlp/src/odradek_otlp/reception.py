@@ -1,4 +1,4 @@
-"""What HTTP and gRPC have in common: checks a request, stores its metrics, and decides on the answer."""
+"""Checks a request over HTTP or gRPC, stores its metrics, and decides on the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The app of a client: whose budget its series count against."""
+"""Assigns each client to an app, which has a budget of series."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Apps:
     rules: tuple[AppRule, ...] = ()
 
     def facts(self, facts: Facts) -> ClientFacts:
-        """What a client is counted by."""
+        """The facts that decide which budgets a client counts against."""
         found = dict(facts.pairs)
         software = found.get("client_software_name", "")
         name = found.get("client_id", "")

@@ -1,4 +1,4 @@
-"""Metrics about the clients themselves: who they are, and when they pushed."""
+"""Metrics about the clients themselves: their facts, and the age of their last push."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def page_facts(clients: Sequence[ClientSeries]) -> Iterator[tuple[Family, Labels
 
 
 def fact_labels(fact: Family, client: ClientSeries) -> Labels:
-    """The labels of a client's series of these families: only the first has everything."""
+    """The labels of a client's series of a family; those of `INFO` have all facts."""
     return client.info if fact.name == INFO else client.labels
 
 
 def client_facts(client: ClientSeries, now_ms: int) -> list[MappedSeries]:
-    """The series about a client, at a time in epoch milliseconds; none of one that has the series of many."""
+    """The series about a client, at a time in epoch milliseconds; none about an ``other``."""
     if is_other(client.instance_id):
         return []
     return [

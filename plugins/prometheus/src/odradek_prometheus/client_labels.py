@@ -1,4 +1,4 @@
-"""The labels of a client instance: what its series show, and everything that is known of it."""
+"""The labels of a client instance: those of its series, and all facts."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class ClientSeries:
 
     instance_id: bytes
     note: bytes
-    """What the facts were read from."""
+    """The facts as bytes, as the totals store them."""
     facts: Facts
     """All that is known of the client."""
     shown: Facts
@@ -127,7 +127,12 @@ class ClientSeries:
         )
 
     def ended(self, after: ClientSeries | None, time_ms: int) -> list[Ended]:
-        """The series that are shown here and no longer in a later picture; None if there is no later one."""
+        """The series that are shown here but not in a later picture.
+
+        Args:
+            after: The later picture; None if the client is no longer shown.
+            time_ms: The host's time of the later picture.
+        """
         if after is not None and after.shown.labels == self.shown.labels:
             if after.mapped is self.mapped and after.live == self.live:
                 return []

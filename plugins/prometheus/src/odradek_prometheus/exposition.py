@@ -1,4 +1,4 @@
-"""The series that Prometheus gets from the pushes of clients: names, labels, totals, and what has ended.
+"""The series that Prometheus gets from the pushes of clients: names, labels, totals, and ends.
 
 An exposition belongs to one destination. It has pictures of all clients, made after each commit of the
 totals, so nothing is shown that a crash could take back. It reads no clock and no file.
@@ -78,7 +78,7 @@ class Exposition:
         self.engines: dict[int, Engine] = {}
         """The engines by part whose clients have pictures."""
         self.described: dict[bytes, int] = {}
-        """A hash of what the facts of each client were made from."""
+        """A hash of the Resource and request that the facts of each client were made from."""
         self.most_described = LEAST_DESCRIBED
         self.new_streams: dict[bytes, frozenset[Identity]] = {}
         """The streams of clients whose first point came since their last picture."""
@@ -163,7 +163,7 @@ class Exposition:
         return Update(touched, ended)
 
     def draw(self, instance_id: bytes, since_ms: int) -> tuple[ClientSeries | None, list[Ended]]:
-        """Make the picture of a client that has sent a record, and tell what has ended by it."""
+        """Make the picture of a client that has sent a record; return it and the series that it ends."""
         client = self.state_of(instance_id)
         before = self.pictures.get(instance_id)
         new_streams = self.new_streams.pop(instance_id, NO_STREAMS)
@@ -293,7 +293,7 @@ class Exposition:
 
 
 def origin_of(record: TelemetryRecord) -> tuple[object, ...]:
-    """What the labels of a record are made from, besides its Resource."""
+    """The facts besides its Resource that the labels of a record are made from."""
     connection = record.context.connection
     return (
         record.context.client_id,

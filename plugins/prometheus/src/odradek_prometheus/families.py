@@ -94,7 +94,7 @@ class Families:
         self.owners: dict[str, Family] = {}
         self.logged: set[str] = set()
         self.descriptions: dict[str, str] = {}
-        """What clients say about metrics that are not in the reference; empty if they say nothing."""
+        """Descriptions by clients of metrics that are not in the reference; empty if a client gives none."""
 
     def describe(self, metrics: Iterable[str], data: bytes) -> None:
         """Take the descriptions of metrics from a push, where the reference has none."""
@@ -115,7 +115,7 @@ class Families:
         self.owners = {claim: each for claim, each in self.owners.items() if each in used}
 
     def family(self, metric: str, unit: str, kind: int) -> Family | None:
-        """The family of a metric; None if its name is another family's, or is empty."""
+        """The family of a metric; None if its name is empty, or another family has it."""
         key = (metric, unit, kind)
         if key not in self.by_metric:
             self.by_metric[key] = self.new_family(metric, unit, kind)
@@ -123,8 +123,11 @@ class Families:
 
     def new_family(self, metric: str, unit: str, kind: int) -> Family | None:
         name = escaped_name(metric, unit, kind, self.prefix)
-        if not name.strip("_") or name in RESERVED:
-            self.refuse(metric, name)
+        if not name.strip("_"):
+            self.refuse(metric, name, "its name has no ASCII letter or digit")
+            return None
+        if name in RESERVED:
+            self.refuse(metric, name, "the plugin has a metric of this name")
             return None
         family = Family(
             name,
@@ -139,15 +142,15 @@ class Families:
             if (owner.name, owner.type) == (family.name, family.type):
                 return owner
         if owners:
-            self.refuse(metric, name)
+            self.refuse(metric, name, "another metric has its name with another type")
             return None
         self.owners |= dict.fromkeys(family.claims(), family)
         return family
 
-    def refuse(self, metric: str, name: str) -> None:
+    def refuse(self, metric: str, name: str, reason: str) -> None:
         if metric not in self.logged and len(self.logged) < MAX_LOGGED:
             self.logged.add(metric)
-            problem = "metric is not shown to Prometheus: another metric has its name with another type"
+            problem = f"metric is not shown to Prometheus: {reason}"
             log.warning(problem, extra={"metric": metric, "series": name})
 
 
@@ -157,6 +160,6 @@ def own_family(name: str, unit: str = "", text: str = "") -> Family:
 
 
 def help_of(metric: str, description: str = "") -> str:
-    """The sentence of the reference of client metrics, or what the client says of it."""
+    """The sentence of the reference of client metrics, else the description by a client."""
     known = client_metrics().get(metric)
     return known.help if known else description or f"{metric}, as the client names it."

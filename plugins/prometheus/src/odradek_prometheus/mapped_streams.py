@@ -26,7 +26,7 @@ class MappedStream(NamedTuple):
 
     family: Family
     labels: Labels
-    """Of the data point, and of what else tells the streams of a client apart. Sorted by name."""
+    """Of the data point, and of its stream's own Resource attributes. Sorted by name."""
 
 
 class MappedStreams:

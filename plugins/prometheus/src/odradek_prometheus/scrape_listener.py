@@ -48,7 +48,7 @@ Snapshot = Callable[[], Sequence[ClientSeries]]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a scraper asks for. Equal wishes get the same page."""
+    """The page that a scraper asks for. Equal requests get the same page."""
 
     style: Format
     gzip: bool
@@ -159,7 +159,7 @@ class ScrapeListener:
         return None
 
     def ranked(self, request: web.BaseRequest) -> web.Response:
-        """Answer where the series come from, as JSON."""
+        """Answer with the origins of the series, as JSON."""
         by = request.query.get("by", BY[0])
         most = request.query.get("n", str(USUAL_ROWS))
         if by not in BY or not most.isdecimal() or int(most) > MAX_ROWS:
@@ -199,7 +199,7 @@ class ScrapeListener:
         return any(hmac.compare_digest(given, each) for each in expected)
 
     def asked(self, request: web.BaseRequest) -> Asked:
-        """What a scraper asks for.
+        """The page that a scraper asks for.
 
         Raises:
             ValueError: It asks for a shard that does not exist.

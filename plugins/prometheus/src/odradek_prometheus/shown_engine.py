@@ -24,7 +24,7 @@ LONGEST_STEP_MS: Final = 60_000
 
 
 class Notes(Protocol):
-    """What an exposition does for its engines."""
+    """An exposition, as its engines use it."""
 
     def note(self, record: TelemetryRecord, old: bytes) -> bytes:
         """The note of a client after a record."""
@@ -76,7 +76,7 @@ class ShownEngine(Engine):
         return converted
 
     def facts(self, instance_id: bytes, client: ClientState, old: bytes) -> ClientFacts:
-        """What a client is counted by."""
+        """The facts that decide which budgets a client counts against."""
         member = self.folding.members.live.get(instance_id)
         if member is not None and client.note == old:
             return member.facts
@@ -121,7 +121,7 @@ class ShownEngine(Engine):
         self.folding.restore(self.stored_facts)
 
     def stored_facts(self, instance_id: bytes) -> ClientFacts:
-        """What a stored client is counted by."""
+        """The facts of a stored client."""
         return self.client_facts(read_facts(self.clients.states[instance_id].note))
 
     def report(self) -> None:
@@ -135,7 +135,7 @@ class ShownEngine(Engine):
 
 
 def labels_of_other(instance_id: bytes) -> Facts:
-    """The labels of an instance that has the series of many."""
+    """The labels of an ``other`` instance."""
     facts = facts_of_other(instance_id)
     assert facts is not None
     return Facts(

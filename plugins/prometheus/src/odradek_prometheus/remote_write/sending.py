@@ -1,4 +1,4 @@
-"""Sends what waits in the outbox: one request in flight per shard."""
+"""Sends the samples of the outbox: one request in flight per shard."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from odradek_prometheus.remote_write.sample import Sample
 
 
 async def send_all(outbox: Outbox, receiver: Receiver, samples_per_request: int) -> None:
-    """Send everything. What was not settled stays in the outbox, also after a cancellation.
+    """Send everything. Samples that are not settled stay in the outbox, also after a cancellation.
 
     Raises:
         Retry: The receiver did not accept all of it.
