@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Coroutine, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -168,6 +170,22 @@ def test_totals_that_cannot_be_stored_are_not_delivered(path: Path) -> None:
 
     assert "cannot be stored" in str(error)
     assert destination.batches == [[5], [8]]
+
+
+def test_a_damaged_state_is_told_with_what_to_do(path: Path) -> None:
+    forwarder, _ = opened(path)
+    ran(forwarder.deliver([delta(5.0, 0)]))
+    ran(forwarder.close())
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        file.execute("update client set state = x'09'")
+    forwarder, destination = opened(path)
+
+    error = failed(forwarder.deliver([delta(3.0, 1)]))
+    ran(forwarder.close())
+
+    assert isinstance(error, Retry)
+    assert f"`odradek totals rebuild {path}`" in str(error)
+    assert destination.batches == []
 
 
 def test_records_that_are_gone_are_logged(path: Path, caplog: pytest.LogCaptureFixture) -> None:

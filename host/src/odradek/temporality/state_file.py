@@ -119,7 +119,7 @@ class StateFile:
         try:
             engine.restore(shapes, clients, positions)
         except BadState as error:
-            raise BadState(f"the totals in {self.path} are damaged ({error}); {self.advice}") from error
+            raise BadState(f"the totals are damaged ({error}); {self.advice}") from error
 
     def commit(self, engine: Engine, part: int = 0) -> None:
         """Store the changes since the last commit, and the positions, in one transaction.
