@@ -1,4 +1,4 @@
-"""``odradek cardinality top`` before it asks a listener."""
+"""``odradek cardinality top``, before it asks a listener."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class SubscriptionEstimates:
         return refused
 
     def refuses(self, name: str, found: Estimate) -> bool:
-        """Log an estimate, and whether the change is refused."""
+        """Log an estimate. True if the change is refused."""
         refuses = bool(found.exceeded) and self.budgets.mode is EstimateMode.REFUSE
         level = logging.WARNING if found.exceeded else logging.INFO
         log.log(

@@ -16,7 +16,7 @@ STOPPING: Final = "STOPPING=1"
 
 
 def tell_supervisor(state: str) -> None:
-    """Send a state to the supervisor, if there is one that wants to know."""
+    """Send a state to the supervisor, if the environment names its socket."""
     address = os.environ.get(ADDRESS)
     if not address:
         return

@@ -170,7 +170,7 @@ class KeptPushes:
         return client is not None and client.fingerprint == fingerprint(request)
 
     def accepted(self, request: PushTelemetryRequest) -> bool:
-        """Forget the client of an accepted push, unless it repeats one that was stored; whether it does."""
+        """Whether an accepted push repeats one that was stored. If it does not, its client is forgotten."""
         if request.metrics and self.is_repeated(request):
             self.clients[request.client_instance_id].in_a_row = 0
             return True

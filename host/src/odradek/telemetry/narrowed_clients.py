@@ -225,7 +225,7 @@ class NarrowedClients:
 
     def rows(self) -> Iterator[MetricRow]:
         """One row for each narrowed client."""
-        for client_instance_id, entry in list(self.entries.items()):  # a scrape may come from another thread
+        for client_instance_id, entry in list(self.entries.items()):  # copied: rows are read in steps
             if entry.level:
                 asked = narrower_plans(entry.plan)[entry.level - 1][0].value
                 labels = {"client_instance_id": uuid_text(client_instance_id), "metrics": asked}

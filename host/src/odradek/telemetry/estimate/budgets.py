@@ -1,4 +1,4 @@
-"""The budgets for series that a subscription must fit in, and what happens to one that does not."""
+"""The budgets for the series of subscriptions, and the mode: no estimates, warnings, or refusals."""
 
 from __future__ import annotations
 
