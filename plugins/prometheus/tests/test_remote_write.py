@@ -376,6 +376,29 @@ def test_a_silent_client_ends_although_an_earlier_batch_was_given_up(
     assert pair.receiver.values("c_total") == [0.0, 5.0, 7.0, None]
 
 
+def test_parts_of_a_batch_that_come_again_are_not_added_again(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    early, late = pair.scene.record(d(5, 0, 60), at=60), pair.scene.record(d(2, 60, 120), at=120)
+    beside = pair.scene.record(d(9, 0, 60), at=120, instance=B)
+
+    async def fail(_samples: object) -> None:
+        raise ValueError("a mistake")
+
+    async def work(forwarder: RemoteWriteForwarder) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(forwarder.receiver, "write", fail)
+            with pytest.raises(ValueError, match="mistake"):
+                await forwarder.deliver([early, late, beside])
+        await forwarder.deliver([early, late])
+        await forwarder.deliver([beside])
+
+    pair.live(work)
+
+    assert pair.receiver.values("c_total", client_instance_id=instance_text(A)) == [0.0, 5.0, 7.0]
+    assert pair.receiver.values("c_total", client_instance_id=instance_text(B)) == [0.0, 9.0]
+
+
 def test_a_record_that_is_read_again_is_still_refused(pair: Pair) -> None:
     bad = pair.record(data=b"\xff\xff", at=60)
     again = pair.scene.record(data=b"\xff\xff", at=60)

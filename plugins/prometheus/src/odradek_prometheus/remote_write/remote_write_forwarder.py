@@ -43,7 +43,8 @@ class RemoteWriteForwarder:
         self.receiver = Receiver(self.client, settings.credentials(), settings.protocol)
         self.totals = exposition.wrap(Collector(self), settings.totals)
         self.taken: set[Hashable] = set()
-        """The records of a batch that will be delivered again: their samples wait in the outbox."""
+        """The records of a batch that will be delivered again. Their samples are in the outbox, or were sent
+        with another part of the batch."""
         self.refused: set[Hashable] = set()
         """The records among them that are not OTLP."""
         self.newest_ms = 0
@@ -94,11 +95,16 @@ class RemoteWriteForwarder:
         """
         async with self.lock:
             await self.client.refresh()
+            keys = set(map(key_of, batch))
+            if self.taken.isdisjoint(keys):
+                # An earlier batch was given up, and will not come again.
+                self.taken.clear()
+                self.refused.clear()
             await self.add([record for record in batch if key_of(record) not in self.taken])
             await self.send()
             refused = [record for record in batch if key_of(record) in self.refused]
-            self.taken.clear()
-            self.refused.clear()
+            self.taken -= keys
+            self.refused -= keys
             self.newest_ms = max([self.newest_ms, *[record.context.received_ms for record in batch]])
             self.settled_s = time.monotonic()
         if refused:
@@ -224,7 +230,7 @@ def target_of(settings: RemoteWriteSettings) -> HttpTarget:
 def key_of(record: TelemetryRecord) -> Hashable:
     """The same for a record that is delivered again. Records of several clients may have one position."""
     position = record.position
-    return (position, record.payload.client_instance_id) if position is not None else id(record)
+    return (position, record.payload.client_instance_id) if position is not None else record
 
 
 def rounds(records: Sequence[TelemetryRecord]) -> Iterator[list[TelemetryRecord]]:
