@@ -8,13 +8,16 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import pytest
 
+from odradek.quota.connection_rates import ConnectionRates
 from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch
+from support.charges import Charges, watched_connections
 from support.hosts import ThreadedHost, running_host, serving
 from support.waiting import wait_until
 from support.wire_client import WireClient
@@ -24,6 +27,8 @@ PLAINTEXT, INTERNAL = 0, 1
 BOTH = "listeners=PLAINTEXT://127.0.0.1:0,PLAINTEXT_INTERNAL://127.0.0.1:0"
 SHORT_WINDOWS = "quota.window.num=2"
 RATE = "max.connection.creation.rate"
+WORKERS = 6
+PATIENCE_S = 30
 
 
 def port(host: ThreadedHost, listener: int = PLAINTEXT) -> int:
@@ -34,11 +39,11 @@ class Client:
     """A connection with the answer to its request."""
 
     def __init__(self, port: int, source: str = "127.0.0.1") -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), 5, (source, 0))
+        self.socket = socket.create_connection(("127.0.0.1", port), PATIENCE_S, (source, 0))
         with contextlib.suppress(OSError):  # it may be closed already
             self.socket.sendall(API_VERSIONS)
 
-    def outcome(self, timeout_s: float = 5) -> str:
+    def outcome(self, timeout_s: float = PATIENCE_S) -> str:
         """Whether the connection was answered, was closed, or still waits."""
         self.socket.settimeout(timeout_s)
         try:
@@ -60,30 +65,41 @@ class Storm(threading.Thread):
     ) -> None:
         super().__init__(daemon=True)
         self.host, self.listener, self.source = host, listener, source
-        self.seconds = seconds
+        self.begin_s = time.monotonic()
+        self.until_s = self.begin_s + seconds
         self.answered = 0
         self.start()
 
     def run(self) -> None:
-        workers = [threading.Thread(target=self.connect, daemon=True) for _ in range(6)]
+        workers = [threading.Thread(target=self.connect, daemon=True) for _ in range(WORKERS)]
         for worker in workers:
             worker.start()
         for worker in workers:
             worker.join()
 
     def connect(self) -> None:
-        until_s = time.monotonic() + self.seconds
-        while time.monotonic() < until_s:
+        while time.monotonic() < self.until_s:
             with contextlib.suppress(OSError):
                 client = Client(port(self.host, self.listener), self.source)
-                if client.outcome(max(until_s - time.monotonic(), 0.01)) == "answered":
+                if client.outcome(max(self.until_s - time.monotonic(), 0.01)) == "answered":
                     self.answered += 1
                 client.close()
 
     def rate(self) -> float:
         """Answered connections per second."""
         self.join()
-        return self.answered / self.seconds
+        return self.answered / (self.until_s - self.begin_s)
+
+    def end(self) -> None:
+        """End before the time is over."""
+        self.until_s = time.monotonic()
+
+    def has_used(self, charges: Charges, above: float, below: float) -> bool:
+        """Whether every connection but the last of each worker was answered, at the rate of the quota."""
+        assert charges.wrong_ms == []
+        assert self.rate() <= (1 + above) * charges.quota
+        assert self.answered >= charges.progress.total - WORKERS
+        return charges.progress.rates().hold_to(charges.quota, above, below)
 
 
 @pytest.fixture
@@ -96,6 +112,10 @@ def clients() -> Iterator[list[Client]]:
 
 def reconfigure(host: ThreadedHost, key: str, value: str, listener: str | None = None) -> None:
     host.call(lambda: host.host.broker.connection_quotas.reconfigure(key, value, listener))
+
+
+def rates_of(host: ThreadedHost) -> ConnectionRates:
+    return host.host.broker.connection_quotas.rates
 
 
 def total(host: ThreadedHost) -> int:
@@ -178,11 +198,12 @@ def test_the_broker_has_a_connection_rate(tmp_path: Path) -> None:
         reconfigure(host, f"listener.name.plaintext.{RATE}", "2147483647")
         reconfigure(host, RATE, "9")
 
-        held, free = Storm(host, 13, INTERNAL), Storm(host, 3, PLAINTEXT)
-        rates = held.rate(), free.rate()
-
-    assert 8 <= rates[0] <= 1.2 * 9
-    assert rates[1] > 100
+        with watched_connections(rates_of(host), 9) as charges:
+            held, free = Storm(host, 13, INTERNAL), Storm(host, 60, PLAINTEXT)
+            wait_until(lambda: free.answered >= 300, lambda: free.answered)
+            free.end()
+            assert held.has_used(charges, above=0.2, below=1 / 9), charges.progress.rates()
+            free.join()
 
 
 @pytest.mark.slow
@@ -191,26 +212,33 @@ def test_each_listener_has_a_connection_rate(tmp_path: Path) -> None:
         reconfigure(host, RATE, "4", "PLAINTEXT")
         reconfigure(host, RATE, "4", "PLAINTEXT_INTERNAL")
 
-        storms = [Storm(host, 13, listener) for listener in (PLAINTEXT, INTERNAL)]
-        rates = [storm.rate() for storm in storms]
-        reconfigure(host, RATE, "12", "PLAINTEXT")
-        later = Storm(host, 13, PLAINTEXT).rate()
-
-    assert all(3 <= rate <= 1.2 * 4 for rate in rates)
-    assert 10 <= later <= 1.2 * 12
+        with (
+            watched_connections(rates_of(host), 4, "PLAINTEXT") as plain,
+            watched_connections(rates_of(host), 4, "PLAINTEXT_INTERNAL") as internal,
+        ):
+            for storm, charges in [
+                (Storm(host, 13, PLAINTEXT), plain),
+                (Storm(host, 13, INTERNAL), internal),
+            ]:
+                assert storm.has_used(charges, above=0.2, below=0.25), charges.progress.rates()
+            reconfigure(host, RATE, "12", "PLAINTEXT")
+            plain.raised_to(12)
+            later = Storm(host, 13, PLAINTEXT)
+            assert later.has_used(plain, above=0.2, below=1 / 6), plain.progress.rates()
 
 
 @pytest.mark.slow
 def test_each_address_has_a_connection_rate(tmp_path: Path) -> None:
     with running_host(tmp_path, SHORT_WINDOWS) as host:
         quotas = host.host.broker.connection_quotas
-        host.call(lambda: quotas.update_ip_rate(None, 10))
-        first = Storm(host, 13).rate()
-        host.call(lambda: quotas.update_ip_rate("127.0.0.1", 18))
-        second = Storm(host, 13).rate()
-
-    assert 8 <= first <= 12
-    assert 14 <= second <= 21.6
+        with watched_connections(rates_of(host), 10, "127.0.0.1") as charges:
+            host.call(lambda: quotas.update_ip_rate(None, 10))
+            first = Storm(host, 13)
+            assert first.has_used(charges, above=0.2, below=0.2), charges.progress.rates()
+            host.call(lambda: quotas.update_ip_rate("127.0.0.1", 18))
+            charges.raised_to(18)
+            second = Storm(host, 13)
+            assert second.has_used(charges, above=0.2, below=4 / 18), charges.progress.rates()
 
 
 def test_a_storm_of_one_address_is_limited_and_another_connects_at_full_speed(
@@ -219,18 +247,23 @@ def test_a_storm_of_one_address_is_limited_and_another_connects_at_full_speed(
     with running_host(tmp_path, SHORT_WINDOWS) as host:
         host.call(lambda: host.host.broker.connection_quotas.update_ip_rate("127.0.0.2", 20))
 
-        storm = Storm(host, 3, source="127.0.0.2")
-        outcomes = []
-        for _ in range(300):
-            client = Client(port(host))
-            outcomes.append(client.outcome())
-            client.close()
-        during = storm.is_alive()
-        rate = storm.rate()
+        with watched_connections(rates_of(host), 20, "127.0.0.2") as charges:
+            storm = Storm(host, 60, source="127.0.0.2")
+            outcomes, took_s = [], []
+            for _ in range(300):
+                begin_s = time.monotonic()
+                client = Client(port(host))
+                outcomes.append(client.outcome())
+                client.close()
+                took_s.append(time.monotonic() - begin_s)
+            during = storm.is_alive()
+            wait_until(lambda: storm.answered >= 80, lambda: storm.answered)
+            storm.end()
+            assert storm.has_used(charges, above=0.5, below=0.5), charges.progress.rates()
 
     assert outcomes == ["answered"] * 300
+    assert median(took_s) < 0.5 / 20
     assert during
-    assert 10 <= rate <= 1.5 * 20
 
 
 def test_configured_limits_apply_from_the_start(tmp_path: Path, clients: list[Client]) -> None:
@@ -256,7 +289,7 @@ def test_a_host_process_enforces_the_limits(tmp_path: Path, clients: list[Client
     with serving(tmp_path, "--set", "max.connections=2") as serve:
         address = int(serve.bootstrap.rpartition(":")[2])
         clients += [Client(address) for _ in range(4)]
-        before = [client.outcome(5 if index < 2 else 0.2) for index, client in enumerate(clients)]
+        before = [client.outcome(PATIENCE_S if index < 2 else 0.2) for index, client in enumerate(clients)]
         clients.pop(0).close()
         clients.pop(0).close()
         after = [client.outcome() for client in clients]

@@ -76,7 +76,7 @@ def test_a_consumer_is_throttled_to_its_quota_and_another_is_not(gateway: Gatewa
 
     with ThreadPoolExecutor(2) as pool:
         noisy = pool.submit(consume, gateway, 4)
-        neighbor = pool.submit(consume, gateway, 8, "neighbor")
+        neighbor = pool.submit(consume, gateway, 60, "neighbor", 12 * MEGABYTE)
 
     assert MEGABYTE < noisy.result().total < 7 * MEGABYTE
     assert neighbor.result().total >= 12 * MEGABYTE
@@ -112,34 +112,39 @@ def test_the_larger_of_both_throttle_times_is_told(
 
 def test_topics_beyond_the_quota_are_refused_until_clients_have_waited(gateway: GatewayProcess) -> None:
     admin = pytest.importorskip("confluent_kafka.admin")
+    errors: list[int] = []
     with dialed(gateway, "builder") as client:
-        errors = []
-        for name in ("wide", "refused"):
-            topic = CreatableTopic(name=name, num_partitions=80, replication_factor=1)
+        while len(errors) < 10 and not any(errors):  # after a pause of seconds a second one is allowed
+            topic = CreatableTopic(name=f"wide-{len(errors)}", num_partitions=80, replication_factor=1)
             errors.append(client.send(CreateTopicsRequest(topics=[topic]), 7).topics[0].error_code)
     builder = admin.AdminClient({"bootstrap.servers": gateway.bootstrap, "client.id": "builder"})
 
     builder.create_topics([admin.NewTopic("later", 1, 1)])["later"].result(30)
 
-    assert errors == [ErrorCode.NONE, ErrorCode.THROTTLING_QUOTA_EXCEEDED]
+    *created, refused = errors
+    assert created
+    assert created == [ErrorCode.NONE] * len(created)
+    assert refused == ErrorCode.THROTTLING_QUOTA_EXCEEDED
     topics = builder.list_topics(timeout=30).topics
-    assert {"wide", "refused", "later"} & topics.keys() == {"wide", "later"}
+    assert {name for name in topics if name.startswith("wide-")} == {f"wide-{n}" for n in range(len(created))}
+    assert "later" in topics
 
 
 def test_connections_beyond_the_rate_of_an_address_are_closed(host: ThreadedHost, tmp_path: Path) -> None:
     quota = "quotas.addresses.ip=<default>", "quotas.addresses.connection_creation_rate=2"
-    answered = 0
+    answered, closed = 0, 0
 
     with gateway_of(host.bootstrap, tmp_path, *SHORT_WINDOWS, *quota) as gateway:
-        for _ in range(10):
+        while answered < 100 and not closed:
             with dialed(gateway, "many") as client:
                 try:
                     client.send(ApiVersionsRequest(), 0)
                     answered += 1
                 except (ConnectionError, TimeoutError):
-                    pass
+                    closed += 1
 
-    assert 0 < answered < 10
+    assert answered >= 2
+    assert closed == 1
 
 
 @pytest.mark.slow
@@ -148,10 +153,8 @@ def test_a_producer_converges_to_its_quota(host: ThreadedHost, tmp_path: Path) -
     with gateway_of(host.bootstrap, tmp_path / "gateway", *QUOTAS[:2]) as gateway:
         progress = produce(gateway, 30)
 
-    begin_s, end_s = progress.arrivals[0][0], progress.arrivals[-1][0]
-    allowed_at_once = 10 * MEGABYTE  # Kafka's own windows remember for longer than a busy machine stalls
-    rate = (progress.total - allowed_at_once) / (end_s - begin_s)
-    assert rate == pytest.approx(MEGABYTE, rel=0.2)  # the last burst may have just begun, or just ended
+    # the responses of up to five requests in flight are charged beyond the quota at the end of each burst
+    assert progress.rates().hold_to(MEGABYTE, above=0.2, below=0.2), progress.rates()
 
 
 def test_a_hangup_reloads_the_quotas(host: ThreadedHost, tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ def produce(host: Reachable, seconds: float, client_id: str = CLIENT_ID, total: 
     producer = confluent_kafka.Producer({
         "bootstrap.servers": host.bootstrap, "client.id": client_id, "linger.ms": 5,
         "batch.size": 100_000, "queue.buffering.max.kbytes": 2_000,
+        "throttle_cb": lambda event: progress.throttled(event.throttle_time),
     })  # fmt: skip
     end_s = time.monotonic() + seconds
     while time.monotonic() < end_s and progress.total < total:
@@ -48,18 +49,19 @@ def produce(host: Reachable, seconds: float, client_id: str = CLIENT_ID, total: 
     return progress
 
 
-def consume(host: Reachable, seconds: float, client_id: str = CLIENT_ID) -> Progress:
-    """Read one partition from its beginning for some time."""
+def consume(host: Reachable, seconds: float, client_id: str = CLIENT_ID, total: int = 1 << 40) -> Progress:
+    """Read one partition from its beginning for some time or up to some bytes."""
     confluent_kafka = pytest.importorskip("confluent_kafka")
     progress = Progress()
     consumer = confluent_kafka.Consumer({
         "bootstrap.servers": host.bootstrap, "client.id": client_id, "group.id": "readers",
         "enable.auto.commit": False, "fetch.message.max.bytes": 200_000, "check.crcs": False,
         "queued.max.messages.kbytes": 2_000,
+        "throttle_cb": lambda event: progress.throttled(event.throttle_time),
     })  # fmt: skip
     consumer.assign([confluent_kafka.TopicPartition(TOPIC, 0, 0)])
     end_s = time.monotonic() + seconds
-    while time.monotonic() < end_s:
+    while time.monotonic() < end_s and progress.total < total:
         for message in consumer.consume(100, 0.1):
             assert message.error() is None
             progress.arrived(len(message.value()))

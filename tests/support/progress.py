@@ -1,42 +1,99 @@
-"""The progress of a client under a quota."""
+"""The progress of a client under a quota, also on a machine that stands still for seconds."""
 
 from __future__ import annotations
 
+import math
 import time
+from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import chain
+from statistics import median
 
-PAUSE_S = 2
+Points = list[tuple[float, float]]
+"""Times and amounts."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRates:
+    """The units per second of a client that always wants more, by two clocks.
+
+    A client that stands still for a while uses less than its quota, and the quota is not to blame. So the
+    quota is the upper bound of the rate over the whole time, and the lower bound of the rate over the time
+    for which the client was throttled. While nothing stands still, both rates are the same within a percent.
+    """
+
+    overall: float
+    while_throttled: float
+
+    def hold_to(self, quota: float, above: float = 0.05, below: float = 0.1) -> bool:
+        """Whether the client used its quota and no more, within relative errors.
+
+        Kafka's windows move by whole seconds and forget a burst as a whole, eleven seconds after its end:
+        depending on their requests, clients get up to 8 % less than their quota.
+        """
+        return self.overall <= (1 + above) * quota and self.while_throttled >= (1 - below) * quota
 
 
 @dataclass(slots=True)
 class Progress:
-    """Received bytes, and their times."""
+    """Received units, and throttle times."""
 
-    arrivals: list[tuple[float, int]] = field(default_factory=list)
-    """Seconds, and the total of bytes so far."""
+    arrivals: Points = field(default_factory=list)
+    """Seconds, and the total so far."""
+    throttles: Points = field(default_factory=list)
+    """Seconds, and the throttle time from then on."""
 
-    def arrived(self, size: int) -> None:
-        """Add this many bytes at this time."""
-        self.arrivals.append((time.monotonic(), self.total + size))
+    def arrived(self, amount: float, at_s: float | None = None) -> None:
+        """Add an amount, by default now."""
+        self.arrivals.append((time.monotonic() if at_s is None else at_s, self.total + amount))
+
+    def throttled(self, seconds: float, at_s: float | None = None) -> None:
+        """Begin a throttle time, by default now. It replaces the rest of an earlier one."""
+        if seconds > 0:
+            self.throttles.append((time.monotonic() if at_s is None else at_s, seconds))
 
     @property
-    def total(self) -> int:
+    def total(self) -> float:
         return self.arrivals[-1][1] if self.arrivals else 0
 
-    def rate_after(self, skipped_s: float) -> float:
-        """Bytes per second, without the burst at the beginning."""
-        late = [row for row in self.arrivals if row[0] >= self.arrivals[0][0] + skipped_s]
-        (begin_s, begin), (end_s, end) = late[0], late[-1]
-        return (end - begin) / (end_s - begin_s)
+    def rates(self) -> MeasuredRates:
+        """The rates from the first throttle on, after the initial burst, to the last arrival."""
+        assert self.throttles, "never throttled"
+        begin_s = self.throttles[0][0]
+        steps = zip([(0.0, 0.0), *self.arrivals], self.arrivals, strict=False)
+        amounts = [(at_s, after - before) for (_, before), (at_s, after) in steps if at_s > begin_s]
+        overall = [(at_s - begin_s, amount) for at_s, amount in amounts]
+        return MeasuredRates(weighted_rate(overall), weighted_rate(self.by_throttled_time(amounts)))
 
-    def rate_between_bursts(self) -> float:
-        """Bytes per second from the first to the last reception after a pause.
+    def lag_s(self) -> float:
+        """The median time from the end of a throttle time to the next arrival or throttle time."""
+        times = sorted({at_s for at_s, _ in chain(self.arrivals, self.throttles)})
+        nexts = ((at_s + told_s, bisect_right(times, at_s)) for at_s, told_s in self.throttles)
+        return median(times[index] - end_s for end_s, index in nexts if index < len(times))
 
-        A throttled fetch is not charged, so the initial burst is allowed again when it has left the windows:
-        consumers use their quota in bursts, eleven seconds apart.
-        """
-        pairs = zip(self.arrivals, self.arrivals[1:], strict=False)
-        starts = [before[1] for before, after in pairs if after[0] - before[0] > PAUSE_S]
-        begins = [next(at for at, total in self.arrivals if total > start) for start in starts]
-        assert len(starts) > 2
-        return (starts[-1] - starts[0]) / (begins[-1] - begins[0])
+    def by_throttled_time(self, amounts: Points) -> Points:
+        """Replace the times of amounts by the seconds for which the client was throttled until then."""
+        found: Points = []
+        throttled_s, at_s, until_s = 0.0, 0.0, 0.0
+        # the number tells throttles from amounts of the same time: sorting keeps throttles first
+        events = chain(((*row, 0) for row in self.throttles), ((*row, 1) for row in amounts))
+        for event_s, value, is_amount in sorted(events, key=lambda event: (event[0], event[2])):
+            throttled_s += max(min(event_s, until_s) - at_s, 0)
+            at_s = event_s
+            if is_amount:
+                found.append((throttled_s, value))
+            else:
+                until_s = event_s + value
+        return found
+
+
+def weighted_rate(amounts: Points) -> float:
+    """Units per second from time 0 to the last amount, weighted with a Hann window.
+
+    Clients use a quota in bursts: the initial one is allowed again when it has left the windows of the quota.
+    A plain mean would depend on whether the time ends before or after a burst. Here the middle of the time
+    has the most weight and both ends have none.
+    """
+    end_s = amounts[-1][0]
+    weighted = sum(amount * math.sin(math.pi * at_s / end_s) ** 2 for at_s, amount in amounts)
+    return weighted / (end_s / 2)
