@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from statistics import median
@@ -67,9 +68,18 @@ class Progress:
 
     def lag_s(self) -> float:
         """The median time from the end of a throttle time to the next arrival or throttle time."""
-        times = sorted({at_s for at_s, _ in chain(self.arrivals, self.throttles)})
-        nexts = ((at_s + told_s, bisect_right(times, at_s)) for at_s, told_s in self.throttles)
-        return median(times[index] - end_s for end_s, index in nexts if index < len(times))
+        return median(self.waits_s(self.throttles))
+
+    def longest_pause_s(self) -> float:
+        """The longest time without an arrival for which the client was not throttled."""
+        return max(self.waits_s([*self.throttles, *((at_s, 0) for at_s, _ in self.arrivals)]))
+
+    def waits_s(self, events: Points) -> Iterator[float]:
+        """The times from the end of each event to the next one of any kind."""
+        lengths = dict.fromkeys((at_s for at_s, _ in self.arrivals), 0.0) | dict(self.throttles)
+        times = sorted(lengths)
+        ends = ((at_s + lengths[at_s], bisect_right(times, at_s)) for at_s, _ in events)
+        return (times[index] - end_s for end_s, index in ends if index < len(times))
 
     def by_throttled_time(self, amounts: Points) -> Points:
         """Replace the times of amounts by the seconds for which the client was throttled until then."""
