@@ -1,22 +1,30 @@
-"""A driver that ingests once and is killed, or kills a planner, worker or executor, at a chosen step.
+"""A driver that ingests once for each fault: it is killed, or kills a planner, worker or executor.
 
-Usage: ingest_driver.py BOOTSTRAP DATASET FAULT MARK. A fault happens once: the file MARK records that it has.
+Usage: ingest_driver.py BOOTSTRAP FOLDER FAULT... A fault happens once; FAULT.mark then exists.
+
+With the fault ``copies`` the driver lives on. It copies the dataset at each step of a batch, which leaves the
+files that kill -9 would leave. Ingest then continues from each copy, in a folder with the name of the step.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from ingested import settings
+from ingested import every, offsets, settings
+from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
+from spark_topics import fill, records
 
 from odradek_spark.ingest import run
 from odradek_spark.ingest.commit import CommitBatch
@@ -27,20 +35,53 @@ from odradek_spark.source.data_source import OdradekDataSource, TopicStreamReade
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import INGESTED, Table
 
-BOOTSTRAP, DATASET, FAULT, MARK = sys.argv[1:5]
+BOOTSTRAP, FOLDER = sys.argv[1], Path(sys.argv[2])
 DRIVER = os.getpgid(0)
 """Python and the JVM; workers are in a process group of their own and end with the JVM."""
 BATCH_BYTES = 6_000
+COPIES = "copies"
+COMMITS = {
+    "before the first commit": INGESTED[0],
+    "between tables": INGESTED[2],
+    "after the last commit": INGESTED[-1],
+}
+PYTHON_FAULTS = ("planner", "worker", "mid-file")
+STEPS = ("after the offsets", "mid-task", *COMMITS, "before Spark's commit log")
 
 
-def die(fault: str, group: int, mark: str) -> None:
-    """Kill the driver, or this worker, once."""
-    if not Path(mark).exists():
-        Path(mark).write_text(fault)
-        if group:
-            os.killpg(group, signal.SIGKILL)
-        else:
+@dataclass
+class Fault:
+    """What happens, at most once at each step."""
+
+    folder: Path
+    driver: int
+    name: str = "none"
+
+    def is_due(self, step: str) -> bool:
+        """Whether something happens at a step; from then on it has happened."""
+        if self.name not in (step, COPIES) or self.mark(step).exists():
+            return False
+        self.mark(step).write_text(step)
+        return True
+
+    def mark(self, step: str) -> Path:
+        return self.folder / f"{step}.mark"
+
+    def at_driver_step(self, step: str) -> None:
+        """Kill the driver, or copy what a killed one would leave."""
+        if self.is_due(step):
+            if self.name != COPIES:
+                os.killpg(self.driver, signal.SIGKILL)
+            with suppress(shutil.Error):  # a temporary file of a worker that goes on was renamed meanwhile
+                shutil.copytree(self.folder / COPIES, self.folder / step)
+
+    def kill_python(self, step: str) -> None:
+        """Kill this planner or worker."""
+        if self.name != COPIES and self.is_due(step):
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+FAULT = Fault(FOLDER, DRIVER)
 
 
 def parent(pid: int) -> int:
@@ -48,13 +89,13 @@ def parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def die_in_a_file(fault: str, mark: str) -> None:
+def die_in_a_file(fault: Fault) -> None:
     """Kill this worker when the rows of a file are written but not its footer."""
     write_table = pq.ParquetWriter.write_table
 
     def dying(self: pq.ParquetWriter, *arguments: Any, **options: Any) -> None:
         write_table(self, *arguments, **options)
-        die(fault, 0, mark)
+        fault.kill_python("mid-file")
 
     pq.ParquetWriter.write_table = dying
 
@@ -62,25 +103,20 @@ def die_in_a_file(fault: str, mark: str) -> None:
 class FaultyReader(TopicStreamReader):
     """Dies while planning or reading."""
 
-    fault, driver, mark = FAULT, DRIVER, MARK
+    fault = FAULT
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        if self.fault == "after the offsets":
-            die(self.fault, self.driver, self.mark)
-        if self.fault == "planner":
-            die(self.fault, 0, self.mark)
+        self.fault.at_driver_step("after the offsets")
+        self.fault.kill_python("planner")
         return super().partitions(start, end)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if self.fault == "mid-file":
-            die_in_a_file(self.fault, self.mark)
+        if self.fault.name == "mid-file":
+            die_in_a_file(self.fault)
         written = list(super().read(partition))
-        if self.fault == "mid-task":
-            die(self.fault, self.driver, self.mark)
-        if self.fault == "worker":
-            die(self.fault, 0, self.mark)
-        if self.fault == "executor" and not Path(self.mark).exists():
-            Path(self.mark).write_text(self.fault)
+        self.fault.at_driver_step("mid-task")
+        self.fault.kill_python("worker")
+        if self.fault.name != COPIES and self.fault.is_due("executor"):
             os.kill(parent(os.getppid()), signal.SIGKILL)
         yield from written
 
@@ -97,35 +133,63 @@ def faulty_commits() -> None:
     commit_ranges, commit_batch = Dataset.commit_ranges, CommitBatch.__call__
 
     def dying(self: Dataset, table: Table, *arguments: Any) -> bool:
-        if (FAULT, table) in (("before the first commit", INGESTED[0]), ("between tables", INGESTED[2])):
-            die(FAULT, DRIVER, MARK)
+        for step in STEPS[2:4]:
+            if table == COMMITS[step]:
+                FAULT.at_driver_step(step)
         done = commit_ranges(self, table, *arguments)
-        if (FAULT, table) == ("after the last commit", INGESTED[-1]):
-            die(FAULT, DRIVER, MARK)
+        if table == COMMITS["after the last commit"]:
+            FAULT.at_driver_step("after the last commit")
         return done
 
     def dying_batch(self: CommitBatch, rows: Any, batch_id: int) -> None:
         commit_batch(self, rows, batch_id)
-        if FAULT == "before Spark's commit log":
-            die(FAULT, DRIVER, MARK)
+        FAULT.at_driver_step("before Spark's commit log")
 
     Dataset.commit_ranges = dying  # type: ignore[assignment, method-assign]
     CommitBatch.__call__ = dying_batch  # type: ignore[method-assign]
 
 
-def main() -> None:
-    if FAULT == "executor":
+def ingest(session: SparkSession, dataset: str, fault: str) -> None:
+    """Ingest everything that is in the topic."""
+    FAULT.name = fault
+    session.dataSource.register(FaultySource)  # pickles the reader with its fault
+    given = settings(BOOTSTRAP, FOLDER / dataset, max_bytes_per_trigger=BATCH_BYTES)
+    run_ingest(session, given, once=True, say=lambda line: print(line, flush=True))
+
+
+def verify(session: SparkSession, dataset: str) -> None:
+    print(run_verify(session, str(FOLDER / dataset)).text(), flush=True)
+
+
+def ingest_copies(session: SparkSession) -> None:
+    """Copy a dataset at every step of a batch that is not the first, and continue from each copy."""
+    ingest(session, COPIES, "none")
+    fill(BOOTSTRAP, records(60, first=60, partitions=2))
+    ingest(session, COPIES, COPIES)
+    for step in STEPS:
+        # every record in the tables is there once, even between tables
+        seen = offsets(FOLDER / step)
+        assert len(seen) == len(set(seen)) and set(seen) < set(every(120, 2))  # noqa: PT018
+        ingest(session, step, "none")
+    verify(session, STEPS[-1])
+
+
+def main(faults: list[str]) -> None:
+    if "executor" in faults:
         session = local_session("killed", "local-cluster[2,1,1024]")
     else:
         session = local_session("killed", "local[2]", archive=archive_path())
-    session.dataSource.register(FaultySource)
     faulty_commits()
     run.BACKOFF_S = 0.1
-    given = settings(BOOTSTRAP, Path(DATASET), max_bytes_per_trigger=BATCH_BYTES)
-    run_ingest(session, given, once=True, say=lambda line: print(line, flush=True))
-    print(run_verify(session, DATASET).text(), flush=True)
+    for fault in faults:
+        if fault == COPIES:
+            ingest_copies(session)
+        else:
+            dataset = fault if fault in PYTHON_FAULTS else "dataset"
+            ingest(session, dataset, fault)
+            verify(session, dataset)
     session.stop()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[3:])

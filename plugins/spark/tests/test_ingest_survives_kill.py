@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from ingested import every, is_exactly, offsets
@@ -18,7 +19,7 @@ from odradek_spark.tables.schemas import INGESTED
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_000)]
 DRIVER = Path(__file__).with_name("ingest_driver.py")
-DRIVER_FAULTS = (
+STEPS = (
     "after the offsets",
     "mid-task",
     "before the first commit",
@@ -26,15 +27,16 @@ DRIVER_FAULTS = (
     "after the last commit",
     "before Spark's commit log",
 )
+PYTHON_FAULTS = ("planner", "worker", "mid-file")
+COMPLETE = "everything is there exactly once"
 RUN_TIMEOUT_S = 400
 
 
-def ingest(bootstrap: str, dataset: Path, fault: str, folder: Path) -> tuple[int, str]:
+def ingest(bootstrap: str, folder: Path, *faults: str) -> tuple[int, str]:
     """Run the driver in its own process group; return its status and output."""
-    mark = folder / f"{fault}.mark"
-    with (folder / f"{fault}.log").open("w+") as log:
+    with (folder / "driver.log").open("w+") as log:
         driver = subprocess.Popen(
-            [sys.executable, str(DRIVER), bootstrap, str(dataset), fault, str(mark)],
+            [sys.executable, str(DRIVER), bootstrap, str(folder), *faults],
             stdout=log,
             stderr=subprocess.STDOUT,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each)},
@@ -46,9 +48,11 @@ def ingest(bootstrap: str, dataset: Path, fault: str, folder: Path) -> tuple[int
             if driver.poll() is None:
                 os.killpg(driver.pid, signal.SIGKILL)
         log.seek(0)
-        said = log.read()
-    assert fault == "none" or mark.exists(), said
-    return status, said
+        return status, log.read()
+
+
+def has_happened(fault: str, folder: Path) -> bool:
+    return (folder / f"{fault}.mark").exists()
 
 
 def files_on_disk(dataset: Path) -> set[str]:
@@ -57,40 +61,63 @@ def files_on_disk(dataset: Path) -> set[str]:
     }
 
 
-def test_a_driver_can_be_killed_at_every_step(tmp_path: Path) -> None:
-    dataset = tmp_path / "dataset"
-    count, codes = 0, []
-    with odradek.testing.host() as host:
-        host.topics.create(TOPIC, 2)
-        for fault in (*DRIVER_FAULTS, "none"):
-            fill(host.bootstrap, records(60, first=count, partitions=2))
-            count += 60
-            status, said = ingest(host.bootstrap, dataset, fault, tmp_path)
-            codes.append(status)
-            # every record in the tables is there once, even while a batch hangs between tables
-            seen = offsets(dataset)
-            assert len(seen) == len(set(seen)) and set(seen) <= set(every(count, 2))  # noqa: PT018
-
-    assert codes == [-signal.SIGKILL] * len(DRIVER_FAULTS) + [0], said
-    assert "everything is there exactly once" in said
-    assert is_exactly(dataset, every(count, 2))
-    live = {file for table in INGESTED for file in Dataset(str(dataset)).existing(table).file_uris()}
-    assert live < files_on_disk(dataset), "what the killed ones wrote is left for vacuum"
+def live_files(dataset: Path) -> set[str]:
+    found = (Dataset(str(dataset)).existing(table).file_uris() for table in INGESTED)
+    return {unquote(file) for files in found for file in files}
 
 
-@pytest.mark.parametrize("fault", ["planner", "worker", "mid-file"])
-def test_a_python_process_can_be_killed_in_the_middle_of_its_work(fault: str, tmp_path: Path) -> None:
+def test_a_driver_can_be_killed(tmp_path: Path) -> None:
     dataset = tmp_path / "dataset"
     with odradek.testing.host() as host:
         host.topics.create(TOPIC, 2)
-        fill(host.bootstrap, records(100, partitions=2))
+        fill(host.bootstrap, records(60, partitions=2))
+        killed, _ = ingest(host.bootstrap, tmp_path, "between tables")
+        seen = offsets(dataset)
+        status, said = ingest(host.bootstrap, tmp_path, "none")
 
-        status, said = ingest(host.bootstrap, dataset, fault, tmp_path)
+    assert (killed, status) == (-signal.SIGKILL, 0), said
+    assert has_happened("between tables", tmp_path)
+    assert len(seen) == len(set(seen)) < 60
+    assert COMPLETE in said
+    assert is_exactly(dataset, every(60, 2))
 
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of a driver that did not die, and its output."""
+    folder = tmp_path_factory.mktemp("copies")
+    with odradek.testing.host() as host:
+        host.topics.create(TOPIC, 2)
+        fill(host.bootstrap, records(60, partitions=2))
+        status, said = ingest(host.bootstrap, folder, "copies", *PYTHON_FAULTS)
     assert status == 0, said
-    assert "again in 0.1 s" in said
-    assert "everything is there exactly once" in said
-    assert is_exactly(dataset, every(100, 2))
+    return folder, said
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_files_of_every_step_are_enough_to_continue(copies: tuple[Path, str], step: str) -> None:
+    folder, said = copies
+
+    assert has_happened(step, folder)
+    assert said.count(COMPLETE) == 1 + len(PYTHON_FAULTS)
+    assert is_exactly(folder / step, every(120, 2))
+
+
+def test_the_files_of_tasks_that_never_ended_are_left_for_vacuum(copies: tuple[Path, str]) -> None:
+    folder, _ = copies
+
+    assert live_files(folder / "before the first commit") < files_on_disk(folder / "before the first commit")
+
+
+@pytest.mark.parametrize("fault", PYTHON_FAULTS)
+def test_a_python_process_can_be_killed_in_the_middle_of_its_work(
+    copies: tuple[Path, str], fault: str
+) -> None:
+    folder, said = copies
+
+    assert has_happened(fault, folder)
+    assert said.count("again in 0.1 s") == len(PYTHON_FAULTS)
+    assert is_exactly(folder / fault, every(120, 2))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds the executor in /proc")
@@ -100,11 +127,11 @@ def test_a_task_of_a_killed_executor_runs_again(tmp_path: Path) -> None:
         host.topics.create(TOPIC, 2)
         fill(host.bootstrap, records(100, partitions=2))
 
-        status, said = ingest(host.bootstrap, dataset, "executor", tmp_path)
+        status, said = ingest(host.bootstrap, tmp_path, "executor")
 
     assert status == 0, said
+    assert has_happened("executor", tmp_path)
     assert "again in" not in said, "Spark repeats the task, not the query"
-    assert "everything is there exactly once" in said
+    assert COMPLETE in said
     assert is_exactly(dataset, every(100, 2))
-    live = {file for table in INGESTED for file in Dataset(str(dataset)).existing(table).file_uris()}
-    assert live < files_on_disk(dataset)
+    assert live_files(dataset) < files_on_disk(dataset)
