@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from ingested import until
+from ingested import every, is_exactly, until
 from spark_topics import TOPIC, fill, records
 
 import odradek.testing
@@ -76,11 +76,13 @@ def test_spark_submit_runs_it(host: RunningHost, tmp_path: Path) -> None:
 
 
 def test_a_spark_connect_server_runs_it(host: RunningHost, tmp_path: Path) -> None:
-    fill(host.bootstrap, records(20, partitions=2))
+    fill(host.bootstrap, records(200, partitions=2))
+    batches = ("--max-bytes-per-trigger", "20000")
 
-    printed = done([*PROGRAM, "ingest", "--once", "--remote", "local[2]", *source(host)], tmp_path)
+    printed = done([*PROGRAM, "ingest", "--once", "--remote", "local[2]", *batches, *source(host)], tmp_path)
 
-    assert "ingested 20 pushes, 60 points, 0 dead letters" in printed
+    assert "ingested 200 pushes, 600 points, 0 dead letters" in printed
+    assert is_exactly(tmp_path / "tables", every(200, 2))
 
 
 def test_the_commands_from_run_to_verify_work(host: RunningHost, tmp_path: Path) -> None:

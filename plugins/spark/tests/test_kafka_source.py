@@ -19,7 +19,8 @@ from spark_topics import TOPIC, fill, records
 import odradek.testing
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
-PROGRAM = Path(__file__).with_name("ingest_elsewhere.py")
+PROGRAM = Path(__file__).with_name("ingest_in_turn.py")
+FILLED, MORE = 100, 50
 # the newest of each on Maven Central; they work with the installed Spark
 SPARK_KAFKA, TOKENS, KAFKA = "4.2.0", "4.0.0", "4.3.1"
 JARS = (
@@ -65,7 +66,7 @@ def login_jar(jars: str, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[str]:
-    """An Apache Kafka node with the topic and a hundred records."""
+    """An Apache Kafka node with the topic and `FILLED` records."""
     from contrib.capture.kafka_node import kafka_node
 
     with kafka_node() as node:
@@ -73,33 +74,26 @@ def broker() -> Iterator[str]:
         admin = AdminClient({"bootstrap.servers": bootstrap})
         admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC].result(30)
         until(lambda: TOPIC in admin.list_topics(timeout=10).topics)
-        fill(bootstrap, records(100, partitions=2))
+        fill(bootstrap, records(FILLED, partitions=2))
         yield bootstrap
 
 
-def ingest(bootstrap: str, dataset: Path, *jars: str) -> None:
+def test_a_topic_of_apache_kafka_is_ingested_by_either_source_and_by_both_in_turn(
+    broker: str, jars: str, tmp_path: Path
+) -> None:
+    dataset, turns = tmp_path / "d", ("odradek", "kafka", "kafka", "odradek")
+
     done = subprocess.run(
-        [sys.executable, str(PROGRAM), "local[2]", bootstrap, str(dataset), *jars],
+        [sys.executable, str(PROGRAM), broker, str(dataset), jars, str(FILLED), str(MORE), *turns],
         capture_output=True,
         text=True,
         timeout=300,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each)},
         check=False,
     )
+
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_a_topic_of_apache_kafka_is_ingested_by_either_source_and_by_both_in_turn(
-    broker: str, jars: str, tmp_path: Path
-) -> None:
-    dataset, count = tmp_path / "d", 100
-    for given in ((), (jars,), (jars,), ()):
-        ingest(broker, dataset, *given)
-        # the other source has another kind of checkpoint: the tables know where to continue
-        shutil.rmtree(dataset / "_checkpoints")
-        assert is_exactly(dataset, every(count, 2))
-        fill(broker, records(50, first=count, partitions=2))
-        count += 50
+    assert is_exactly(dataset, every(FILLED + MORE * (len(turns) - 1), 2))
 
 
 def spark_command(*arguments: str) -> subprocess.CompletedProcess[str]:
