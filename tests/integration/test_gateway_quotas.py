@@ -75,7 +75,7 @@ def test_a_consumer_is_throttled_to_its_quota_and_another_is_not(gateway: Gatewa
     assert produce(gateway, 60, client_id="filler", total=12 * MEGABYTE).total >= 12 * MEGABYTE
 
     with ThreadPoolExecutor(2) as pool:
-        noisy = pool.submit(consume, gateway, 4)
+        noisy = pool.submit(consume, gateway, 4, least=MEGABYTE)
         neighbor = pool.submit(consume, gateway, 60, "neighbor", 12 * MEGABYTE)
 
     assert MEGABYTE < noisy.result().total < 7 * MEGABYTE

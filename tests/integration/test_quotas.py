@@ -72,7 +72,7 @@ def test_a_consumer_is_throttled_to_its_quota_and_another_is_not(host: ThreadedH
     limit(host, ENTITIES["client-id"], consumer_byte_rate=MEGABYTE)
 
     with ThreadPoolExecutor(2) as pool:
-        noisy = pool.submit(consume, host, 4)
+        noisy = pool.submit(consume, host, 4, least=MEGABYTE)
         neighbor = pool.submit(consume, host, 60, "neighbor", 12 * MEGABYTE)
 
     assert MEGABYTE < noisy.result().total < 7 * MEGABYTE

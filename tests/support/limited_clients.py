@@ -49,8 +49,10 @@ def produce(host: Reachable, seconds: float, client_id: str = CLIENT_ID, total: 
     return progress
 
 
-def consume(host: Reachable, seconds: float, client_id: str = CLIENT_ID, total: int = 1 << 40) -> Progress:
-    """Read one partition from its beginning for some time or up to some bytes."""
+def consume(
+    host: Reachable, seconds: float, client_id: str = CLIENT_ID, total: int = 1 << 40, least: int = -1
+) -> Progress:
+    """Read one partition from its beginning for some time or up to some bytes; more than the least bytes."""
     confluent_kafka = pytest.importorskip("confluent_kafka")
     progress = Progress()
     consumer = confluent_kafka.Consumer({
@@ -61,7 +63,7 @@ def consume(host: Reachable, seconds: float, client_id: str = CLIENT_ID, total: 
     })  # fmt: skip
     consumer.assign([confluent_kafka.TopicPartition(TOPIC, 0, 0)])
     end_s = time.monotonic() + seconds
-    while time.monotonic() < end_s and progress.total < total:
+    while (time.monotonic() < end_s and progress.total < total) or progress.total <= least:
         for message in consumer.consume(100, 0.1):
             assert message.error() is None
             progress.arrived(len(message.value()))
