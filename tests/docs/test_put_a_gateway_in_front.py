@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from odradek.cli.command_config import load_command_config
 from odradek.cli.gateway_run import GatewayRun
+from odradek.client.command_config import load_command_config
 from odradek.server.config import load_config
 from odradek.server.sockets.listener_tls import ListenerTls
 from support.gateways import GatewayProcess

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from odradek.cli.command_config import CommandConfig
 from odradek.cli.followed_cluster import client_of
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import ClusterWatch, Observed, read_subscriptions
+from odradek.client.command_config import CommandConfig
 from odradek.client.errors import RequestFailed
 from odradek.client.resources import ConfigChange, ConfigResource
 from odradek.gateway.telemetry_settings import SubscriptionSource

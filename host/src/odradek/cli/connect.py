@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 import click
 
-from odradek.cli.command_config import load_command_config
 from odradek.cli.errors import CommandFailed
 from odradek.cli.progress import Progress
 from odradek.client.address import addresses
 from odradek.client.admin import AdminClient
+from odradek.client.command_config import load_command_config
 from odradek.client.errors import ClientError
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from odradek.cli.command_config import CommandConfig, load_command_config
 from odradek.client.address import addresses
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import ClusterWatch, Observed
+from odradek.client.command_config import CommandConfig, load_command_config
 from odradek.gateway.follow_settings import SERVERS, FollowSettings
 from odradek.gateway.telemetry_settings import SubscriptionSource
 from odradek.server.followed_subscriptions import FollowedSubscriptions

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from odradek import __version__
 from odradek.broker.spool_settings import DEAD_LETTER_SUFFIX
-from odradek.cli.command_config import load_command_config
 from odradek.cli.errors import CommandFailed
 from odradek.client.admin import AdminClient
 from odradek.client.changelog import Changelog
+from odradek.client.command_config import load_command_config
 from odradek.client.errors import ClientError, RequestFailed, check
 from odradek.client.group_member import GroupTimes
 from odradek.client.resources import NewTopic

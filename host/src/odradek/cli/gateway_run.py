@@ -7,11 +7,11 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from odradek.cli.command_config import CommandConfig, load_command_config
 from odradek.cli.followed_cluster import client_of, first_poll
 from odradek.client.address import addresses
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import ClusterWatch, Observed
+from odradek.client.command_config import CommandConfig, load_command_config
 from odradek.clock import SystemClock
 from odradek.gateway.gateway_settings import UPSTREAM
 from odradek.server.config import HostConfig

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from odradek.cli.command_config import CommandConfig, load_command_config
+from odradek.client.command_config import CommandConfig, load_command_config
 from odradek.client.errors import ConnectFailed
 from odradek.client.sasl import SaslLogin
 from odradek.clock import SystemClock

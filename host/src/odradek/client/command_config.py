@@ -6,8 +6,8 @@ import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from odradek.cli.sasl_config import sasl_login
 from odradek.client.sasl import SaslLogin
+from odradek.client.sasl_config import sasl_login
 from odradek.client.tls import ClientTls
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.security.tls_settings import TlsSettings
