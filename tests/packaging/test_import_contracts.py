@@ -31,7 +31,15 @@ def test_a_plugin_may_import_only_three_rooms() -> None:
 
     allowed = {"plugin", "temporality", "endpoints"}
     assert set(contract["forbidden_modules"]) == {f"odradek.{room}" for room in rooms() - allowed}
-    assert set(contract["source_modules"]) == PLUGINS
+    assert set(contract["source_modules"]) == PLUGINS - {"odradek_console"}
+
+
+def test_the_console_is_a_client_besides() -> None:
+    contract = CONTRACTS["the console imports the rooms plugin, temporality, endpoints and client only"]
+
+    allowed = {"plugin", "temporality", "endpoints", "client"}
+    assert set(contract["forbidden_modules"]) == {f"odradek.{room}" for room in rooms() - allowed}
+    assert contract["source_modules"] == ["odradek_console"]
 
 
 def test_every_room_has_a_floor() -> None:

@@ -9,17 +9,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 JAVA: Final = "apache-kafka-java"
 LIBRDKAFKA: Final = "librdkafka"
 SILENCE: Final = "odradek.client.silence"
 """A metric that no client sends: the push intervals since a client's last push."""
+CLOCK_SKEW: Final = "odradek.client.clock.skew"
+"""Made: seconds between the clock of a client and that of its host."""
+OVERSIZE: Final = "odradek.client.oversize"
+"""Made: the latest pushes of a client that were refused for their size, one after another."""
+DEFECTS: Final = "odradek.library.defects"
+"""Made: known defects of a client's library."""
+UNSUPPORTED: Final = "odradek.library.unsupported"
+"""Made: days since the support of a client's library has ended."""
+UNEVEN: Final = "odradek.group.partitions.share"
+"""Made: the partitions of a member, divided by the mean of its group."""
 PRODUCER: Final = "org.apache.kafka.producer."
 CONSUMER: Final = "org.apache.kafka.consumer."
 COORDINATOR: Final = CONSUMER + "coordinator."
 FETCH: Final = CONSUMER + "fetch.manager."
 OURS: Final = "our choice"
+
+
+class Condition(NamedTuple):
+    """A condition on the latest value of a metric."""
+
+    metric: str
+    op: Literal[">", "<"]
+    threshold: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +66,8 @@ class Trouble:
     source: str
     """The origin of the threshold."""
     advice: str
+    also: tuple[Condition, ...] = ()
+    """Further conditions that must hold now. A client without their metrics cannot answer the question."""
 
 
 def everywhere(metric: str) -> dict[str, str]:
@@ -222,4 +242,121 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
         advice="Look for refused connections, failed authentication and idle timeouts of load balancers.",
     ),
 )
+"""Troubles of which an alarm tells."""
 BY_ID: Final[Mapping[str, Trouble]] = {each.id: each for each in TROUBLES}
+
+HINTS: Final[tuple[Trouble, ...]] = (
+    Trouble(
+        id="one-record-batches",
+        question="Does a producer send each record alone?",
+        metrics={JAVA: PRODUCER + "records.per.request.avg"},
+        op="<",
+        threshold=1.5,
+        unit="records in a request",
+        also=(Condition(PRODUCER + "record.send.rate", ">", 10.0),),
+        source=f"1.5 records, at more than 10 records/s: {OURS}",
+        advice="Do not flush after each record, and raise linger.ms (5 ms since Kafka 4.0, 0 before).",
+    ),
+    Trouble(
+        id="small-batches",
+        question="Are batches small because nothing waits for them?",
+        metrics={JAVA: PRODUCER + "batch.size.avg"},
+        op="<",
+        threshold=1024.0,
+        unit="By",
+        also=(
+            Condition(PRODUCER + "request.rate", ">", 50.0),
+            Condition(PRODUCER + "record.queue.time.avg", "<", 1.0),
+        ),
+        source=f"1 KiB of batch.size (16 KiB), at more than 50 requests/s: {OURS}",
+        advice="Set linger.ms to 5 or more: batches fill, and brokers get fewer requests.",
+    ),
+    Trouble(
+        id="slow-poll",
+        question="Does the application call poll() too seldom?",
+        metrics={JAVA: CONSUMER + "time.between.poll.max"},
+        threshold=240_000.0,
+        unit="ms",
+        for_s=0.0,
+        source="80 % of max.poll.interval.ms (300 000 ms)",
+        advice="Lower max.poll.records, shorten the work between two polls, or move it to other threads.",
+    ),
+    Trouble(
+        id="busy-application",
+        question="Does a consumer wait for its application instead of for records?",
+        metrics=everywhere(CONSUMER + "poll.idle.ratio.avg"),
+        op="<",
+        threshold=0.1,
+        clear=0.2,
+        unit="share of the time in poll()",
+        for_s=10.0,
+        source=f"10 %: {OURS}",
+        advice="The application is slower than its records: look at what it does with each, or add members.",
+    ),
+    Trouble(
+        id="lag-without-fetches",
+        question="Does the lag grow while nothing is fetched?",
+        metrics={JAVA: FETCH + "records.lag.max"},
+        threshold=1000.0,
+        unit="records in 5 minutes",
+        agg="max",
+        over_s=300.0,
+        for_s=0.0,
+        also=(Condition(FETCH + "fetch.rate", "<", 0.1),),
+        source=f"1 000 records at less than one fetch in 10 s: {OURS}",
+        advice="Look whether partitions are paused, or whether the application still calls poll().",
+    ),
+    Trouble(
+        id="uneven-partitions",
+        question="Does a member have many more partitions than the others of its group?",
+        metrics=everywhere(UNEVEN),
+        threshold=2.0,
+        unit="times the mean of the group",
+        for_s=0.0,
+        source=f"twice the mean: {OURS}",
+        advice="Look at the assignor and at the topics that each member subscribes to.",
+    ),
+    Trouble(
+        id="clock-skew",
+        question="Is the clock of a client wrong?",
+        metrics=everywhere(CLOCK_SKEW),
+        threshold=30.0,
+        unit="s",
+        for_s=0.0,
+        source=f"30 s: {OURS}; a client makes its push just before it sends it",
+        advice="Synchronize the clock of the client's machine, or that of the host.",
+    ),
+    Trouble(
+        id="payload-too-large",
+        question="Are all pushes of a client too large?",
+        metrics=everywhere(OVERSIZE),
+        op=">=",
+        threshold=3.0,
+        unit="pushes in a row",
+        for_s=0.0,
+        source="3 pushes: Java clients do not make a push smaller after TELEMETRY_TOO_LARGE",
+        advice="Raise telemetry.max.bytes, or subscribe this client to fewer metrics.",
+    ),
+    Trouble(
+        id="known-defect",
+        question="Does the client's library have a known defect?",
+        metrics=everywhere(DEFECTS),
+        threshold=0.0,
+        unit="defects",
+        for_s=0.0,
+        source="release notes of the library",
+        advice="Upgrade the library.",
+    ),
+    Trouble(
+        id="past-support",
+        question="Is the client's library past its support?",
+        metrics=everywhere(UNSUPPORTED),
+        threshold=0.0,
+        unit="days",
+        for_s=0.0,
+        source="the support policy of the library",
+        advice="Upgrade the library.",
+    ),
+)
+"""Troubles without an alarm: a person who looks at a client sees them."""
+FINDINGS: Final = (*TROUBLES, *HINTS)

@@ -252,6 +252,12 @@ class Engine:
         self.keys.forget_unused()
         return self.clients.take_changes(), self.positions.take_changes()
 
+    def skip_changes(self) -> None:
+        """Forget what has changed since the last call: for an engine whose state is not stored."""
+        self.keys.forget_unused()
+        self.clients.changed.clear()
+        self.positions.changed.clear()
+
     def restore(
         self, shapes: Mapping[bytes, bytes], clients: Mapping[bytes, bytes], positions: Iterable[Origin]
     ) -> None:

@@ -1,0 +1,219 @@
+"""One client instance: what its connection, its pushes and its Resource tell."""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.common.v1.common_pb2 import KeyValueList
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+
+from odradek.plugin import NotOtlp, TelemetryRecord, body_start, merged_resources, record_key
+from odradek.plugin.app_name import app_name
+from odradek.temporality.clients import silence_ms
+
+MAX_TEXT: Final = 256
+"""Characters of a text of a client that are kept."""
+MAX_LABELS: Final = 64
+LATEST_CONNECTIONS: Final = 8
+TOO_LARGE: Final = 118
+"""TELEMETRY_TOO_LARGE"""
+REFUSALS: Final = {
+    87: "INVALID_RECORD",
+    89: "THROTTLING_QUOTA_EXCEEDED",
+    117: "UNKNOWN_SUBSCRIPTION_ID",
+    118: "TELEMETRY_TOO_LARGE",
+}
+LATE: Final = 1.75
+"""Push intervals without a push that are a gap: a client waits for at most 1.5 of them."""
+GONE_MS: Final = 3_600_000
+"""A client that was silent for this long is gone."""
+
+
+class State(StrEnum):
+    """Whether a client pushes."""
+
+    LIVE = "live"
+    SILENT = "silent"
+    """It stopped without a goodbye."""
+    GONE = "gone"
+    """It said goodbye, or was silent for an hour."""
+
+
+class Connected(NamedTuple):
+    """A connection that pushes came from."""
+
+    since_ms: int
+    address: str
+    port: int
+    node_id: int
+    cluster_id: str
+
+
+class ClientEntry:
+    """What is known of a client instance."""
+
+    __slots__ = (
+        "client_id",
+        "connections",
+        "empty",
+        "first_ms",
+        "gap_ms",
+        "gaps",
+        "instance_id",
+        "interval_ms",
+        "is_checked",
+        "labels",
+        "largest_bytes",
+        "last_bytes",
+        "last_error",
+        "last_error_ms",
+        "last_ms",
+        "listener",
+        "observed",
+        "oversize",
+        "payload_bytes",
+        "principal",
+        "pushes",
+        "refused",
+        "resource_hash",
+        "skew_ms",
+        "software",
+        "source",
+        "subscription_id",
+        "terminated",
+        "version",
+    )
+
+    def __init__(self, record: TelemetryRecord) -> None:
+        self.instance_id = record.payload.client_instance_id
+        self.first_ms = self.last_ms = record.context.received_ms
+        self.pushes = self.empty = self.gaps = self.gap_ms = self.refused = self.oversize = 0
+        self.payload_bytes = self.last_bytes = self.largest_bytes = self.last_error = self.last_error_ms = 0
+        self.connections: deque[Connected] = deque(maxlen=LATEST_CONNECTIONS)
+        self.labels: tuple[tuple[str, str], ...] = ()
+        self.resource_hash = 0
+        self.skew_ms = 0
+        self.is_checked = False
+        """Whether its findings are those of its last push."""
+        self.describe(record)
+
+    def describe(self, record: TelemetryRecord) -> None:
+        """Take the facts that each record tells."""
+        connection = record.context.connection
+        self.client_id = cut(record.context.client_id or "")
+        self.software = cut(connection.client_software_name)
+        self.version = cut(connection.client_software_version)
+        self.principal = cut(connection.principal)
+        self.listener = cut(connection.listener_name)
+        self.interval_ms = max(record.push_interval_ms, 0)
+        self.subscription_id = record.subscription_id
+        self.observed = record.observed
+        self.source = cut(record.source or "")
+        self.terminated = record.payload.terminating
+
+    def add(self, record: TelemetryRecord) -> None:
+        """Add a record."""
+        now_ms, size = record.context.received_ms, len(record.payload.data)
+        waited_ms = now_ms - self.last_ms
+        if self.pushes and self.interval_ms and not self.terminated and waited_ms > LATE * self.interval_ms:
+            self.gaps += 1
+            self.gap_ms += waited_ms - self.interval_ms
+        self.describe(record)
+        self.pushes += 1
+        self.empty += not size
+        self.payload_bytes += size
+        self.last_bytes, self.largest_bytes = size, max(size, self.largest_bytes)
+        self.last_ms = max(now_ms, self.last_ms)
+        self.refuse(record.payload.refused, now_ms)
+        self.connect(record)
+        if size:
+            self.read_labels(record.payload.data)
+        self.is_checked = False
+
+    def refuse(self, code: int, now_ms: int) -> None:
+        self.oversize = self.oversize + 1 if code == TOO_LARGE else 0
+        if code:
+            self.refused += 1
+            self.last_error, self.last_error_ms = code, now_ms
+
+    def connect(self, record: TelemetryRecord) -> None:
+        connection = record.context.connection
+        place = (
+            connection.client_address,
+            connection.client_port,
+            connection.node_id,
+            connection.cluster_id or "",
+        )
+        if not self.connections or self.connections[-1][1:] != place:
+            self.connections.append(Connected(record.context.received_ms, *place))
+
+    def read_labels(self, data: bytes) -> None:
+        """Read the Resource of a push if it has changed."""
+        split = body_start(data)
+        if split is None:
+            try:
+                found = merged_resources(data).resource
+            except NotOtlp:
+                return
+            resource = found[0] if found else b""
+        else:
+            resource = data[split[0] : split[1]]
+        known = hash(resource)
+        if known == self.resource_hash:
+            return
+        self.resource_hash = known
+        try:
+            attributes = Resource.FromString(resource).attributes
+        except DecodeError:
+            return
+        texts = [(cut(each.key), cut(each.value.string_value)) for each in attributes[:MAX_LABELS]]
+        self.labels = tuple((key, text) for key, text in texts if text)
+
+    def label(self, name: str) -> str:
+        """A label of its Resource; empty if there is none."""
+        return next((text for key, text in self.labels if key == name), "")
+
+    @property
+    def key(self) -> str:
+        """The client instance id as Kafka prints it."""
+        return record_key(self.instance_id).decode()
+
+    @property
+    def group_id(self) -> str:
+        """The consumer group; empty for other clients."""
+        return self.label("group_id")
+
+    @property
+    def app(self) -> str:
+        """What the client shares with others of its application."""
+        return app_name(self.client_id, self.group_id)
+
+    def state(self, now_ms: int) -> State:
+        """Whether it pushes."""
+        silent_ms = now_ms - self.last_ms
+        if self.terminated or silent_ms > max(GONE_MS, 4 * self.interval_ms):
+            return State.GONE
+        return State.SILENT if silent_ms > silence_ms(self.interval_ms) else State.LIVE
+
+    @property
+    def held_bytes(self) -> int:
+        """Approximate memory."""
+        return 1_500 + sum(len(key) + len(text) + 120 for key, text in self.labels)
+
+
+def cut(text: str) -> str:
+    """A text of a client, of bounded length and printable."""
+    return "".join(each if each.isprintable() else "\ufffd" for each in text[:MAX_TEXT])
+
+
+def labels_of(attributes: bytes) -> tuple[tuple[str, str], ...]:
+    """The labels of a data point in the identity of its stream."""
+    found = []
+    for each in KeyValueList.FromString(attributes).values:
+        which = each.value.WhichOneof("value")
+        if which is not None:
+            found.append((cut(each.key), cut(str(getattr(each.value, which)))))
+    return tuple(found)

@@ -1,0 +1,96 @@
+"""The series of a client by name, as findings and tables ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from odradek.temporality.shape import Shape
+from odradek_console.engine.client_entry import labels_of
+from odradek_console.engine.series_history import COUNTER, NAN, SeriesHistory
+
+Labels = tuple[tuple[str, str], ...]
+KEPT_SHAPES: Final = 256
+
+
+class Place(NamedTuple):
+    """A series of a shape."""
+
+    place: int
+    labels: Labels
+
+
+Places = Mapping[str, Sequence[Place]]
+
+
+class ShapePlaces:
+    """The places of series by name, for the shapes that were asked for last."""
+
+    def __init__(self) -> None:
+        self.kept: dict[int, Places] = {}
+
+    def of(self, shape: Shape) -> Places:
+        """The series of a shape by name."""
+        found = self.kept.get(shape.number)
+        if found is None:
+            if len(self.kept) >= KEPT_SHAPES:
+                del self.kept[next(iter(self.kept))]
+            named: dict[str, list[Place]] = {}
+            for place, identity in enumerate(shape.identities):
+                named.setdefault(identity.name, []).append(Place(place, labels_of(identity.attributes)))
+            found = self.kept[shape.number] = named
+        return found
+
+
+class ClientSeries:
+    """The series of one client.
+
+    Args:
+        history: Its rows.
+        places: The places of its shape.
+    """
+
+    def __init__(self, history: SeriesHistory, places: Places) -> None:
+        self.history = history
+        self.places = places
+
+    def whole(self, name: str) -> list[Place]:
+        """The series of a metric with the fewest labels. Those with more are parts of them."""
+        found = self.places.get(name, ())
+        if not found:
+            return []
+        fewest = min(len(each.labels) for each in found)
+        return [each for each in found if len(each.labels) == fewest]
+
+    def is_counter(self, place: Place) -> bool:
+        """Whether its values are increases."""
+        return self.history.roles[place.place] == COUNTER
+
+    def latest(self, name: str) -> list[float]:
+        """The latest values of a metric's series; of a counter those per second."""
+        return [value for place in self.whole(name) if (value := self.last(place)) is not None]
+
+    def last(self, place: Place) -> float | None:
+        """The latest value of a series; None if it has none."""
+        if self.is_counter(place):
+            return next((point.value for point in reversed([*self.history.points(place.place)])), None)
+        for level in self.history.levels:
+            for _, values in reversed(level):
+                value = values[place.place] if place.place < len(values) else NAN
+                if value == value:
+                    return value
+        return None
+
+    @property
+    def last_ms(self) -> int:
+        """When the last push with values came; 0 if there is none."""
+        return next((level[-1].time_ms for level in self.history.levels if level), 0)
+
+    def values(self, place: Place) -> list[tuple[int, float]]:
+        """The values of a series by time, as they are in the rows."""
+        found = []
+        for time_ms, values in self.history.rows():
+            value = values[place.place] if place.place < len(values) else NAN
+            if value == value:
+                found.append((time_ms, value))
+        return found

@@ -1,0 +1,252 @@
+"""All clients: inventory, totals and last hours, within bounds."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Final
+
+from odradek.plugin import NotOtlp, TelemetryRecord
+from odradek.plugin.troubles import CLOCK_SKEW, DEFECTS, OVERSIZE, SILENCE, UNEVEN, UNSUPPORTED
+from odradek.temporality import Engine, Limits
+from odradek.temporality.client_state import ClientState
+from odradek_console.engine.client_entry import ClientEntry, State
+from odradek_console.engine.client_series import ClientSeries, ShapePlaces
+from odradek_console.engine.findings import Finding, Made, findings_of
+from odradek_console.engine.libraries import DAY_MS, defects_of, support_of
+from odradek_console.engine.owners import Owners
+from odradek_console.engine.series_history import SeriesHistory
+
+ASSIGNED: Final = "org.apache.kafka.consumer.coordinator.assigned.partitions"
+LEAST_SCALE: Final = 0.01
+SHRINK: Final = 0.7
+SKIP_EVERY: Final = 1_000
+"""Records between two calls of `Engine.skip_changes`."""
+NS_PER_MS: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetLimits:
+    """Bounds of the memory."""
+
+    max_clients: int = 20_000
+    max_series: int = 1_500_000
+    max_totals_bytes: int = 256 << 20
+    max_history_bytes: int = 384 << 20
+    retain_ms: int = 12 * 3_600_000
+    """A client that is gone is forgotten after this time."""
+
+
+@dataclass(slots=True)
+class FleetCounts:
+    """What was read, and what was left out."""
+
+    records: int = 0
+    repeated_records: int = 0
+    malformed_records: int = 0
+    not_otlp_records: int = 0
+    left_out_records: int = 0
+    """Records of clients for which there was no room."""
+    evicted_clients: int = 0
+    """Clients that were gone or silent and made room for others."""
+    shortened_histories: int = 0
+    """How often all histories were made shorter for lack of memory."""
+
+    def to_json(self) -> dict[str, int]:
+        """The counts by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+@dataclass(slots=True)
+class Client:
+    """A client instance with its history and its findings."""
+
+    entry: ClientEntry
+    history: SeriesHistory = field(default_factory=SeriesHistory)
+    found: list[Finding] = field(default_factory=list)
+    """Findings from its series, as of its last push."""
+
+
+class Fleet:
+    """The clients of a topic. Not thread-safe.
+
+    Args:
+        limits: Bounds of the memory.
+        owners: Teams.
+    """
+
+    def __init__(self, limits: FleetLimits | None = None, owners: Owners | None = None) -> None:
+        self.limits = limits or FleetLimits()
+        self.owners = owners or Owners()
+        self.counts = FleetCounts()
+        self.engine = Engine(
+            Limits(
+                max_streams=self.limits.max_series,
+                max_bytes=self.limits.max_totals_bytes,
+                retain_ms=self.limits.retain_ms,
+                linger_ms=self.limits.retain_ms,
+            ),
+            keep_gauges=True,
+        )
+        self.clients: OrderedDict[bytes, Client] = OrderedDict()
+        """By instance id, the one that pushed last at the end."""
+        self.places = ShapePlaces()
+        self.history_bytes = 0
+        self.scale = 1.0
+        """Part of their full length that histories have."""
+        self.groups: tuple[tuple[int, int], dict[str, dict[bytes, float]]] = ((-1, -1), {})
+        """Time, records, and the partitions of members as of then."""
+
+    def add(self, record: TelemetryRecord) -> None:
+        """Add a record of the topic. One that was added before changes nothing."""
+        before = self.engine.counts.repeated_records
+        instance_id = record.payload.client_instance_id
+        client = self.client_of(record)
+        if client is None:
+            self.counts.left_out_records += 1
+            return
+        try:
+            self.engine.convert(record)
+        except NotOtlp:
+            self.counts.not_otlp_records += 1
+        if self.engine.counts.repeated_records != before:
+            self.counts.repeated_records += 1
+            return
+        self.counts.records += 1
+        client.entry.add(record)
+        self.clients.move_to_end(instance_id)
+        state = self.engine.clients.states.get(instance_id)
+        if state is not None and record.payload.data:
+            self.add_row(client, state, record.context.received_ms)
+        if not self.counts.records % SKIP_EVERY:
+            self.engine.skip_changes()
+
+    def client_of(self, record: TelemetryRecord) -> Client | None:
+        """The client of a record; None if there is no room for a new one."""
+        instance_id, now_ms = record.payload.client_instance_id, record.context.received_ms
+        found = self.clients.get(instance_id)
+        if found is None:
+            if len(self.clients) >= self.limits.max_clients and not self.make_room(now_ms):
+                return None
+            found = self.clients[instance_id] = Client(ClientEntry(record))
+            self.history_bytes += found.history.held_bytes
+        return found
+
+    def make_room(self, now_ms: int) -> bool:
+        """Forget the client that was silent for longest; False if all of them are live."""
+        oldest = next(iter(self.clients.values())).entry
+        if oldest.state(now_ms) is State.LIVE:
+            return False
+        self.forget(oldest.instance_id)
+        self.counts.evicted_clients += 1
+        return True
+
+    def forget(self, instance_id: bytes) -> None:
+        self.history_bytes -= self.clients.pop(instance_id).history.held_bytes
+        if instance_id in self.engine.clients.states:
+            self.engine.clients.forget(instance_id)
+
+    def expire(self, now_ms: int) -> None:
+        """Forget clients that are gone for long."""
+        for instance_id, client in list(self.clients.items()):
+            if now_ms - client.entry.last_ms <= self.limits.retain_ms:
+                break
+            self.forget(instance_id)
+
+    def add_row(self, client: Client, state: ClientState, now_ms: int) -> None:
+        """Add the values of a push to its client's history."""
+        entry, history = client.entry, client.history
+        before = history.held_bytes
+        if now_ms < entry.last_ms:
+            return  # the clock of the host was set back: its rows stay in order
+        history.add(now_ms, state, self.scale)
+        self.history_bytes += history.held_bytes - before
+        newest_ns = max(state.times[1::2], default=0)
+        if newest_ns:
+            entry.skew_ms = entry.last_ms - newest_ns // NS_PER_MS
+        while self.history_bytes > self.limits.max_history_bytes and self.scale > LEAST_SCALE:
+            self.shorten()
+
+    def shorten(self) -> None:
+        """Make all histories shorter."""
+        self.scale *= SHRINK
+        self.counts.shortened_histories += 1
+        for client in self.clients.values():
+            before = client.history.held_bytes
+            client.history.age(client.entry.last_ms, self.scale)
+            self.history_bytes += client.history.held_bytes - before
+
+    def series(self, client: Client) -> ClientSeries | None:
+        """The series of a client; None if it has none."""
+        shape = client.history.shape
+        return None if shape is None else ClientSeries(client.history, self.places.of(shape))
+
+    def findings(self, client: Client, now_ms: int) -> list[Finding]:
+        """The troubles of a client."""
+        entry = client.entry
+        defects = defects_of(entry.software, entry.version)
+        distrusted = frozenset(name for each in defects for name in each.wrong)
+        if not entry.is_checked:
+            client.found = findings_of(entry.software, self.series(client), {}, entry.interval_ms, distrusted)
+            entry.is_checked = True
+        state = entry.state(now_ms)
+        if state is State.GONE:
+            return []
+        made = findings_of(entry.software, None, dict(self.made(entry, now_ms)), entry.interval_ms)
+        return [*made, *client.found] if state is State.LIVE else made
+
+    def made(self, entry: ClientEntry, now_ms: int) -> Iterator[tuple[str, Sequence[Made]]]:
+        """The values of metrics that no client sends."""
+        if entry.state(now_ms) is State.SILENT and entry.interval_ms:
+            silent = (now_ms - entry.last_ms) / entry.interval_ms
+            yield SILENCE, [Made(value=silent, since_ms=entry.last_ms)]
+        yield CLOCK_SKEW, [Made(value=abs(entry.skew_ms) / 1000, since_ms=entry.first_ms)]
+        yield OVERSIZE, [Made(value=entry.oversize, since_ms=entry.last_error_ms)]
+        yield (
+            DEFECTS,
+            [
+                Made(
+                    value=1,
+                    since_ms=entry.first_ms,
+                    detail=f"{each.problem} {each.source}",
+                    advice=f"Upgrade the library to {each.fixed_text} or later.",
+                )
+                for each in defects_of(entry.software, entry.version)
+            ],
+        )
+        support = support_of(entry.software, entry.version)
+        if support is not None:
+            days = (now_ms - support.ended_ms) // DAY_MS
+            advice = f"Upgrade the library to {support.before_text} or later."
+            yield (
+                UNSUPPORTED,
+                [Made(value=days, since_ms=support.ended_ms, detail=support.source, advice=advice)],
+            )
+        share = self.partitions_share(entry, now_ms)
+        if share is not None:
+            yield UNEVEN, [Made(value=share, since_ms=entry.last_ms)]
+
+    def partitions_share(self, entry: ClientEntry, now_ms: int) -> float | None:
+        """The partitions of a member divided by the mean of its group; None if that says nothing."""
+        shares = self.group_partitions(now_ms).get(entry.group_id) if entry.group_id else None
+        if shares is None or len(shares) < 2 or entry.instance_id not in shares:
+            return None
+        mean, own = sum(shares.values()) / len(shares), shares[entry.instance_id]
+        # A difference of one partition cannot be avoided.
+        return own / mean if mean and own - min(shares.values()) > 1 else None
+
+    def group_partitions(self, now_ms: int) -> dict[str, dict[bytes, float]]:
+        """The assigned partitions of the live members of each group."""
+        second = now_ms // 1000
+        if self.groups[0] != (second, self.counts.records):
+            found: dict[str, dict[bytes, float]] = {}
+            for client in self.clients.values():
+                group = client.entry.group_id
+                if group and client.entry.state(now_ms) is State.LIVE:
+                    series = self.series(client)
+                    values = series.latest(ASSIGNED) if series is not None else []
+                    if values:
+                        found.setdefault(group, {})[client.entry.instance_id] = sum(values)
+            self.groups = (second, self.counts.records), found
+        return self.groups[1]

@@ -1,0 +1,154 @@
+"""Rows of a fleet, made on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+from typing import Final
+
+from odradek.plugin.client_metrics import PREFIX, client_metrics
+from odradek.plugin.troubles import FINDINGS
+from odradek_console.engine.client_entry import REFUSALS, ClientEntry, State
+from odradek_console.engine.client_series import ClientSeries, Place
+from odradek_console.engine.fleet import Client, Fleet
+from odradek_console.engine.libraries import reports
+from odradek_console.rows import ClientDetail, ClientRow, ConnectionRow, SeriesRow
+
+ROLES: Final = ("producer.", "consumer.", "admin.client.")
+MOST_PEERS: Final = 100
+MOST_OTHERS: Final = 50
+
+
+def client_row(fleet: Fleet, client: Client, now_ms: int) -> ClientRow:
+    """The row of a client."""
+    entry = client.entry
+    place = entry.connections[-1] if entry.connections else None
+    group = entry.group_id
+    return ClientRow(
+        client_instance_id=entry.key,
+        client_id=entry.client_id,
+        software=entry.software,
+        version=entry.version,
+        principal=entry.principal,
+        group_id=group,
+        app=entry.app,
+        owner=fleet.owners.team(principal=entry.principal, client_id=entry.client_id, group_id=group),
+        address=place.address if place else "",
+        node_id=place.node_id if place else -1,
+        cluster_id=place.cluster_id if place else "",
+        gateway=entry.label("gateway"),
+        state=entry.state(now_ms),
+        observed=entry.observed,
+        source=entry.source,
+        first_ms=entry.first_ms,
+        last_ms=entry.last_ms,
+        interval_ms=entry.interval_ms,
+        subscription_id=entry.subscription_id,
+        pushes=entry.pushes,
+        gaps=entry.gaps,
+        refused=entry.refused,
+        last_error=error_name(entry.last_error),
+        payload_bytes=entry.payload_bytes,
+        series=len(client.history.roles),
+        findings=tuple(dict.fromkeys(each.id for each in fleet.findings(client, now_ms))),
+    )
+
+
+def error_name(code: int) -> str:
+    """The name of a refusal; empty for none."""
+    return REFUSALS.get(code, f"error {code}") if code else ""
+
+
+def client_detail(fleet: Fleet, client: Client, now_ms: int, since_ms: int = 0) -> ClientDetail:
+    """A client in full, with the points of its series from a time on."""
+    entry = client.entry
+    others = [
+        client_row(fleet, each, now_ms)
+        for each in reversed(fleet.clients.values())
+        if each is not client
+        and (each.entry.client_id, each.entry.principal) == (entry.client_id, entry.principal)
+    ][:MOST_OTHERS]
+    return ClientDetail(
+        row=client_row(fleet, client, now_ms),
+        labels=entry.labels,
+        connections=tuple(ConnectionRow(**each._asdict()) for each in reversed(entry.connections)),
+        others=tuple(others),
+        findings=tuple(fleet.findings(client, now_ms)),
+        series=tuple(series_rows(fleet, client, now_ms, since_ms)),
+        not_reported=tuple(not_reported(client, fleet.series(client))),
+        skew_ms=entry.skew_ms,
+        gap_ms=entry.gap_ms,
+        last_bytes=entry.last_bytes,
+        largest_bytes=entry.largest_bytes,
+        last_error_ms=entry.last_error_ms,
+    )
+
+
+def series_rows(fleet: Fleet, client: Client, now_ms: int, since_ms: int) -> Iterator[SeriesRow]:
+    """The series of a client by name, with the median of its peers."""
+    series = fleet.series(client)
+    if series is None:
+        return
+    peers = peers_of(fleet, client, now_ms)
+    for name in sorted(series.places):
+        known = client_metrics().get(name)
+        for place in sorted(series.places[name], key=lambda each: each.labels):
+            points = tuple(
+                (each.time_ms, each.value) for each in client.history.points(place.place, since_ms)
+            )
+            yield SeriesRow(
+                metric=name,
+                labels=place.labels,
+                kind="counter" if series.is_counter(place) else "gauge",
+                unit=known.unit if known else "",
+                help=known.help if known else "",
+                value=points[-1][1] if points else series.last(place),
+                peers=peer_median(peers, name, place),
+                points=points,
+            )
+
+
+def peers_of(fleet: Fleet, client: Client, now_ms: int) -> list[ClientSeries]:
+    """The series of other live clients of the application, at most `MOST_PEERS` of them."""
+    found: list[ClientSeries] = []
+    entry = client.entry
+    for each in reversed(fleet.clients.values()):
+        if len(found) == MOST_PEERS:
+            break
+        if each is not client and is_peer(each.entry, entry) and each.entry.state(now_ms) is State.LIVE:
+            series = fleet.series(each)
+            if series is not None:
+                found.append(series)
+    return found
+
+
+def is_peer(entry: ClientEntry, other: ClientEntry) -> bool:
+    """Whether both are clients of one application, and of one role."""
+    return entry.app == other.app and entry.app != "" and entry.principal == other.principal
+
+
+def peer_median(peers: list[ClientSeries], name: str, place: Place) -> float | None:
+    """The median of a series without labels among the peers; None for others."""
+    if place.labels or not peers:
+        return None
+    values = [
+        value
+        for peer in peers
+        for each in peer.places.get(name, ())
+        if not each.labels and (value := peer.last(each)) is not None
+    ]
+    return median(values) if values else None
+
+
+def not_reported(client: Client, series: ClientSeries | None) -> list[str]:
+    """The metrics that findings need of a client of its role, and that its library does not send."""
+    if series is None:
+        return []
+    roles = tuple(
+        PREFIX + role for role in ROLES if any(name.startswith(PREFIX + role) for name in series.places)
+    )
+    asked = {
+        name for each in FINDINGS for name in (*each.metrics.values(), *[row.metric for row in each.also])
+    }
+    software = client.entry.software
+    return sorted(name for name in asked if name.startswith(roles) and not reports(software, name))
