@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import click
 
 from odradek.broker.spool_settings import SpoolSettings
-from odradek.cli.client_metrics import milliseconds, subscription
+from odradek.cli.client_metrics import milliseconds
 from odradek.cli.connect import cluster_options, connected
 from odradek.cli.errors import CommandFailed
 from odradek.cli.listing import json_option, show
@@ -23,6 +23,7 @@ from odradek.client.errors import ClientError, RequestFailed
 from odradek.client.fetch import Reader
 from odradek.client.leaders import Partition
 from odradek.client.resources import LATEST, ConfigResource
+from odradek.client.subscriptions import subscription
 from odradek.plugin.telemetry_topic import MalformedTelemetry, decode_record
 from odradek.steps import result_of
 from odradek.telemetry.client_metrics_configs import KEY_NAMES, SubscriptionInfo, parse

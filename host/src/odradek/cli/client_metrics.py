@@ -16,8 +16,8 @@ from odradek.cli.connect import cluster_options, connected
 from odradek.cli.listing import json_option, show
 from odradek.cli.usage import flag
 from odradek.client.admin import AdminClient
-from odradek.client.resources import ConfigChange, ConfigResource
-from odradek.wire.config_resource import ConfigOperation, ResourceType
+from odradek.client.resources import ConfigChange
+from odradek.client.subscriptions import delete_subscription, deletion, subscription
 from odradek.wire.limits import INT32_MAX
 from odradek.wire.uuid_text import uuid_text
 
@@ -127,10 +127,9 @@ def alter(admin: AdminClient, arguments: Arguments) -> None:
 
 def delete(admin: AdminClient, arguments: Arguments) -> None:
     """Delete every key that the broker describes, including defaults, as the tool does."""
-    resource = subscription(arguments.name or "")
-    entries = admin.describe_configs([resource])[resource]
-    admin.incremental_alter_configs({resource: [deletion(entry.name) for entry in entries]})
-    click.echo(f"Deleted client metrics config for {resource.name}.")
+    name = arguments.name or ""
+    delete_subscription(admin, name)
+    click.echo(f"Deleted client metrics config for {name}.")
 
 
 def describe(admin: AdminClient, arguments: Arguments) -> None:
@@ -156,16 +155,6 @@ def list_names(admin: AdminClient, arguments: Arguments) -> None:
 
 
 ACTION = {"alter": alter, "delete": delete, "describe": describe, "list_names": list_names}
-
-
-def subscription(name: str) -> ConfigResource:
-    """The config resource of a subscription."""
-    return ConfigResource(ResourceType.CLIENT_METRICS, name)
-
-
-def deletion(key: str) -> ConfigChange:
-    """A change that resets a key to its default."""
-    return ConfigChange(key, None, ConfigOperation.DELETE)
 
 
 def generated_name() -> str:

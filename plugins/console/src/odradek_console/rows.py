@@ -50,6 +50,34 @@ class ClientRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One of the few values of a client that matter most."""
+
+    id: str
+    """``rate``, ``latency``, ``idle`` or ``lag``."""
+    unit: str
+    value: float
+    points: tuple[float, ...]
+    """Its latest values, the newest last."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The figure as JSON has it."""
+        return {"id": self.id, "unit": self.unit, "value": self.value, "points": list(self.points)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiguresRow:
+    """A client instance with its figures, by id."""
+
+    row: ClientRow
+    figures: dict[str, Figure]
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as JSON has it."""
+        return self.row.to_json() | {"figures": [each.to_json() for each in self.figures.values()]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionRow:
     """A connection that an instance pushed from."""
 

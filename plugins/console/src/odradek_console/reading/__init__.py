@@ -1,0 +1,1 @@
+"""The telemetry topic and the cluster, through the Kafka protocol."""

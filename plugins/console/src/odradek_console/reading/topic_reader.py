@@ -1,0 +1,162 @@
+"""A thread that reads the telemetry topic, from some hours ago on, and follows it.
+
+It has no group and commits nothing. When the cluster is away it tries again until it is stopped; a restart
+reads the last hours again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from odradek.client.admin import AdminClient
+from odradek.client.errors import ClientError, RequestFailed
+from odradek.client.fetch import Reader, Received
+from odradek.client.leaders import Partition
+from odradek.client.resources import EARLIEST, LATEST
+from odradek.plugin import ConfigError, MalformedTelemetry, Origin, TelemetryRecord, decode_record
+from odradek_console.engine.fleet import Fleet
+
+WAIT_MS: Final = 500
+FIRST_PAUSE_S: Final = 0.5
+LONGEST_PAUSE_S: Final = 10.0
+PARTITIONS_S: Final = 15.0
+"""New partitions, and a topic that was created again, are noticed within this time."""
+EXPIRE_S: Final = 30.0
+AT_ONCE: Final = 200
+"""Records that are added without letting others look at the fleet."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far the reader is. Any thread may read it."""
+
+    is_caught_up: bool = False
+    problem: str = "not connected yet"
+    revision: int = 0
+    """Grows with each addition to the fleet."""
+
+
+@dataclass(slots=True)
+class TopicReader:
+    """Reads a topic into a fleet."""
+
+    connect: Callable[[], AdminClient]
+    """Makes a client; called again after each failure."""
+    topic: str
+    history_ms: int
+    fleet: Fleet
+    lock: threading.Lock
+    """Held while the fleet changes."""
+    progress: Progress = field(default_factory=Progress)
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    positions: dict[Partition, int] = field(default_factory=dict)
+    ends: dict[Partition, int] = field(default_factory=dict)
+    topic_id: bytes = b""
+    stopped: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start the thread."""
+        self.thread = threading.Thread(target=self.run, name="telemetry-reader", daemon=True)
+        self.thread.start()
+
+    def stop(self) -> None:
+        """Stop the thread, and wait for it."""
+        self.stopped.set()
+        if self.thread is not None:
+            self.thread.join(timeout=5.0)
+
+    def run(self) -> None:
+        """Read until stopped."""
+        pause_s = FIRST_PAUSE_S
+        while not self.stopped.is_set():
+            try:
+                with self.connect() as admin:
+                    self.look(admin)
+                    pause_s = FIRST_PAUSE_S
+                    self.follow(admin)
+            except (ClientError, ConfigError, OSError) as error:
+                self.progress.problem = str(error)
+                if isinstance(error, RequestFailed) and error.code.name == "OFFSET_OUT_OF_RANGE":
+                    self.positions.clear()
+                self.stopped.wait(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    def follow(self, admin: AdminClient) -> None:
+        """Read while the cluster answers."""
+        looked_s = expired_s = time.monotonic()
+        reader = Reader(admin.cluster, self.positions)
+        while not self.stopped.is_set():
+            self.add(reader)
+            self.progress.problem = str(reader.refusal) if reader.refusal is not None else ""
+            if reader.refusal is not None:
+                self.stopped.wait(FIRST_PAUSE_S)
+            now_s = time.monotonic()
+            if now_s - expired_s >= EXPIRE_S:
+                expired_s = now_s
+                with self.lock:
+                    self.fleet.expire(self.now_ms())
+            if now_s - looked_s >= PARTITIONS_S:
+                looked_s = now_s
+                if self.look(admin):
+                    reader = Reader(admin.cluster, self.positions)
+
+    def add(self, reader: Reader) -> None:
+        """Read once, and add the records."""
+        received = reader.poll(WAIT_MS)
+        try:
+            while batch := list(islice(received, AT_ONCE)):
+                records = list(self.decoded(batch))
+                with self.lock:
+                    for record in records:
+                        self.fleet.add(record)
+                self.progress.revision += 1
+        finally:
+            self.positions = dict(reader.positions)
+        if not self.progress.is_caught_up:
+            self.progress.is_caught_up = all(
+                self.positions.get(partition, 0) >= end for partition, end in self.ends.items()
+            )
+
+    def decoded(self, batch: Iterable[Received]) -> Iterable[TelemetryRecord]:
+        """The pushes of a batch; other records are counted."""
+        for partition, _, found in batch:
+            try:
+                record = decode_record(found.key, found.value, found.headers)
+            except MalformedTelemetry:
+                self.fleet.counts.malformed_records += 1
+                continue
+            record.position = Origin(self.topic_id.hex() or self.topic, partition[1], found.offset)
+            yield record
+
+    def look(self, admin: AdminClient) -> bool:
+        """Find the partitions, and where to begin in those that are new; whether there are some.
+
+        Raises:
+            ClientError: The topic does not exist, or cannot be read.
+        """
+        (described,) = admin.describe_topics([self.topic])
+        if described.topic_id != self.topic_id:
+            self.positions.clear()
+            self.topic_id = described.topic_id
+        known = {(self.topic, each.index) for each in described.partitions}
+        new = sorted(known - self.positions.keys())
+        if not new:
+            return False
+        since_ms = self.now_ms() - self.history_ms
+        begins = admin.list_offsets(dict.fromkeys(new, since_ms))
+        firsts = admin.list_offsets(dict.fromkeys(new, EARLIEST))
+        ends = admin.list_offsets(dict.fromkeys(new, LATEST))
+        for partition in new:
+            begin, end = begins[partition].offset, ends[partition].offset
+            self.positions[partition] = max(begin if begin >= 0 else end, firsts[partition].offset)
+            self.ends[partition] = end
+        self.progress.is_caught_up = all(
+            self.positions.get(partition, 0) >= end for partition, end in self.ends.items()
+        )
+        return True

@@ -1,0 +1,1 @@
+"""``odradek clients``, ``odradek top``, ``odradek watch`` and ``odradek subscriptions``."""

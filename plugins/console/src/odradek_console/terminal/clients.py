@@ -1,0 +1,165 @@
+"""``odradek clients``: list the clients of a topic, or show one in full."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from odradek_console.engine.findings import Finding
+from odradek_console.rows import ClientDetail, ClientRow
+from odradek_console.terminal.options import connector, filter_option, opened_view, reading_options
+from odradek_console.terminal.text import Column, age, short, sparkline, table_lines
+
+SORTS: Final[dict[str, Callable[[ClientRow], object]]] = {
+    "client": lambda row: (row.client_id, row.client_instance_id),
+    "findings": lambda row: (-len(row.findings), row.client_id),
+    "last": lambda row: -row.last_ms,
+    "principal": lambda row: (row.principal, row.client_id),
+    "pushes": lambda row: -row.pushes,
+    "software": lambda row: (row.software, row.version, row.client_id),
+    "state": lambda row: (str(row.state), row.client_id),
+}
+SPARK: Final = 20
+LEAST_WIDTH: Final = 60
+
+
+def columns(now_ms: int) -> list[Column[ClientRow]]:
+    """The columns of the list."""
+    return [
+        Column(heading="CLIENT", cell=name, least=18, most=40, rank=0),
+        Column(heading="STATE", cell=lambda row: str(row.state), least=6, most=6, rank=1),
+        Column(
+            heading="LAST", cell=lambda row: age(now_ms - row.last_ms), least=4, most=5, rank=2, right=True
+        ),
+        Column(heading="FINDINGS", cell=lambda row: ", ".join(row.findings), least=16, most=60, rank=3),
+        Column(heading="SOFTWARE", cell=software, least=12, most=36, rank=4),
+        Column(heading="PRINCIPAL", cell=lambda row: row.principal, least=10, most=24, rank=5),
+        Column(heading="PUSHES", cell=lambda row: str(row.pushes), least=6, most=9, rank=6, right=True),
+        Column(heading="GROUP", cell=lambda row: row.group_id, least=8, most=24, rank=7),
+        Column(heading="OWNER", cell=lambda row: row.owner, least=8, most=20, rank=8),
+        Column(heading="INSTANCE", cell=lambda row: row.client_instance_id, least=22, most=22, rank=9),
+    ]
+
+
+def name(row: ClientRow) -> str:
+    """The client id; the instance id if it has none."""
+    return row.client_id or row.client_instance_id
+
+
+def software(row: ClientRow) -> str:
+    """Library and version."""
+    return f"{row.software} {row.version}"
+
+
+def terminal_width() -> int:
+    """The columns of the terminal, at least 60."""
+    return max(LEAST_WIDTH, shutil.get_terminal_size((120, 24)).columns)
+
+
+@click.command("clients")
+@reading_options
+@click.argument("client", required=False)
+@filter_option
+@click.option("--sort", type=click.Choice(list(SORTS)), default="client", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per client.")
+def clients(
+    bootstrap_server: str,
+    command_config: Path | None,
+    topic: str,
+    history_ms: int,
+    owners: Path | None,
+    client: str | None,
+    wanted: Callable[[ClientRow], bool],
+    sort: str,
+    as_json: bool,
+) -> None:
+    """List the clients that push telemetry, or show one in full.
+
+    CLIENT is a client instance id or a client id.
+    """
+    with opened_view(connector(bootstrap_server, command_config), topic, history_ms, owners) as view:
+        if client is None:
+            rows = sorted(view.clients(wanted), key=SORTS[sort])  # type: ignore[arg-type]
+            lines = map(json.dumps, (row.to_json() for row in rows)) if as_json else listed(rows)
+        else:
+            detail = view.client(client)
+            if detail is None:
+                raise click.ClickException(f"no client {client} in {topic} within {age(history_ms)}")
+            lines = iter([json.dumps(detail.to_json())]) if as_json else described(detail, terminal_width())
+        for line in lines:
+            click.echo(line)
+
+
+def listed(rows: Sequence[ClientRow]) -> Iterator[str]:
+    """The list as lines."""
+    yield from table_lines(columns(time.time_ns() // 1_000_000), rows, terminal_width())
+    yield f"{len(rows)} clients"
+
+
+def described(detail: ClientDetail, width: int) -> Iterator[str]:
+    """A client in full, as lines."""
+    now_ms, row = time.time_ns() // 1_000_000, detail.row
+    facts = {
+        "client id": row.client_id or "none",
+        "instance": row.client_instance_id,
+        "state": f"{row.state}, last push {age(now_ms - row.last_ms)} ago",
+        "first push": f"{age(now_ms - row.first_ms)} ago",
+        "software": software(row),
+        "principal": row.principal,
+        "owner": row.owner,
+        "group": row.group_id,
+        "gateway": row.gateway,
+        "pushes": f"{row.pushes}, each {age(row.interval_ms)}, {row.payload_bytes} bytes, "
+        f"largest {detail.largest_bytes}",
+        "gaps": f"{row.gaps}, {age(detail.gap_ms)} together" if row.gaps else "",
+        "refused": f"{row.refused}, last {row.last_error}" if row.refused else "",
+        "subscription": str(row.subscription_id),
+    }
+    yield from (f"{key:<13}{value}" for key, value in facts.items() if value)
+    for place in detail.connections:
+        where = f"{place.address}:{place.port} to broker {place.node_id}"
+        yield f"{'connected':<13}{where}, {age(now_ms - place.since_ms)} ago"
+    if detail.others:
+        yield f"{'before':<13}{len(detail.others)} other instances of this client id and principal"
+    yield ""
+    yield from finding_lines(detail.findings)
+    yield from series_lines(detail, width)
+    if detail.not_reported:
+        yield ""
+        yield "Not reported by this library:"
+        yield from (f"  {each}" for each in detail.not_reported)
+
+
+def finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
+    """Findings with their evidence and advice."""
+    if not findings:
+        yield "No findings."
+    for each in findings:
+        labels = " ".join(f"{key}={value}" for key, value in each.labels)
+        yield f"{each.id}: {each.question}"
+        bars = sparkline([value for _, value in each.evidence], SPARK)
+        yield " ".join(filter(None, (f"  {short(each.value)} {each.unit}", labels, bars)))
+        if each.detail:
+            yield f"  {each.detail}"
+        yield f"  {each.advice}"
+
+
+def series_lines(detail: ClientDetail, width: int) -> Iterator[str]:
+    """The series: value, peers, the last values as bars."""
+    if not detail.series:
+        return
+    yield ""
+    size = width - 2 - 8 - 8 - SPARK - 6
+    yield f"{'METRIC':<{size}}  {'VALUE':>8}  {'PEERS':>8}  RECENT"
+    for each in detail.series:
+        labels = ",".join(f"{key}={value}" for key, value in each.labels)
+        metric = each.metric.removeprefix("org.apache.kafka.") + (f"{{{labels}}}" if labels else "")
+        bars = sparkline([value for _, value in each.points], SPARK)
+        text = metric if len(metric) <= size else "…" + metric[len(metric) - size + 1 :]
+        yield f"{text:<{size}}  {short(each.value):>8}  {short(each.peers):>8}  {bars}"

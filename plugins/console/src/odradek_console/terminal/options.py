@@ -1,0 +1,166 @@
+"""Options that the commands share, and how they connect."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from odradek.client.address import addresses
+from odradek.client.admin import AdminClient
+from odradek.client.command_config import load_command_config
+from odradek.client.errors import TimedOut
+from odradek_console.engine.owners import read_owners
+from odradek_console.rows import ClientRow
+from odradek_console.view import TOPIC, View, ViewSettings
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+DURATION: Final = re.compile(r"([0-9]{1,9})(ms|s|m|h|d)")
+FILTERS: Final = (
+    "app",
+    "address",
+    "client_id",
+    "client_instance_id",
+    "cluster_id",
+    "findings",
+    "gateway",
+    "group_id",
+    "node_id",
+    "owner",
+    "principal",
+    "software",
+    "state",
+    "version",
+)
+CATCH_UP_S: Final = 60.0
+POLL_S: Final = 0.05
+
+
+def milliseconds(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    """Read a duration such as ``15m``."""
+    if value is None:
+        return None
+    found = DURATION.fullmatch(value)
+    if found is None or not int(found[1]):
+        raise click.BadParameter(f"expected a duration such as 30s, 15m or 12h, found {value!r}")
+    return int(found[1]) * UNITS_MS[found[2]]
+
+
+def bootstrap(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Validate the list of addresses here, so that the error names the option."""
+    addresses(value, "--bootstrap-server")
+    return value
+
+
+def cluster_options(command: Command) -> Command:
+    """Add the options of the connection."""
+    for option in (
+        click.option(
+            "--command-config",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="Properties file of the client: client.id, request.timeout.ms, security.protocol, sasl.*, "
+            "ssl.*",
+        ),
+        click.option(
+            "--bootstrap-server",
+            required=True,
+            metavar="HOST:PORT[,...]",
+            callback=bootstrap,
+            help="Brokers to connect to, tried in order.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def reading_options(command: Command) -> Command:
+    """Add the options of the topic."""
+    for option in (
+        click.option(
+            "--owners",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="TOML file of the teams that own clients.",
+        ),
+        click.option(
+            "--history",
+            "history_ms",
+            default="1h",
+            show_default=True,
+            metavar="TIME",
+            callback=milliseconds,
+            help="Read the topic from this long ago on.",
+        ),
+        click.option("--topic", default=TOPIC, show_default=True, help="The telemetry topic."),
+    ):
+        command = option(command)
+    return cluster_options(command)
+
+
+def parse_filters(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> Callable[[ClientRow], bool]:
+    """Read filters of rows: all must match."""
+    parsed = []
+    for text in values:
+        field, equals, pattern = text.partition("=")
+        if not equals or field not in FILTERS:
+            known = ", ".join(FILTERS)
+            raise click.BadParameter(f"expected FIELD=PATTERN with a field of {known}; found {text!r}")
+        parsed.append((field, pattern))
+    return lambda row: all(matches(row, field, pattern) for field, pattern in parsed)
+
+
+def matches(row: ClientRow, field: str, pattern: str) -> bool:
+    """Whether a field of a row matches a pattern; of several values one is enough."""
+    value = getattr(row, field)
+    return any(fnmatchcase(str(each), pattern) for each in (value if isinstance(value, tuple) else (value,)))
+
+
+filter_option = click.option(
+    "--filter",
+    "wanted",
+    multiple=True,
+    metavar="FIELD=PATTERN",
+    callback=parse_filters,
+    help="Only clients whose field matches; *, ? and [...] are wildcards. Repeat it for several conditions. "
+    f"Fields: {', '.join(FILTERS)}.",
+)
+
+
+def connector(bootstrap_server: str, command_config: Path | None) -> Callable[[], AdminClient]:
+    """A function that makes a client of the cluster.
+
+    Raises:
+        ConfigError: The file is not usable.
+    """
+    config = load_command_config(command_config)
+    tls = config.context()
+    timeout_s = config.request_timeout_ms / 1000
+    return lambda: AdminClient(bootstrap_server, config.client_id, timeout_s, config.login, tls)
+
+
+@contextmanager
+def opened_view(
+    connect: Callable[[], AdminClient], topic: str, history_ms: int, owners: Path | None
+) -> Iterator[View]:
+    """Yield a view that has caught up with its topic.
+
+    Raises:
+        TimedOut: The topic cannot be read.
+    """
+    settings = ViewSettings(topic=topic, history_ms=history_ms, owners=read_owners(owners))
+    with View(connect, settings) as view:
+        deadline_s = time.monotonic() + CATCH_UP_S
+        while not view.reader.progress.is_caught_up:
+            if time.monotonic() > deadline_s:
+                reason = view.reader.progress.problem or "there is more than can be read in a minute"
+                raise TimedOut(f"{topic} was not read within {CATCH_UP_S:.0f} s: {reason}")
+            time.sleep(POLL_S)
+        yield view

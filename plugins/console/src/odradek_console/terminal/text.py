@@ -1,0 +1,97 @@
+"""Tables, sparklines and short numbers for terminals of 60 columns or more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from rich.cells import cell_len, set_cell_size
+
+BARS: Final = "▁▂▃▄▅▆▇█"
+GAP: Final = "  "
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column(Generic[Row]):
+    """A column of a table."""
+
+    heading: str
+    cell: Callable[[Row], str]
+    least: int
+    """Its width where there is no more room."""
+    most: int
+    rank: int
+    """Columns with the highest rank are left out first."""
+    right: bool = False
+
+
+def table_lines(columns: Sequence[Column[Row]], rows: Sequence[Row], width: int) -> list[str]:
+    """The heading and the rows, no line wider than ``width``."""
+    shown = fitting(columns, width)
+    texts = [[column.cell(row) for column in shown] for row in rows]
+    widths = shared(shown, texts, width)
+    return [
+        GAP.join(
+            aligned(text, size, column.right) for text, size, column in zip(cells, widths, shown, strict=True)
+        ).rstrip()
+        for cells in ([column.heading for column in shown], *texts)
+    ]
+
+
+def fitting(columns: Sequence[Column[Row]], width: int) -> list[Column[Row]]:
+    """The columns for which there is room."""
+    shown = list(columns)
+    while len(shown) > 1 and sum(each.least for each in shown) + len(GAP) * (len(shown) - 1) > width:
+        shown.remove(max(shown, key=lambda each: each.rank))
+    return shown
+
+
+def shared(columns: Sequence[Column[Row]], texts: Sequence[Sequence[str]], width: int) -> list[int]:
+    """The widths of columns: what is left is given to the first ones that need it."""
+    widths = [each.least for each in columns]
+    left = width - sum(widths) - len(GAP) * (len(widths) - 1)
+    for place, column in enumerate(columns):
+        longest = max([cell_len(column.heading), *(cell_len(row[place]) for row in texts)])
+        more = min(max(0, min(longest, column.most) - widths[place]), max(0, left))
+        widths[place] += more
+        left -= more
+    return widths
+
+
+def aligned(text: str, width: int, right: bool) -> str:
+    """A text of exactly this width, cut with an ellipsis."""
+    length = cell_len(text)
+    if length > width:
+        return set_cell_size(text, width - 1) + "…"
+    return " " * (width - length) + text if right else text + " " * (width - length)
+
+
+def sparkline(values: Sequence[float], width: int) -> str:
+    """The latest values as bars, from zero to the largest."""
+    shown = [each for each in values if math.isfinite(each)][-width:]
+    top = max(shown, default=0.0)
+    if top <= 0:
+        return BARS[0] * len(shown)
+    return "".join(BARS[min(7, max(0, int(each / top * 7.999)))] for each in shown)
+
+
+def short(value: float | None) -> str:
+    """A number in at most six characters; a dash for none."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    for limit, suffix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= limit:
+            return f"{value / (limit if suffix != 'k' else 1e3):.3g}{suffix}"
+    return f"{value:.3g}" if abs(value) < 1_000 else f"{value:.0f}"
+
+
+def age(milliseconds: float) -> str:
+    """A duration in its largest unit."""
+    seconds = max(0.0, milliseconds / 1000)
+    for limit, suffix in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds >= 2 * limit:
+            return f"{seconds / limit:.0f}{suffix}"
+    return f"{seconds:.0f}s"

@@ -1,0 +1,131 @@
+"""The view of the clients: rows for pages and commands, from a fleet that a thread fills."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from odradek.client.admin import AdminClient
+from odradek_console.engine.client_entry import State
+from odradek_console.engine.fleet import Fleet, FleetLimits
+from odradek_console.engine.owners import Owners
+from odradek_console.figures import figures_of
+from odradek_console.pictures import client_detail, client_row
+from odradek_console.reading.topic_reader import TopicReader
+from odradek_console.rows import ClientDetail, ClientRow, FiguresRow, Reading
+
+TOPIC: Final = "__client_telemetry"
+HISTORY_MS: Final = 12 * 3_600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewSettings:
+    """What is read, and the bounds of the memory."""
+
+    topic: str = TOPIC
+    history_ms: int = HISTORY_MS
+    limits: FleetLimits = field(default_factory=FleetLimits)
+    owners: Owners = field(default_factory=Owners)
+
+
+class View:
+    """Clients of a topic; a context manager. Any thread may call its methods.
+
+    Args:
+        connect: Makes a client of the cluster.
+        settings: What is read.
+        now_ms: Epoch milliseconds.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], AdminClient],
+        settings: ViewSettings | None = None,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self.settings = settings or ViewSettings()
+        self.now_ms = now_ms
+        self.lock = threading.Lock()
+        self.fleet = Fleet(self.settings.limits, self.settings.owners)
+        self.reader = TopicReader(
+            connect=connect,
+            topic=self.settings.topic,
+            history_ms=self.settings.history_ms,
+            fleet=self.fleet,
+            lock=self.lock,
+            now_ms=now_ms,
+        )
+
+    def __enter__(self) -> Self:
+        self.reader.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop reading."""
+        self.reader.stop()
+
+    @property
+    def revision(self) -> int:
+        """Grows when something has changed."""
+        return self.reader.progress.revision
+
+    def clients(self, wanted: Callable[[ClientRow], bool] = lambda row: True) -> list[ClientRow]:
+        """The clients that are wanted, the one that pushed last at the end."""
+        now_ms = self.now_ms()
+        with self.lock:
+            rows = [client_row(self.fleet, each, now_ms) for each in self.fleet.clients.values()]
+        return [row for row in rows if wanted(row)]
+
+    def figures(self, wanted: Callable[[ClientRow], bool] = lambda row: True) -> list[FiguresRow]:
+        """The clients that are wanted, each with the few values that matter most."""
+        now_ms = self.now_ms()
+        with self.lock:
+            found = []
+            for each in self.fleet.clients.values():
+                row = client_row(self.fleet, each, now_ms)
+                if wanted(row):
+                    found.append(FiguresRow(row=row, figures=figures_of(self.fleet.series(each))))
+        return found
+
+    def client(self, name: str, since_ms: int = 0) -> ClientDetail | None:
+        """A client in full.
+
+        Args:
+            name: Its instance id; or its client id, which stands for the instance that pushed last and lives.
+            since_ms: Only points of series from this time on.
+
+        Returns:
+            None if there is no such client.
+        """
+        now_ms = self.now_ms()
+        with self.lock:
+            named = [
+                each
+                for each in reversed(self.fleet.clients.values())
+                if name in (each.entry.key, each.entry.client_id)
+            ]
+            exact = [each for each in named if each.entry.key == name]
+            live = [each for each in named if each.entry.state(now_ms) is not State.GONE]
+            found = next(iter(exact or live or named), None)
+            return None if found is None else client_detail(self.fleet, found, now_ms, since_ms)
+
+    def reading(self) -> Reading:
+        """How far the topic has been read, and what that takes."""
+        progress = self.reader.progress
+        with self.lock:
+            return Reading(
+                topic=self.settings.topic,
+                is_caught_up=progress.is_caught_up,
+                problem=progress.problem,
+                clients=len(self.fleet.clients),
+                series=self.fleet.engine.clients.streams,
+                held_bytes=self.fleet.history_bytes + self.fleet.engine.held_bytes,
+                scale=self.fleet.scale,
+                counts=self.fleet.counts.to_json(),
+            )
