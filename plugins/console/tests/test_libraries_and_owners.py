@@ -17,6 +17,7 @@ from odradek_console.engine.owners import read_owners
         ("2.10.0", (2, 10, 0)),
         ("v1.21.3", (1, 21, 3)),
         ("2.5.0-librdkafka-2.8.1", (2, 8, 1)),
+        ("2.16.1-rdkafka-2.16.0", (2, 16, 0)),
         ("4.3.1-SNAPSHOT", (4, 3, 1)),
         ("unknown", ()),
         ("9" * 90, (999_999_999,)),

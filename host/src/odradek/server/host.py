@@ -71,6 +71,7 @@ from odradek.server.sockets.listener import Listener, ListenerAddress
 from odradek.server.sockets.listener_kinds import listener_kind
 from odradek.server.sockets.turns import Turns
 from odradek.server.subscription_estimator import estimates_of
+from odradek.server.upkeep.ended_leases import remove_ended
 from odradek.server.upkeep.file_threads import FileThreads
 from odradek.server.upkeep.idle_sensors import forget_idle
 from odradek.server.upkeep.log_upkeep import LogUpkeep
@@ -345,6 +346,7 @@ class Host:
         close_idle(self.listeners, self.config.connections_max_idle_ms, self.clock, self.timer)
         forget_idle(self.broker.quotas, self.clock, self.timer)
         forget_idle(self.broker.connection_quotas, self.clock, self.timer)
+        remove_ended(self.metadata, self.telemetry, self.clock, self.timer)
         self.upkeep.start()
         self.certificates.start()
         OffsetExpiration(self.broker.groups).start()

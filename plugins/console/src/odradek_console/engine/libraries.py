@@ -57,7 +57,7 @@ def library_of(software: str) -> str:
 
 def version_of(text: str) -> Version:
     """The numbers of a version, that of librdkafka where a binding tells both; empty without numbers."""
-    found = NUMBERS.search(text[:100].rpartition(LIBRDKAFKA)[2])
+    found = NUMBERS.search(text[:100].rpartition("rdkafka")[2])
     return tuple(int(number[:9]) for number in found[0].split(".")[:4]) if found else ()
 
 

@@ -85,6 +85,8 @@ def short(value: float | None) -> str:
     for limit, suffix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= limit:
             return f"{value / (limit if suffix != 'k' else 1e3):.3g}{suffix}"
+    if 0 < abs(value) < 0.001:
+        return "<0.001" if value > 0 else "-0.000"
     return f"{value:.3g}" if abs(value) < 1_000 else f"{value:.0f}"
 
 
@@ -94,4 +96,4 @@ def age(milliseconds: float) -> str:
     for limit, suffix in ((86_400, "d"), (3_600, "h"), (60, "m")):
         if seconds >= 2 * limit:
             return f"{seconds / limit:.0f}{suffix}"
-    return f"{seconds:.0f}s"
+    return f"{seconds:.0f}s" if seconds >= 10 else f"{seconds:.1f}s".replace(".0s", "s")

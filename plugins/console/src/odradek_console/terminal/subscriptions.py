@@ -1,0 +1,97 @@
+"""``odradek subscriptions``: the subscriptions of a cluster as a file wants them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from odradek.client.cluster_watch import read_subscriptions
+from odradek_console.reading.subscription_plan import Act, Step, apply, plan, read_wanted
+from odradek_console.terminal.options import Command, cluster_options, connector
+
+SIGNS: Final = {Act.CREATE: "+", Act.CHANGE: "~", Act.DELETE: "-", Act.KEEP: "?"}
+CHANGED: Final = 3
+"""The exit status of ``plan --check`` if something differs."""
+
+
+def plan_options(command: Command) -> Command:
+    """Add the options that both commands have."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object per step."),
+        click.option("--prune", is_flag=True, help="Delete subscriptions that are not in the file."),
+        click.option(
+            "--file",
+            "path",
+            required=True,
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="TOML file with tables [subscriptions.NAME], such as the configuration of a host.",
+        ),
+    ):
+        command = option(command)
+    return cluster_options(command)
+
+
+@click.group("subscriptions")
+def subscriptions() -> None:
+    """Keep the subscriptions of a host or a Kafka cluster as a file wants them."""
+
+
+@subscriptions.command("plan")
+@plan_options
+@click.option("--check", is_flag=True, help=f"Exit with status {CHANGED} if something differs.")
+@click.pass_context
+def plan_command(
+    context: click.Context,
+    bootstrap_server: str,
+    command_config: Path | None,
+    path: Path,
+    prune: bool,
+    as_json: bool,
+    check: bool,
+) -> None:
+    """Show what has to change, and let the cluster check it; nothing changes."""
+    wanted = read_wanted(path)
+    with connector(bootstrap_server, command_config)() as admin:
+        steps = plan(wanted, read_subscriptions(admin), prune=prune)
+        apply(admin, steps, validate_only=True)
+    show(steps, as_json)
+    if check and steps:
+        context.exit(CHANGED)
+
+
+@subscriptions.command("apply")
+@plan_options
+def apply_command(
+    bootstrap_server: str, command_config: Path | None, path: Path, prune: bool, as_json: bool
+) -> None:
+    """Change the subscriptions of the cluster. All changes are checked before the first one is made."""
+    wanted = read_wanted(path)
+    with connector(bootstrap_server, command_config)() as admin:
+        steps = plan(wanted, read_subscriptions(admin), prune=prune)
+        apply(admin, steps, validate_only=True)
+        apply(admin, steps)
+    show(steps, as_json)
+
+
+def show(steps: Sequence[Step], as_json: bool) -> None:
+    """Print the steps."""
+    for line in (json.dumps(each.to_json()) for each in steps) if as_json else lines(steps):
+        click.echo(line)
+
+
+def lines(steps: Sequence[Step]) -> Iterator[str]:
+    """The steps as lines."""
+    for step in steps:
+        yield f"{SIGNS[step.act]} {step.name}" + ("  not in the file" if step.act is Act.KEEP else "")
+        for key in step.changed if step.act in (Act.CREATE, Act.CHANGE) else ():
+            before = f"{step.before[key]} -> " if key in step.before else ""
+            yield f"    {key} = {before}{step.after.get(key, 'default')}"
+    counts = {act: sum(step.act is act for step in steps) for act in Act}
+    yield (
+        f"{counts[Act.CREATE]} to create, {counts[Act.CHANGE]} to change, {counts[Act.DELETE]} to delete, "
+        f"{counts[Act.KEEP]} not in the file"
+    )

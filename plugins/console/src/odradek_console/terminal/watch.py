@@ -1,0 +1,180 @@
+"""``odradek watch``: make a client push often for a while, look at it, and take the subscription back."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+import click
+
+from odradek.client.admin import AdminClient
+from odradek.client.errors import ClientError
+from odradek.client.subscriptions import delete_subscription
+from odradek_console.reading.leases import MOST_INSTANCES, clear, exactly, grant
+from odradek_console.rows import ClientRow
+from odradek_console.terminal.clients import finding_lines, name, software, terminal_width
+from odradek_console.terminal.options import connector, milliseconds, opened_view, reading_options
+from odradek_console.terminal.text import age, short, sparkline
+from odradek_console.view import View
+
+METRICS: Final = "org.apache.kafka."
+SPARK: Final = 20
+SLACK_S: Final = 60
+"""The lease lasts for this time longer than the command: it is the command's to take it back."""
+RETRIES: Final = 3
+
+
+def chosen(
+    view: View, client_id: str | None, instance: str | None, principal: str | None, address: str | None
+) -> tuple[str, Callable[[ClientRow], bool]]:
+    """The ``match`` of the clients to watch, and the filter of their rows.
+
+    Raises:
+        click.UsageError: Not exactly one of them is given.
+        click.ClickException: No client of the principal is known.
+    """
+    given = {
+        "client_id": client_id,
+        "client_instance_id": instance,
+        "client_source_address": address,
+        "principal": principal,
+    }
+    found = {key: value for key, value in given.items() if value is not None}
+    if len(found) != 1:
+        raise click.UsageError("give exactly one of --client-id, --instance, --principal and --address")
+    ((key, value),) = found.items()
+    field = "address" if key == "client_source_address" else key
+    if key != "principal":
+        return exactly(key, [value]), lambda row: getattr(row, field) == value
+    # Kafka does not match principals: the known instances of the principal are named instead.
+    rows = [row for row in view.clients() if row.principal == value and row.state != "gone"]
+    if not rows:
+        raise click.ClickException(f"no client of {value} has pushed: its instances are not known")
+    if len(rows) > MOST_INSTANCES:
+        raise click.ClickException(
+            f"{value} has {len(rows)} clients; at most {MOST_INSTANCES} can be watched"
+        )
+    ids = [row.client_instance_id for row in rows]
+    return exactly("client_instance_id", ids), lambda row: row.client_instance_id in ids
+
+
+@click.command("watch")
+@reading_options
+@click.option("--client-id", help="Watch the clients of this client id.")
+@click.option("--instance", help="Watch one client instance, by its id.")
+@click.option("--principal", help="Watch the known clients of this principal.")
+@click.option("--address", help="Watch the clients at this address.")
+@click.option("--metrics", default=METRICS, show_default=True, help="Prefixes of metric names, with commas.")
+@click.option(
+    "--interval",
+    "interval_ms",
+    default="5s",
+    show_default=True,
+    metavar="TIME",
+    callback=milliseconds,
+    help="The push interval of these clients.",
+)
+@click.option(
+    "--for",
+    "for_ms",
+    default="10m",
+    show_default=True,
+    metavar="TIME",
+    callback=milliseconds,
+    help="How long to watch.",
+)
+def watch(
+    bootstrap_server: str,
+    command_config: Path | None,
+    topic: str,
+    history_ms: int,
+    owners: Path | None,
+    client_id: str | None,
+    instance: str | None,
+    principal: str | None,
+    address: str | None,
+    metrics: str,
+    interval_ms: int,
+    for_ms: int,
+) -> None:
+    """Make a client push often for a while, and show it with its findings.
+
+    The subscription is taken back at the end and at Ctrl-C. If the command is killed, a host or the next
+    `odradek watch` deletes it a minute after its time.
+    """
+    connect = connector(bootstrap_server, command_config)
+    with opened_view(connect, topic, history_ms, owners) as view:
+        match, wanted = chosen(view, client_id, instance, principal, address)
+        end_s = time.time() + for_ms / 1000
+        with leased(connect, metrics, interval_ms, match, int(end_s) + SLACK_S) as lease:
+            click.echo(f"Subscription {lease}: {match}, each {age(interval_ms)}, for {age(for_ms)}")
+            deadline_s = time.monotonic() + for_ms / 1000
+            while (left_s := deadline_s - time.monotonic()) > 0:
+                time.sleep(min(interval_ms / 1000, left_s))
+                for line in watched(view, wanted):
+                    click.echo(line)
+
+
+@contextmanager
+def leased(
+    connect: Callable[[], AdminClient], metrics: str, interval_ms: int, match: str, end_s: int
+) -> Iterator[str]:
+    """Set a subscription for the time of the body. SIGTERM ends the body like Ctrl-C."""
+    with connect() as admin:
+        for name_of_lease in clear(admin, time.time()):
+            click.echo(f"Deleted the subscription {name_of_lease}, which had ended", err=True)
+        before = signal.signal(signal.SIGTERM, interrupted)
+        lease = grant(admin, metrics, interval_ms, match, end_s)
+    try:
+        yield lease
+    finally:
+        take_back(connect, lease)
+        signal.signal(signal.SIGTERM, before)
+
+
+def interrupted(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def take_back(connect: Callable[[], AdminClient], lease: str) -> None:
+    """Delete the subscription, by a new connection.
+
+    Raises:
+        ClientError: The cluster does not answer. The name of the subscription tells others when it ends.
+    """
+    for attempt in range(1, RETRIES + 1):
+        try:
+            with connect() as admin:
+                delete_subscription(admin, lease)
+        except ClientError:
+            if attempt == RETRIES:
+                raise
+            time.sleep(attempt)
+        else:
+            click.echo(f"Deleted the subscription {lease}")
+            return
+
+
+def watched(view: View, wanted: Callable[[ClientRow], bool]) -> Iterator[str]:
+    """The clients as they are now, as lines."""
+    now_ms, width = time.time_ns() // 1_000_000, terminal_width()
+    rows = [each for each in view.figures(wanted) if each.row.state != "gone"]
+    yield ""
+    yield f"{time.strftime('%H:%M:%S')}  {len(rows)} clients"
+    if view.reading().problem:
+        yield view.reading().problem
+    for each in rows:
+        row = each.row
+        pushed = f"{name(row)}  {software(row)}  pushed {age(now_ms - row.last_ms)} ago"
+        yield pushed[:width]
+        for figure in each.figures.values():
+            value = f"  {figure.id:<8}{short(figure.value):>7} {figure.unit}"
+            yield f"{value:<40}{sparkline(figure.points, SPARK)}".rstrip()
+        detail = view.client(row.client_instance_id)
+        if detail is not None:
+            yield from (f"  {line}" for line in finding_lines(detail.findings))

@@ -1,0 +1,171 @@
+"""An incident: a slow consumer among others is found, watched, and its subscription is taken back."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from click.testing import CliRunner
+
+from odradek.client.admin import AdminClient
+from odradek.client.cluster_watch import read_subscriptions
+from odradek.plugin.lease import lease_end_s, lease_name
+from odradek.testing import RunningHost, VirtualClock
+from odradek_console.reading.leases import clear, exactly, grant
+from odradek_console.terminal.clients import clients
+from support.waiting import wait_until
+
+confluent_kafka = pytest.importorskip("confluent_kafka")
+pytestmark = pytest.mark.timeout(120)
+PATIENCE_S = 60
+IDLE = "org.apache.kafka.consumer.poll.idle.ratio."
+CALM = 5
+PROGRAM = "from odradek_console.terminal.watch import watch; watch()"
+
+
+@pytest.fixture
+def host(odradek_hosts: Callable[..., RunningHost]) -> RunningHost:
+    return odradek_hosts(telemetry_durability="log")
+
+
+def leases(host: RunningHost) -> dict[str, dict[str, str]]:
+    with AdminClient(host.bootstrap) as admin:
+        found = read_subscriptions(admin)
+    return {name: properties for name, properties in found.items() if lease_end_s(name) is not None}
+
+
+@contextmanager
+def consumers(host: RunningHost) -> Iterator[None]:
+    """Members of a group of which the application of one is slow."""
+    stopped = threading.Event()
+
+    def work(number: int) -> None:
+        common = {"bootstrap.servers": host.bootstrap, "client.id": f"billing-{number}", "log_level": 0}
+        with ExitStack() as closing:
+            consumer = confluent_kafka.Consumer({**common, "group.id": f"billing-{number}"})
+            closing.callback(consumer.close)
+            consumer.subscribe(["orders"])
+            while not stopped.is_set():
+                consumer.poll(0.0 if number == 0 else 0.2)
+                if number == 0:
+                    time.sleep(0.1)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(CALM)]
+    for each in threads:
+        each.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        for each in threads:
+            each.join()
+
+
+@contextmanager
+def watching(host: RunningHost, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", PROGRAM, "--bootstrap-server", host.bootstrap, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def read_until(process: subprocess.Popen[str], pattern: str) -> list[str]:
+    """The lines up to the one with a pattern."""
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line.rstrip())
+        if re.search(pattern, line):
+            return lines
+    raise AssertionError(f"no line with {pattern}: {lines}")
+
+
+@pytest.mark.slow  # the finding needs ten seconds of a slow application
+def test_a_slow_consumer_is_found_watched_and_left(host: RunningHost) -> None:
+    host.subscribe(IDLE, interval_ms=1_000)
+    host.topics.create("orders")
+    with consumers(host):
+
+        def found() -> list[str]:
+            arguments = [
+                "--bootstrap-server",
+                host.bootstrap,
+                "--json",
+                "--filter",
+                "findings=busy-application",
+            ]
+            result = CliRunner().invoke(clients, arguments)
+            return [json.loads(line)["client_id"] for line in result.output.splitlines()]
+
+        wait_until(lambda: found() == ["billing-0"], "the slow consumer", PATIENCE_S)
+        with watching(host, "--client-id", "billing-0", "--interval", "500ms", "--for", "5m") as process:
+            first = read_until(process, "Subscription odradek-watch-")
+            (lease,) = leases(host).items()
+            read_until(process, "busy-application")
+            process.send_signal(signal.SIGINT)
+            last = read_until(process, "Deleted the subscription")
+            status = process.wait(PATIENCE_S)
+
+    assert "client_id=billing\\-0" in first[-1]
+    assert lease[1]["interval.ms"] == "500"
+    assert lease[0] in last[-1]
+    assert status != 0
+    assert leases(host) == {}
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
+def test_a_watcher_that_is_ended(host: RunningHost, ending: signal.Signals) -> None:
+    host.subscribe("*")
+    with watching(host, "--client-id", "x", "--for", "5m", "--interval", "100ms") as process:
+        read_until(process, "Subscription odradek-watch-")
+        process.send_signal(ending)
+        process.wait(PATIENCE_S)
+
+    left = leases(host)
+
+    assert len(left) == (1 if ending is signal.SIGKILL else 0)
+    assert all((lease_end_s(name) or 0) - time.time() < 6 * 60 + 5 for name in left)
+
+
+def test_a_host_deletes_a_lease_that_has_ended(odradek_hosts: Callable[..., RunningHost]) -> None:
+    clock = VirtualClock()
+    host = odradek_hosts(clock=clock)
+    with AdminClient(host.bootstrap) as admin:
+        grant(admin, "*", 1_000, exactly("client_id", ["x"]), clock.now_ms() // 1000 + 60)
+    clock.advance(50_000)
+    before = len(leases(host))
+
+    clock.advance(30_000)
+
+    assert before == 1
+    assert leases(host) == {}
+
+
+def test_the_next_command_deletes_leases_that_have_ended(host: RunningHost) -> None:
+    now_s = time.time()
+    host.subscribe("*", name="kept")
+    ended, held = lease_name(int(now_s) - 5, "a"), lease_name(int(now_s) + 500, "b")
+    host.subscribe("*", name=ended)
+    host.subscribe("*", name=held)
+
+    with AdminClient(host.bootstrap) as admin:
+        cleared = clear(admin, now_s)
+        left = set(read_subscriptions(admin))
+
+    assert cleared == [ended]
+    assert left == {"kept", held}
+
+
+def test_values_are_taken_literally_in_patterns() -> None:
+    assert exactly("client_id", ["a.b,c"]) == "client_id=a\\.b.c"
+    assert exactly("client_id", ["a", "b"]) == "client_id=(a|b)"
