@@ -133,6 +133,16 @@ def test_a_client_that_is_gone_is_forgotten(clients: WatchedClients) -> None:
     assert clients.fleet.history_bytes == 0
 
 
+def test_findings_are_made_ready_a_few_at_a_time(clients: WatchedClients) -> None:
+    for number in range(5):
+        clients.push(60, instance=bytes([number + 1]) * 16)
+
+    turns = [clients.fleet.check(2, ms(60)) for _ in range(3)]
+
+    assert turns == [False, False, True]
+    assert all(each.entry.is_checked for each in clients.fleet.clients.values())
+
+
 def test_bytes_that_are_no_metrics_are_counted(clients: WatchedClients) -> None:
     record = clients.record(60)
     record.payload = type(record.payload)(A, False, b"\xff\xff")

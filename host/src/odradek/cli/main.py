@@ -76,8 +76,14 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
 """Import path and one-line summary of each subcommand. The summary is here so that help imports nothing."""
 COMMAND_GROUP = "odradek.commands"
 """Entry point group of the subcommands of plugins. Each entry point names a click command."""
-EXTRAS = ("spark",)
-"""Subcommands that the extra of the same name installs."""
+EXTRAS = {
+    "clients": "console",
+    "spark": "spark",
+    "subscriptions": "console",
+    "top": "console",
+    "watch": "console",
+}
+"""The extra that installs each subcommand of a plugin."""
 
 
 class LazyGroup(click.Group):
@@ -124,7 +130,7 @@ def installed_command(name: str) -> click.Command | None:
     found = installed_commands().get(name)
     if found is None:
         if name in EXTRAS:
-            raise CommandFailed(f"odradek {name}: not installed: install the extra odradek[{name}]")
+            raise CommandFailed(f"odradek {name}: not installed: install the extra odradek[{EXTRAS[name]}]")
         return None
     try:
         command = found.load()

@@ -125,7 +125,7 @@ class View:
                 problem=progress.problem,
                 clients=len(self.fleet.clients),
                 series=self.fleet.engine.clients.streams,
-                held_bytes=self.fleet.history_bytes + self.fleet.engine.held_bytes,
+                held_bytes=self.fleet.held_bytes,
                 scale=self.fleet.scale,
                 counts=self.fleet.counts.to_json(),
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import takewhile
 from typing import Final
 
 from odradek.plugin import NotOtlp, TelemetryRecord
@@ -177,6 +178,12 @@ class Fleet:
             client.history.age(client.entry.last_ms, self.scale)
             self.history_bytes += client.history.held_bytes - before
 
+    @property
+    def held_bytes(self) -> int:
+        """Approximate memory of everything."""
+        entries = sum(each.entry.held_bytes for each in self.clients.values())
+        return self.history_bytes + self.engine.held_bytes + entries
+
     def series(self, client: Client) -> ClientSeries | None:
         """The series of a client; None if it has none."""
         shape = client.history.shape
@@ -195,6 +202,13 @@ class Fleet:
             return []
         made = findings_of(entry.software, None, dict(self.made(entry, now_ms)), entry.interval_ms)
         return [*made, *client.found] if state is State.LIVE else made
+
+    def check(self, at_most: int, now_ms: int) -> bool:
+        """Look for findings of clients that have pushed since they were asked for; whether all are done."""
+        waiting = list(takewhile(lambda each: not each.entry.is_checked, reversed(self.clients.values())))
+        for client in reversed(waiting[-at_most:]):
+            self.findings(client, now_ms)
+        return len(waiting) <= at_most
 
     def made(self, entry: ClientEntry, now_ms: int) -> Iterator[tuple[str, Sequence[Made]]]:
         """The values of metrics that no client sends."""

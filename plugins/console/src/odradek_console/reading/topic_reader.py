@@ -27,6 +27,7 @@ LONGEST_PAUSE_S: Final = 10.0
 PARTITIONS_S: Final = 15.0
 """New partitions, and a topic that was created again, are noticed within this time."""
 EXPIRE_S: Final = 30.0
+CHECKED_AT_ONCE: Final = 50
 AT_ONCE: Final = 200
 """Records that are added without letting others look at the fleet."""
 
@@ -93,6 +94,7 @@ class TopicReader:
         reader = Reader(admin.cluster, self.positions)
         while not self.stopped.is_set():
             self.add(reader)
+            self.check()
             self.progress.problem = str(reader.refusal) if reader.refusal is not None else ""
             if reader.refusal is not None:
                 self.stopped.wait(FIRST_PAUSE_S)
@@ -122,6 +124,13 @@ class TopicReader:
             self.progress.is_caught_up = all(
                 self.positions.get(partition, 0) >= end for partition, end in self.ends.items()
             )
+
+    def check(self) -> None:
+        """Look for findings now, so that lists have them ready."""
+        is_done = not self.progress.is_caught_up
+        while not is_done and not self.stopped.is_set():
+            with self.lock:
+                is_done = self.fleet.check(CHECKED_AT_ONCE, self.now_ms())
 
     def decoded(self, batch: Iterable[Received]) -> Iterable[TelemetryRecord]:
         """The pushes of a batch; other records are counted."""
