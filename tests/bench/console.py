@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, MetricsData
 
 from bench.harness import head
 from odradek.plugin import (
@@ -32,7 +32,7 @@ from odradek_console.figures import figures_of
 from odradek_console.pictures import client_detail, client_row
 
 GOAL_MIB = 1024
-GOAL_LIST_S = 2.0
+GOAL_LIST_S = 0.2
 GOAL_ONE_S = 0.2
 EPOCH_S = 1_760_000_000
 INTERVAL_S = 60
@@ -50,7 +50,10 @@ def template(series: int) -> MetricsData:
     for number in range(series):
         metric = metrics.add(name=known[number % len(known)].name)
         if known[number % len(known)].kind == "sum":
-            metric.sum.is_monotonic, metric.sum.aggregation_temporality = True, 1
+            metric.sum.is_monotonic, metric.sum.aggregation_temporality = (
+                True,
+                AggregationTemporality.AGGREGATION_TEMPORALITY_DELTA,
+            )
             point = metric.sum.data_points.add()
         else:
             point = metric.gauge.data_points.add()
@@ -143,7 +146,7 @@ def main() -> None:
     print(f"  list again      {again_s * 1e3:8.0f} ms")
     print(f"  figures of top  {figures_s * 1e3:8.0f} ms")
     print(f"  one in full     {one_s * 1e3:8.0f} ms")
-    if used_mib > GOAL_MIB or first_s > GOAL_LIST_S or one_s > GOAL_ONE_S:
+    if used_mib > GOAL_MIB or again_s > GOAL_LIST_S or one_s > GOAL_ONE_S:
         sys.exit("above the goals")
 
 

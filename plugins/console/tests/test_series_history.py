@@ -69,6 +69,17 @@ def test_old_rows_are_united_and_keep_increases_and_peaks(pushing: Pushing) -> N
     assert all(each.value == 0.5 for each in pushing.history.points(pushing.place("sent")))
 
 
+def test_recent_rows_are_of_a_time_or_at_least_some(pushing: Pushing) -> None:
+    for second in range(300, 9_000, 300):
+        pushing.push(second, 1, second - 300)
+
+    recent = [row.time_ms for row in pushing.history.recent(600_000, 1)]
+    some = [row.time_ms for row in pushing.history.recent(1, 5)]
+
+    assert recent == [ms(8_100), ms(8_400), ms(8_700)]
+    assert some == [ms(7_500), ms(7_800), ms(8_100), ms(8_400), ms(8_700)]
+
+
 def test_the_oldest_rows_end(pushing: Pushing) -> None:
     for second in range(300, 50_000, 300):
         pushing.push(second, 1, second - 300)

@@ -57,7 +57,7 @@ def figure_of(series: ClientSeries, name: str, unit: str, metrics: tuple[str, ..
     for metric in metrics:
         by_time: dict[int, float] = {}
         for place in series.whole(metric):
-            for time_ms, value in series.history.points(place.place):
+            for time_ms, value in series.history.points(place.place, rows=series.recent):
                 by_time[time_ms] = max(value, by_time.get(time_ms, value))
         if by_time:
             points = tuple(by_time[each] for each in sorted(by_time))[-LATEST:]

@@ -11,6 +11,10 @@ from odradek_console.engine.series_history import COUNTER, NAN, SeriesHistory
 
 Labels = tuple[tuple[str, str], ...]
 KEPT_SHAPES: Final = 256
+RECENT_MS: Final = 1_800_000
+"""Longer than any trouble looks back."""
+LEAST_ROWS: Final = 8
+"""For clients that push seldom."""
 
 
 class Place(NamedTuple):
@@ -53,6 +57,8 @@ class ClientSeries:
     def __init__(self, history: SeriesHistory, places: Places) -> None:
         self.history = history
         self.places = places
+        self.recent = history.recent(RECENT_MS, LEAST_ROWS)
+        """The rows that findings look at."""
 
     def whole(self, name: str) -> list[Place]:
         """The series of a metric with the fewest labels. Those with more are parts of them."""
@@ -73,7 +79,8 @@ class ClientSeries:
     def last(self, place: Place) -> float | None:
         """The latest value of a series; None if it has none."""
         if self.is_counter(place):
-            return next((point.value for point in reversed([*self.history.points(place.place)])), None)
+            points = [*self.history.points(place.place, rows=self.recent)]
+            return points[-1].value if points else None
         for level in self.history.levels:
             for _, values in reversed(level):
                 value = values[place.place] if place.place < len(values) else NAN
@@ -87,9 +94,9 @@ class ClientSeries:
         return next((level[-1].time_ms for level in self.history.levels if level), 0)
 
     def values(self, place: Place) -> list[tuple[int, float]]:
-        """The values of a series by time, as they are in the rows."""
+        """The recent values of a series by time, as they are in the rows."""
         found = []
-        for time_ms, values in self.history.rows():
+        for time_ms, values in self.recent:
             value = values[place.place] if place.place < len(values) else NAN
             if value == value:
                 found.append((time_ms, value))

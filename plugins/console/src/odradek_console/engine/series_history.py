@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from odradek.plugin.client_metrics import client_metrics
@@ -72,6 +72,16 @@ class SeriesHistory:
     def rows(self) -> list[Row]:
         """All rows, the oldest first."""
         return [row for level in reversed(self.levels) for row in level]
+
+    def recent(self, span_ms: int, at_least: int) -> list[Row]:
+        """The rows of the last time, the oldest first; more if they are fewer than wanted."""
+        found: list[Row] = []
+        for level in self.levels:
+            for row in reversed(level):
+                if len(found) >= at_least and row.time_ms < found[0].time_ms - span_ms:
+                    return found[::-1]
+                found.append(row)
+        return found[::-1]
 
     def add(self, time_ms: int, client: ClientState, scale: float = 1.0) -> None:
         """Add the values of a push.
@@ -142,10 +152,10 @@ class SeriesHistory:
                 if index + 1 < len(LEVELS):
                     self.put(index + 1, row)
 
-    def points(self, place: int, since_ms: int = 0) -> Iterator[Point]:
-        """The points of the series at a place of the shape, the oldest first."""
+    def points(self, place: int, since_ms: int = 0, rows: Sequence[Row] | None = None) -> Iterator[Point]:
+        """The points of the series at a place of the shape, the oldest first; of all rows or of some."""
         is_counter, before_ms, waiting = self.roles[place] == COUNTER, 0, 0.0
-        for time_ms, values in self.rows():
+        for time_ms, values in self.rows() if rows is None else rows:
             value = values[place] if place < len(values) else NAN
             if value != value:
                 continue
