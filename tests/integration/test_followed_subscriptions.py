@@ -16,6 +16,7 @@ from odradek.client.command_config import CommandConfig
 from odradek.client.errors import RequestFailed
 from odradek.client.resources import ConfigChange, ConfigResource
 from odradek.gateway.telemetry_settings import SubscriptionSource
+from odradek.plugin.lease import lease_name
 from odradek.server.followed_subscriptions import FollowedSubscriptions
 from odradek.server.host import Host
 from odradek.wire.config_resource import ResourceType
@@ -109,6 +110,16 @@ def test_the_file_replaces_a_subscription_of_the_same_name(tmp_path: Path) -> No
             wait_until(lambda: host.polls, "no poll", PATIENCE_S)
 
     assert host.polls[0] == {"all": "file.", "more": "cluster."}
+
+
+def test_a_lease_that_has_ended_is_not_followed(tmp_path: Path) -> None:
+    ended = lease_name(1, "killed")
+    with running_host(tmp_path / "cluster") as cluster, follower(tmp_path / "a", cluster) as following:
+        alter(cluster.bootstrap, ended, "lease.")
+        alter(cluster.bootstrap, "all", "cluster.")
+        wait_until(lambda: any("all" in each for each in following.polls), "no poll", PATIENCE_S)
+
+    assert not [each for each in following.polls if ended in each]
 
 
 def test_what_was_set_on_the_host_before_ends(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from odradek.gateway.cluster_subscriptions import ClusterSubscriptions, Wanted
 from odradek.gateway.telemetry_settings import SubscriptionSource
 from odradek.plugin.config import ConfigError
+from odradek.plugin.lease import is_over
 from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.wire.api_error import ApiError
 
@@ -90,7 +91,10 @@ class FollowedSubscriptions:
             ConfigError: With the cluster's subscriptions, those of the file exceed a limit.
         """
         if state.subscriptions is not None:
-            self.subscriptions.listed(state.subscriptions, self.host.file_subscriptions.stored())
+            now_s = self.host.clock.now_ms() / 1000
+            # The cluster may be Apache Kafka, which does not know that they have ended.
+            held = {name: each for name, each in state.subscriptions.items() if not is_over(name, now_s)}
+            self.subscriptions.listed(held, self.host.file_subscriptions.stored())
         elif state.refusal is not None:
             self.subscriptions.refused(state.refusal)
         else:
