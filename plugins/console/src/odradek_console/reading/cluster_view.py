@@ -1,0 +1,148 @@
+"""What a cluster says through the admin protocol: subscriptions, quotas, and the lag of forwarders."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+import re2
+
+from odradek.client.admin import AdminClient
+from odradek.client.cluster_watch import read_subscriptions
+from odradek.client.resources import LATEST
+from odradek.plugin.lease import lease_end_s
+from odradek_console.cluster_rows import DeliveryRow, QuotaRow, SubscriptionRow
+from odradek_console.rows import ClientRow
+
+Value = TypeVar("Value")
+FORWARDERS: Final = "odradek.forwarder."
+"""Begin of the groups of forwarders."""
+KEPT_S: Final = 5.0
+SELECTORS: Final = {
+    "client_id": "client_id",
+    "client_instance_id": "client_instance_id",
+    "client_software_name": "software",
+    "client_software_version": "version",
+    "client_source_address": "address",
+}
+"""Selectors of ``match`` that a row has, and its field. Not its port: that changes."""
+
+
+class ClusterView:
+    """Answers of a cluster, kept for some seconds. Any thread may call its methods.
+
+    Every method raises `odradek.client.errors.ClientError` if the cluster refuses or does not answer.
+
+    Args:
+        connect: Makes a client of the cluster.
+        topic: The telemetry topic.
+        kept_s: How long an answer is kept.
+        now_s: A monotonic clock.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], AdminClient],
+        topic: str,
+        kept_s: float = KEPT_S,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.connect = connect
+        self.topic = topic
+        self.kept_s = kept_s
+        self.now_s = now_s
+        self.lock = threading.Lock()
+        self.answers: dict[str, tuple[float, Any]] = {}
+
+    def forget(self) -> None:
+        """Ask again the next time: something was changed."""
+        with self.lock:
+            self.answers.clear()
+
+    def kept(self, name: str, ask: Callable[[AdminClient], Value]) -> Value:
+        """An answer that is new enough, or a new one."""
+        with self.lock:
+            asked_s, answer = self.answers.get(name, (float("-inf"), None))
+            if self.now_s() - asked_s > self.kept_s:
+                with self.connect() as admin:
+                    answer = ask(admin)
+                self.answers[name] = self.now_s(), answer
+            found: Value = answer
+            return found
+
+    def subscriptions(self) -> list[SubscriptionRow]:
+        """The subscriptions, by name."""
+        return self.kept("subscriptions", subscription_rows)
+
+    def quotas(self) -> list[QuotaRow]:
+        """The client quotas."""
+        return self.kept("quotas", quota_rows)
+
+    def delivery(self) -> list[DeliveryRow]:
+        """The forwarders that read the topic, by name, with their lag."""
+        return self.kept("delivery", lambda admin: delivery_rows(admin, self.topic))
+
+
+def subscription_rows(admin: AdminClient) -> list[SubscriptionRow]:
+    """The subscriptions of a cluster."""
+    return [
+        SubscriptionRow(
+            name=name,
+            metrics=properties.get("metrics", ""),
+            interval_ms=int(properties["interval.ms"]) if "interval.ms" in properties else None,
+            match=properties.get("match", ""),
+            lease_end_s=lease_end_s(name),
+        )
+        for name, properties in sorted(read_subscriptions(admin).items())
+    ]
+
+
+def quota_rows(admin: AdminClient) -> list[QuotaRow]:
+    """The client quotas of a cluster."""
+    found = [
+        QuotaRow(entity=tuple(sorted(entity.names().items())), limits=tuple(sorted(values.items())))
+        for entity, values in admin.describe_client_quotas({}).items()
+    ]
+    return sorted(found, key=lambda each: [(kind, name or "") for kind, name in each.entity])
+
+
+def delivery_rows(admin: AdminClient, topic: str) -> list[DeliveryRow]:
+    """The lag of each forwarder of a topic."""
+    groups = [each.group_id for each in admin.list_groups() if each.group_id.startswith(FORWARDERS)]
+    if not groups:
+        return []
+    (described,) = admin.describe_topics([topic])
+    partitions = [(topic, each.index) for each in described.partitions]
+    ends = admin.list_offsets(dict.fromkeys(partitions, LATEST))
+    rows = []
+    for group in sorted(groups):
+        committed = admin.offset_fetch(group, partitions)
+        lag = sum(max(0, ends[each].offset - found.offset) for each, found in committed.items())
+        name = group.removeprefix(FORWARDERS)
+        rows.append(DeliveryRow(name=name, group_id=group, partitions=len(committed), lag_records=lag))
+    return rows
+
+
+def is_matched(match: str, row: ClientRow) -> bool:
+    """Whether the ``match`` of a subscription selects a client. A port, which changes, is not looked at."""
+    return all(
+        fits(pattern, getattr(row, SELECTORS[selector]))
+        for selector, pattern in selectors(match).items()
+        if selector in SELECTORS
+    )
+
+
+def selectors(match: str) -> Mapping[str, str]:
+    """The patterns of a ``match`` by selector."""
+    pairs = (each.partition("=") for each in match.split(",") if each.strip())
+    return {key.strip(): pattern.strip() for key, _, pattern in pairs}
+
+
+def fits(pattern: str, text: str) -> bool:
+    """Whether a whole text fits a pattern, in linear time; False for a pattern that is none."""
+    try:
+        return re2.fullmatch(pattern, text) is not None
+    except re2.error:
+        return False
