@@ -70,6 +70,7 @@ def test_one_client_in_full(host: RunningHost) -> None:
     (detail,) = [json.loads(line) for line in output(clients, host, "orders-1", "--json")]
 
     assert "client id    orders-1" in lines
+    assert "subscribed   test" in lines
     assert "Not reported by this library:" in lines
     assert {each["metric"] for each in detail["series"]} > {
         "org.apache.kafka.producer.connection.creation.total"

@@ -11,7 +11,9 @@ from typing import Final
 
 import click
 
+from odradek.client.errors import ClientError
 from odradek_console.engine.findings import Finding
+from odradek_console.reading.cluster_view import ClusterView, is_matched
 from odradek_console.rows import ClientDetail, ClientRow
 from odradek_console.terminal.options import connector, filter_option, opened_view, reading_options
 from odradek_console.terminal.text import Column, age, short, sparkline, table_lines
@@ -83,7 +85,8 @@ def clients(
 
     CLIENT is a client instance id or a client id.
     """
-    with opened_view(connector(bootstrap_server, command_config), topic, history_ms, owners) as view:
+    connect = connector(bootstrap_server, command_config)
+    with opened_view(connect, topic, history_ms, owners) as view:
         if client is None:
             rows = sorted(view.clients(wanted), key=SORTS[sort])  # type: ignore[arg-type]
             lines = map(json.dumps, (row.to_json() for row in rows)) if as_json else listed(rows)
@@ -91,7 +94,11 @@ def clients(
             detail = view.client(client)
             if detail is None:
                 raise click.ClickException(f"no client {client} in {topic} within {age(history_ms)}")
-            lines = iter([json.dumps(detail.to_json())]) if as_json else described(detail, terminal_width())
+            told = subscriptions_of(detail.row, ClusterView(connect, topic))
+            if as_json:
+                lines = iter([json.dumps(detail.to_json() | {"subscriptions": told})])
+            else:
+                lines = described(detail, told, terminal_width())
         for line in lines:
             click.echo(line)
 
@@ -102,7 +109,15 @@ def listed(rows: Sequence[ClientRow]) -> Iterator[str]:
     yield f"{len(rows)} clients"
 
 
-def described(detail: ClientDetail, width: int) -> Iterator[str]:
+def subscriptions_of(row: ClientRow, cluster: ClusterView) -> list[str]:
+    """The names of the subscriptions that select a client; none if the cluster does not tell them."""
+    try:
+        return [each.name for each in cluster.subscriptions() if is_matched(each.match, row)]
+    except ClientError:
+        return []
+
+
+def described(detail: ClientDetail, told: Sequence[str], width: int) -> Iterator[str]:
     """A client in full, as lines."""
     now_ms, row = time.time_ns() // 1_000_000, detail.row
     facts = {
@@ -119,7 +134,7 @@ def described(detail: ClientDetail, width: int) -> Iterator[str]:
         f"largest {detail.largest_bytes}",
         "gaps": f"{row.gaps}, {age(detail.gap_ms)} together" if row.gaps else "",
         "refused": f"{row.refused}, last {row.last_error}" if row.refused else "",
-        "subscription": str(row.subscription_id),
+        "subscribed": ", ".join(told),
     }
     yield from (f"{key:<13}{value}" for key, value in facts.items() if value)
     for place in detail.connections:

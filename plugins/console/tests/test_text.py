@@ -1,0 +1,63 @@
+"""Tables, sparklines and numbers for narrow terminals."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from rich.cells import cell_len
+
+from odradek_console.terminal.text import Column, age, short, sparkline, table_lines
+
+COLUMNS: list[Column[str]] = [
+    Column(heading="NAME", cell=lambda row: row, least=5, most=20, rank=0),
+    Column(heading="SIZE", cell=lambda row: str(len(row)), least=4, most=4, rank=1, right=True),
+    Column(heading="AGAIN", cell=lambda row: row, least=10, most=10, rank=2),
+]
+
+
+def test_columns_that_do_not_fit_are_left_out() -> None:
+    assert table_lines(COLUMNS, ["abc"], 80) == ["NAME   SIZE  AGAIN", "abc       3  abc"]
+    assert table_lines(COLUMNS, ["abc"], 20) == ["NAME   SIZE", "abc       3"]
+    assert table_lines(COLUMNS, ["abc"], 8) == ["NAME", "abc"]
+
+
+@pytest.mark.parametrize("width", range(8, 60))
+@pytest.mark.parametrize("text", ["a" * 50, "名" * 30, "", "é" * 21])
+def test_no_line_is_wider_than_the_terminal(text: str, width: int) -> None:
+    assert max(map(cell_len, table_lines(COLUMNS, [text], width))) <= width
+
+
+def test_a_sparkline_begins_at_zero() -> None:
+    assert sparkline([0, 1, 2, 4], 8) == "▁▂▄█"
+    assert sparkline([0, 0], 8) == "▁▁"
+    assert sparkline([5, 4, 2], 2) == "█▄"
+    assert sparkline([math.nan, 1], 8) == "█"
+    assert sparkline([], 8) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "-"),
+        (math.nan, "-"),
+        (0, "0"),
+        (0.5, "0.5"),
+        (0.00002, "<0.001"),
+        (1234.4, "1234"),
+        (12_345, "12.3k"),
+        (9_999_999, "10M"),
+        (-3e9, "-3G"),
+        (5e13, "50T"),
+    ],
+)
+def test_short_numbers(value: float | None, text: str) -> None:
+    assert short(value) == text
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [(-5, "0s"), (500, "0.5s"), (5_000, "5s"), (90_000, "90s"), (600_000, "10m"), (9e6, "2h"), (9e8, "10d")],
+)
+def test_ages(milliseconds: float, text: str) -> None:
+    assert age(milliseconds) == text
