@@ -1,0 +1,99 @@
+"""The application: its routes, what it answers to errors, and the headers of every answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from odradek.client.errors import ClientError
+from odradek_console.web import live
+from odradek_console.web.console import Console
+from odradek_console.web.pages import fleet
+from odradek_console.web.render import page
+from odradek_console.web.table import BadQuery
+
+STATIC: Final = Path(__file__).parent / "static"
+POLICY: Final = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+PAGES: Final = (fleet, live)
+"""Modules with ``routes``."""
+
+
+class SecurityHeaders:
+    """Adds the headers that keep other sites and other content out. Only static files may be stored."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                if not scope["path"].startswith("/static/"):
+                    headers["Cache-Control"] = "no-store"
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+
+
+def failure(request: Request, status: int, text: str) -> Response:
+    """An error as JSON below ``/api/``, otherwise as a page."""
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"error": text}, status_code=status)
+    return page(request, "failure.html", status=status, text=text)
+
+
+def refused(request: Request, error: Exception) -> Response:
+    """The answer to a query that makes no sense."""
+    return failure(request, 400, str(error))
+
+
+def not_served(request: Request, error: Exception) -> Response:
+    """The answer to a path or method that does not exist, or is not allowed."""
+    assert isinstance(error, HTTPException)
+    found = failure(request, error.status_code, str(error.detail))
+    found.headers.update(error.headers or {})
+    return found
+
+
+def unreachable(request: Request, error: Exception) -> Response:
+    """The answer when the cluster refuses a request or does not answer."""
+    return failure(request, 502, f"The cluster at {request.app.state.console.cluster_name}: {error}")
+
+
+def make_app(console: Console) -> Starlette:
+    """The application of a console."""
+    app = Starlette(
+        routes=[
+            *(route for module in PAGES for route in module.routes),
+            Mount("/static", StaticFiles(directory=STATIC), name="static"),
+        ],
+        middleware=[Middleware(SecurityHeaders), Middleware(GZipMiddleware, minimum_size=1_000)],
+        exception_handlers={BadQuery: refused, HTTPException: not_served, ClientError: unreachable},
+    )
+    app.state.console = console
+    return app

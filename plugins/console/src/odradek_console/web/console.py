@@ -1,0 +1,44 @@
+"""The console behind the pages: the view of the clients, the cluster, and bounds."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from starlette.requests import Request
+
+from odradek.client.admin import AdminClient
+from odradek_console.reading.cluster_view import ClusterView
+from odradek_console.view import View
+
+MOST_STREAMS: Final = 100
+STREAM_INTERVAL_S: Final = 1.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Console:
+    """Everything that a page needs. Pages run in threads and share it."""
+
+    view: View
+    cluster: ClusterView
+    connect: Callable[[], AdminClient]
+    """Makes a client of the cluster, for acts."""
+    cluster_name: str
+    """The bootstrap servers, as the headline names them."""
+    most_streams: int = MOST_STREAMS
+    """Event streams at once; further ones are refused."""
+    stream_interval_s: float = STREAM_INTERVAL_S
+    """The shortest time between two events of a stream."""
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    stopping: threading.Event = field(default_factory=threading.Event)
+    """Set when the server stops: event streams end."""
+    streams: int = 0
+
+
+def console_of(request: Request) -> Console:
+    """The console of a request."""
+    found: Console = request.app.state.console
+    return found

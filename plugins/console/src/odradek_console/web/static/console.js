@@ -1,0 +1,61 @@
+// Keeps a page up to date: when the server says that data have changed, the page is fetched again, and elements with data-live are exchanged.
+"use strict";
+(() => {
+  const button = document.getElementById("live");
+  let source = null, busy = false, again = false;
+
+  // An element that a person is using stays as it is until the focus leaves it; a link keeps the focus, because its twin is found by its address.
+  function exchange(old, fresh) {
+    if (old.isEqualNode(fresh)) return;
+    const active = document.activeElement;
+    if (old.contains(active) && active.matches("input, select, textarea, button")) return;
+    const link = old.contains(active) ? active.getAttribute("href") : null;
+    const scrolled = Array.from(old.querySelectorAll(".scroll"), (each) => each.scrollLeft);
+    const opened = Array.from(old.querySelectorAll("details"), (each) => each.open);
+    old.replaceWith(fresh);
+    fresh.querySelectorAll(".scroll").forEach((each, place) => { each.scrollLeft = scrolled[place] || 0; });
+    fresh.querySelectorAll("details").forEach((each, place) => { if (place < opened.length) each.open = opened[place]; });
+    if (link !== null) {
+      const twin = Array.from(fresh.querySelectorAll("a")).find((each) => each.getAttribute("href") === link);
+      if (twin) twin.focus({ preventScroll: true });
+    }
+  }
+
+  async function refresh() {
+    if (busy || document.hidden) { again = true; return; }
+    busy = true; again = false;
+    try {
+      const answer = await fetch(location.href, { headers: { "X-Live": "1" }, credentials: "same-origin", redirect: "error" });
+      if (answer.ok) {
+        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        for (const fresh of page.querySelectorAll("[data-live]")) {
+          const old = document.getElementById(fresh.id);
+          if (old) exchange(old, document.importNode(fresh, true));
+        }
+      }
+    } catch { /* the server is away: the event source connects again by itself */ }
+    busy = false;
+    if (again && !document.hidden) refresh();
+  }
+
+  function start() {
+    source = new EventSource("/events");
+    source.addEventListener("changed", refresh);
+    button.textContent = "Pause updates";
+    button.setAttribute("aria-pressed", "false");
+  }
+
+  function stop() {
+    source.close();
+    source = null;
+    button.textContent = "Resume updates";
+    button.setAttribute("aria-pressed", "true");
+  }
+
+  document.addEventListener("visibilitychange", () => { if (again && source) refresh(); });
+  if (document.querySelector("[data-live]") && window.EventSource) {
+    button.hidden = false;
+    button.addEventListener("click", () => { if (source) { stop(); } else { start(); refresh(); } });
+    start();
+  }
+})();

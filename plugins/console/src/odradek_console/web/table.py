@@ -1,0 +1,275 @@
+"""Tables of pages: filters, order, groups and pages in the URL; shown as HTML, JSON or CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from operator import ge, gt, le, lt
+from typing import Any, Final, Generic, TypeVar
+from urllib.parse import urlencode
+
+Row = TypeVar("Row")
+Value = str | int | float | bool | None | tuple[str, ...]
+PAGE_ROWS: Final = 100
+MOST_ROWS: Final = 1_000
+SORT, GROUP, PAGE, ROWS, SEARCH = RESERVED = ("sort", "group", "page", "rows", "q")
+COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {">=": ge, "<=": le, ">": gt, "<": lt}
+LONGEST_PATTERN: Final = 200
+EMPTY: Final = '""'
+"""The pattern of an empty value: an empty field of a form is no filter."""
+
+
+class BadQuery(ValueError):
+    """A query that a table cannot answer; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column(Generic[Row]):
+    """A column of a table."""
+
+    id: str
+    """Its name in URLs and in CSV."""
+    heading: str
+    value: Callable[[Row], Value]
+    """The value to filter, sort, group and export by."""
+    text: Callable[[Row], str] | None = None
+    """The text to show; None: the value itself."""
+    link: Callable[[Row], str] | None = None
+    number: bool = False
+    groups: bool = False
+    """Whether rows can be grouped by it."""
+    shown: bool = True
+    """Whether the page shows it; filters and CSV have all columns."""
+    by: Callable[[Row], Any] | None = None
+    """The key to sort by; None: the value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A cell as a page shows it."""
+
+    text: str
+    link: str = ""
+    number: bool = False
+    kind: str = ""
+    """The id of its column, for the style sheet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """The heading of a column, with the link that sorts by it."""
+
+    text: str
+    link: str = ""
+    order: str = "none"
+    """``ascending``, ``descending`` or ``none``, as ``aria-sort`` has it."""
+    number: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """The part of a URL that chooses rows."""
+
+    filters: tuple[tuple[str, str], ...] = ()
+    search: str = ""
+    sort: str = ""
+    descending: bool = False
+    group: str = ""
+    page: int = 1
+    rows: int = PAGE_ROWS
+
+    def query(self, **changes: Any) -> str:
+        """The query string of this state with changes; empty if it is the default."""
+        found = {each: getattr(self, each) for each in self.__slots__} | changes
+        pairs = list(found["filters"])
+        pairs += [(SEARCH, found["search"])] if found["search"] else []
+        pairs += [(SORT, ("-" if found["descending"] else "") + found["sort"])] if found["sort"] else []
+        pairs += [(GROUP, found["group"])] if found["group"] else []
+        pairs += [(PAGE, str(found["page"]))] if found["page"] > 1 else []
+        pairs += [(ROWS, str(found["rows"]))] if found["rows"] != PAGE_ROWS else []
+        return "?" + urlencode(pairs) if pairs else "?"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table(Generic[Row]):
+    """A table and its columns."""
+
+    name: str
+    columns: Sequence[Column[Row]]
+    sort: str
+    """The default order, as in a URL."""
+    to_json: Callable[[Row], Mapping[str, Any]]
+
+    def column(self, name: str) -> Column[Row]:
+        """A column by its id.
+
+        Raises:
+            BadQuery: There is none.
+        """
+        for each in self.columns:
+            if each.id == name:
+                return each
+        raise BadQuery(f"{name} is no column; the columns are {', '.join(each.id for each in self.columns)}")
+
+    def state(self, parameters: Iterable[tuple[str, str]]) -> State:
+        """Read the parameters of a URL. Empty filters, which forms send, do not count.
+
+        Raises:
+            BadQuery: A parameter or its value is unknown.
+        """
+        given = [(key, value.strip()) for key, value in parameters if value.strip()]
+        control = {key: value for key, value in given if key in RESERVED}
+        filters = tuple((key, value) for key, value in given if key not in RESERVED)
+        for key, value in given:
+            if len(value) > LONGEST_PATTERN:
+                raise BadQuery(f"{key} has {len(value)} characters; at most {LONGEST_PATTERN} are allowed")
+        for key, _ in filters:
+            self.column(key)
+        sort = control.get(SORT, self.sort)
+        self.column(sort.removeprefix("-"))
+        group = control.get(GROUP, "")
+        if group and not self.column(group).groups:
+            known = ", ".join(each.id for each in self.columns if each.groups)
+            raise BadQuery(f"rows cannot be grouped by {group}, only by {known}")
+        return State(
+            filters=filters,
+            search=control.get(SEARCH, ""),
+            sort=sort.removeprefix("-"),
+            descending=sort.startswith("-"),
+            group=group,
+            page=whole(control, PAGE, 1, 1_000_000),
+            rows=whole(control, ROWS, PAGE_ROWS, MOST_ROWS),
+        )
+
+    def select(self, rows: Iterable[Row], state: State) -> list[Row]:
+        """The rows that pass all filters, in order; all pages."""
+        tests = [passes(self.column(name), pattern) for name, pattern in state.filters]
+        if state.search:
+            tests.append(self.contains(state.search))
+        found = [row for row in rows if all(test(row) for test in tests)]
+        column = self.column(state.sort)
+        found.sort(key=lambda row: sort_key(column, row), reverse=state.descending)
+        return found
+
+    def contains(self, text: str) -> Callable[[Row], bool]:
+        """A test: some column contains the text, in any case."""
+        wanted = text.casefold()
+        return lambda row: any(
+            wanted in each.casefold() for column in self.columns for each in texts(column.value(row))
+        )
+
+    def cells(self, row: Row) -> list[Cell]:
+        """The cells of a row on a page."""
+        return [
+            Cell(
+                text=shown(column, row),
+                link=column.link(row) if column.link else "",
+                number=column.number,
+                kind=column.id,
+            )
+            for column in self.columns
+            if column.shown
+        ]
+
+    def headings(self, state: State) -> list[Heading]:
+        """The headings on a page. The link of the present order turns it around."""
+        found = []
+        for column in self.columns:
+            if column.shown:
+                present = column.id == state.sort
+                descending = not state.descending if present else column.number
+                order = ("descending" if state.descending else "ascending") if present else "none"
+                link = state.query(sort=column.id, descending=descending, page=1)
+                found.append(Heading(text=column.heading, link=link, order=order, number=column.number))
+        return found
+
+    def grouped(self, rows: Iterable[Row], state: State) -> list[tuple[str, int, str]]:
+        """Each value of the column of groups, how many rows have it, and the query of these rows."""
+        column = self.column(state.group)
+        counts: dict[str, int] = {}
+        for row in rows:
+            for each in texts(column.value(row)):
+                counts[each] = counts.get(each, 0) + 1
+        ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+        return [
+            (value, count, state.query(group="", page=1, filters=(*state.filters, (column.id, exact(value)))))
+            for value, count in ordered
+        ]
+
+    def csv(self, rows: Iterable[Row]) -> str:
+        """The rows with all columns as CSV (RFC 4180), headed by ids.
+
+        A text that a spreadsheet would take for a formula begins with an apostrophe.
+        """
+        found = io.StringIO()
+        writer = csv.writer(found)
+        writer.writerow([each.id for each in self.columns])
+        for row in rows:
+            writer.writerow([exported(each.value(row)) for each in self.columns])
+        return found.getvalue()
+
+
+def whole(control: Mapping[str, str], name: str, default: int, most: int) -> int:
+    """A whole number from 1 to a bound.
+
+    Raises:
+        BadQuery: It is not one.
+    """
+    text = control.get(name, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) < 9 and 1 <= int(text) <= most):
+        raise BadQuery(f"{name} must be a whole number from 1 to {most}, not {text!r}")
+    return int(text)
+
+
+def passes(column: Column[Row], pattern: str) -> Callable[[Row], bool]:
+    """A test of one column: wildcards, comparisons of numbers such as ``>5``, and ``!`` for the opposite.
+
+    Raises:
+        BadQuery: A comparison without a number.
+    """
+    if pattern.startswith("!"):
+        opposite = passes(column, pattern[1:])
+        return lambda row: not opposite(row)
+    for sign, compare in COMPARISONS.items():
+        if column.number and pattern.startswith(sign):
+            try:
+                bound = float(pattern.removeprefix(sign))
+            except ValueError:
+                raise BadQuery(f"{column.id} is compared with numbers, not with {pattern!r}") from None
+            return lambda row: isinstance(value := column.value(row), int | float) and compare(value, bound)
+    wanted = "" if pattern == EMPTY else pattern
+    return lambda row: any(fnmatchcase(each, wanted) for each in texts(column.value(row)))
+
+
+def texts(value: Value) -> tuple[str, ...]:
+    """The values as texts; an empty tuple of texts counts as one empty text."""
+    if isinstance(value, tuple):
+        return value or ("",)
+    return ("" if value is None else str(value),)
+
+
+def exact(text: str) -> str:
+    """A pattern that matches only this text."""
+    return "".join(f"[{each}]" if each in "*?[!" else each for each in text) or EMPTY
+
+
+def shown(column: Column[Row], row: Row) -> str:
+    """The text of a cell."""
+    return column.text(row) if column.text else ", ".join(texts(column.value(row)))
+
+
+def sort_key(column: Column[Row], row: Row) -> Any:
+    """The key to sort by: missing values come first, and tuples by their length."""
+    value = column.by(row) if column.by else column.value(row)
+    if column.by is None and isinstance(value, tuple):
+        return len(value), value
+    return (value is not None, value if value is not None else 0)
+
+
+def exported(value: Value) -> str:
+    """A value in CSV."""
+    text = ";".join(texts(value))
+    return "'" + text if isinstance(value, str | tuple) and text.startswith(("=", "+", "-", "@")) else text
