@@ -1,7 +1,7 @@
 """Puts tests that share something costly on one worker of ``pytest --dist loadgroup``, longest tests first.
 
-Tests that share the Spark session or a Kafka cluster are one group; so are tests that share a fixture of
-their module. Every other test goes to whichever worker is free.
+Tests that share the Spark session, a Kafka cluster or the browser are one group; so are tests that share a
+fixture of their module. Every other test goes to whichever worker is free.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from itertools import chain
 
 import pytest
 
-SHARED = ("spark", "kafka_nodes")
+SHARED = ("spark", "kafka_nodes", "chromium")
 """Fixtures of which each worker would have its own, which would cost more than it saves."""
 
 
