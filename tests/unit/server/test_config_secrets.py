@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.plugin.log_lines import JsonFormatter, LineFormatter
 from odradek.server.config import load_config, parse
-from odradek.server.log_format import HidingFormatter, JsonFormatter, LineFormatter
+from odradek.server.log_format import HidingFormatter
 
 PASSWORD = 'pa"ss\\wörd'
 

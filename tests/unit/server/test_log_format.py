@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from odradek.server.log_format import JsonFormatter, LineFormatter, Size
+from odradek.plugin.log_lines import JsonFormatter, LineFormatter
+from odradek.server.log_format import Size
 
 
 def record(message: str, **fields: object) -> logging.LogRecord:

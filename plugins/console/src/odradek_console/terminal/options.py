@@ -80,27 +80,39 @@ def cluster_options(command: Command) -> Command:
     return command
 
 
-def reading_options(command: Command) -> Command:
-    """Add the options of the topic."""
-    for option in (
-        click.option(
-            "--owners",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="TOML file of the teams that own clients.",
-        ),
-        click.option(
-            "--history",
-            "history_ms",
-            default="1h",
-            show_default=True,
-            metavar="TIME",
-            callback=milliseconds,
-            help="Read the topic from this long ago on.",
-        ),
-        click.option("--topic", default=TOPIC, show_default=True, help="The telemetry topic."),
-    ):
-        command = option(command)
-    return cluster_options(command)
+def reading_from(history: str) -> Callable[[Command], Command]:
+    """Add the options of the topic.
+
+    Args:
+        history: How far back to begin, if the user does not say.
+    """
+
+    def decorate(command: Command) -> Command:
+        for option in (
+            click.option(
+                "--owners",
+                type=click.Path(exists=True, dir_okay=False, path_type=Path),
+                help="TOML file of the teams that own clients.",
+            ),
+            click.option(
+                "--history",
+                "history_ms",
+                default=history,
+                show_default=True,
+                metavar="TIME",
+                callback=milliseconds,
+                help="Read the topic from this long ago on.",
+            ),
+            click.option("--topic", default=TOPIC, show_default=True, help="The telemetry topic."),
+        ):
+            command = option(command)
+        return cluster_options(command)
+
+    return decorate
+
+
+reading_options = reading_from("1h")
+"""Add the options of the topic to a command that looks at the present."""
 
 
 def parse_filters(

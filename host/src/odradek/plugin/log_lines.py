@@ -1,0 +1,77 @@
+"""The forms of a log line, and the file of an audit log: the same for a host and for programs beside it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from io import TextIOWrapper
+from logging.handlers import WatchedFileHandler
+
+STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
+"""The attributes of every record; any other is a field of its event."""
+
+
+def fields(record: logging.LogRecord) -> dict[str, object]:
+    """The fields that the caller gave as ``extra``."""
+    return {key: value for key, value in vars(record).items() if key not in STANDARD}
+
+
+def shown(value: object) -> str:
+    """A value on one line; the items of a list are separated by commas.
+
+    Line breaks and control characters are escaped: a client that chooses a name could forge a line.
+    """
+    text = ",".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
+    return text if text.isprintable() else "".join(map(escaped, text))
+
+
+def escaped(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
+
+
+class LineFormatter(logging.Formatter):
+    """A fixed message followed by its fields: ``WARNING odradek.log: cannot close a log log=t-0``."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        line, newline, traceback = super().format(record).partition("\n")
+        about = [f" {key}={shown(value)}" for key, value in fields(record).items()]
+        return "".join([line, *about, newline, traceback])
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object on one line: time, level, logger, message, the fields, and a traceback if there is one.
+
+    A field with the name of one of these has a trailing underscore.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        row: dict[str, object] = {
+            "time": at.replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            row["traceback"] = self.formatException(record.exc_info)
+        row |= {f"{key}_" if key in row else key: value for key, value in fields(record).items()}
+        return json.dumps(row, default=str, skipkeys=True)
+
+
+FORMATTERS: Mapping[str, type[logging.Formatter]] = {"text": LineFormatter, "json": JsonFormatter}
+"""By value of ``--log-format``."""
+
+
+class PrivateFileHandler(WatchedFileHandler):
+    """Appends to a file that only its owner can read."""
+
+    def _open(self) -> TextIOWrapper:
+        opener = partial(os.open, mode=0o600)
+        return open(self.baseFilename, "a", encoding=self.encoding, opener=opener)

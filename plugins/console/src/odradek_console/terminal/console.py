@@ -1,0 +1,156 @@
+"""``odradek console``: serve the pages until it is stopped."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from odradek.plugin.log_lines import FORMATTERS, JsonFormatter, PrivateFileHandler
+from odradek_console.engine.owners import read_owners
+from odradek_console.reading.cluster_view import ClusterView
+from odradek_console.terminal.console_options import (
+    access_settings,
+    console_options,
+    fleet_limits,
+    server_settings,
+)
+from odradek_console.terminal.options import connector, reading_from
+from odradek_console.view import View, ViewSettings
+from odradek_console.web.access import Access
+from odradek_console.web.app import make_app
+from odradek_console.web.console import Console
+from odradek_console.web.server import ServerSettings, WebServer
+
+log = logging.getLogger(__name__)
+
+READY: Final = "odradek console ready {}"
+LONGEST_STOP_S: Final = 5.0
+"""The program ends after this time, whatever a thread is still waiting for."""
+
+
+@click.command("console")
+@reading_from("12h")
+@console_options
+@click.option(
+    "--audit-log",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the audit log here instead of stderr, as JSON.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(list(FORMATTERS)),
+    default="text",
+    show_default=True,
+    help="Form of the log on stderr.",
+)
+@click.option("--until-stdin-ends", is_flag=True, help="Stop at the end of standard input, too.")
+def console(
+    bootstrap_server: str,
+    command_config: Path | None,
+    topic: str,
+    history_ms: int,
+    owners: Path | None,
+    audit_log: Path | None,
+    log_format: str,
+    until_stdin_ends: bool,
+    **options: Any,
+) -> None:
+    """Show the clients of a host or a cluster in the browser.
+
+    Prints the address of the page once it can be opened. Stop it with SIGTERM or Ctrl-C.
+    """
+    log_to_stderr(log_format)
+    if audit_log is not None:
+        audit_to_file(audit_log)
+    server, access = server_settings(options), access_settings(options)
+    guarded = Access(access, server.address)
+    connect = connector(bootstrap_server, command_config)
+    settings = ViewSettings(
+        topic=topic, history_ms=history_ms, owners=read_owners(owners), limits=fleet_limits(options)
+    )
+    view = View(connect, settings)
+    behind = Console(
+        view=view, cluster=ClusterView(connect, topic), connect=connect, cluster_name=bootstrap_server
+    )
+    serve(behind, guarded, server, until_stdin_ends=until_stdin_ends)
+
+
+def serve(behind: Console, access: Access, settings: ServerSettings, *, until_stdin_ends: bool) -> None:
+    """Serve the pages until a signal comes.
+
+    Raises:
+        click.ClickException: The address cannot be listened on.
+    """
+    if access.settings.has_login and not settings.tls and not access.settings.proxies.networks:
+        log.warning("tokens and pages are not encrypted: add --tls-certificate, or a proxy with TLS")
+    try:
+        server = WebServer(make_app(behind, access), settings, announce)
+    except OSError as error:
+        host, port = settings.address
+        raise click.ClickException(f"--listen {host}:{port}: {error.strerror or error}") from None
+
+    def stop(*_: object) -> None:
+        behind.stopping.set()
+        behind.view.reader.stopped.set()
+        server.stop()
+        end_later()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    if until_stdin_ends:
+        threading.Thread(target=at_end_of_stdin, args=(stop,), name="stdin", daemon=True).start()
+    with behind.view:
+        server.run_until_stopped()
+
+
+def announce(url: str) -> None:
+    """Print the ready line."""
+    click.echo(READY.format(url))
+    sys.stdout.flush()
+
+
+def at_end_of_stdin(stop: Callable[[], None]) -> None:
+    """Stop at the end of standard input: a pipe ends with the host, even if that is killed."""
+    sys.stdin.buffer.read()
+    stop()
+
+
+def end_later() -> None:
+    """End the program soon, even if a thread waits for a cluster that does not answer."""
+    timer = threading.Timer(LONGEST_STOP_S, os._exit, (0,))
+    timer.daemon = True
+    timer.start()
+
+
+def log_to_stderr(form: str) -> None:
+    """Log to stderr; stdout belongs to the ready line."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(FORMATTERS[form]())
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+def audit_to_file(path: Path) -> None:
+    """Write the audit log to a file that only its owner can read.
+
+    Raises:
+        click.BadParameter: The file cannot be written.
+    """
+    try:
+        handler = PrivateFileHandler(path, encoding="utf-8")
+    except OSError as error:
+        raise click.BadParameter(
+            f"{path} cannot be written: {error.strerror}", param_hint="--audit-log"
+        ) from None
+    handler.setFormatter(JsonFormatter())
+    audit = logging.getLogger("odradek.audit")
+    audit.addHandler(handler)
+    audit.propagate = False

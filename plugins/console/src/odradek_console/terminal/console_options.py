@@ -1,0 +1,207 @@
+"""The options of ``odradek console``: where it listens, who may look and act, and its bounds."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from odradek.endpoints import Address, ListenerTls, parsed_address
+from odradek_console.engine.fleet import FleetLimits
+from odradek_console.terminal.options import Command, milliseconds
+from odradek_console.web.access import AccessSettings
+from odradek_console.web.proxies import USER_HEADER, Network, Proxies
+from odradek_console.web.server import ServerSettings
+from odradek_console.web.users import Role
+
+LIMITS: Final = FleetLimits()
+ACCESS: Final = AccessSettings()
+SERVER: Final = ServerSettings(address=Address("127.0.0.1", 0))
+A_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def listen(context: click.Context, parameter: click.Parameter, value: str) -> Address:
+    """Read an address."""
+    found = parsed_address(value)
+    if found is None:
+        raise click.BadParameter(f"expected HOST:PORT, found {value!r}")
+    return found
+
+
+def networks(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[Network, ...]:
+    """Read networks."""
+    try:
+        return tuple(ip_network(value) for value in values)
+    except ValueError as error:
+        raise click.BadParameter(f"expected an address or a network such as 10.0.0.0/8: {error}") from None
+
+
+def lowered(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Read names of hosts."""
+    return tuple(value.strip("[]").lower() for value in values)
+
+
+def number(name: str, default: int, text: str) -> Any:
+    """An option with a whole number of at least 1."""
+    return click.option(
+        name, type=click.IntRange(min=1), default=default, show_default=True, metavar="N", help=text
+    )
+
+
+def duration(name: str, default: str, text: str) -> Any:
+    """An option with a duration, in milliseconds."""
+    return click.option(
+        name,
+        name.removeprefix("--").replace("-", "_") + "_ms",
+        default=default,
+        show_default=True,
+        metavar="TIME",
+        callback=milliseconds,
+        help=text,
+    )
+
+
+LISTENING: Final = (
+    click.option(
+        "--listen",
+        "address",
+        default="127.0.0.1:0",
+        show_default=True,
+        metavar="HOST:PORT",
+        callback=listen,
+        help="Where the pages are; port 0 is a free one.",
+    ),
+    click.option("--tls-certificate", type=A_FILE, metavar="FILE", help="PEM file of the server: https."),
+    click.option("--tls-key", type=A_FILE, metavar="FILE", help="Its key, if that is in another file."),
+    click.option(
+        "--tls-client-ca",
+        type=A_FILE,
+        metavar="FILE",
+        help="Browsers need a certificate of one of these CAs.",
+    ),
+)
+USERS: Final = (
+    click.option(
+        "--tokens", type=A_FILE, metavar="FILE", help="TOML file of the tokens that users log in with."
+    ),
+    click.option(
+        "--trusted-proxy",
+        "trusted_proxies",
+        multiple=True,
+        metavar="NETWORK",
+        callback=networks,
+        help="A proxy that logs users in, by its address or network; may be repeated.",
+    ),
+    click.option(
+        "--user-header",
+        metavar="NAME",
+        default=USER_HEADER,
+        show_default=True,
+        help="Its header with the user.",
+    ),
+    click.option(
+        "--role-header",
+        metavar="NAME",
+        default="",
+        help="Its header with the roles; without it all are viewers.",
+    ),
+    click.option(
+        "--role",
+        type=click.Choice(list(Role)),
+        default=str(Role.VIEWER),
+        show_default=True,
+        help="What everybody on this machine may do, if there is no login.",
+    ),
+    click.option(
+        "--allowed-host",
+        "allowed_hosts",
+        multiple=True,
+        metavar="NAME",
+        callback=lowered,
+        help="A name that browsers reach the console by; may be repeated. Without a login only those of loopback "
+        "are allowed.",
+    ),
+)
+BOUNDS: Final = (
+    number(
+        "--max-sessions", ACCESS.max_sessions, "Logins at once; the one that was idle for longest is ended."
+    ),
+    duration("--session-idle", "2h", "A login ends after this time without a click."),
+    duration("--session-age", "12h", "A login ends after this time."),
+    number("--logins-per-minute", ACCESS.logins_per_minute, "Wrong tokens from one address."),
+    number("--requests-per-second", ACCESS.requests_per_second, "Requests of one user."),
+    number("--max-body-bytes", ACCESS.max_body_bytes, "Size of a request."),
+    number("--max-connections", SERVER.max_connections, "Connections; further ones are closed."),
+    number("--max-header-bytes", SERVER.max_header_bytes, "Size of the headers of a request."),
+    number("--max-clients", LIMITS.max_clients, "Client instances that are known."),
+    number("--max-series", LIMITS.max_series, "Series of all clients."),
+    number("--max-totals-bytes", LIMITS.max_totals_bytes, "Memory of totals."),
+    number("--max-history-bytes", LIMITS.max_history_bytes, "Memory of histories."),
+    duration("--retain", "12h", "A client that is gone is forgotten after this time."),
+)
+
+
+def console_options(command: Command) -> Command:
+    """Add the options."""
+    for option in reversed((*LISTENING, *USERS, *BOUNDS)):
+        command = option(command)
+    return command
+
+
+def server_settings(options: dict[str, Any]) -> ServerSettings:
+    """Where to listen.
+
+    Raises:
+        click.UsageError: There is a key without a certificate, or a file is not usable.
+    """
+    certificate, key, client_ca = (options[f"tls_{each}"] for each in ("certificate", "key", "client_ca"))
+    tls = None
+    if certificate is not None:
+        tls = ListenerTls(certificate=certificate, key=key, client_ca=client_ca)
+        try:
+            tls.context()
+        except (OSError, ValueError) as error:
+            raise click.UsageError(f"--tls-certificate: {error}") from None
+    elif key is not None or client_ca is not None:
+        raise click.UsageError("--tls-certificate is missing")
+    return ServerSettings(
+        address=options["address"],
+        tls=tls,
+        max_connections=options["max_connections"],
+        max_header_bytes=options["max_header_bytes"],
+    )
+
+
+def access_settings(options: dict[str, Any]) -> AccessSettings:
+    """Who may look and act."""
+    return AccessSettings(
+        tokens=options["tokens"],
+        proxies=Proxies(
+            networks=options["trusted_proxies"],
+            user_header=options["user_header"],
+            role_header=options["role_header"],
+        ),
+        local_role=Role(options["role"]),
+        hosts=options["allowed_hosts"],
+        max_sessions=options["max_sessions"],
+        session_idle_s=options["session_idle_ms"] / 1000,
+        session_age_s=options["session_age_ms"] / 1000,
+        logins_per_minute=options["logins_per_minute"],
+        requests_per_second=options["requests_per_second"],
+        max_body_bytes=options["max_body_bytes"],
+    )
+
+
+def fleet_limits(options: dict[str, Any]) -> FleetLimits:
+    """The bounds of the memory."""
+    return FleetLimits(
+        max_clients=options["max_clients"],
+        max_series=options["max_series"],
+        max_totals_bytes=options["max_totals_bytes"],
+        max_history_bytes=options["max_history_bytes"],
+        retain_ms=options["retain_ms"],
+    )

@@ -1,0 +1,349 @@
+"""Who may look and act: how a request is matched with a user.
+
+Without a login everybody who reaches the loopback address is the user ``local``: each user and each program of
+the machine. So ``local`` only looks, unless the person who started the console said otherwise. On any other
+address there must be a login.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Final
+
+from markupsafe import Markup
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection, Request
+
+from odradek.endpoints import Address
+from odradek.plugin import ConfigError
+from odradek_console.web.audit import Audit
+from odradek_console.web.proxies import Proxies, limited_key, parsed_ip
+from odradek_console.web.rate_limit import RateLimit
+from odradek_console.web.sessions import FormTokens, Session, Sessions
+from odradek_console.web.tokens import Token, TokenFile
+from odradek_console.web.users import LOCAL, Role, User
+
+CSRF_FIELD: Final = "csrf"
+CSRF_HEADER: Final = "X-CSRF-Token"
+LIVE_HEADER: Final = "X-Live"
+"""Sent by a page that refreshes itself: no person has asked, and the session goes on idling."""
+EVENTS: Final = "/events"
+BEARER: Final = "bearer "
+HOST: Final = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]{1,253})(:(?P<port>[0-9]{1,5}))?")
+LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+BURST_S: Final = 10
+"""So many seconds of requests may come at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessSettings:
+    """Who may look and act, and the bounds of that."""
+
+    tokens: Path | None = None
+    """The file of tokens; None: nobody can log in with one."""
+    proxies: Proxies = field(default_factory=Proxies)
+    local_role: Role = Role.VIEWER
+    """The role of everybody on a loopback address without a login."""
+    hosts: tuple[str, ...] = ()
+    """Names that the console may be reached by; empty: any with a login, those of loopback without."""
+    max_sessions: int = 1_000
+    session_idle_s: float = 2 * 3_600
+    session_age_s: float = 12 * 3_600
+    logins_per_minute: int = 10
+    """Refused logins of one address."""
+    requests_per_second: int = 20
+    """Of one user."""
+    max_body_bytes: int = 1 << 20
+    body_timeout_s: float = 30.0
+
+    @property
+    def has_login(self) -> bool:
+        """Whether there is a way to tell users apart."""
+        return self.tokens is not None or bool(self.proxies.networks)
+
+    def check(self, address: Address) -> None:
+        """Look whether an address may be listened on.
+
+        Raises:
+            ConfigError: Strangers could reach it, and there is no login.
+        """
+        if self.has_login:
+            if self.local_role is Role.OPERATOR:
+                raise ConfigError(
+                    "--role", "expected no role for everybody beside --tokens or --trusted-proxy"
+                )
+        elif not is_loopback(address.host):
+            raise ConfigError(
+                "--listen",
+                f"{address.host} can be reached from other machines, so users must log in: add --tokens FILE "
+                "or --trusted-proxy NETWORK (a proxy that logs them in), or listen on 127.0.0.1",
+            )
+
+
+@dataclass(slots=True)
+class AccessCounts:
+    """What has been let in, and what was refused."""
+
+    logins: int = 0
+    refused_logins: int = 0
+    limited_requests: int = 0
+    refused_roles: int = 0
+    refused_forms: int = 0
+    """Without a valid token, or from another site."""
+    refused_hosts: int = 0
+    refused_bodies: int = 0
+
+    def to_json(self) -> dict[str, int]:
+        """The counts by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """A request's user, and how the user is known."""
+
+    user: User
+    form_key: str | None
+    """What the tokens of its forms belong to; None if no browser adds the login by itself."""
+    session: Session | None = None
+
+
+class Refused(Exception):
+    """A request is refused.
+
+    Args:
+        status: The HTTP status.
+        reason: What is wrong, and what to do.
+        headers: Headers of the answer.
+    """
+
+    def __init__(self, status: int, reason: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+        self.headers = headers or {}
+
+
+class Access:
+    """Matches requests with users. It belongs to the loop of the server.
+
+    Args:
+        settings: Who may look and act.
+        address: What the server listens on.
+        now_s: A monotonic clock.
+
+    Raises:
+        ConfigError: The settings are not safe at this address, or the file of tokens is not usable.
+    """
+
+    def __init__(
+        self, settings: AccessSettings, address: Address, now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        settings.check(address)
+        self.settings = settings
+        self.tokens = TokenFile(settings.tokens) if settings.tokens is not None else None
+        self.sessions = Sessions(
+            settings.max_sessions, settings.session_idle_s, settings.session_age_s, now_s
+        )
+        self.forms = FormTokens(settings.session_age_s, now_s)
+        self.audit = Audit(now_s)
+        self.counts = AccessCounts()
+        self.refused_logins = RateLimit(settings.logins_per_minute / 60, settings.logins_per_minute, now_s)
+        per_s = settings.requests_per_second
+        self.requests = RateLimit(per_s, per_s * BURST_S, now_s)
+        self.hosts = frozenset(settings.hosts)
+        if self.hosts or not settings.has_login:
+            self.hosts |= LOOPBACK_NAMES | {address.host.lower()}
+
+    def figures(self) -> dict[str, int]:
+        """What the page of the host shows."""
+        sessions = {"sessions": len(self.sessions.sessions), "evicted_sessions": self.sessions.evicted}
+        return sessions | self.counts.to_json()
+
+    def peer(self, connection: HTTPConnection) -> str:
+        """The address at the other end: a client or a proxy."""
+        return connection.client.host if connection.client is not None else ""
+
+    def address(self, connection: HTTPConnection) -> str:
+        """The address of the client."""
+        return self.settings.proxies.client_address(self.peer(connection), connection.headers)
+
+    def is_secure(self, connection: HTTPConnection) -> bool:
+        """Whether the browser's connection has TLS, here or at a trusted proxy."""
+        forwarded = self.settings.proxies.forwarded(
+            self.peer(connection), connection.headers, "x-forwarded-proto"
+        )
+        return connection.scope["scheme"] == "https" or forwarded.lower() == "https"
+
+    def check_host(self, connection: HTTPConnection) -> None:
+        """Refuse names that are not the console's: another site may let its name point here (DNS rebinding).
+
+        Raises:
+            Refused: 421.
+        """
+        names = connection.headers.getlist("host")
+        found = HOST.fullmatch(names[0].lower()) if len(names) == 1 else None
+        if found is None or (self.hosts and found["name"].strip("[]") not in self.hosts):
+            self.counts.refused_hosts += 1
+            shown = names[0][:100] if names else "no name"
+            raise Refused(
+                421, f"this console is not reached as {shown!r}; --allowed-host NAME allows further names"
+            )
+
+    def caller(self, connection: HTTPConnection) -> Caller | None:
+        """The user of a request; None if nobody is logged in.
+
+        Raises:
+            Refused: A token or the headers of a proxy are wrong, or there were too many wrong tokens.
+        """
+        address = self.address(connection)
+        authorization = connection.headers.get("authorization", "")
+        if self.tokens is not None and authorization.lower().startswith(BEARER):
+            token = self.login(authorization[len(BEARER) :].strip(), address, "api.login")
+            return Caller(user=User(token.name, token.role, address), form_key=None)
+        try:
+            named = self.settings.proxies.login(self.peer(connection), connection.headers)
+        except ValueError as error:
+            raise Refused(403, str(error)) from None
+        if named is not None:
+            return Caller(user=User(*named, address), form_key=f"proxy:{named[0]}")
+        if not self.settings.has_login:
+            return Caller(user=User(LOCAL, self.settings.local_role, address), form_key=LOCAL)
+        return self.of_session(connection, address)
+
+    def of_session(self, connection: HTTPConnection, address: str) -> Caller | None:
+        """The user of the session that a cookie names; None if there is none."""
+        session = self.session(connection)
+        token = (
+            self.tokens.current(session.token) if self.tokens is not None and session is not None else None
+        )
+        if session is None:
+            return None
+        if token is None:
+            self.sessions.close(session.id)
+            return None
+        if LIVE_HEADER not in connection.headers and connection.scope["path"] != EVENTS:
+            self.sessions.touch(session)
+        user = User(token.name, token.role, address)
+        return Caller(user=user, form_key=f"session:{session.id}", session=session)
+
+    def session(self, connection: HTTPConnection) -> Session | None:
+        """The session that a cookie names; None if there is none."""
+        return self.sessions.find(connection.cookies.get(self.cookie(connection), ""))
+
+    def is_logged_in(self, connection: HTTPConnection) -> bool:
+        """Whether the user of a request that is still being answered, such as a stream, is logged in."""
+        try:
+            return self.caller(connection) is not None
+        except Refused:
+            return False
+
+    def cookie(self, connection: HTTPConnection) -> str:
+        """The name of the cookie. Cookies of one machine are not told apart by ports, hence the port."""
+        found = HOST.fullmatch(connection.headers.get("host", "").lower())
+        suffix = f"-{found['port']}" if found is not None and found["port"] else ""
+        return f"{'__Host-' if self.is_secure(connection) else ''}odradek{suffix}"
+
+    def login(self, text: str, address: str, act: str) -> Token:
+        """The token that a user has sent.
+
+        Raises:
+            Refused: 401, there is no such token; 429, the address has sent too many wrong ones.
+        """
+        key = limited_key(address)
+        wait_s = self.refused_logins.wait_s(key)
+        if wait_s > 0:
+            self.counts.limited_requests += 1
+            raise too_many("wrong tokens from this address", wait_s)
+        token = self.tokens.find(text) if self.tokens is not None else None
+        if token is None:
+            self.refused_logins.take(key)
+            self.counts.refused_logins += 1
+            self.audit.refused(User("", Role.VIEWER, address), act, "console", "the token is wrong")
+            raise Refused(401, "the token is wrong", {"WWW-Authenticate": "Bearer"})
+        return token
+
+    def check_rate(self, connection: HTTPConnection, caller: Caller | None) -> None:
+        """Count a request.
+
+        Raises:
+            Refused: 429.
+        """
+        key = f"user:{caller.user.name}" if caller is not None else limited_key(self.address(connection))
+        wait_s = self.requests.take(key)
+        if wait_s > 0:
+            self.counts.limited_requests += 1
+            raise too_many("requests", wait_s)
+
+    def check_origin(self, connection: HTTPConnection) -> None:
+        """Refuse a form of another site.
+
+        Raises:
+            Refused: 403.
+        """
+        headers = connection.headers
+        origin = headers.get("origin")
+        site = headers.get("sec-fetch-site", "same-origin")
+        if site != "same-origin" or (origin is not None and not self.is_own(origin, connection)):
+            self.counts.refused_forms += 1
+            raise Refused(403, "this form was sent by a page of another site")
+
+    def is_own(self, origin: str, connection: HTTPConnection) -> bool:
+        """Whether an origin is the console, as its browser knows it."""
+        forwarded = self.settings.proxies.forwarded(
+            self.peer(connection), connection.headers, "x-forwarded-host"
+        )
+        scheme, separator, place = origin.lower().partition("://")
+        if not separator or scheme not in ("http", "https"):
+            return False
+        own = {without_port(each.lower(), scheme) for each in (connection.headers.get("host", ""), forwarded)}
+        return without_port(place, scheme) in own - {""}
+
+    def check_form(self, caller: Caller, headers: Headers, form: dict[str, str]) -> None:
+        """Refuse a form that is not of a page of this user.
+
+        Raises:
+            Refused: 403.
+        """
+        if caller.form_key is None:
+            return
+        token = headers.get(CSRF_HEADER) or form.get(CSRF_FIELD, "")
+        if not self.forms.is_valid(caller.form_key, token):
+            self.counts.refused_forms += 1
+            raise Refused(403, "this form is too old, or not of this console: open its page again")
+
+
+def too_many(what: str, wait_s: float) -> Refused:
+    """The refusal of something that comes too often."""
+    seconds = max(1, int(wait_s + 1))
+    return Refused(429, f"too many {what}: wait {seconds} s", {"Retry-After": str(seconds)})
+
+
+def csrf_field(request: Request) -> Markup:
+    """The hidden field of a form."""
+    token = csrf_token(request)
+    return Markup('<input type="hidden" name="{}" value="{}">').format(CSRF_FIELD, token)
+
+
+def csrf_token(request: Request) -> str:
+    """The token of a form, or of the header `CSRF_HEADER`; empty if the request needs none."""
+    caller: Caller | None = getattr(request.state, "caller", None)
+    if caller is None or caller.form_key is None:
+        return ""
+    access: Access = request.app.state.access
+    return access.forms.make(caller.form_key)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    found = parsed_ip(host)
+    return found.is_loopback if found is not None else host.lower() == "localhost"
+
+
+def without_port(place: str, scheme: str) -> str:
+    """A host without the port that its scheme has anyway."""
+    return place.removesuffix(":443" if scheme == "https" else ":80")

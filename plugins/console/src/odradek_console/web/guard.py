@@ -1,0 +1,179 @@
+"""The gate in front of all pages: no request reaches one unless it may."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+from urllib.parse import parse_qsl, quote
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from odradek_console.web.access import Access, Caller, Refused
+from odradek_console.web.users import Role
+
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+LOGIN: Final = "/login"
+LOGOUT: Final = "/logout"
+HEALTH: Final = "/healthz"
+STATIC: Final = "/static/"
+API: Final = "/api/"
+FORM_TYPE: Final = "application/x-www-form-urlencoded"
+MOST_FIELDS: Final = 1_000
+
+
+class Guard:
+    """Lets requests through: by host, user, role, rate, origin, form and size.
+
+    A page behind it finds the user in ``request.state.user``, and a form in ``request.state.form``. A request
+    that may change something needs the role operator, whatever the page does.
+
+    Args:
+        app: The pages.
+        access: Who may look and act.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self.app = app
+        self.access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        try:
+            body = await self.admit(request)
+        except Refused as refused:
+            await answer(request, refused)(scope, receive, send)
+            return
+        await self.app(scope, receive if body is None else replayed(body, receive), send)
+
+    async def admit(self, request: Request) -> bytes | None:
+        """Let a request in; return the body if it was read.
+
+        Raises:
+            Refused: The request is refused.
+        """
+        access, path = self.access, request.scope["path"]
+        if path == HEALTH:
+            return None
+        access.check_host(request)
+        caller = access.caller(request)
+        access.check_rate(request, caller)
+        request.state.caller = caller
+        is_public = path == LOGIN or path.startswith(STATIC)
+        if caller is None and not is_public:
+            raise self.not_logged_in(request)
+        if caller is not None:
+            request.state.user = caller.user
+        if request.method in SAFE_METHODS:
+            return None
+        if caller is None or caller.form_key is not None:
+            access.check_origin(request)
+        if caller is not None:
+            self.check_role(request, caller)
+        body = await self.body(request)
+        form = read_form(request, body)
+        request.state.form = form
+        if caller is not None and path != LOGIN:
+            access.check_form(caller, request.headers, dict(form))
+        return body
+
+    def not_logged_in(self, request: Request) -> Refused:
+        """The answer to a request without a login: the login page for a person, a status for a program."""
+        path = request.scope["path"]
+        if self.access.tokens is None:
+            return Refused(401, "this console is reached through its proxy, which logs users in")
+        if request.method in SAFE_METHODS and "text/html" in request.headers.get("accept", ""):
+            query = request.scope["query_string"].decode("latin-1")
+            wanted = quote(path) + (f"?{query}" if query else "")
+            return Refused(303, "log in", {"Location": f"{LOGIN}?next={quote(wanted, safe='')}"})
+        return Refused(401, "log in: send Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"})
+
+    def check_role(self, request: Request, caller: Caller) -> None:
+        """Refuse acts of viewers.
+
+        Raises:
+            Refused: 403.
+        """
+        if caller.user.role is Role.OPERATOR or request.scope["path"] in (LOGIN, LOGOUT):
+            return
+        self.access.counts.refused_roles += 1
+        reason = f"{caller.user.name} may look, but only an operator may do this"
+        self.access.audit.refused(caller.user, request.method, request.scope["path"], reason)
+        raise Refused(403, reason)
+
+    async def body(self, request: Request) -> bytes:
+        """Read a body within its bounds.
+
+        Raises:
+            Refused: 413, it is too large; 408, it takes too long; 400, it is cut off.
+        """
+        most, found = self.access.settings.max_body_bytes, bytearray()
+        length = request.headers.get("content-length", "0")
+        try:
+            if not length.isdecimal() or int(length) > most:
+                raise too_large(most)
+            async with asyncio.timeout(self.access.settings.body_timeout_s):
+                while True:
+                    message = await request.receive()
+                    if message["type"] == "http.disconnect":
+                        raise Refused(400, "the request was cut off")
+                    found += message.get("body", b"")
+                    if len(found) > most:
+                        raise too_large(most)
+                    if not message.get("more_body", False):
+                        return bytes(found)
+        except TimeoutError:
+            self.access.counts.refused_bodies += 1
+            raise Refused(408, "the request took too long", {"Connection": "close"}) from None
+        except Refused:
+            self.access.counts.refused_bodies += 1
+            raise
+
+
+def too_large(most: int) -> Refused:
+    """The refusal of a body that is too large, of which the rest is not read."""
+    return Refused(413, f"a request may have {most} bytes", {"Connection": "close"})
+
+
+def read_form(request: Request, body: bytes) -> FormData:
+    """The fields of a form; empty for anything else.
+
+    Raises:
+        Refused: 400, it is malformed.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM_TYPE:
+        return FormData()
+    try:
+        pairs = parse_qsl(
+            body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
+        )
+    except ValueError:
+        raise Refused(400, f"expected a form of at most {MOST_FIELDS} fields in UTF-8") from None
+    return FormData(pairs)
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """Give out a body that was read, and then what comes after it: that the peer has left."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return replay
+
+
+def answer(request: Request, refused: Refused) -> Response:
+    """The answer to a request that is refused. It shows nothing of the console."""
+    if refused.status == 303:
+        return RedirectResponse(refused.headers["Location"], status_code=303)
+    if request.scope["path"].startswith(API):
+        return JSONResponse({"error": refused.reason}, status_code=refused.status, headers=refused.headers)
+    return PlainTextResponse(f"{refused.reason}\n", status_code=refused.status, headers=refused.headers)

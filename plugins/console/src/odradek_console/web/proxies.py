@@ -1,0 +1,94 @@
+"""Proxies that are trusted to say who a request comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Final
+
+from starlette.datastructures import Headers
+
+from odradek_console.web.users import LOCAL, Role, is_name
+
+Network = IPv4Network | IPv6Network
+USER_HEADER: Final = "X-Forwarded-User"
+
+
+class BadProxy(ValueError):
+    """A trusted proxy has sent headers that make no sense."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proxies:
+    """The proxies, and their headers. Headers of any other address are ignored."""
+
+    networks: tuple[Network, ...] = ()
+    user_header: str = USER_HEADER
+    role_header: str = ""
+    """Empty: users of a proxy are viewers."""
+
+    def is_trusted(self, address: str) -> bool:
+        """Whether an address is one of a proxy."""
+        found = parsed_ip(address)
+        return found is not None and any(found in network for network in self.networks)
+
+    def client_address(self, peer: str, headers: Headers) -> str:
+        """The address of the client: the last one of ``X-Forwarded-For`` that is not of a proxy."""
+        found = peer
+        chain = [each.strip() for value in headers.getlist("x-forwarded-for") for each in value.split(",")]
+        while self.is_trusted(found) and chain and parsed_ip(chain[-1]) is not None:
+            found = chain.pop()
+        return shown_ip(found)
+
+    def login(self, peer: str, headers: Headers) -> tuple[str, Role] | None:
+        """The user that a proxy names, with the role; None if no proxy names one.
+
+        Raises:
+            BadProxy: The headers are ambiguous, or give no role.
+        """
+        if not self.is_trusted(peer):
+            return None
+        names = headers.getlist(self.user_header)
+        if not names:
+            return None
+        if len(names) > 1 or not is_name(names[0]) or names[0] == LOCAL:
+            raise BadProxy(f"the proxy has sent a {self.user_header} that is not the name of a user")
+        return names[0], self.role(names[0], headers)
+
+    def role(self, name: str, headers: Headers) -> Role:
+        """The role of a user: the greatest that the header names."""
+        if not self.role_header:
+            return Role.VIEWER
+        given = {each.strip() for value in headers.getlist(self.role_header) for each in value.split(",")}
+        for role in (Role.OPERATOR, Role.VIEWER):
+            if role in given:
+                return role
+        raise BadProxy(f"{self.role_header} gives {name} none of the roles {', '.join(Role)}")
+
+    def forwarded(self, peer: str, headers: Headers, name: str) -> str:
+        """The value of a header that only a proxy may send; empty if there is none, or more than one."""
+        values: Sequence[str] = headers.getlist(name) if self.is_trusted(peer) else ()
+        return values[0].strip() if len(values) == 1 else ""
+
+
+def parsed_ip(text: str) -> IPv4Address | IPv6Address | None:
+    """An address; one of IPv4 that is written as one of IPv6 is one of IPv4. None if the text is none."""
+    try:
+        found = ip_address(text)
+    except ValueError:
+        return None
+    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+    return mapped or found
+
+
+def shown_ip(text: str) -> str:
+    """An address as text."""
+    found = parsed_ip(text)
+    return text if found is None else str(found)
+
+
+def limited_key(address: str) -> str:
+    """What a bound per address counts: an address of IPv4, or a /64 of IPv6, which is a single customer's."""
+    found = parsed_ip(address)
+    return str(IPv6Network((int(found) >> 64 << 64, 64))) if isinstance(found, IPv6Address) else address

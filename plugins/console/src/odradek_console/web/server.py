@@ -1,0 +1,184 @@
+"""The server of the pages: uvicorn on a socket, with bounds for connections and senders, and a quick end."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Final
+
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from odradek.endpoints import Address, ListenerTls, RenewedTls
+from odradek_console.web.proxies import parsed_ip
+
+BACKLOG: Final = 128
+GRACE_S: Final = 1.0
+"""Time of the requests that are being answered when the server stops; streams are ended then."""
+STOP_S: Final = 3
+"""Time of requests that do not even end when their connection is closed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """Where to listen, and the bounds of a connection."""
+
+    address: Address
+    tls: ListenerTls | None = None
+    max_connections: int = 500
+    max_header_bytes: int = 16 << 10
+    """Of the request line and the headers."""
+    header_timeout_s: float = 15.0
+    """Time of a connection until a request has begun, and until its headers have come."""
+    idle_timeout_s: int = 30
+    """Time of a connection between two requests."""
+
+
+@dataclass(slots=True)
+class ServerCounts:
+    """Connections that were closed."""
+
+    refused_connections: int = 0
+    slow_connections: int = 0
+
+
+class Bounded(H11Protocol):
+    """A connection that is closed if there are too many, or if its request does not come."""
+
+    settings: ServerSettings
+    counts: ServerCounts
+    waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Bound the number of connections."""
+        super().connection_made(transport)
+        if len(self.connections) > self.settings.max_connections:
+            self.counts.refused_connections += 1
+            transport.abort()
+        else:
+            self.watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop watching."""
+        self.forget()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Look whether the headers of a request are still coming."""
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE:
+            self.watch()
+        else:
+            self.forget()
+
+    def watch(self) -> None:
+        """Close the connection after a time, if it was not begun to wait already."""
+        if self.waiting is None:
+            self.waiting = self.loop.call_later(self.settings.header_timeout_s, self.give_up)
+
+    def forget(self) -> None:
+        """A request is there, or the connection is gone."""
+        if self.waiting is not None:
+            self.waiting.cancel()
+            self.waiting = None
+
+    def give_up(self) -> None:
+        """Close the connection."""
+        self.waiting = None
+        self.counts.slow_connections += 1
+        self.transport.abort()
+
+
+class WebServer(uvicorn.Server):
+    """Serves an application until it is told to stop.
+
+    Args:
+        app: The application.
+        settings: Where to listen, and the bounds.
+        ready: Called with the address of the page once it can be opened.
+
+    Raises:
+        OSError: The address cannot be listened on, or a file of TLS cannot be read.
+        ValueError: A file of TLS is not usable.
+    """
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings, ready: Callable[[str], None]) -> None:
+        self.counts = counts = ServerCounts()
+        protocol = type("BoundedHere", (Bounded,), {"settings": settings, "counts": counts})
+        config = uvicorn.Config(
+            app,
+            access_log=False,
+            backlog=BACKLOG,
+            date_header=True,
+            h11_max_incomplete_event_size=settings.max_header_bytes,
+            http=protocol,
+            lifespan="off",
+            log_config=None,
+            log_level="error",
+            loop="asyncio",
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=STOP_S,
+            timeout_keep_alive=settings.idle_timeout_s,
+            ws="none",
+        )
+        config.load()
+        config.ssl = RenewedTls(settings.tls).context() if settings.tls is not None else None
+        super().__init__(config)
+        self.settings = settings
+        self.ready = ready
+        self.socket = listening_socket(settings.address)
+
+    @property
+    def url(self) -> str:
+        """The address of the page. A server that listens on all addresses is named by one that works here."""
+        host, port = self.settings.address.host, self.socket.getsockname()[1]
+        found = parsed_ip(host)
+        if found is not None and found.is_unspecified:
+            host = "localhost"
+        scheme = "http" if self.config.ssl is None else "https"
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/"
+
+    def stop(self) -> None:
+        """Stop. Any thread, and the handler of a signal, may call it."""
+        self.should_exit = True
+
+    def run_until_stopped(self) -> None:
+        """Serve."""
+        self.run(sockets=[self.socket])
+
+    def capture_signals(self) -> AbstractContextManager[Any]:  # type: ignore[override]
+        """Leave signals to the program."""
+        return nullcontext()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and tell so."""
+        await super().startup(sockets)
+        self.ready(self.url)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End what is being answered, and then what is not ending by itself."""
+        asyncio.get_running_loop().call_later(GRACE_S, self.hang_up)
+        await super().shutdown(sockets)
+
+    def hang_up(self) -> None:
+        """Close all connections: streams end, and requests have had their time."""
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, Bounded):
+                connection.transport.abort()
+
+
+def listening_socket(address: Address) -> socket.socket:
+    """A socket that listens.
+
+    Raises:
+        OSError: The name is unknown, or the address is in use or not of this machine.
+    """
+    found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, *_, where = found[0]
+    return socket.create_server(where[:2], family=family, backlog=BACKLOG)

@@ -1,0 +1,118 @@
+"""Logins that a browser remembers, and the tokens of its forms."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from odradek_console.web.tokens import Token
+
+ID_BYTES: Final = 32
+NONCE_BYTES: Final = 8
+TIME_BYTES: Final = 8
+DIGEST_BYTES: Final = 32
+
+
+@dataclass(slots=True)
+class Session:
+    """A login."""
+
+    id: str
+    token: Token
+    since_s: float
+    used_s: float
+    """The last request of a person; a page that refreshes itself does not count."""
+
+
+class Sessions:
+    """All logins, bounded in number and age. The one that was idle for longest makes room.
+
+    Args:
+        most: The number of sessions.
+        idle_s: A session ends after this time without a request of a person.
+        age_s: A session ends this time after its login.
+        now_s: A monotonic clock.
+    """
+
+    def __init__(self, most: int, idle_s: float, age_s: float, now_s: Callable[[], float]) -> None:
+        self.most = most
+        self.idle_s = idle_s
+        self.age_s = age_s
+        self.now_s = now_s
+        self.sessions: OrderedDict[str, Session] = OrderedDict()
+        """By id, the one that was used last at the end."""
+        self.evicted = 0
+        """Sessions that made room for others."""
+
+    def open(self, token: Token) -> Session:
+        """Begin a session."""
+        while len(self.sessions) >= self.most:
+            self.sessions.popitem(last=False)
+            self.evicted += 1
+        now_s = self.now_s()
+        session = Session(secrets.token_urlsafe(ID_BYTES), token, now_s, now_s)
+        self.sessions[session.id] = session
+        return session
+
+    def find(self, session_id: str) -> Session | None:
+        """The session of an id; None if there is none, or if it has ended."""
+        session = self.sessions.get(session_id)
+        if session is None:
+            return None
+        now_s = self.now_s()
+        if now_s - session.used_s > self.idle_s or now_s - session.since_s > self.age_s:
+            self.close(session_id)
+            return None
+        return session
+
+    def touch(self, session: Session) -> None:
+        """A person has used a session."""
+        session.used_s = self.now_s()
+        self.sessions.move_to_end(session.id)
+
+    def close(self, session_id: str) -> None:
+        """End a session; nothing happens if there is none."""
+        self.sessions.pop(session_id, None)
+
+
+class FormTokens:
+    """Tokens that prove that a form came from a page of this user (CSRF).
+
+    Each one is different, so that a compressed page does not give it away, and none is stored.
+
+    Args:
+        age_s: A form is refused after this time.
+        now_s: A monotonic clock.
+    """
+
+    def __init__(self, age_s: float, now_s: Callable[[], float]) -> None:
+        self.age_s = age_s
+        self.now_s = now_s
+        self.secret = secrets.token_bytes(DIGEST_BYTES)
+
+    def make(self, key: str) -> str:
+        """A token.
+
+        Args:
+            key: The session; or the name of a user without one.
+        """
+        made = secrets.token_bytes(NONCE_BYTES) + int(self.now_s()).to_bytes(TIME_BYTES)
+        return (made + self.digest(made, key)).hex()
+
+    def is_valid(self, key: str, text: str) -> bool:
+        """Whether a text is a token that was made for a key not too long ago."""
+        try:
+            raw = bytes.fromhex(text)
+        except ValueError:
+            return False
+        made, digest = raw[: NONCE_BYTES + TIME_BYTES], raw[NONCE_BYTES + TIME_BYTES :]
+        if not hmac.compare_digest(digest, self.digest(made, key)):
+            return False
+        return self.now_s() - int.from_bytes(made[NONCE_BYTES:]) <= self.age_s
+
+    def digest(self, made: bytes, key: str) -> bytes:
+        return hmac.digest(self.secret, made + key.encode(), "sha256")

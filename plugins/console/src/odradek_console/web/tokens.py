@@ -1,0 +1,143 @@
+"""Tokens that users log in with, from a file that may change at run time."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from odradek.endpoints import WatchedFiles
+from odradek.plugin import ConfigError
+from odradek_console.web.users import LOCAL, Role, is_name
+
+log = logging.getLogger(__name__)
+
+LEAST_TOKEN: Final = 20
+"""Characters of a token. Shorter ones can be guessed."""
+MOST_TOKENS: Final = 1_000
+MAX_FILE_BYTES: Final = 1 << 20
+DIGEST: Final = re.compile(r"[0-9a-fA-F]{64}")
+KEYS: Final = frozenset({"name", "role", "sha256", "token"})
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token, known by its digest."""
+
+    name: str
+    role: Role
+    digest: bytes
+
+
+class TokenFile:
+    """The tokens of a file. A change is noticed by the next request; a file that is wrong changes nothing.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ConfigError: The file is not usable.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.watched = WatchedFiles([path])
+        self.watched.changed()
+        self.tokens = read_tokens(path)
+
+    def find(self, text: str) -> Token | None:
+        """The token that a user has sent; None if there is no such token.
+
+        The time that this takes depends neither on the text nor on which token it is.
+        """
+        self.refresh()
+        sent = hashlib.sha256(text.encode("utf-8", "replace")).digest()
+        found = None
+        for token in self.tokens.values():
+            if hmac.compare_digest(token.digest, sent):
+                found = token
+        return found
+
+    def current(self, token: Token) -> Token | None:
+        """The token of the same digest as it is in the file now; None if it is no longer there."""
+        self.refresh()
+        return self.tokens.get(token.digest)
+
+    def refresh(self) -> None:
+        """Read the file again if it has changed."""
+        if self.watched.changed():
+            try:
+                self.tokens = read_tokens(self.path)
+            except ConfigError as error:
+                log.warning("tokens not renewed, using the last good ones", extra={"problem": str(error)})
+
+
+def read_tokens(path: Path) -> Mapping[bytes, Token]:
+    """The tokens of a file, by digest.
+
+    Raises:
+        ConfigError: The file is not usable. The message never shows a token.
+    """
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_FILE_BYTES + 1)
+        table = tomllib.loads(raw.decode()) if len(raw) <= MAX_FILE_BYTES else {}
+    except OSError as error:
+        raise ConfigError(str(path), f"cannot be read: {error.strerror}") from error
+    except ValueError:
+        raise ConfigError(str(path), "expected TOML") from None
+    rows = table.get("token")
+    if table.keys() != {"token"} or not isinstance(rows, list) or not 0 < len(rows) <= MOST_TOKENS:
+        raise ConfigError(str(path), f"expected 1 to {MOST_TOKENS} tables [[token]], and nothing else")
+    found: dict[bytes, Token] = {}
+    for number, row in enumerate(rows, start=1):
+        token = read_token(f"{path}: [[token]] number {number}", row)
+        if token.digest in found:
+            raise ConfigError(f"{path}: [[token]] number {number}", "expected a token of its own")
+        found[token.digest] = token
+    return found
+
+
+def read_token(place: str, row: object) -> Token:
+    """A token from its table.
+
+    Raises:
+        ConfigError: A key is missing, unknown or wrong.
+    """
+    if not isinstance(row, dict) or row.keys() - KEYS:
+        raise ConfigError(place, f"expected a table with the keys {', '.join(sorted(KEYS))}")
+    name, role = row.get("name"), row.get("role")
+    if not isinstance(name, str) or not is_name(name) or name == LOCAL:
+        raise ConfigError(f"{place}.name", f"expected a printable name other than {LOCAL}")
+    if role not in list(Role):
+        raise ConfigError(f"{place}.role", f"expected {' or '.join(Role)}")
+    return Token(name, Role(role), digest_of(place, row))
+
+
+def digest_of(place: str, row: Mapping[str, Any]) -> bytes:
+    """The digest of a token.
+
+    Raises:
+        ConfigError: There is not exactly one of ``token`` and ``sha256``, or it is wrong.
+    """
+    token, sha256 = row.get("token"), row.get("sha256")
+    if (token is None) == (sha256 is None):
+        raise ConfigError(place, "expected either token or sha256")
+    if sha256 is not None:
+        if not isinstance(sha256, str) or not DIGEST.fullmatch(sha256):
+            raise ConfigError(f"{place}.sha256", "expected 64 hexadecimal digits")
+        return bytes.fromhex(sha256)
+    if (
+        not isinstance(token, str)
+        or len(token) < LEAST_TOKEN
+        or not token.isascii()
+        or not token.isprintable()
+    ):
+        raise ConfigError(f"{place}.token", f"expected at least {LEAST_TOKEN} printable ASCII characters")
+    return hashlib.sha256(token.encode()).digest()

@@ -1,0 +1,60 @@
+"""Users of the pages, and what they may do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+LOCAL: Final = "local"
+"""The name of everybody on a loopback address without a login."""
+MAX_NAME: Final = 256
+
+
+class Role(StrEnum):
+    """What a user may do."""
+
+    VIEWER = "viewer"
+    """Look."""
+    OPERATOR = "operator"
+    """Look and act."""
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user, and where the request came from."""
+
+    name: str
+    role: Role
+    address: str = ""
+
+    @property
+    def may_act(self) -> bool:
+        """Whether the user may change something."""
+        return self.role is Role.OPERATOR
+
+
+def user_of(request: Request) -> User:
+    """The user of a request."""
+    found: User = request.state.user
+    return found
+
+
+def require(request: Request, role: Role) -> User:
+    """The user of a request, who must have a role.
+
+    Raises:
+        HTTPException: 403, the user has a lesser role.
+    """
+    user = user_of(request)
+    if role is Role.OPERATOR and not user.may_act:
+        raise HTTPException(403, f"{user.name} may look, but only an operator may do this")
+    return user
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be the name of a user: short, and printable in one line."""
+    return 0 < len(text) <= MAX_NAME and text.isprintable() and text == text.strip()
