@@ -7,7 +7,7 @@ import math
 import pytest
 from rich.cells import cell_len
 
-from odradek_console.terminal.text import Column, age, short, sparkline, table_lines
+from odradek_console.text import Column, age, short, sparkline, table_lines
 
 COLUMNS: list[Column[str]] = [
     Column(heading="NAME", cell=lambda row: row, least=5, most=20, rank=0),

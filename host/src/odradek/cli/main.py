@@ -78,6 +78,7 @@ COMMAND_GROUP = "odradek.commands"
 """Entry point group of the subcommands of plugins. Each entry point names a click command."""
 EXTRAS = {
     "clients": "console",
+    "console": "console",
     "spark": "spark",
     "subscriptions": "console",
     "top": "console",

@@ -16,7 +16,7 @@ from odradek_console.engine.findings import Finding
 from odradek_console.reading.cluster_view import ClusterView, is_matched
 from odradek_console.rows import ClientDetail, ClientRow
 from odradek_console.terminal.options import connector, filter_option, opened_view, reading_options
-from odradek_console.terminal.text import Column, age, short, sparkline, table_lines
+from odradek_console.text import Column, age, short, sparkline, table_lines
 
 SORTS: Final[dict[str, Callable[[ClientRow], object]]] = {
     "client": lambda row: (row.client_id, row.client_instance_id),

@@ -71,29 +71,34 @@ def console(
     log_to_stderr(log_format)
     if audit_log is not None:
         audit_to_file(audit_log)
-    server, access = server_settings(options), access_settings(options)
-    guarded = Access(access, server.address)
+    server = server_settings(options)
+    access = Access(access_settings(options), server.address)
     connect = connector(bootstrap_server, command_config)
     settings = ViewSettings(
         topic=topic, history_ms=history_ms, owners=read_owners(owners), limits=fleet_limits(options)
     )
     view = View(connect, settings)
     behind = Console(
-        view=view, cluster=ClusterView(connect, topic), connect=connect, cluster_name=bootstrap_server
+        view=view,
+        cluster=ClusterView(connect, topic),
+        connect=connect,
+        cluster_name=bootstrap_server,
+        access=access,
     )
-    serve(behind, guarded, server, until_stdin_ends=until_stdin_ends)
+    serve(behind, server, until_stdin_ends=until_stdin_ends)
 
 
-def serve(behind: Console, access: Access, settings: ServerSettings, *, until_stdin_ends: bool) -> None:
+def serve(behind: Console, settings: ServerSettings, *, until_stdin_ends: bool) -> None:
     """Serve the pages until a signal comes.
 
     Raises:
         click.ClickException: The address cannot be listened on.
     """
-    if access.settings.has_login and not settings.tls and not access.settings.proxies.networks:
+    access = behind.access.settings
+    if access.tokens is not None and settings.tls is None and not access.proxies.networks:
         log.warning("tokens and pages are not encrypted: add --tls-certificate, or a proxy with TLS")
     try:
-        server = WebServer(make_app(behind, access), settings, announce)
+        server = WebServer(make_app(behind), settings, announce)
     except OSError as error:
         host, port = settings.address
         raise click.ClickException(f"--listen {host}:{port}: {error.strerror or error}") from None

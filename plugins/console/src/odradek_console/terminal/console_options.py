@@ -111,8 +111,8 @@ USERS: Final = (
     ),
     click.option(
         "--role",
-        type=click.Choice(list(Role)),
-        default=str(Role.VIEWER),
+        type=click.Choice([each.value for each in Role]),
+        default=Role.VIEWER.value,
         show_default=True,
         help="What everybody on this machine may do, if there is no login.",
     ),
@@ -122,8 +122,8 @@ USERS: Final = (
         multiple=True,
         metavar="NAME",
         callback=lowered,
-        help="A name that browsers reach the console by; may be repeated. Without a login only those of loopback "
-        "are allowed.",
+        help="A name that browsers reach the console by; may be repeated. Without a login only names of "
+        "loopback addresses are allowed.",
     ),
 )
 BOUNDS: Final = (

@@ -24,7 +24,7 @@ from odradek_console.terminal.options import (
     opened_view,
     reading_options,
 )
-from odradek_console.terminal.text import Column, age, short, sparkline, table_lines
+from odradek_console.text import Column, age, short, sparkline, table_lines
 from odradek_console.view import View
 
 SPARK: Final = 12

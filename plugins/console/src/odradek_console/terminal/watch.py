@@ -19,7 +19,7 @@ from odradek_console.reading.leases import MOST_INSTANCES, clear, exactly, grant
 from odradek_console.rows import ClientRow
 from odradek_console.terminal.clients import finding_lines, name, software, terminal_width
 from odradek_console.terminal.options import connector, milliseconds, opened_view, reading_options
-from odradek_console.terminal.text import age, short, sparkline
+from odradek_console.text import age, short, sparkline
 from odradek_console.view import View
 
 METRICS: Final = "org.apache.kafka."

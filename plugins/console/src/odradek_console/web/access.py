@@ -1,8 +1,8 @@
 """Who may look and act: how a request is matched with a user.
 
-Without a login everybody who reaches the loopback address is the user ``local``: each user and each program of
-the machine. So ``local`` only looks, unless the person who started the console said otherwise. On any other
-address there must be a login.
+Without a login everybody who reaches the loopback address is the user ``local``: each user and each program
+of the machine. So ``local`` only looks, unless the person who started the console said otherwise. On other
+addresses there must be a login.
 """
 
 from __future__ import annotations
@@ -119,13 +119,17 @@ class Refused(Exception):
         status: The HTTP status.
         reason: What is wrong, and what to do.
         headers: Headers of the answer.
+        wanted: The page to go to after a login.
     """
 
-    def __init__(self, status: int, reason: str, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, reason: str, headers: dict[str, str] | None = None, wanted: str = "/"
+    ) -> None:
         super().__init__(reason)
         self.status = status
         self.reason = reason
         self.headers = headers or {}
+        self.wanted = wanted
 
 
 class Access:
@@ -317,6 +321,11 @@ class Access:
             raise Refused(403, "this form is too old, or not of this console: open its page again")
 
 
+def loopback_access() -> Access:
+    """Everybody on this machine may look."""
+    return Access(AccessSettings(), Address("127.0.0.1", 0))
+
+
 def too_many(what: str, wait_s: float) -> Refused:
     """The refusal of something that comes too often."""
     seconds = max(1, int(wait_s + 1))
@@ -334,7 +343,7 @@ def csrf_token(request: Request) -> str:
     caller: Caller | None = getattr(request.state, "caller", None)
     if caller is None or caller.form_key is None:
         return ""
-    access: Access = request.app.state.access
+    access: Access = request.app.state.console.access
     return access.forms.make(caller.form_key)
 
 

@@ -19,7 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from odradek.client.errors import ClientError
 from odradek_console.web import live
 from odradek_console.web.console import Console
-from odradek_console.web.pages import fleet
+from odradek_console.web.guard import Guard
+from odradek_console.web.pages import fleet, login
 from odradek_console.web.render import page
 from odradek_console.web.table import BadQuery
 
@@ -35,7 +36,7 @@ HEADERS: Final = {
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
-PAGES: Final = (fleet, live)
+PAGES: Final = (fleet, live, login)
 """Modules with ``routes``."""
 
 
@@ -92,7 +93,11 @@ def make_app(console: Console) -> Starlette:
             *(route for module in PAGES for route in module.routes),
             Mount("/static", StaticFiles(directory=STATIC), name="static"),
         ],
-        middleware=[Middleware(SecurityHeaders), Middleware(GZipMiddleware, minimum_size=1_000)],
+        middleware=[
+            Middleware(SecurityHeaders),
+            Middleware(Guard, access=console.access),
+            Middleware(GZipMiddleware, minimum_size=1_000),
+        ],
         exception_handlers={BadQuery: refused, HTTPException: not_served, ClientError: unreachable},
     )
     app.state.console = console

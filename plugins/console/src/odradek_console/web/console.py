@@ -13,6 +13,8 @@ from starlette.requests import Request
 from odradek.client.admin import AdminClient
 from odradek_console.reading.cluster_view import ClusterView
 from odradek_console.view import View
+from odradek_console.web.access import Access, loopback_access
+from odradek_console.web.audit import Audit
 
 MOST_STREAMS: Final = 100
 STREAM_INTERVAL_S: Final = 1.0
@@ -28,6 +30,8 @@ class Console:
     """Makes a client of the cluster, for acts."""
     cluster_name: str
     """The bootstrap servers, as the headline names them."""
+    access: Access = field(default_factory=loopback_access)
+    """Who may look and act."""
     most_streams: int = MOST_STREAMS
     """Event streams at once; further ones are refused."""
     stream_interval_s: float = STREAM_INTERVAL_S
@@ -36,6 +40,16 @@ class Console:
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the server stops: event streams end."""
     streams: int = 0
+
+    @property
+    def audit(self) -> Audit:
+        """The audit log: each act of a user has a line."""
+        return self.access.audit
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Sessions, and what was refused."""
+        return self.access.figures()
 
 
 def console_of(request: Request) -> Console:

@@ -6,9 +6,10 @@ import asyncio
 from typing import Final
 from urllib.parse import parse_qsl, quote
 
-from starlette.datastructures import FormData
+from markupsafe import Markup
+from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from odradek_console.web.access import Access, Caller, Refused
@@ -22,6 +23,9 @@ STATIC: Final = "/static/"
 API: Final = "/api/"
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 MOST_FIELDS: Final = 1_000
+AGAIN: Final = Markup('<!doctype html><title>Odradek</title><meta http-equiv="refresh" content="0;url={}">')
+Form = ImmutableMultiDict[str, str]
+"""The fields of a form."""
 
 
 class Guard:
@@ -93,7 +97,7 @@ class Guard:
         if request.method in SAFE_METHODS and "text/html" in request.headers.get("accept", ""):
             query = request.scope["query_string"].decode("latin-1")
             wanted = quote(path) + (f"?{query}" if query else "")
-            return Refused(303, "log in", {"Location": f"{LOGIN}?next={quote(wanted, safe='')}"})
+            return Refused(303, "log in", wanted=wanted)
         return Refused(401, "log in: send Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"})
 
     def check_role(self, request: Request, caller: Caller) -> None:
@@ -143,21 +147,21 @@ def too_large(most: int) -> Refused:
     return Refused(413, f"a request may have {most} bytes", {"Connection": "close"})
 
 
-def read_form(request: Request, body: bytes) -> FormData:
+def read_form(request: Request, body: bytes) -> Form:
     """The fields of a form; empty for anything else.
 
     Raises:
         Refused: 400, it is malformed.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM_TYPE:
-        return FormData()
+        return Form()
     try:
         pairs = parse_qsl(
             body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
         )
     except ValueError:
         raise Refused(400, f"expected a form of at most {MOST_FIELDS} fields in UTF-8") from None
-    return FormData(pairs)
+    return Form(pairs)
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
@@ -172,8 +176,11 @@ def replayed(body: bytes, receive: Receive) -> Receive:
 
 def answer(request: Request, refused: Refused) -> Response:
     """The answer to a request that is refused. It shows nothing of the console."""
+    if refused.status == 303 and request.headers.get("sec-fetch-site") == "cross-site":
+        # The browser keeps a strict cookie back when another site links here: our own page asks again.
+        return HTMLResponse(AGAIN.format(refused.wanted), headers={"Vary": "Sec-Fetch-Site"})
     if refused.status == 303:
-        return RedirectResponse(refused.headers["Location"], status_code=303)
+        return RedirectResponse(f"{LOGIN}?next={quote(refused.wanted, safe='')}", status_code=303)
     if request.scope["path"].startswith(API):
         return JSONResponse({"error": refused.reason}, status_code=refused.status, headers=refused.headers)
     return PlainTextResponse(f"{refused.reason}\n", status_code=refused.status, headers=refused.headers)

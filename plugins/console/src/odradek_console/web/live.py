@@ -24,16 +24,16 @@ async def events(request: Request) -> Response:
         text = f"{console.streams} pages are live already; reload this page to refresh it\n"
         return PlainTextResponse(text, status_code=503, headers={"Retry-After": "30"})
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(changes(console), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(changes(console, request), media_type="text/event-stream", headers=headers)
 
 
-async def changes(console: Console) -> AsyncIterator[str]:
-    """The events, until the peer or the server ends the stream."""
+async def changes(console: Console, request: Request) -> AsyncIterator[str]:
+    """The events, until the peer or the server ends the stream, or the login ends."""
     console.streams += 1
     try:
         yield f"retry: {RETRY_MS}\n\n"
         sent, quiet_s = console.view.revision, 0.0
-        while not console.stopping.is_set():
+        while not console.stopping.is_set() and console.access.is_logged_in(request):
             await asyncio.sleep(console.stream_interval_s)
             quiet_s += console.stream_interval_s
             revision = console.view.revision

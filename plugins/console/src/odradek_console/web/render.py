@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,8 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from odradek.plugin.troubles import FINDINGS
-from odradek_console.terminal.text import age, short
+from odradek_console.text import age, short
+from odradek_console.web.access import csrf_field
 from odradek_console.web.console import Console, console_of
 from odradek_console.web.table import Row, State, Table
 
@@ -52,6 +54,9 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
     common = {
         "path": request.url.path,
         "cluster_name": console.cluster_name,
+        "csrf": partial(csrf_field, request),
+        "user": getattr(request.state, "user", None),
+        "may_log_out": console.access.tokens is not None,
         "reading": console.view.reading(),
         "now_ms": console.now_ms(),
     }

@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
-import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -71,7 +70,7 @@ class Bounded(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Look whether the headers of a request are still coming."""
         super().data_received(data)
-        if self.conn.their_state is h11.IDLE:
+        if self.cycle is None or self.cycle.response_complete:
             self.watch()
         else:
             self.forget()

@@ -7,6 +7,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from odradek_console.web.access import Access, Refused
+from odradek_console.web.console import console_of
 from odradek_console.web.guard import HEALTH, LOGIN, LOGOUT
 from odradek_console.web.render import page
 from odradek_console.web.users import User, user_of
@@ -14,8 +15,7 @@ from odradek_console.web.users import User, user_of
 
 def access_of(request: Request) -> Access:
     """Who may look and act."""
-    found: Access = request.app.state.access
-    return found
+    return console_of(request).access
 
 
 def wanted(text: str) -> str:
