@@ -41,7 +41,7 @@ from odradek.telemetry.estimate.futures import live_clients
 from odradek.telemetry.estimate.recorded_clients import RecordedClients, live_ms, starts
 from odradek.telemetry.subscriptions import SubscriptionPlans
 from odradek.wire.api_error import ApiError
-from odradek.wire.config_resource import ConfigSource, ResourceType
+from odradek.wire.config_resource import ConfigSource
 
 FAILING: Final = "Error while executing cardinality command :"
 TOPIC: Final = SpoolSettings().topic_name
@@ -180,7 +180,7 @@ def changed(before: Mapping[str, Mapping[str, str]], name: str, changes: Mapping
 def budgets_of(admin: AdminClient) -> SubscriptionBudgets:
     """The budgets of the host. The defaults if the broker has none, or, with a note, if it hides them."""
     node_id = admin.metadata([]).brokers[0].node_id
-    broker = ConfigResource(ResourceType.BROKER, str(node_id))
+    broker = ConfigResource.broker(node_id)
     try:
         entries = admin.describe_configs([broker], keys=[ALL_KEY, PRINCIPAL_KEY, APP_KEY, CLIENT_KEY])[broker]
     except RequestFailed as error:

@@ -24,7 +24,6 @@ from odradek.client.admin import AdminClient
 from odradek.client.errors import RequestFailed
 from odradek.client.resources import ConfigResource, NewPartitions, NewTopic
 from odradek.client.topic_descriptions import PARTITIONS_PER_PAGE
-from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.uuid_text import parse_uuid
 
@@ -157,7 +156,7 @@ def describe(admin: AdminClient, options: dict[str, Any]) -> None:
     described = admin.describe_topics(
         names, page=options["partition_size_limit_per_response"] or PARTITIONS_PER_PAGE
     )
-    resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+    resources = [ConfigResource.topic(name) for name in names]
     entries = admin.describe_configs(resources) if resources else {}
     report = Report(
         living={node.id for node in admin.describe_cluster().nodes},

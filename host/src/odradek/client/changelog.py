@@ -23,7 +23,6 @@ from odradek.client.transactions import FENCED, TransactionalProducer
 from odradek.plugin import Origin
 from odradek.temporality import BadState, Engine, StoreFailed
 from odradek.wire.compression import Codec
-from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.record import Record
 
@@ -106,7 +105,7 @@ class Changelog:
 
     def check_policy(self) -> None:
         """Refuse a topic that loses records."""
-        resource = ConfigResource(ResourceType.TOPIC, self.name)
+        resource = ConfigResource.topic(self.name)
         (entry,) = self.admin.describe_configs([resource], keys=["cleanup.policy"])[resource]
         if entry.value != "compact":
             raise StoreFailed(

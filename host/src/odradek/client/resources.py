@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from odradek.client.address import Address
-from odradek.wire.config_resource import ConfigOperation
+from odradek.wire.config_resource import ConfigOperation, ConfigSource, ResourceType
 
 LATEST = -1
 EARLIEST = -2
@@ -28,6 +29,16 @@ class ConfigResource:
 
     def __str__(self) -> str:
         return self.name or "the cluster default"
+
+    @classmethod
+    def broker(cls, node_id: int) -> Self:
+        """The configuration of one broker."""
+        return cls(ResourceType.BROKER, str(node_id))
+
+    @classmethod
+    def topic(cls, name: str) -> Self:
+        """The configuration of a topic."""
+        return cls(ResourceType.TOPIC, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +75,17 @@ class ConfigEntry:
     sensitive: bool
     synonyms: Sequence[ConfigSynonym] = ()
     documentation: str | None = None
+
+    @property
+    def is_default(self) -> bool:
+        """Whether no source sets the key."""
+        return self.source == ConfigSource.DEFAULT
+
+    @property
+    def source_name(self) -> str:
+        """The name of the source as Kafka's tools print it; its number if it is unknown here."""
+        known = next((each.name for each in ConfigSource if each == self.source), None)
+        return known or str(self.source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

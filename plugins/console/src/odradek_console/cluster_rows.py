@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 
@@ -61,3 +61,53 @@ class DeliveryRow:
             "partitions": self.partitions,
             "lag_records": self.lag_records,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetterRow:
+    """A push that a forwarder gave up."""
+
+    partition: int
+    offset: int
+    """Its place in the topic of dead letters."""
+    time_ms: int
+    client_id: str
+    client_instance_id: str
+    forwarder: str
+    reason: str
+    origin_partition: int
+    origin_offset: int
+    """Its place in the telemetry topic; -1 if the letter does not say so."""
+    payload_bytes: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as JSON has it."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerRow:
+    """A broker, or a gateway that answers as one."""
+
+    node_id: int
+    host: str
+    port: int
+    is_controller: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as JSON has it."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigRow:
+    """A setting of telemetry, or of the telemetry topic."""
+
+    resource: str
+    name: str
+    value: str | None
+    source: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as JSON has it."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final, Self
 
@@ -114,6 +114,20 @@ class View:
             live = [each for each in named if each.entry.state(now_ms) is not State.GONE]
             found = next(iter(exact or live or named), None)
             return None if found is None else client_detail(self.fleet, found, now_ms, since_ms)
+
+    def series_with(self, instances: Collection[str], prefixes: tuple[str, ...]) -> int:
+        """The number of series of some instances whose names begin with one of the prefixes."""
+        counted: dict[int, int] = {}
+        total = 0
+        with self.lock:
+            for each in self.fleet.clients.values():
+                shape = each.history.shape
+                if shape is None or each.entry.key not in instances:
+                    continue
+                if shape.number not in counted:
+                    counted[shape.number] = sum(one.name.startswith(prefixes) for one in shape.identities)
+                total += counted[shape.number]
+        return total
 
     def reading(self) -> Reading:
         """How far the topic has been read, and what that takes."""

@@ -11,14 +11,22 @@ import re2
 
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import read_subscriptions
-from odradek.client.resources import LATEST
+from odradek.client.resources import LATEST, ConfigResource
 from odradek.plugin.lease import lease_end_s
-from odradek_console.cluster_rows import DeliveryRow, QuotaRow, SubscriptionRow
+from odradek_console.cluster_rows import (
+    BrokerRow,
+    ConfigRow,
+    DeadLetterRow,
+    DeliveryRow,
+    QuotaRow,
+    SubscriptionRow,
+)
+from odradek_console.reading.replay import dead_letters
 from odradek_console.rows import ClientRow
 
 Value = TypeVar("Value")
-FORWARDERS: Final = "odradek.forwarder."
-"""Begin of the groups of forwarders."""
+FORWARDERS: Final = ("odradek.forwarder.", "odradek.forward.")
+"""Begin of the groups of forwarders: those of hosts, and those of `odradek forward`."""
 KEPT_S: Final = 5.0
 SELECTORS: Final = {
     "client_id": "client_id",
@@ -84,6 +92,18 @@ class ClusterView:
         """The forwarders that read the topic, by name, with their lag."""
         return self.kept("delivery", lambda admin: delivery_rows(admin, self.topic))
 
+    def dead_letters(self) -> list[DeadLetterRow]:
+        """The latest pushes that forwarders gave up, the newest first."""
+        return self.kept("dead letters", lambda admin: dead_letters(admin, self.topic))
+
+    def brokers(self) -> list[BrokerRow]:
+        """The brokers, by id."""
+        return self.kept("brokers", broker_rows)
+
+    def configs(self) -> list[ConfigRow]:
+        """The settings of telemetry at the brokers, and of the telemetry topic."""
+        return self.kept("configs", lambda admin: config_rows(admin, self.topic))
+
 
 def subscription_rows(admin: AdminClient) -> list[SubscriptionRow]:
     """The subscriptions of a cluster."""
@@ -120,29 +140,60 @@ def delivery_rows(admin: AdminClient, topic: str) -> list[DeliveryRow]:
     for group in sorted(groups):
         committed = admin.offset_fetch(group, partitions)
         lag = sum(max(0, ends[each].offset - found.offset) for each, found in committed.items())
-        name = group.removeprefix(FORWARDERS)
+        name = group.split(".", 2)[2]
         rows.append(DeliveryRow(name=name, group_id=group, partitions=len(committed), lag_records=lag))
     return rows
 
 
+def broker_rows(admin: AdminClient) -> list[BrokerRow]:
+    """The brokers of a cluster."""
+    found = admin.describe_cluster()
+    return [
+        BrokerRow(
+            node_id=each.id,
+            host=each.address.host,
+            port=each.address.port,
+            is_controller=each.id == found.controller_id,
+        )
+        for each in sorted(found.nodes, key=lambda each: each.id)
+    ]
+
+
+def config_rows(admin: AdminClient, topic: str) -> list[ConfigRow]:
+    """The settings of telemetry at each broker, and those of the topic that differ from the defaults."""
+    brokers = [ConfigResource.broker(each.id) for each in admin.describe_cluster().nodes]
+    of_topic = ConfigResource.topic(topic)
+    return [
+        ConfigRow(
+            resource=f"topic {topic}" if resource is of_topic else f"broker {resource.name}",
+            name=entry.name,
+            value=entry.value,
+            source=entry.source_name,
+        )
+        for resource, entries in admin.describe_configs([*brokers, of_topic]).items()
+        for entry in sorted(entries, key=lambda each: each.name)
+        if (not entry.is_default if resource is of_topic else "telemetry" in entry.name)
+    ]
+
+
 def is_matched(match: str, row: ClientRow) -> bool:
-    """Whether the ``match`` of a subscription selects a client. A port, which changes, is not looked at."""
-    return all(
-        fits(pattern, getattr(row, SELECTORS[selector]))
-        for selector, pattern in selectors(match).items()
-        if selector in SELECTORS
-    )
+    """Whether the ``match`` of a subscription selects a client; see `matcher`."""
+    return matcher(match)(row)
+
+
+def matcher(match: str) -> Callable[[ClientRow], bool]:
+    """A test of rows. A port, which changes, is not looked at; a pattern that is none selects nothing."""
+    tests = []
+    for selector, pattern in selectors(match).items():
+        if selector in SELECTORS:
+            try:
+                tests.append((SELECTORS[selector], re2.compile(pattern)))
+            except re2.error:
+                return lambda row: False
+    return lambda row: all(pattern.fullmatch(getattr(row, field)) is not None for field, pattern in tests)
 
 
 def selectors(match: str) -> Mapping[str, str]:
     """The patterns of a ``match`` by selector."""
     pairs = (each.partition("=") for each in match.split(",") if each.strip())
     return {key.strip(): pattern.strip() for key, _, pattern in pairs}
-
-
-def fits(pattern: str, text: str) -> bool:
-    """Whether a whole text fits a pattern, in linear time; False for a pattern that is none."""
-    try:
-        return re2.fullmatch(pattern, text) is not None
-    except re2.error:
-        return False

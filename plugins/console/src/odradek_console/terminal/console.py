@@ -15,7 +15,6 @@ import click
 
 from odradek.plugin.log_lines import FORMATTERS, JsonFormatter, PrivateFileHandler
 from odradek_console.engine.owners import read_owners
-from odradek_console.reading.cluster_view import ClusterView
 from odradek_console.terminal.console_options import (
     access_settings,
     console_options,
@@ -26,7 +25,7 @@ from odradek_console.terminal.options import connector, reading_from
 from odradek_console.view import View, ViewSettings
 from odradek_console.web.access import Access
 from odradek_console.web.app import make_app
-from odradek_console.web.console import Console
+from odradek_console.web.console import Console, make_console
 from odradek_console.web.server import ServerSettings, WebServer
 
 log = logging.getLogger(__name__)
@@ -78,14 +77,7 @@ def console(
         topic=topic, history_ms=history_ms, owners=read_owners(owners), limits=fleet_limits(options)
     )
     view = View(connect, settings)
-    behind = Console(
-        view=view,
-        cluster=ClusterView(connect, topic),
-        connect=connect,
-        cluster_name=bootstrap_server,
-        access=access,
-    )
-    serve(behind, server, until_stdin_ends=until_stdin_ends)
+    serve(make_console(view, connect, bootstrap_server, access), server, until_stdin_ends=until_stdin_ends)
 
 
 def serve(behind: Console, settings: ServerSettings, *, until_stdin_ends: bool) -> None:
@@ -113,7 +105,7 @@ def serve(behind: Console, settings: ServerSettings, *, until_stdin_ends: bool) 
         signal.signal(number, stop)
     if until_stdin_ends:
         threading.Thread(target=at_end_of_stdin, args=(stop,), name="stdin", daemon=True).start()
-    with behind.view:
+    with behind:
         server.run_until_stopped()
 
 

@@ -6,11 +6,13 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 from starlette.requests import Request
 
 from odradek.client.admin import AdminClient
+from odradek.client.cluster_watch import ClusterWatch, Observed
+from odradek_console.engine.subscription_history import SubscriptionHistory
 from odradek_console.reading.cluster_view import ClusterView
 from odradek_console.view import View
 from odradek_console.web.access import Access, loopback_access
@@ -18,6 +20,8 @@ from odradek_console.web.audit import Audit
 
 MOST_STREAMS: Final = 100
 STREAM_INTERVAL_S: Final = 1.0
+WATCH_INTERVAL_MS: Final = 15_000
+"""Between two looks at the subscriptions."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,11 +30,14 @@ class Console:
 
     view: View
     cluster: ClusterView
+    history: SubscriptionHistory
+    """Changes of subscriptions, which `watch` finds."""
+    watch: ClusterWatch
     connect: Callable[[], AdminClient]
     """Makes a client of the cluster, for acts."""
     cluster_name: str
     """The bootstrap servers, as the headline names them."""
-    access: Access = field(default_factory=loopback_access)
+    access: Access
     """Who may look and act."""
     most_streams: int = MOST_STREAMS
     """Event streams at once; further ones are refused."""
@@ -41,6 +48,15 @@ class Console:
     """Set when the server stops: event streams end."""
     streams: int = 0
 
+    def __enter__(self) -> Self:
+        self.view.reader.start()
+        self.watch.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.watch.stop()
+        self.view.close()
+
     @property
     def audit(self) -> Audit:
         """The audit log: each act of a user has a line."""
@@ -50,6 +66,37 @@ class Console:
     def counts(self) -> dict[str, int]:
         """Sessions, and what was refused."""
         return self.access.figures()
+
+
+def make_console(
+    view: View,
+    connect: Callable[[], AdminClient],
+    cluster_name: str,
+    access: Access | None = None,
+) -> Console:
+    """A console that does not read yet: it is a context manager.
+
+    Args:
+        view: The view of the clients.
+        connect: Makes a client of the cluster.
+        cluster_name: The bootstrap servers.
+        access: Who may look and act; None: everybody on this machine may look.
+    """
+    history = SubscriptionHistory()
+
+    def observed(found: Observed) -> None:
+        if found.subscriptions is not None:
+            history.observe(found.subscriptions, view.now_ms())
+
+    return Console(
+        view=view,
+        cluster=ClusterView(connect, view.settings.topic),
+        history=history,
+        watch=ClusterWatch(connect, WATCH_INTERVAL_MS, observed),
+        connect=connect,
+        cluster_name=cluster_name,
+        access=access or loopback_access(),
+    )
 
 
 def console_of(request: Request) -> Console:

@@ -18,6 +18,7 @@ from odradek_console.text import age, short
 from odradek_console.web.access import csrf_field
 from odradek_console.web.console import Console, console_of
 from odradek_console.web.table import Row, State, Table
+from odradek_console.web.users import User
 
 FOLDER: Final = Path(__file__).parent
 NAVIGATION: Final = (
@@ -51,11 +52,13 @@ TEMPLATES: Final = environment()
 def page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
     """A page from a template."""
     console = console_of(request)
+    user: User | None = getattr(request.state, "user", None)
     common = {
         "path": request.url.path,
         "cluster_name": console.cluster_name,
         "csrf": partial(csrf_field, request),
-        "user": getattr(request.state, "user", None),
+        "user": user,
+        "may_act": user is not None and user.may_act,
         "may_log_out": console.access.tokens is not None,
         "reading": console.view.reading(),
         "now_ms": console.now_ms(),

@@ -1,0 +1,60 @@
+"""The page of the host: brokers, settings of telemetry, and the console itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from odradek_console.cluster_rows import BrokerRow, ConfigRow
+from odradek_console.web.console import console_of
+from odradek_console.web.render import page, picture, table_routes
+from odradek_console.web.table import Column, State, Table
+
+BROKERS: Final[Table[BrokerRow]] = Table(
+    name="brokers",
+    sort="node_id",
+    to_json=BrokerRow.to_json,
+    columns=(
+        Column(id="node_id", heading="Broker", value=lambda row: row.node_id, number=True),
+        Column(id="address", heading="Address", value=lambda row: f"{row.host}:{row.port}"),
+        Column(id="controller", heading="Controller", value=lambda row: "yes" if row.is_controller else ""),
+    ),
+)
+CONFIGS: Final[Table[ConfigRow]] = Table(
+    name="configs",
+    sort="resource",
+    to_json=ConfigRow.to_json,
+    columns=(
+        Column(id="resource", heading="Resource", value=lambda row: row.resource, groups=True),
+        Column(id="name", heading="Setting", value=lambda row: row.name, groups=True),
+        Column(id="value", heading="Value", value=lambda row: row.value),
+        Column(id="source", heading="Set by", value=lambda row: row.source, groups=True),
+    ),
+)
+
+
+def host(request: Request) -> Response:
+    """The brokers, the settings and the console; the query is that of the settings."""
+    cluster = console_of(request).cluster
+    return page(
+        request,
+        "host.html",
+        brokers=picture(BROKERS, cluster.brokers(), State(sort="node_id")),
+        configs=picture(CONFIGS, cluster.configs(), CONFIGS.state(request.query_params.multi_items())),
+    )
+
+
+def reading_json(request: Request) -> Response:
+    """How far the topic has been read."""
+    return JSONResponse(console_of(request).view.reading().to_json())
+
+
+routes = [
+    Route("/host", host),
+    Route("/api/v1/reading", reading_json),
+    *table_routes(BROKERS, lambda console: console.cluster.brokers()),
+    *table_routes(CONFIGS, lambda console: console.cluster.configs()),
+]

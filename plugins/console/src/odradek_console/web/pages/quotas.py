@@ -1,0 +1,77 @@
+"""The page of client quotas."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from odradek_console.cluster_rows import QuotaRow
+from odradek_console.text import short
+from odradek_console.web.console import console_of
+from odradek_console.web.render import page, picture, table_routes
+from odradek_console.web.table import Column, Table
+
+LIMITS: Final = {
+    "producer_byte_rate": "Produce B/s",
+    "consumer_byte_rate": "Fetch B/s",
+    "request_percentage": "Request time %",
+    "controller_mutation_rate": "Mutations/s",
+    "connection_creation_rate": "Connections/s",
+}
+ABSENT: Final = ""
+
+
+def part(row: QuotaRow, kind: str) -> str:
+    """The name of a part of the entity; empty if it has no such part."""
+    found = dict(row.entity)
+    return (found[kind] or "(default)") if kind in found else ABSENT
+
+
+def clients_link(row: QuotaRow) -> str:
+    """The clients that the entity names; those of a default entity cannot be listed."""
+    query = {"client_id": part(row, "client-id"), "principal": part(row, "user"), "address": part(row, "ip")}
+    if query["principal"]:
+        query["principal"] = f"User:{query['principal']}"
+    named = {key: value for key, value in query.items() if value and "(default)" not in value}
+    return f"/?{urlencode(named)}" if named else ""
+
+
+def limit_column(key: str, heading: str) -> Column[QuotaRow]:
+    """The column of one limit."""
+    return Column(
+        id=key,
+        heading=heading,
+        value=lambda row: dict(row.limits).get(key),
+        text=lambda row: short(dict(row.limits)[key]) if key in dict(row.limits) else "",
+        number=True,
+    )
+
+
+QUOTAS: Final[Table[QuotaRow]] = Table(
+    name="quotas",
+    sort="user",
+    to_json=QuotaRow.to_json,
+    columns=(
+        Column(
+            id="user", heading="User", value=lambda row: part(row, "user"), link=clients_link, groups=True
+        ),
+        Column(
+            id="client_id", heading="Client id", value=lambda row: part(row, "client-id"), link=clients_link
+        ),
+        Column(id="ip", heading="IP", value=lambda row: part(row, "ip"), link=clients_link),
+        *(limit_column(key, heading) for key, heading in LIMITS.items()),
+    ),
+)
+
+
+def quotas(request: Request) -> Response:
+    """The quotas of all entities."""
+    state = QUOTAS.state(request.query_params.multi_items())
+    return page(request, "quotas.html", table=picture(QUOTAS, console_of(request).cluster.quotas(), state))
+
+
+routes = [Route("/quotas", quotas), *table_routes(QUOTAS, lambda console: console.cluster.quotas())]

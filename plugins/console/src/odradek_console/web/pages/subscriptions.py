@@ -1,0 +1,272 @@
+"""The pages of subscriptions: list, dry run, changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from odradek.client.admin import AdminClient
+from odradek.client.errors import ClientError
+from odradek.client.subscriptions import alter_subscription, delete_subscription
+from odradek.plugin.lease import lease_end_s
+from odradek_console.cluster_rows import SubscriptionRow
+from odradek_console.engine.subscription_history import SubscriptionChange
+from odradek_console.reach import DEFAULT_INTERVAL_MS, Reach, reach
+from odradek_console.text import age
+from odradek_console.web.console import Console, console_of
+from odradek_console.web.guard import Form
+from odradek_console.web.render import page, picture, table_routes, utc
+from odradek_console.web.table import BadQuery, Column, Table
+from odradek_console.web.users import user_of
+
+KEYS: Final = ("metrics", "interval.ms", "match")
+LONGEST: Final = 20_000
+"""Characters of a field: a list of metrics may be long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReachRow:
+    """A subscription and the known clients that it selects."""
+
+    row: SubscriptionRow
+    reach: Reach
+    now_ms: int
+
+    def to_json(self) -> Mapping[str, Any]:
+        """The row as JSON has it."""
+        return self.row.to_json() | {
+            "clients": self.reach.clients,
+            "series": self.reach.series,
+            "pushes_per_s": self.reach.pushes_per_s,
+        }
+
+
+def edit_link(name: str) -> str:
+    """The page that changes a subscription."""
+    return f"/subscriptions/edit?{urlencode({'name': name})}"
+
+
+def end_text(each: ReachRow) -> str:
+    """The time that a lease still has; empty for a subscription that stays."""
+    end_s = each.row.lease_end_s
+    return "" if end_s is None else f"in {age(end_s * 1000 - each.now_ms)}"
+
+
+SUBSCRIPTIONS: Final[Table[ReachRow]] = Table(
+    name="subscriptions",
+    sort="name",
+    to_json=ReachRow.to_json,
+    columns=(
+        Column(
+            id="name",
+            heading="Name",
+            value=lambda each: each.row.name,
+            link=lambda each: edit_link(each.row.name),
+        ),
+        Column(
+            id="metrics", heading="Metrics", value=lambda each: each.row.metrics.replace(",", ", ") or "none"
+        ),
+        Column(
+            id="interval_ms",
+            heading="Interval",
+            value=lambda each: each.row.interval_ms,
+            text=lambda each: "default" if each.row.interval_ms is None else age(each.row.interval_ms),
+            number=True,
+        ),
+        Column(id="match", heading="Match", value=lambda each: each.row.match or "all clients"),
+        Column(id="clients", heading="Clients", value=lambda each: each.reach.clients, number=True),
+        Column(id="series", heading="Series", value=lambda each: each.reach.series, number=True),
+        Column(
+            id="pushes_per_s",
+            heading="Pushes/s",
+            value=lambda each: each.reach.pushes_per_s,
+            text=lambda each: f"{each.reach.pushes_per_s:.3g}",
+            number=True,
+        ),
+        Column(
+            id="ends", heading="Ends", value=lambda each: each.row.lease_end_s, text=end_text, number=True
+        ),
+    ),
+)
+
+CHANGES: Final[Table[SubscriptionChange]] = Table(
+    name="changes",
+    sort="-time",
+    to_json=SubscriptionChange.to_json,
+    columns=(
+        Column(
+            id="time",
+            heading="Seen",
+            value=lambda each: each.time_ms,
+            text=lambda each: utc(each.time_ms),
+            number=True,
+        ),
+        Column(id="name", heading="Subscription", value=lambda each: each.name, groups=True),
+        Column(id="act", heading="Change", value=lambda each: each.act, groups=True),
+        Column(id="text", heading="Properties", value=lambda each: each.text),
+        Column(
+            id="user",
+            heading="User",
+            value=lambda each: each.user,
+            text=lambda each: each.user or "not by this console",
+            groups=True,
+        ),
+    ),
+)
+
+
+def reach_rows(console: Console) -> list[ReachRow]:
+    """The subscriptions with their reach."""
+    clients = [row for row in console.view.clients() if row.state != "gone"]
+    return [
+        ReachRow(
+            row=each,
+            reach=reach(
+                console.view, clients, each.metrics, each.match, each.interval_ms or DEFAULT_INTERVAL_MS
+            ),
+            now_ms=console.now_ms(),
+        )
+        for each in console.cluster.subscriptions()
+    ]
+
+
+def subscriptions(request: Request) -> Response:
+    """The list."""
+    state = SUBSCRIPTIONS.state(request.query_params.multi_items())
+    table = picture(SUBSCRIPTIONS, reach_rows(console_of(request)), state)
+    return page(request, "subscriptions.html", table=table)
+
+
+def changes(request: Request) -> Response:
+    """The latest changes."""
+    state = CHANGES.state(request.query_params.multi_items())
+    table = picture(CHANGES, console_of(request).history.changes(), state)
+    return page(request, "changes.html", table=table)
+
+
+def edit(request: Request) -> Response:
+    """A form, and the dry run of its fields, which are in the URL."""
+    given = {key: value for key, value in request.query_params.items() if key in ("name", *KEYS)}
+    return edited(request, given, tried="metrics" in given)
+
+
+def edited(request: Request, given: Mapping[str, str], *, tried: bool, problem: str = "") -> Response:
+    """The form with fields, and their dry run."""
+    console = console_of(request)
+    name = given.get("name", "").strip()
+    stored = next((each for each in console.cluster.subscriptions() if each.name == name), None)
+    shown = {key: given.get(key, value) for key, value in properties_of(stored).items()}
+    found: Reach | None = None
+    if tried and not problem:
+        try:
+            found = dry_run(console, name, shown)
+        except (ClientError, BadQuery) as error:
+            problem = str(error)
+    return page(
+        request,
+        "subscription.html",
+        status=400 if problem else 200,
+        name=name,
+        stored=stored,
+        lease_end_s=lease_end_s(name),
+        fields=shown,
+        tried=found,
+        problem=problem,
+    )
+
+
+def properties_of(row: SubscriptionRow | None) -> dict[str, str]:
+    """The properties of a subscription as texts; those of a new one."""
+    if row is None:
+        return {"metrics": "", "interval.ms": "", "match": ""}
+    interval = "" if row.interval_ms is None else str(row.interval_ms)
+    return {"metrics": row.metrics, "interval.ms": interval, "match": row.match}
+
+
+def dry_run(console: Console, name: str, fields: Mapping[str, str]) -> Reach:
+    """Let the cluster check the fields, and find what they select.
+
+    Raises:
+        ClientError: The cluster refuses them.
+        BadQuery: There is no name, or a field is too long.
+    """
+    wanted = wanted_of(name, fields)
+    with console.connect() as admin:
+        alter_subscription(admin, name, wanted, validate_only=True)
+    clients = [row for row in console.view.clients() if row.state != "gone"]
+    interval_ms = int(wanted["interval.ms"] or DEFAULT_INTERVAL_MS)
+    return reach(console.view, clients, wanted["metrics"] or "", wanted["match"] or "", interval_ms)
+
+
+def wanted_of(name: str, fields: Mapping[str, str]) -> dict[str, str | None]:
+    """The properties to set; None resets one.
+
+    Raises:
+        BadQuery: There is no name, or a field is too long.
+    """
+    if not name:
+        raise BadQuery("a subscription needs a name")
+    for key in KEYS:
+        if len(fields.get(key, "")) > LONGEST:
+            raise BadQuery(f"{key} has more than {LONGEST} characters")
+    return {key: fields.get(key, "").strip() or None for key in KEYS}
+
+
+@contextmanager
+def administered(request: Request, act: str, name: str) -> Iterator[AdminClient]:
+    """A client that changes a subscription, with a line in the audit log and in the history."""
+    console, user = console_of(request), user_of(request)
+    with (
+        console.audit.act(user, act, name),
+        console.history.changed_by(name, user.name),
+        console.connect() as admin,
+    ):
+        yield admin
+
+
+def save(request: Request) -> Response:
+    """Create or change a subscription."""
+    form: Form = request.state.form
+    console, name = console_of(request), form.get("name", "").strip()
+    try:
+        wanted = wanted_of(name, form)
+        with administered(request, "subscription.alter", name) as admin:
+            alter_subscription(admin, name, wanted)
+    except (ClientError, BadQuery) as error:
+        return edited(request, form, tried=False, problem=str(error))
+    return changed(console)
+
+
+def delete(request: Request) -> Response:
+    """Delete a subscription."""
+    name = request.state.form.get("name", "").strip()
+    if not name:
+        raise BadQuery("a subscription needs a name")
+    with administered(request, "subscription.delete", name) as admin:
+        delete_subscription(admin, name)
+    return changed(console_of(request))
+
+
+def changed(console: Console) -> Response:
+    """Show the list, read again."""
+    console.cluster.forget()
+    console.watch.poke()
+    return RedirectResponse("/subscriptions", status_code=303)
+
+
+routes = [
+    Route("/subscriptions", subscriptions),
+    Route("/subscriptions/edit", edit),
+    Route("/subscriptions/changes", changes),
+    Route("/subscriptions/save", save, methods=["POST"]),
+    Route("/subscriptions/delete", delete, methods=["POST"]),
+    *table_routes(SUBSCRIPTIONS, reach_rows),
+    *table_routes(CHANGES, lambda console: console.history.changes()),
+]
