@@ -12,7 +12,6 @@ from starlette.testclient import TestClient
 from odradek.client.admin import AdminClient
 from odradek.client.group_offsets import CommittedOffset
 from odradek.client.producer import Producer
-from odradek.client.resources import NewTopic
 from odradek.plugin import ClientQuotaEntity
 from odradek.plugin.lease import lease_name
 from odradek.testing import RunningHost
@@ -21,11 +20,11 @@ from odradek_console.view import TOPIC, View
 from odradek_console.web.app import make_app
 from odradek_console.web.console import Console, make_console
 from support.console_client import operator_access, page_client
+from support.otlp_collector import free_port
 from support.waiting import wait_until
 from support.watched_clients import WatchedClients, ms, total
 
-DEAD_LETTERS = f"{TOPIC}_dead_letter"
-METRIC = "org.apache.kafka.producer.record.send.total"
+DEAD_LETTERS = "copies_dead_letter"
 
 
 @pytest.fixture
@@ -142,8 +141,10 @@ def test_quotas(host: RunningHost, browser: TestClient) -> None:
     assert [row["entity"] for row in rows] == [{"client-id": None}, {"client-id": "x", "user": "ann"}]
 
 
-def test_pushes_are_delivered_again(host: RunningHost, browser: TestClient) -> None:
-    group, partition = "odradek.forwarder.otlp", (TOPIC, 0)
+def test_pushes_are_delivered_again(host: RunningHost, console: Console, browser: TestClient) -> None:
+    group, partition = "odradek.forwarder.otlp", ("copies", 0)
+    console.cluster.topic = partition[0]
+    host.topics.create(partition[0])
     with AdminClient(host.bootstrap) as admin:
         Producer(admin).send({partition: [Record(b"k", b"v", timestamp_ms=ms(at)) for at in (10, 50, 90)]})
         admin.offset_commit(group, {partition: CommittedOffset(3)})
@@ -176,7 +177,8 @@ def test_what_cannot_be_delivered_again(host: RunningHost, browser: TestClient, 
     assert browser.post("/delivery/again", data=form).status_code == HTTPStatus.BAD_REQUEST
 
 
-def test_dead_letters(host: RunningHost, browser: TestClient) -> None:
+def test_dead_letters(host: RunningHost, console: Console, browser: TestClient) -> None:
+    console.cluster.topic = "copies"
     headers = (
         ("client_id", b"orders-1"),
         ("dead_letter_reason", b"HTTP 400: <b>no</b>"),
@@ -185,12 +187,11 @@ def test_dead_letters(host: RunningHost, browser: TestClient) -> None:
         ("dead_letter_offset", b"7"),
     )
     none = browser.get("/api/v1/dead-letters").json()
+    host.topics.create(DEAD_LETTERS)
     with AdminClient(host.bootstrap) as admin:
-        if DEAD_LETTERS not in {each.name for each in admin.describe_topics()}:
-            admin.create_topics([NewTopic(name=DEAD_LETTERS, partitions=1)])
         letter = Record(b"AQEBAQEBAQEBAQEBAQEBAQ", b"x", timestamp_ms=ms(10), headers=headers)
         Producer(admin).send({(DEAD_LETTERS, 0): [letter, letter._replace(headers=())]})
-    browser.app.state.console.cluster.forget()  # type: ignore[attr-defined]
+    console.cluster.forget()
 
     found = browser.get("/api/v1/dead-letters?sort=origin_offset").json()["dead-letters"]
 
@@ -209,11 +210,15 @@ def test_the_host(host: RunningHost, browser: TestClient) -> None:
     assert "telemetry.max.bytes" in browser.get("/host").text
 
 
-def test_a_cluster_that_is_away_is_said_on_the_page(host: RunningHost, browser: TestClient) -> None:
-    host.close()
+def test_a_cluster_that_is_away_is_said_on_the_page(
+    host: RunningHost, console: Console, browser: TestClient
+) -> None:
+    nobody = f"127.0.0.1:{free_port()}"
+    console.cluster.connect = lambda: AdminClient(nobody, timeout_s=1.0)
+    console.cluster_name = nobody
 
     page, api = browser.get("/quotas"), browser.get("/api/v1/quotas")
 
     assert page.status_code == api.status_code == HTTPStatus.BAD_GATEWAY
-    assert host.bootstrap in page.text
-    assert host.bootstrap in api.json()["error"]
+    assert nobody in page.text
+    assert nobody in api.json()["error"]
