@@ -1,0 +1,54 @@
+"""Each page in a browser: wide and narrow, dark and light, without script, and as axe-core sees it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support.browser import DESK, PHONE, visit
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+LOOKS = [(DESK, False), (DESK, True), (PHONE, False), (PHONE, True)]
+PAGES = {
+    "fleet": "/",
+    "fleet-groups": "/?group=software&state=live",
+    "fleet-nothing": "/?client_id=nobody",
+}
+REFUSED = {"missing": "/nothing-here", "bad-query": "/?sort=nothing"}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_no_fault(chromium: Browser, site: str, name: str) -> None:
+    for width, is_dark in LOOKS:
+        with visit(chromium, site, width=width, is_dark=is_dark) as window:
+            window.open(PAGES[name])
+            window.picture(f"{name}-{width}-{'dark' if is_dark else 'light'}")
+
+            assert window.check() == [], (width, is_dark)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_says_the_same_without_script(chromium: Browser, site: str, name: str) -> None:
+    with visit(chromium, site, has_script=False) as window:
+        window.open(PAGES[name])
+        heading = window.page.inner_text("h1")
+        buttons = window.page.locator("button#live:visible").count()
+
+        assert (heading, buttons) == ("Fleet", 0)
+        assert window.faults == []
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refusal_is_a_page_too(chromium: Browser, site: str, name: str) -> None:
+    with visit(chromium, site, width=PHONE) as window:
+        response = window.page.goto(site + REFUSED[name])
+        window.faults.clear()  # the browser notes the status on its console
+
+        assert response is not None
+        assert 400 <= response.status < 500
+        assert window.page.inner_text("[role=alert]")
+        assert window.check() == []
