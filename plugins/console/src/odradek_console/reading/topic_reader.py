@@ -79,6 +79,7 @@ class TopicReader:
             try:
                 with self.connect() as admin:
                     self.look(admin)
+                    self.progress.problem = ""
                     pause_s = FIRST_PAUSE_S
                     self.follow(admin)
             except (ClientError, ConfigError, OSError) as error:
