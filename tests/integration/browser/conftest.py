@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from odradek.testing import RunningHost
 
+PRODUCERS = ["orders-0", "orders-1", "orders-2"]
+CONSUMERS = ["billing-0", "billing-1"]
+
 
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
@@ -31,18 +34,12 @@ def watched_host() -> Iterator[RunningHost]:
     with testing.host(telemetry_durability="log") as host:
         host.subscribe("*", interval_ms=1_000, name="all-clients")
         host.topics.create("orders")
-        clients = working_clients(
-            host.bootstrap,
-            "orders",
-            producers=[f"orders-{number}" for number in range(3)],
-            consumers=["billing-0", "billing-1"],
-        )
-        with clients:
+        with working_clients(host.bootstrap, "orders", producers=PRODUCERS, consumers=CONSUMERS):
             yield host
 
 
 @pytest.fixture(scope="package")
 def site(chromium: Browser, watched_host: RunningHost) -> Iterator[str]:
     """The URL of a console at the host."""
-    with console_site(watched_host.bootstrap) as url:
+    with console_site(watched_host.bootstrap, clients=len(PRODUCERS + CONSUMERS)) as url:
         yield url
