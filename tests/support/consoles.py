@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from odradek.client.admin import AdminClient
 from odradek.endpoints import Address
@@ -27,15 +27,15 @@ LISTEN: Final = Address("127.0.0.1", 0)
 
 @contextmanager
 def console_site(
-    bootstrap: str, *, clients: int = 0, settings: ViewSettings | None = None, **bounds: Any
+    bootstrap: str, *, clients: int = 0, settings: ViewSettings | None = None, access: Access | None = None
 ) -> Iterator[str]:
-    """Serve the pages of a cluster on a free port of 127.0.0.1, and yield their URL. Everybody may act there.
+    """Serve the pages of a cluster on a free port of 127.0.0.1, and yield their URL.
 
     Args:
         bootstrap: The bootstrap servers.
         clients: Wait until so many clients have pushed.
         settings: What the console reads.
-        bounds: Further fields of `Console`.
+        access: Who may look and act; None: everybody.
     """
     connect = partial(AdminClient, bootstrap)
     rights = AccessSettings(local_role=Role.OPERATOR, requests_per_second=MANY)
@@ -45,7 +45,8 @@ def console_site(
             cluster=ClusterView(connect, view.settings.topic),
             connect=connect,
             cluster_name=bootstrap,
-            **{"stream_interval_s": STREAM_INTERVAL_S, "access": Access(rights, LISTEN)} | bounds,
+            access=access or Access(rights, LISTEN),
+            stream_interval_s=STREAM_INTERVAL_S,
         )
         wait_until(
             lambda: view.reader.progress.is_caught_up and len(view.clients()) >= clients,

@@ -145,12 +145,13 @@ class Table(Generic[Row]):
         )
 
     def select(self, rows: Iterable[Row], state: State) -> list[Row]:
-        """The rows that pass all filters, in order; all pages."""
+        """The rows that pass all filters, in order; all pages. Rows that are equal there follow the first column."""
         tests = [passes(self.column(name), pattern) for name, pattern in state.filters]
         if state.search:
             tests.append(self.contains(state.search))
         found = [row for row in rows if all(test(row) for test in tests)]
-        column = self.column(state.sort)
+        column, first = self.column(state.sort), self.columns[0]
+        found.sort(key=lambda row: sort_key(first, row))
         found.sort(key=lambda row: sort_key(column, row), reverse=state.descending)
         return found
 
