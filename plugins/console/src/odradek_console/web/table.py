@@ -145,7 +145,7 @@ class Table(Generic[Row]):
         )
 
     def select(self, rows: Iterable[Row], state: State) -> list[Row]:
-        """The rows that pass all filters, in order; all pages. Rows that are equal there follow the first column."""
+        """The rows that pass all filters, in order; equal ones by the first column. All pages."""
         tests = [passes(self.column(name), pattern) for name, pattern in state.filters]
         if state.search:
             tests.append(self.contains(state.search))
