@@ -7,6 +7,7 @@ addresses there must be a login.
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable
@@ -328,7 +329,7 @@ def loopback_access() -> Access:
 
 def too_many(what: str, wait_s: float) -> Refused:
     """The refusal of something that comes too often."""
-    seconds = max(1, int(wait_s + 1))
+    seconds = max(1, math.ceil(wait_s - 1e-6))
     return Refused(429, f"too many {what}: wait {seconds} s", {"Retry-After": str(seconds)})
 
 

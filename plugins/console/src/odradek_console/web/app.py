@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -65,6 +65,8 @@ def failure(request: Request, status: int, text: str) -> Response:
     """An error as JSON below ``/api/``, otherwise as a page."""
     if request.url.path.startswith("/api/"):
         return JSONResponse({"error": text}, status_code=status)
+    if getattr(request.state, "user", None) is None:  # the page has the name of the cluster
+        return PlainTextResponse(f"{text}\n", status_code=status)
     return page(request, "failure.html", status=status, text=text)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Final
 
 MOST_KEYS: Final = 10_000
+ENOUGH: Final = 1 - 1e-9
+"""One, as sums of fractions reach it."""
 
 
 class RateLimit:
@@ -33,7 +35,7 @@ class RateLimit:
         """Seconds until there is something for a key; 0 if there is now."""
         left, at_s = self.buckets.get(key, (self.burst, 0.0))
         left += (self.now_s() - at_s) * self.per_s
-        return max(0.0, (1 - left) / self.per_s)
+        return (1 - left) / self.per_s if left < ENOUGH else 0.0
 
     def take(self, key: str) -> float:
         """Take one out if there is one; otherwise return the seconds until there is."""
