@@ -14,10 +14,9 @@ from starlette.testclient import TestClient
 from odradek.client.admin import AdminClient
 from odradek.client.errors import ClientError
 from odradek.endpoints import Address
-from odradek_console.reading.cluster_view import ClusterView
 from odradek_console.view import View
 from odradek_console.web.access import CSRF_HEADER, Access, AccessSettings
-from odradek_console.web.console import Console
+from odradek_console.web.console import Console, make_console
 from odradek_console.web.users import LOCAL, Role
 
 LOOPBACK = "http://127.0.0.1"
@@ -34,13 +33,7 @@ def no_cluster() -> NoReturn:
 
 def console_without_cluster(access: Access, connect: Callable[[], AdminClient] = no_cluster) -> Console:
     """A console that reads nothing."""
-    return Console(
-        view=View(connect),
-        cluster=ClusterView(connect, "__client_telemetry"),
-        connect=connect,
-        cluster_name="nowhere",
-        access=access,
-    )
+    return make_console(View(connect), connect, "nowhere", access)
 
 
 def operator_access() -> Access:

@@ -98,6 +98,7 @@ def serve(behind: Console, settings: ServerSettings, *, until_stdin_ends: bool) 
     def stop(*_: object) -> None:
         behind.stopping.set()
         behind.view.reader.stopped.set()
+        behind.watch.stopping.set()
         server.stop()
         end_later()
 
