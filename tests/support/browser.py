@@ -91,6 +91,11 @@ class Visit:
         assert response is not None, path
         assert response.ok, f"{path}: {response.status} {self.page.inner_text('body')[:500]}"
 
+    def look(self, width: int, *, is_dark: bool) -> None:
+        """Resize the window, and change the colors that the user prefers."""
+        self.page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
+        self.page.emulate_media(color_scheme="dark" if is_dark else "light")
+
     def check(self) -> list[str]:
         """The faults so far, what axe finds on the page, and whether it is wider than the window."""
         return [*self.faults, *filter(None, [self.page.evaluate(WIDEST)]), *self.violations()]
@@ -150,7 +155,7 @@ def visit(
         has_script: Scripts run.
     """
     context = browser.new_context(
-        viewport={"width": width, "height": HEIGHTS.get(width, 800)},
+        viewport={"width": width, "height": HEIGHTS[width]},
         color_scheme="dark" if is_dark else "light",
         java_script_enabled=has_script,
         reduced_motion="reduce",

@@ -10,11 +10,10 @@ from typing import Final
 
 from odradek.client.admin import AdminClient
 from odradek.endpoints import Address
-from odradek_console.reading.cluster_view import ClusterView
 from odradek_console.view import View, ViewSettings
 from odradek_console.web.access import Access, AccessSettings
 from odradek_console.web.app import make_app
-from odradek_console.web.console import Console
+from odradek_console.web.console import Console, make_console
 from odradek_console.web.server import ServerSettings, WebServer
 from odradek_console.web.users import Role
 from support.waiting import wait_until
@@ -39,15 +38,10 @@ def console_site(
     """
     connect = partial(AdminClient, bootstrap)
     rights = AccessSettings(local_role=Role.OPERATOR, requests_per_second=MANY)
-    with View(connect, settings) as view:
-        console = Console(
-            view=view,
-            cluster=ClusterView(connect, view.settings.topic),
-            connect=connect,
-            cluster_name=bootstrap,
-            access=access or Access(rights, LISTEN),
-            stream_interval_s=STREAM_INTERVAL_S,
-        )
+    view = View(connect, settings)
+    console = make_console(view, connect, bootstrap, access or Access(rights, LISTEN))
+    console.stream_interval_s = STREAM_INTERVAL_S
+    with console:
         wait_until(
             lambda: view.reader.progress.is_caught_up and len(view.clients()) >= clients,
             view.reading,
