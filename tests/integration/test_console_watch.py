@@ -19,7 +19,7 @@ from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import read_subscriptions
 from odradek.plugin.lease import lease_end_s, lease_name
 from odradek.testing import RunningHost, VirtualClock
-from odradek_console.reading.leases import clear, exactly, grant
+from odradek_console.reading.leases import clear, exactly, grant, new_name
 from odradek_console.terminal.clients import clients
 from support.waiting import wait_until
 
@@ -141,7 +141,7 @@ def test_a_host_deletes_a_lease_that_has_ended(odradek_hosts: Callable[..., Runn
     clock = VirtualClock()
     host = odradek_hosts(clock=clock)
     with AdminClient(host.bootstrap) as admin:
-        grant(admin, "*", 1_000, exactly("client_id", ["x"]), clock.now_ms() // 1000 + 60)
+        grant(admin, "*", 1_000, exactly("client_id", ["x"]), new_name(clock.now_ms() // 1000 + 60))
     clock.advance(50_000)
     before = len(leases(host))
 

@@ -13,7 +13,7 @@ from integration.java.kafka_cluster import KafkaCluster
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import read_subscriptions
 from odradek.client.subscriptions import delete_subscription
-from odradek_console.reading.leases import clear, exactly, grant
+from odradek_console.reading.leases import clear, exactly, grant, new_name
 from odradek_console.terminal.subscriptions import CHANGED, subscriptions
 from support.waiting import wait_until
 
@@ -63,7 +63,8 @@ def test_a_file_is_applied_and_drift_is_mended(
 
 def test_a_lease_that_has_ended_is_cleared(admin: AdminClient) -> None:
     match = exactly("client_id", ["a.b,c", "d"])
-    name = grant(admin, "org.apache.kafka.none.", 5_000, match, int(time.time()) - 5)
+    name = new_name(int(time.time()) - 5)
+    grant(admin, "org.apache.kafka.none.", 5_000, match, name)
     wait_until(lambda: name in read_subscriptions(admin), "the lease", PATIENCE_S)
 
     cleared = clear(admin, time.time())

@@ -15,7 +15,7 @@ import click
 from odradek.client.admin import AdminClient
 from odradek.client.errors import ClientError
 from odradek.client.subscriptions import delete_subscription
-from odradek_console.reading.leases import MOST_INSTANCES, clear, exactly, grant
+from odradek_console.reading.leases import MOST_INSTANCES, clear, exactly, grant, new_name
 from odradek_console.rows import ClientRow
 from odradek_console.terminal.clients import finding_lines, name, software, terminal_width
 from odradek_console.terminal.options import connector, milliseconds, opened_view, reading_options
@@ -129,7 +129,8 @@ def leased(
         for name_of_lease in clear(admin, time.time()):
             click.echo(f"Deleted the subscription {name_of_lease}, which had ended", err=True)
         before = signal.signal(signal.SIGTERM, interrupted)
-        lease = grant(admin, metrics, interval_ms, match, end_s)
+        lease = new_name(end_s)
+        grant(admin, metrics, interval_ms, match, lease)
     try:
         yield lease
     finally:

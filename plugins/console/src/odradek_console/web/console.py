@@ -14,6 +14,7 @@ from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import ClusterWatch, Observed
 from odradek_console.engine.subscription_history import SubscriptionHistory
 from odradek_console.reading.cluster_view import ClusterView
+from odradek_console.reading.leases import Leases
 from odradek_console.view import View
 from odradek_console.web.access import Access, loopback_access
 from odradek_console.web.audit import Audit
@@ -33,6 +34,8 @@ class Console:
     history: SubscriptionHistory
     """Changes of subscriptions, which `watch` finds."""
     watch: ClusterWatch
+    leases: Leases
+    """Subscriptions that were set on a client's page."""
     connect: Callable[[], AdminClient]
     """Makes a client of the cluster, for acts."""
     cluster_name: str
@@ -82,16 +85,18 @@ def make_console(
         cluster_name: The bootstrap servers.
         access: Who may look and act; None: everybody on this machine may look.
     """
-    history = SubscriptionHistory()
+    history, leases = SubscriptionHistory(), Leases()
 
     def observed(found: Observed) -> None:
         if found.subscriptions is not None:
             history.observe(found.subscriptions, view.now_ms())
+            leases.take_back(connect, view.now_ms() / 1000)
 
     return Console(
         view=view,
         cluster=ClusterView(connect, view.settings.topic),
         history=history,
+        leases=leases,
         watch=ClusterWatch(connect, WATCH_INTERVAL_MS, observed),
         connect=connect,
         cluster_name=cluster_name,
