@@ -15,7 +15,8 @@ from odradek.client.admin import AdminClient
 from odradek.client.errors import ClientError
 from odradek.endpoints import Address
 from odradek_console.view import View
-from odradek_console.web.access import CSRF_HEADER, Access, AccessSettings
+from odradek_console.web.access import CSRF_HEADER, Access
+from odradek_console.web.access_settings import AccessSettings
 from odradek_console.web.console import Console, make_console
 from odradek_console.web.users import LOCAL, Role
 

@@ -11,10 +11,12 @@ from typing import Final
 from odradek.client.admin import AdminClient
 from odradek.endpoints import Address
 from odradek_console.view import View, ViewSettings
-from odradek_console.web.access import Access, AccessSettings
+from odradek_console.web.access import Access
+from odradek_console.web.access_settings import AccessSettings
 from odradek_console.web.app import make_app
 from odradek_console.web.console import Console, make_console
-from odradek_console.web.server import ServerSettings, WebServer
+from odradek_console.web.server import WebServer
+from odradek_console.web.server_settings import ServerSettings
 from odradek_console.web.users import Role
 from support.waiting import wait_until
 
@@ -54,13 +56,20 @@ def console_site(
 @contextmanager
 def served(console: Console) -> Iterator[str]:
     """Serve a console until the body ends, and yield its URL."""
+    with serving(console, ServerSettings(address=LISTEN)) as server:
+        yield server.url.rstrip("/")
+
+
+@contextmanager
+def serving(console: Console, settings: ServerSettings) -> Iterator[WebServer]:
+    """Serve a console in a thread until the body ends."""
     is_ready = threading.Event()
-    server = WebServer(make_app(console), ServerSettings(address=LISTEN), lambda url: is_ready.set())
+    server = WebServer(make_app(console), settings, lambda url: is_ready.set())
     thread = threading.Thread(target=server.run_until_stopped)
     thread.start()
     try:
         assert is_ready.wait(PATIENCE_S)
-        yield server.url.rstrip("/")
+        yield server
     finally:
         console.stopping.set()
         server.stop()

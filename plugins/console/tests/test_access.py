@@ -18,7 +18,8 @@ from starlette.routing import Route
 
 from odradek.endpoints import Address
 from odradek.plugin import ConfigError
-from odradek_console.web.access import Access, AccessSettings, csrf_token
+from odradek_console.web.access import Access, csrf_token
+from odradek_console.web.access_settings import AccessSettings
 from odradek_console.web.app import make_app
 from odradek_console.web.proxies import Proxies
 from odradek_console.web.users import Role, User, require, user_of
@@ -116,7 +117,7 @@ def test_everybody_on_this_machine_may_act_if_that_is_said() -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "console.example"])
 def test_another_address_needs_a_login(host: str) -> None:
-    with pytest.raises(ConfigError, match=r"--tokens FILE or --trusted-proxy"):
+    with pytest.raises(ConfigError, match=r"file of tokens \(--tokens\) or trusted proxies"):
         site(Address(host, 9642))
 
 

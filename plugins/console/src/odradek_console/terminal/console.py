@@ -26,31 +26,19 @@ from odradek_console.view import View, ViewSettings
 from odradek_console.web.access import Access
 from odradek_console.web.app import make_app
 from odradek_console.web.console import Console, make_console
-from odradek_console.web.server import ServerSettings, WebServer
+from odradek_console.web.server import WebServer
+from odradek_console.web.server_settings import ServerSettings
 
 log = logging.getLogger(__name__)
 
 READY: Final = "odradek console ready {}"
-LONGEST_STOP_S: Final = 5.0
+LONGEST_STOP_S: Final = 4.0
 """The program ends after this time, whatever a thread is still waiting for."""
 
 
 @click.command("console")
 @reading_from("12h")
 @console_options
-@click.option(
-    "--audit-log",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the audit log here instead of stderr, as JSON.",
-)
-@click.option(
-    "--log-format",
-    type=click.Choice(list(FORMATTERS)),
-    default="text",
-    show_default=True,
-    help="Form of the log on stderr.",
-)
 @click.option("--until-stdin-ends", is_flag=True, help="Stop at the end of standard input, too.")
 def console(
     bootstrap_server: str,

@@ -9,11 +9,12 @@ from typing import Any, Final
 import click
 
 from odradek.endpoints import Address, ListenerTls, parsed_address
+from odradek.plugin.log_lines import FORMATTERS
 from odradek_console.engine.fleet import FleetLimits
 from odradek_console.terminal.options import Command, milliseconds
-from odradek_console.web.access import AccessSettings
+from odradek_console.web.access_settings import AccessSettings
 from odradek_console.web.proxies import USER_HEADER, Network, Proxies
-from odradek_console.web.server import ServerSettings
+from odradek_console.web.server_settings import ServerSettings
 from odradek_console.web.users import Role
 
 LIMITS: Final = FleetLimits()
@@ -68,7 +69,7 @@ def duration(name: str, default: str, text: str) -> Any:
 LISTENING: Final = (
     click.option(
         "--listen",
-        "address",
+        "listener",
         default="127.0.0.1:0",
         show_default=True,
         metavar="HOST:PORT",
@@ -145,9 +146,26 @@ BOUNDS: Final = (
 )
 
 
+LOGS: Final = (
+    click.option(
+        "--audit-log",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Write the audit log here instead of stderr, as JSON.",
+    ),
+    click.option(
+        "--log-format",
+        type=click.Choice(list(FORMATTERS)),
+        default="text",
+        show_default=True,
+        help="Form of the log on stderr.",
+    ),
+)
+
+
 def console_options(command: Command) -> Command:
     """Add the options."""
-    for option in reversed((*LISTENING, *USERS, *BOUNDS)):
+    for option in reversed((*LISTENING, *USERS, *LOGS, *BOUNDS)):
         command = option(command)
     return command
 
@@ -169,7 +187,7 @@ def server_settings(options: dict[str, Any]) -> ServerSettings:
     elif key is not None or client_ca is not None:
         raise click.UsageError("--tls-certificate is missing")
     return ServerSettings(
-        address=options["address"],
+        address=options["listener"],
         tls=tls,
         max_connections=options["max_connections"],
         max_header_bytes=options["max_header_bytes"],

@@ -1,9 +1,4 @@
-"""Who may look and act: how a request is matched with a user.
-
-Without a login everybody who reaches the loopback address is the user ``local``: each user and each program
-of the machine. So ``local`` only looks, unless the person who started the console said otherwise. On other
-addresses there must be a login.
-"""
+"""How a request is matched with a user, and when it is refused."""
 
 from __future__ import annotations
 
@@ -11,8 +6,7 @@ import math
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from pathlib import Path
+from dataclasses import dataclass, fields
 from typing import Final
 
 from markupsafe import Markup
@@ -20,9 +14,9 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, Request
 
 from odradek.endpoints import Address
-from odradek.plugin import ConfigError
+from odradek_console.web.access_settings import AccessSettings
 from odradek_console.web.audit import Audit
-from odradek_console.web.proxies import Proxies, limited_key, parsed_ip
+from odradek_console.web.proxies import limited_key
 from odradek_console.web.rate_limit import RateLimit
 from odradek_console.web.sessions import FormTokens, Session, Sessions
 from odradek_console.web.tokens import Token, TokenFile
@@ -38,51 +32,6 @@ HOST: Final = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]{1,253})(:(?P<por
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 BURST_S: Final = 10
 """So many seconds of requests may come at once."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessSettings:
-    """Who may look and act, and the bounds of that."""
-
-    tokens: Path | None = None
-    """The file of tokens; None: nobody can log in with one."""
-    proxies: Proxies = field(default_factory=Proxies)
-    local_role: Role = Role.VIEWER
-    """The role of everybody on a loopback address without a login."""
-    hosts: tuple[str, ...] = ()
-    """Names that the console may be reached by; empty: any with a login, those of loopback without."""
-    max_sessions: int = 1_000
-    session_idle_s: float = 2 * 3_600
-    session_age_s: float = 12 * 3_600
-    logins_per_minute: int = 10
-    """Refused logins of one address."""
-    requests_per_second: int = 20
-    """Of one user."""
-    max_body_bytes: int = 1 << 20
-    body_timeout_s: float = 30.0
-
-    @property
-    def has_login(self) -> bool:
-        """Whether there is a way to tell users apart."""
-        return self.tokens is not None or bool(self.proxies.networks)
-
-    def check(self, address: Address) -> None:
-        """Look whether an address may be listened on.
-
-        Raises:
-            ConfigError: Strangers could reach it, and there is no login.
-        """
-        if self.has_login:
-            if self.local_role is Role.OPERATOR:
-                raise ConfigError(
-                    "--role", "expected no role for everybody beside --tokens or --trusted-proxy"
-                )
-        elif not is_loopback(address.host):
-            raise ConfigError(
-                "--listen",
-                f"{address.host} can be reached from other machines, so users must log in: add --tokens FILE "
-                "or --trusted-proxy NETWORK (a proxy that logs them in), or listen on 127.0.0.1",
-            )
 
 
 @dataclass(slots=True)
@@ -346,12 +295,6 @@ def csrf_token(request: Request) -> str:
         return ""
     access: Access = request.app.state.console.access
     return access.forms.make(caller.form_key)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
-    found = parsed_ip(host)
-    return found.is_loopback if found is not None else host.lower() == "localhost"
 
 
 def without_port(place: str, scheme: str) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from typing import Final
-
-from starlette.datastructures import Headers
+from typing import TYPE_CHECKING, Final
 
 from odradek_console.web.users import LOCAL, Role, is_name
+
+if TYPE_CHECKING:
+    from starlette.datastructures import Headers
 
 Network = IPv4Network | IPv6Network
 USER_HEADER: Final = "X-Forwarded-User"

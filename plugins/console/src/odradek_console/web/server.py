@@ -13,29 +13,15 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from odradek.endpoints import Address, ListenerTls, RenewedTls
+from odradek.endpoints import Address, RenewedTls
 from odradek_console.web.proxies import parsed_ip
+from odradek_console.web.server_settings import ServerSettings
 
 BACKLOG: Final = 128
 GRACE_S: Final = 1.0
 """Time of the requests that are being answered when the server stops; streams are ended then."""
 STOP_S: Final = 3
 """Time of requests that do not even end when their connection is closed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerSettings:
-    """Where to listen, and the bounds of a connection."""
-
-    address: Address
-    tls: ListenerTls | None = None
-    max_connections: int = 500
-    max_header_bytes: int = 16 << 10
-    """Of the request line and the headers."""
-    header_timeout_s: float = 15.0
-    """Time of a connection until a request has begun, and until its headers have come."""
-    idle_timeout_s: int = 30
-    """Time of a connection between two requests."""
 
 
 @dataclass(slots=True)
@@ -132,16 +118,17 @@ class WebServer(uvicorn.Server):
         self.settings = settings
         self.ready = ready
         self.socket = listening_socket(settings.address)
+        self.port = int(self.socket.getsockname()[1])
 
     @property
     def url(self) -> str:
         """The address of the page. A server that listens on all addresses is named by one that works here."""
-        host, port = self.settings.address.host, self.socket.getsockname()[1]
+        host = self.settings.address.host
         found = parsed_ip(host)
         if found is not None and found.is_unspecified:
             host = "localhost"
         scheme = "http" if self.config.ssl is None else "https"
-        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/"
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.port}/"
 
     def stop(self) -> None:
         """Stop. Any thread, and the handler of a signal, may call it."""

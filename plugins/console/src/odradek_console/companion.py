@@ -1,0 +1,154 @@
+"""The console as a process beside a host: the table ``[plugins.console]`` has the options of its command.
+
+A key is the name of an option with dots: ``max.clients`` for ``--max-clients``. Times are milliseconds.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import click
+
+from odradek.client.command_config import load_command_config
+from odradek.endpoints import Address, read_listener_tls
+from odradek.plugin import ConfigError, PluginConfig
+from odradek_console.engine.owners import read_owners
+from odradek_console.terminal.console_options import access_settings, console_options
+from odradek_console.terminal.options import reading_from
+from odradek_console.web.tokens import read_tokens
+
+LISTENER: Final = "listener"
+SERVERS: Final = "bootstrap.servers"
+KEYS: Final = {"bootstrap_server": SERVERS}
+"""Keys that are not the name of their option."""
+OPTION_KEYS: Final = {"--listen": LISTENER, "--role": "role"}
+"""Keys of options that errors name."""
+MOST_MS: Final = 999_999_999
+LOOK_S: Final = 1.0
+
+
+@click.command("console")
+@reading_from("12h")
+@console_options
+def options(**_: object) -> None:
+    """The options, without the pages behind them, which a host need not load."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsoleProcess:
+    """``odradek console`` with the settings of ``[plugins.console]``."""
+
+    address: Address
+    scheme: str
+    bootstrap_servers: str | None
+    """None for the host itself."""
+    security_protocol: str
+    """That of the file of ``command.config``: the host passes the address of such a listener."""
+    arguments: tuple[str, ...]
+
+    def command(self, bootstrap_servers: str) -> Sequence[str]:
+        """The program and its arguments."""
+        return [
+            *(sys.executable, "-m", "odradek_console", "--until-stdin-ends"),
+            *("--bootstrap-server", self.bootstrap_servers or bootstrap_servers),
+            *self.arguments,
+        ]
+
+    def status(self, bootstrap_servers: str) -> Mapping[str, object]:
+        """Where the pages are, and whether the process listens there."""
+        host, port = self.address
+        try:
+            with socket.create_connection((host, port), LOOK_S):
+                answers = "yes"
+        except OSError as error:
+            answers = f"no: {error.strerror or error}"
+        return {"page": f"{self.scheme}://{f'[{host}]' if ':' in host else host}:{port}/", "answers": answers}
+
+
+def key_of(parameter: click.Parameter) -> str:
+    """The key of an option."""
+    name = parameter.name or ""
+    return KEYS.get(name, name.replace("_", "."))
+
+
+def read_option(config: PluginConfig, parameter: click.Parameter) -> list[str]:
+    """The arguments for an option that the table has; none for the default.
+
+    Raises:
+        ConfigError: The value has the wrong type.
+    """
+    key, option, kind = key_of(parameter), max(parameter.opts, key=len), parameter.type
+    if config.value(key) is None:
+        return []
+    if parameter.multiple:
+        return [part for value in config.texts(key) for part in (option, value)]
+    if key.endswith(".ms"):
+        value: object = f"{config.integer(key, 0, least=1, most=MOST_MS)}ms"
+    elif isinstance(kind, click.IntRange):
+        value = config.integer(key, 0, least=int(kind.min or 0))
+    elif isinstance(kind, click.Choice):
+        value = config.choice(key, "", [str(each) for each in kind.choices])
+    elif isinstance(kind, click.Path) and kind.exists:
+        value = config.file(key)
+    else:
+        value = config.text(key)
+    return [option, str(value)]
+
+
+@contextmanager
+def explained(config: PluginConfig, key: str) -> Iterator[None]:
+    """Name the key of the table in errors.
+
+    Raises:
+        ConfigError: The body has raised one, or an error of an option.
+    """
+    try:
+        yield
+    except click.UsageError as error:
+        parameter = getattr(error, "param", None)
+        raise config.error(key if parameter is None else key_of(parameter), error.message) from None
+    except ConfigError as error:
+        if error.path.startswith("--"):
+            raise config.error(OPTION_KEYS[error.path], error.problem) from None
+        raise config.error(key, f"{error.path}: {error.problem}") from None
+
+
+def read_console(config: PluginConfig) -> ConsoleProcess | None:
+    """Read the table; None without a listener.
+
+    Raises:
+        ConfigError: A key has an invalid value, or users could not be told apart at this address.
+    """
+    arguments = [
+        part
+        for parameter in options.params
+        if key_of(parameter) != SERVERS
+        for part in read_option(config, parameter)
+    ]
+    bootstrap_servers, tls = config.text(SERVERS), read_listener_tls(config, "tls.")
+    if config.value(LISTENER) is None:
+        return None
+    with explained(config, LISTENER):
+        given = options.make_context("console", ["--bootstrap-server", "host:1", *arguments]).params
+        access_settings(given).check(given[LISTENER])
+    with explained(config, "tokens"):
+        if given["tokens"] is not None:
+            read_tokens(given["tokens"])
+    with explained(config, "owners"):
+        read_owners(given["owners"])
+    with explained(config, "command.config"):
+        table = load_command_config(given["command_config"]).table
+    if not given[LISTENER].port:
+        raise config.error(LISTENER, "expected a port other than 0, by which the pages can be found")
+    return ConsoleProcess(
+        address=given[LISTENER],
+        scheme="http" if tls is None else "https",
+        bootstrap_servers=bootstrap_servers,
+        security_protocol=table.text("security.protocol") or "PLAINTEXT",
+        arguments=tuple(arguments),
+    )

@@ -1,0 +1,66 @@
+"""Who may look and act: how a request is matched with a user.
+
+Without a login everybody who reaches the loopback address is the user ``local``: each user and each program
+of the machine. So ``local`` only looks, unless the person who started the console said otherwise. On other
+addresses there must be a login.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from odradek.endpoints import Address
+from odradek.plugin import ConfigError
+from odradek_console.web.proxies import Proxies, parsed_ip
+from odradek_console.web.users import Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessSettings:
+    """Who may look and act, and the bounds of that."""
+
+    tokens: Path | None = None
+    """The file of tokens; None: nobody can log in with one."""
+    proxies: Proxies = field(default_factory=Proxies)
+    local_role: Role = Role.VIEWER
+    """The role of everybody on a loopback address without a login."""
+    hosts: tuple[str, ...] = ()
+    """Names that the console may be reached by; empty: any with a login, those of loopback without."""
+    max_sessions: int = 1_000
+    session_idle_s: float = 2 * 3_600
+    session_age_s: float = 12 * 3_600
+    logins_per_minute: int = 10
+    """Refused logins of one address."""
+    requests_per_second: int = 20
+    """Of one user."""
+    max_body_bytes: int = 1 << 20
+    body_timeout_s: float = 30.0
+
+    @property
+    def has_login(self) -> bool:
+        """Whether there is a way to tell users apart."""
+        return self.tokens is not None or bool(self.proxies.networks)
+
+    def check(self, address: Address) -> None:
+        """Look whether an address may be listened on.
+
+        Raises:
+            ConfigError: Strangers could reach it, and there is no login.
+        """
+        if self.has_login:
+            if self.local_role is Role.OPERATOR:
+                problem = "expected no role for everybody where users log in (--tokens, --trusted-proxy)"
+                raise ConfigError("--role", problem)
+        elif not is_loopback(address.host):
+            problem = (
+                f"{address.host} can be reached from other machines, so users must log in: give a file of "
+                "tokens (--tokens) or trusted proxies (--trusted-proxy), or listen on 127.0.0.1"
+            )
+            raise ConfigError("--listen", problem)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    found = parsed_ip(host)
+    return found.is_loopback if found is not None else host.lower() == "localhost"

@@ -1,0 +1,22 @@
+"""The settings of the server of the pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from odradek.endpoints import Address, ListenerTls
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """Where to listen, and the bounds of a connection."""
+
+    address: Address
+    tls: ListenerTls | None = None
+    max_connections: int = 500
+    max_header_bytes: int = 16 << 10
+    """Of the request line and the headers."""
+    header_timeout_s: float = 15.0
+    """Time of a connection until a request has begun, and until its headers have come."""
+    idle_timeout_s: int = 30
+    """Time of a connection between two requests."""

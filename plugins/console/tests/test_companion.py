@@ -1,0 +1,93 @@
+"""The console beside a host: its table, and the command that the host runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import odradek_console
+from odradek.plugin import Companion, ConfigError, PluginConfig
+from odradek_console.companion import ConsoleProcess, options
+
+LISTENER = "127.0.0.1:9642"
+TOKENS = '[[token]]\nname = "ann"\nrole = "viewer"\ntoken = "a-token-for-looking-1"\n'
+
+
+def configured(values: dict[str, object]) -> Companion | None:
+    config = PluginConfig("plugins.console", values)
+    companion: Companion | None = odradek_console.odradek_companion(config)
+    config.finish()
+    return companion
+
+
+def test_without_a_listener_there_is_no_companion() -> None:
+    assert configured({}) is None
+    assert configured({"max.clients": 5}) is None
+
+
+def test_the_table_becomes_the_options_of_the_command(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.toml"
+    tokens.write_text(TOKENS)
+    companion = configured(
+        {
+            "listener": "0.0.0.0:9642",
+            "tokens": str(tokens),
+            "history.ms": 60_000,
+            "max.clients": 7,
+            "trusted.proxies": ["10.0.0.0/8", "::1"],
+        }
+    )
+
+    assert companion is not None
+    command = companion.command("localhost:9092")
+    assert command[:4] == [sys.executable, "-m", "odradek_console", "--until-stdin-ends"]
+    given = options.make_context("console", list(command[4:])).params
+    assert given["bootstrap_server"] == "localhost:9092"
+    assert given["history_ms"] == 60_000
+    assert given["max_clients"] == 7
+    assert [str(each) for each in given["trusted_proxies"]] == ["10.0.0.0/8", "::1/128"]
+    assert given["tokens"] == tokens
+    assert given["topic"] == "__client_telemetry"
+
+
+def test_it_reads_another_cluster_if_the_table_names_one(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("security.protocol=SSL\n")
+
+    own = configured({"listener": LISTENER})
+    other = configured({"listener": LISTENER, "bootstrap.servers": "far:9092", "command.config": str(file)})
+
+    assert isinstance(own, ConsoleProcess)
+    assert isinstance(other, ConsoleProcess)
+    assert "far:9092" in other.command("localhost:9092")
+    assert "localhost:9092" not in other.command("localhost:9092")
+    assert (own.security_protocol, other.security_protocol) == ("PLAINTEXT", "SSL")
+
+
+@pytest.mark.parametrize(
+    ("values", "key", "problem"),
+    [
+        ({"listener": "0.0.0.0:9642"}, "listener", "users must log in"),
+        ({"listener": "127.0.0.1:0"}, "listener", "a port other than 0"),
+        ({"listener": "here"}, "listener", "expected HOST:PORT"),
+        ({"role": "king"}, "role", "viewer, operator"),
+        ({"role": "operator", "trusted.proxies": "10.0.0.0/8"}, "role", "where users log in"),
+        ({"trusted.proxies": "everywhere"}, "trusted.proxies", "a network"),
+        ({"max.clients": 0}, "max.clients", "from 1"),
+        ({"history.ms": "1h"}, "history.ms", "a whole number"),
+        ({"tokens": "/none"}, "tokens", "expected a file"),
+        ({"tokens": __file__}, "tokens", "expected TOML"),
+        ({"owners": __file__}, "owners", "cannot be read"),
+        ({"command.config": "/none"}, "command.config", "expected a file"),
+        ({"tls.key": __file__}, "tls.certificate", "the certificate"),
+        ({"tls.certificate": __file__}, "tls.certificate", "PEM|SSL"),
+        ({"max.client": 3}, "max.client", "did you mean max.clients"),
+    ],
+)
+def test_a_wrong_value_names_its_key(values: dict[str, object], key: str, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem) as raised:
+        configured({"listener": LISTENER} | values)
+
+    assert raised.value.path == f"plugins.console.{key}"
