@@ -113,13 +113,23 @@ def test_a_value_that_is_no_number_is_a_gap() -> None:
 
 
 def test_points_too_far_apart_have_a_gap() -> None:
-    points = [(NOON, 1.0), (NOON + MINUTE, 2.0), (NOON + 5 * MINUTE, 3.0), (NOON + 6 * MINUTE, 4.0)]
-
-    found = with_gaps(points, lambda time_ms: 2 * MINUTE)
+    found = with_gaps([*minutes(1.0, 2.0), (NOON + 5 * MINUTE, 3.0), (NOON + 6 * MINUTE, 4.0)], usual_ms)
 
     assert [value for _, value in found if value == value] == [1.0, 2.0, 3.0, 4.0]
     assert math.isnan(found[2][1])
     assert drawn(found).lines[0].path.count("M") == 2
+
+
+def test_another_push_interval_is_no_gap() -> None:
+    seldom = [(NOON + number * 5 * MINUTE, 1.0) for number in range(3)]
+    often = [(NOON + 10 * MINUTE + number * 5_000, 1.0) for number in range(1, 4)]
+
+    assert with_gaps([*seldom, *often], lambda time_ms: 5_000) == [*seldom, *often]
+    assert with_gaps([], usual_ms) == []
+
+
+def usual_ms(time_ms: int) -> int:
+    return MINUTE
 
 
 def test_one_point_is_a_dot() -> None:

@@ -26,9 +26,14 @@ class AppliedQuota:
         return ", ".join(f"{kind}={'(default)' if name is None else name}" for kind, name in self.entity)
 
     @property
-    def is_shared(self) -> bool:
-        """Whether all clients of the user, whatever their client ids, share the limit."""
-        return [kind for kind, _ in self.entity] == [USER]
+    def shared_by(self) -> str:
+        """The clients that use the limit up together (ClientQuotaManager.java)."""
+        kinds = {kind for kind, _ in self.entity}
+        if kinds == {USER}:
+            return "all clients of the user"
+        if kinds == {CLIENT_ID}:
+            return "all clients of the client id"
+        return "all connections of the address" if kinds == {IP} else "clients of this user and client id"
 
     def to_json(self) -> dict[str, Any]:
         """The quota as JSON has it."""
@@ -48,7 +53,7 @@ def entities(user: str, client_id: str) -> Iterator[Entity]:
 def applied_quotas(
     quotas: Iterable[QuotaRow], principal: str, client_id: str, address: str
 ) -> list[AppliedQuota]:
-    """The limits of a client, by key. Each key has its own order: a more specific entity without it is passed.
+    """The limits of a client, by key. Each key has its own order.
 
     Args:
         quotas: The quotas of the cluster.

@@ -20,7 +20,17 @@ from odradek.client.errors import ClientError
 from odradek_console.web import live
 from odradek_console.web.console import Console
 from odradek_console.web.guard import Guard
-from odradek_console.web.pages import delivery, fleet, host, login, quotas, subscriptions, watch
+from odradek_console.web.pages import (
+    client,
+    delivery,
+    fleet,
+    host,
+    login,
+    quotas,
+    runbook,
+    subscriptions,
+    watch,
+)
 from odradek_console.web.render import page
 from odradek_console.web.table import BadQuery
 
@@ -36,7 +46,7 @@ HEADERS: Final = {
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
-PAGES: Final = (fleet, watch, subscriptions, quotas, delivery, host, live, login)
+PAGES: Final = (fleet, client, watch, runbook, subscriptions, quotas, delivery, host, live, login)
 """Modules with ``routes``."""
 
 

@@ -10,9 +10,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Final
 
-from odradek_console.terminal.text import short
+from odradek_console.text import short
 
 Points = Sequence[tuple[int, float]]
 """Values by epoch milliseconds, the oldest first."""
@@ -24,6 +25,8 @@ MOST_LINES: Final = 6
 TABLE_ROWS: Final = 20
 LARGEST: Final = 1e300
 """Larger values are gaps: a range of them would overflow."""
+GAP: Final = 2.5
+"""Times the usual distance of points."""
 VALUE_TICKS: Final = 4
 TIME_TICKS: Final = 5
 SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS = 1_000, 60_000, 3_600_000, 86_400_000
@@ -112,7 +115,7 @@ class Plot:
 
 
 def plot(
-    id: str,
+    name: str,
     title: str,
     unit: str,
     lines: Iterable[Line],
@@ -123,7 +126,7 @@ def plot(
     """Lay out a plot.
 
     Args:
-        id: Distinguishes it on its page.
+        name: Distinguishes it on its page.
         title: Its heading.
         unit: The unit of the values.
         lines: The series; those after the sixth are left out.
@@ -146,7 +149,7 @@ def plot(
         return TOP + (top - value) / (top - bottom) * (HEIGHT - TOP - BOTTOM)
 
     return Plot(
-        id=id,
+        id=name,
         title=title,
         unit=unit,
         description=description(shown, unit, begin_ms, end_ms),
@@ -175,18 +178,20 @@ def inside(points: Points, begin_ms: int, end_ms: int) -> Points:
     return [each for each in points if begin_ms <= each[0] <= end_ms]
 
 
-def with_gaps(points: Points, longest_ms: Callable[[int], float]) -> Points:
-    """The points with a gap wherever two of them are too far apart.
+def with_gaps(points: Points, usual_ms: Callable[[int], float]) -> Points:
+    """The points with a gap wherever two of them are much further apart than their neighbors are.
 
     Args:
         points: The points.
-        longest_ms: The longest distance between a point at a time and the next one.
+        usual_ms: The usual distance of a point at a time from the next one.
     """
+    steps = [later - earlier for (earlier, _), (later, _) in pairwise(points)]
     found: list[tuple[int, float]] = []
-    for time_ms, value in points:
-        if found and time_ms - found[-1][0] > longest_ms(found[-1][0]):
-            found.append((found[-1][0] + 1, math.nan))
+    for place, (time_ms, value) in enumerate(points):
         found.append((time_ms, value))
+        around = [steps[at] for at in (place - 1, place + 1) if 0 <= at < len(steps)]
+        if place < len(steps) and steps[place] > GAP * max([usual_ms(time_ms), *around]):
+            found.append((time_ms + 1, math.nan))
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from operator import ge, gt, le, lt
@@ -80,11 +80,13 @@ class State:
     group: str = ""
     page: int = 1
     rows: int = PAGE_ROWS
+    kept: tuple[tuple[str, str], ...] = ()
+    """Parameters of the page around the table."""
 
     def query(self, **changes: Any) -> str:
         """The query string of this state with changes; empty if it is the default."""
         found = {each: getattr(self, each) for each in self.__slots__} | changes
-        pairs = list(found["filters"])
+        pairs = [*found["kept"], *found["filters"]]
         pairs += [(SEARCH, found["search"])] if found["search"] else []
         pairs += [(SORT, ("-" if found["descending"] else "") + found["sort"])] if found["sort"] else []
         pairs += [(GROUP, found["group"])] if found["group"] else []
@@ -114,15 +116,19 @@ class Table(Generic[Row]):
                 return each
         raise BadQuery(f"{name} is no column; the columns are {', '.join(each.id for each in self.columns)}")
 
-    def state(self, parameters: Iterable[tuple[str, str]]) -> State:
+    def state(self, parameters: Iterable[tuple[str, str]], kept: Collection[str] = ()) -> State:
         """Read the parameters of a URL. Empty filters, which forms send, do not count.
+
+        Args:
+            parameters: Names and values.
+            kept: Names of parameters that are not the table's, and stay in its links.
 
         Raises:
             BadQuery: A parameter or its value is unknown.
         """
         given = [(key, value.strip()) for key, value in parameters if value.strip()]
         control = {key: value for key, value in given if key in RESERVED}
-        filters = tuple((key, value) for key, value in given if key not in RESERVED)
+        filters = tuple((key, value) for key, value in given if key not in (*RESERVED, *kept))
         for key, value in given:
             if len(value) > LONGEST_PATTERN:
                 raise BadQuery(f"{key} has {len(value)} characters; at most {LONGEST_PATTERN} are allowed")
@@ -142,6 +148,7 @@ class Table(Generic[Row]):
             group=group,
             page=whole(control, PAGE, 1, 1_000_000),
             rows=whole(control, ROWS, PAGE_ROWS, MOST_ROWS),
+            kept=tuple((key, value) for key, value in given if key in kept),
         )
 
     def select(self, rows: Iterable[Row], state: State) -> list[Row]:

@@ -1,0 +1,88 @@
+"""What a client is told to push: the subscriptions that match it, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from odradek_console.cluster_rows import SubscriptionRow
+from odradek_console.reading.cluster_view import SELECTORS, is_matched, selectors
+from odradek_console.rows import ClientRow
+
+DEFAULT_INTERVAL_MS: Final = 300_000
+"""Kafka's: of a subscription without an interval, and the longest that clients are told."""
+EVERYTHING: Final = "*"
+
+
+class Reason(NamedTuple):
+    """A condition of a subscription, and the value of the client that fulfills it."""
+
+    selector: str
+    pattern: str
+    value: str
+    """Empty if the console does not look at it, as for a port."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matched:
+    """A subscription that matches a client."""
+
+    subscription: SubscriptionRow
+    reasons: tuple[Reason, ...]
+    """Empty if it matches every client."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The subscription as JSON has it."""
+        return self.subscription.to_json() | {"reasons": [each._asdict() for each in self.reasons]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """All subscriptions of a client as one."""
+
+    matched: tuple[Matched, ...]
+    metrics: tuple[str, ...]
+    """Prefixes of names; ``*`` for all metrics."""
+    interval_ms: int
+
+    def asks_for(self, metric: str) -> bool:
+        """Whether some subscription asks for a metric."""
+        return EVERYTHING in self.metrics or metric.startswith(self.metrics)
+
+    def to_json(self) -> dict[str, Any]:
+        """The subscriptions as JSON has them."""
+        return {
+            "matched": [each.to_json() for each in self.matched],
+            "metrics": list(self.metrics),
+            "interval_ms": self.interval_ms,
+        }
+
+
+def told_to(subscriptions: Iterable[SubscriptionRow], row: ClientRow) -> Told:
+    """What a client is told. Of several intervals the shortest counts, as in a broker."""
+    matched = tuple(
+        Matched(subscription=each, reasons=reasons(each.match, row))
+        for each in subscriptions
+        if is_matched(each.match, row)
+    )
+    prefixes = {
+        prefix.strip()
+        for each in matched
+        for prefix in each.subscription.metrics.split(",")
+        if prefix.strip()
+    }
+    intervals = [each.subscription.interval_ms or DEFAULT_INTERVAL_MS for each in matched]
+    return Told(
+        matched=matched,
+        metrics=(EVERYTHING,) if EVERYTHING in prefixes else tuple(sorted(prefixes)),
+        interval_ms=min([DEFAULT_INTERVAL_MS, *intervals]),
+    )
+
+
+def reasons(match: str, row: ClientRow) -> tuple[Reason, ...]:
+    """Each condition with the value that fulfills it."""
+    return tuple(
+        Reason(selector, pattern, getattr(row, SELECTORS[selector]) if selector in SELECTORS else "")
+        for selector, pattern in selectors(match).items()
+    )

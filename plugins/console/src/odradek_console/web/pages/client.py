@@ -1,0 +1,237 @@
+"""The page of a client: its facts, findings, plots, subscriptions, quotas and series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+from urllib.parse import quote
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from odradek.client.errors import ClientError
+from odradek_console.reading.applied_quotas import AppliedQuota, applied_quotas
+from odradek_console.reading.told import Told, told_to
+from odradek_console.rows import ClientDetail, ClientRow, SeriesRow
+from odradek_console.text import age, short
+from odradek_console.web.client_plots import ClientPlots, Window
+from odradek_console.web.console import Console, console_of
+from odradek_console.web.render import as_csv, as_json, page, picture, utc
+from odradek_console.web.safe_json import SafeJSON
+from odradek_console.web.table import BadQuery, Column, Table
+
+Value = TypeVar("Value")
+WINDOW: Final = "window"
+WINDOWS: Final = {"15m": 900_000, "2h": 7_200_000, "12h": 43_200_000}
+THROTTLE: Final = "throttle.time"
+
+
+def labels_text(row: SeriesRow) -> str:
+    """The labels of a series as ``topic=orders, partition=0``."""
+    return ", ".join(f"{key}={value}" for key, value in row.labels)
+
+
+SERIES: Final[Table[SeriesRow]] = Table(
+    name="series",
+    sort="metric",
+    to_json=SeriesRow.to_json,
+    columns=(
+        Column(id="metric", heading="Metric", value=lambda row: row.metric, groups=True),
+        Column(id="labels", heading="Labels", value=labels_text, groups=True),
+        Column(id="kind", heading="Kind", value=lambda row: row.kind, groups=True),
+        Column(
+            id="unit",
+            heading="Unit",
+            value=lambda row: f"{row.unit}/s" if row.kind == "counter" and row.unit else row.unit,
+            groups=True,
+        ),
+        Column(
+            id="value",
+            heading="Value",
+            value=lambda row: row.value,
+            text=lambda row: short(row.value),
+            number=True,
+        ),
+        Column(
+            id="peers",
+            heading="Peers",
+            value=lambda row: row.peers,
+            text=lambda row: short(row.peers),
+            number=True,
+        ),
+        Column(id="help", heading="Meaning", value=lambda row: row.help, shown=False),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a cluster has answered, or why it has not."""
+
+    told: Told | None
+    quotas: list[AppliedQuota] | None
+    problems: tuple[str, ...]
+
+
+def client_path(row: ClientRow) -> str:
+    """The page of a client."""
+    return f"/clients/{quote(row.client_instance_id, safe='')}"
+
+
+def window_of(request: Request) -> str:
+    """The parameter ``window``.
+
+    Raises:
+        BadQuery: It is none of those.
+    """
+    found = request.query_params.get(WINDOW, next(iter(WINDOWS)))
+    if found not in WINDOWS:
+        raise BadQuery(f"{WINDOW} must be one of {', '.join(WINDOWS)}, not {found!r}")
+    return found
+
+
+def found_client(request: Request, since_ms: int) -> ClientDetail:
+    """The client that a path names.
+
+    Raises:
+        HTTPException: 404, there is none.
+    """
+    name, console = request.path_params["instance"], console_of(request)
+    detail = console.view.client(name, since_ms)
+    if detail is None:
+        raise HTTPException(404, f"No client {name} has pushed within the hours that the console has read.")
+    return detail
+
+
+def windowed(request: Request) -> tuple[ClientDetail, Window]:
+    """A client with its points in the window. That of a client that is gone ends with its last push."""
+    console, span_ms = console_of(request), WINDOWS[window_of(request)]
+    now_ms = console.now_ms()
+    detail = found_client(request, now_ms - span_ms)
+    end_ms = now_ms
+    if detail.row.last_ms < now_ms - span_ms:
+        end_ms = detail.row.last_ms
+        detail = found_client(request, end_ms - span_ms)
+    scale = console.view.reading().scale
+    return detail, Window(begin_ms=end_ms - span_ms, end_ms=end_ms, scale=scale)
+
+
+def asked(console: Console, row: ClientRow) -> Answer:
+    """What the cluster says about a client. A page is shown without it, too."""
+    problems: list[str] = []
+
+    def ask(question: Callable[[], Value]) -> Value | None:
+        try:
+            return question()
+        except ClientError as error:
+            problems.append(str(error))
+            return None
+
+    told = ask(lambda: told_to(console.cluster.subscriptions(), row))
+    quotas = ask(lambda: applied_quotas(console.cluster.quotas(), row.principal, row.client_id, row.address))
+    return Answer(told=told, quotas=quotas, problems=tuple(dict.fromkeys(problems)))
+
+
+def facts(detail: ClientDetail, now_ms: int) -> dict[str, str]:
+    """What the client is, without what is not known."""
+    row = detail.row
+    found = {
+        "Client id": row.client_id,
+        "Instance": row.client_instance_id,
+        "State": f"{row.state}, last push {age(now_ms - row.last_ms)} ago ({utc(row.last_ms)})",
+        "First push": utc(row.first_ms),
+        "Library": f"{row.software} {row.version}",
+        "Principal": row.principal,
+        "Team": row.owner,
+        "Application": row.app,
+        "Group": row.group_id,
+        "Address": row.address,
+        "Broker": str(row.node_id) if row.node_id >= 0 else "",
+        "Cluster": row.cluster_id,
+        "Gateway": row.gateway,
+        "Way in": row.source or ("observed by a gateway" if row.observed else ""),
+        "Pushes": f"{row.pushes}, one every {age(row.interval_ms)}",
+        "Sizes": f"last {detail.last_bytes} bytes, largest {detail.largest_bytes}, all {row.payload_bytes}",
+        "Gaps": f"{row.gaps}, {age(detail.gap_ms)} together" if row.gaps else "",
+        "Refused": f"{row.refused}, last {row.last_error} at {utc(detail.last_error_ms)}"
+        if row.refused
+        else "",
+        "Clock": f"{detail.skew_ms / 1000:+.1f} s between the host and the client" if detail.skew_ms else "",
+        "Subscription id": str(row.subscription_id),
+    }
+    return {name: text for name, text in found.items() if text.strip()}
+
+
+def throttle_times(detail: ClientDetail) -> list[SeriesRow]:
+    """The series that tell how much the client is throttled."""
+    return [each for each in detail.series if THROTTLE in each.metric]
+
+
+def show(request: Request) -> Response:
+    """The client."""
+    console = console_of(request)
+    detail, window = windowed(request)
+    state = SERIES.state(request.query_params.multi_items(), kept=(WINDOW,))
+    answer = asked(console, detail.row)
+    plots, path = ClientPlots(detail, window, answer.told), client_path(detail.row)
+    chosen = window_of(request)
+    downloads = {
+        "csv": f"{path}/series.csv{state.query(page=1)}",
+        "json": f"/api/v1{path}/series{state.query()}",
+    }
+    return page(
+        request,
+        "client.html",
+        detail=detail,
+        row=detail.row,
+        link=path,
+        facts=facts(detail, console.now_ms()),
+        findings=[
+            (each, plots.evidence(number, each)) for number, each in enumerate(detail.findings, start=1)
+        ],
+        groups=plots.groups(),
+        windows=[(each, state.query(kept=((WINDOW, each),)), each == chosen) for each in WINDOWS],
+        window=window,
+        answer=answer,
+        throttle=throttle_times(detail),
+        peers=f"/?app={quote(detail.row.app, safe='')}" if detail.row.app else "",
+        table=picture(SERIES, detail.series, state) | downloads,
+    )
+
+
+def api(request: Request) -> Response:
+    """The client as JSON, with the points of the window."""
+    detail, _ = windowed(request)
+    answer = asked(console_of(request), detail.row)
+    return SafeJSON(
+        detail.to_json()
+        | {
+            "subscriptions": None if answer.told is None else answer.told.to_json(),
+            "quotas": None if answer.quotas is None else [each.to_json() for each in answer.quotas],
+            "problems": list(answer.problems),
+        }
+    )
+
+
+def series(request: Request) -> Response:
+    """The series as JSON."""
+    state = SERIES.state(request.query_params.multi_items(), kept=(WINDOW,))
+    return as_json(SERIES, windowed(request)[0].series, state)
+
+
+def series_csv(request: Request) -> Response:
+    """The series as CSV."""
+    state = SERIES.state(request.query_params.multi_items(), kept=(WINDOW,))
+    return as_csv(SERIES, windowed(request)[0].series, state)
+
+
+# A client id may contain a slash, so a name is a path; what follows it is looked for first.
+routes = [
+    Route("/clients/{instance:path}/series.csv", series_csv, name="series of a client as CSV"),
+    Route("/api/v1/clients/{instance:path}/series", series, name="series of a client as JSON"),
+    Route("/api/v1/clients/{instance:path}", api, name="a client as JSON"),
+    Route("/clients/{instance:path}", show, name="a client"),
+]
