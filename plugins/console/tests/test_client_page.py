@@ -15,7 +15,7 @@ from odradek_console.reading.applied_quotas import applied_quotas
 from odradek_console.reading.cluster_view import ClusterView
 from odradek_console.view import View
 from odradek_console.web.app import make_app
-from odradek_console.web.console import Console
+from odradek_console.web.console import make_console
 from odradek_console.web.pages.runbook import advice
 from support.console_client import page_client
 from support.watched_clients import WatchedClients, level, ms, total
@@ -95,13 +95,9 @@ def pages(cluster: FakeCluster) -> TestClient:
         instance=b"L" * 16,
         **LIBRDKAFKA,
     )
-    console = Console(
-        view=view,
-        cluster=cluster,
-        connect=lambda: pytest.fail("a page has connected"),
-        cluster_name="localhost:9092",
-        now_ms=lambda: ms(NOW_S),
-    )
+    console = make_console(view, view.reader.connect, "localhost:9092")
+    console.cluster = cluster
+    console.now_ms = view.now_ms
     return page_client(make_app(console))
 
 

@@ -13,7 +13,7 @@ from odradek_console.engine.libraries import reports
 from odradek_console.engine.series_history import LEVELS
 from odradek_console.reading.told import Told
 from odradek_console.rows import ClientDetail, SeriesRow
-from odradek_console.web.plots import Level, Line, Plot, plot, with_gaps
+from odradek_console.web.plots import MOST_LINES, Level, Line, Plot, plot, with_gaps
 
 OBSERVED: Final = "io.odradek.observed.client."
 AVERAGE, LARGEST = "average", "largest"
@@ -249,11 +249,15 @@ class ClientPlots:
         return Shown(title=panel.title, plot=drawn, missing=tuple(missing))
 
     def whole(self, metric: str) -> list[SeriesRow]:
-        """The series of a metric with the fewest labels, the largest first. Others are parts of them."""
+        """The series of a metric with the fewest labels; others are parts of them.
+
+        Those of the largest values come first, in the order of their labels: so colors stay when values change.
+        """
         rows = self.series[metric]
         fewest = min(len(each.labels) for each in rows)
         found = [each for each in rows if len(each.labels) == fewest]
-        return sorted(found, key=lambda each: (-(each.value or 0.0), each.labels))
+        found.sort(key=lambda each: -(each.value or 0.0))
+        return sorted(found[:MOST_LINES], key=lambda each: each.labels) + found[MOST_LINES:]
 
     def reason(self, metrics: Sequence[str]) -> str:
         """Why a client has no values of a metric."""
