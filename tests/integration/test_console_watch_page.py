@@ -18,7 +18,8 @@ from odradek_console.view import View
 from odradek_console.web.app import make_app
 from odradek_console.web.console import Console, make_console
 from support.console_client import operator_access, page_client
-from support.watched_clients import A, WatchedClients
+from support.delta_clients import A
+from support.watched_clients import WatchedClients
 
 
 @pytest.fixture

@@ -251,7 +251,7 @@ class ClientPlots:
     def whole(self, metric: str) -> list[SeriesRow]:
         """The series of a metric with the fewest labels; others are parts of them.
 
-        Those of the largest values come first, in the order of their labels: so colors stay when values change.
+        Those of the largest values come first, in the order of their labels: so colors stay.
         """
         rows = self.series[metric]
         fewest = min(len(each.labels) for each in rows)
