@@ -124,7 +124,8 @@ def test_a_program_that_is_no_prometheus_ends_the_demo(tmp_path: Path) -> None:
     ("options", "problem"),
     [
         (["--upstream", "localhost:9092"], "--upstream needs --gateway"),
-        (["--gateway", "--secure"], "--gateway cannot be combined with --spark, --secure or --prometheus"),
+        (["--gateway", "--secure"], "--gateway cannot be combined with --spark, --secure, --console or"),
+        (["--gateway", "--console"], "--gateway cannot be combined with --spark, --secure, --console or"),
     ],
 )
 def test_options_that_do_not_fit(

@@ -7,13 +7,12 @@ what arrives unless ``--otlp`` names another one.
 from __future__ import annotations
 
 import asyncio
-import math
 import tempfile
-import threading
 import time
 from contextlib import AsyncExitStack, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Final, Protocol
 
 import click
 from rich.console import Console, Group
@@ -21,11 +20,13 @@ from rich.live import Live
 from rich.text import Text
 
 from odradek.cli.client_view import ClientView
+from odradek.cli.demo_clients import SETTLE_S, Clients
+from odradek.cli.demo_console import DemoConsole, check_console
 from odradek.cli.demo_gateway import DemoGateways, Producers
 from odradek.cli.demo_libraries import library
 from odradek.cli.demo_pipeline import QUOTA, Pipeline, check_pipeline, quota_line
 from odradek.cli.demo_prometheus import PROGRAM, DemoPrometheus, program_of
-from odradek.cli.demo_security import CONSUMER, GROUP, MECHANISM, PRODUCER, TOPIC, DemoSecurity
+from odradek.cli.demo_security import CONSUMER, MECHANISM, PRODUCER, TOPIC, DemoSecurity
 from odradek.cli.demo_sink import OtlpSink, otlp_sink
 from odradek.server.config import HostConfig, load_config
 from odradek.server.host import Host
@@ -34,13 +35,16 @@ from odradek.server.plugins.process import run
 
 INTERVAL_MS = 1_000
 PLAIN_LINES_EVERY_S = 5
-SETTLE_S = 5
-"""How long the end waits for records and data points on their way."""
+DEFAULT_S: Final = 20
+LONGEST_S: Final = 3_600
 
 
 @click.command()
 @click.option(
-    "--seconds", type=click.IntRange(3, 3600), default=20, show_default=True, help="How long to run."
+    "--seconds",
+    type=click.IntRange(3, LONGEST_S),
+    show_default=f"{DEFAULT_S}; with --console an hour",
+    help="How long to run.",
 )
 @click.option(
     "--otlp", metavar="ENDPOINT", help="Forward to this OTLP/HTTP endpoint, e.g. http://localhost:4318."
@@ -66,6 +70,12 @@ SETTLE_S = 5
     help="Show the metrics in Prometheus, by default the one in PATH.",
 )
 @click.option(
+    "--console",
+    "with_console",
+    is_flag=True,
+    help="Show the clients in the browser, with a third one that is slow, until Ctrl-C.",
+)
+@click.option(
     "--secure",
     "with_security",
     is_flag=True,
@@ -83,11 +93,12 @@ SETTLE_S = 5
     help=f"With --gateway: brokers of a cluster of yours, without TLS; both produce to its topic {TOPIC}.",
 )
 def demo(
-    seconds: int,
+    seconds: int | None,
     otlp: str | None,
     with_spark: bool,
     keep: Path | None,
     prometheus_name: str | None,
+    with_console: bool,
     with_security: bool,
     with_gateways: bool,
     upstream: str | None,
@@ -96,35 +107,64 @@ def demo(
 
     The exit status is 1 if no labeled push arrived.
     """
+    besides = with_spark or with_security or with_console or bool(prometheus_name)
+    check_combination(keep, with_spark, upstream, with_gateways, besides)
+    program = program_of(prometheus_name) if prometheus_name else None
+    kafka = library("confluent_kafka")
+    if with_console:
+        check_console()
+    if with_spark:
+        check_pipeline(keep)
+    seconds = seconds or (LONGEST_S if with_console else DEFAULT_S)
+    log_to_stderr("warning")
+    view = ClientView()
+    with tempfile.TemporaryDirectory(prefix="odradek-demo-") as name, otlp_sink() as own:
+        folder, sink = Path(name), own if otlp is None else None
+        endpoint = otlp or own.endpoint
+        if with_gateways:
+            gateways = DemoGateways(folder, upstream, endpoint, view)
+            producers = Producers(kafka, library("aiokafka"))
+            display = Display(view, producers, sink)
+            run(lambda stop: show_gateways(gateways, display, producers, seconds, stop))
+        else:
+            security = DemoSecurity(folder / "security") if with_security else None
+            parts = Parts(
+                prometheus=DemoPrometheus(program, folder) if program else None,
+                console=DemoConsole(folder, security) if with_console else None,
+                pipeline=Pipeline(folder, keep, security) if with_spark else None,
+            )
+            config = demo_config(folder / "data", endpoint, security, parts.prometheus)
+            clients = Clients(kafka, security, with_slow_consumer=with_console)
+            display = Display(view, clients, sink)
+            run(lambda stop: show(config, display, clients, seconds, stop, parts))
+    summarize(view, sink)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The programs beside the host; None for those that are not wanted."""
+
+    prometheus: DemoPrometheus | None
+    console: DemoConsole | None
+    pipeline: Pipeline | None
+
+
+def check_combination(
+    keep: Path | None, with_spark: bool, upstream: str | None, with_gateways: bool, besides: bool
+) -> None:
+    """Check which options are there together.
+
+    Raises:
+        click.UsageError: Some do not fit.
+    """
     if keep is not None and not with_spark:
         raise click.UsageError("--keep needs --spark: without it there are no tables")
     if upstream is not None and not with_gateways:
         raise click.UsageError("--upstream needs --gateway: without it the demo has its own host alone")
-    if with_gateways and (with_spark or with_security or prometheus_name):
-        raise click.UsageError("--gateway cannot be combined with --spark, --secure or --prometheus")
-    program = program_of(prometheus_name) if prometheus_name else None
-    kafka = library("confluent_kafka")
-    if with_spark:
-        check_pipeline(keep)
-    log_to_stderr("warning")
-    view = ClientView()
-    with tempfile.TemporaryDirectory(prefix="odradek-demo-") as folder, otlp_sink() as sink:
-        endpoint = otlp or sink.endpoint
-        if with_gateways:
-            gateways = DemoGateways(Path(folder), upstream, endpoint, view)
-            producers = Producers(kafka, library("aiokafka"))
-            display = Display(view, producers, sink if otlp is None else None)
-            run(lambda stop: show_gateways(gateways, display, producers, seconds, stop))
-            summarize(view, sink if otlp is None else None)
-            return
-        security = DemoSecurity(Path(folder) / "security") if with_security else None
-        prometheus = DemoPrometheus(program, Path(folder)) if program else None
-        config = demo_config(Path(folder) / "data", endpoint, security, prometheus)
-        pipeline = Pipeline(Path(folder), keep, security) if with_spark else None
-        clients = Clients(kafka, security)
-        display = Display(view, clients, sink if otlp is None else None)
-        run(lambda stop: show(config, display, clients, seconds, stop, pipeline, prometheus))
-    summarize(view, sink if otlp is None else None)
+    if with_gateways and besides:
+        raise click.UsageError(
+            "--gateway cannot be combined with --spark, --secure, --console or --prometheus"
+        )
 
 
 def summarize(view: ClientView, sink: OtlpSink | None) -> None:
@@ -178,8 +218,7 @@ async def show(
     clients: Clients,
     seconds: int,
     stop: asyncio.Event,
-    pipeline: Pipeline | None,
-    prometheus: DemoPrometheus | None,
+    parts: Parts,
 ) -> None:
     """Run the host and the clients until time is up, then the pipeline if there is one."""
     async with AsyncExitStack() as stack:
@@ -193,19 +232,22 @@ async def show(
         if clients.security is not None:
             clients.security.prepare(host.broker)
             click.echo(f"{PRODUCER} and {CONSUMER} log in with {MECHANISM.mechanism_name}; ACLs limit them")
-        if prometheus is not None:
-            await stack.enter_async_context(prometheus.running())
-            click.echo("\n".join(prometheus.lines()))
-        if pipeline is not None:
+        if parts.prometheus is not None:
+            await stack.enter_async_context(parts.prometheus.running())
+            click.echo("\n".join(parts.prometheus.lines()))
+        if parts.console is not None:
+            url = await stack.enter_async_context(parts.console.running(bootstrap))
+            click.echo(f"console at {url}")
+        if parts.pipeline is not None:
             host.broker.quotas.apply(*QUOTA)
             click.echo(quota_line())
         stack.push_async_callback(asyncio.to_thread, clients.stop)
         await asyncio.to_thread(clients.start, bootstrap)
         await watch(display, seconds, stop)
-        if prometheus is not None:
-            click.echo(await prometheus.report(clients.produced))
-        if pipeline is not None and not stop.is_set():
-            await pipeline.show(bootstrap)
+        if parts.prometheus is not None:
+            click.echo(await parts.prometheus.report(clients.produced))
+        if parts.pipeline is not None and not stop.is_set():
+            await parts.pipeline.show(bootstrap)
 
 
 async def watch(display: Display, seconds: int, stop: asyncio.Event) -> None:
@@ -283,68 +325,3 @@ class Display:
         """Whether no client pushes any more, and all pushes are at the endpoint."""
         arrived = self.sink is None or self.sink.data_points >= self.view.data_points
         return arrived and all(row.is_terminated for row in self.view.rows.values())
-
-
-class Clients:
-    """An unmodified librdkafka producer and consumer, each in its own thread."""
-
-    def __init__(self, kafka: Any, security: DemoSecurity | None) -> None:
-        self.kafka = kafka
-        self.security = security
-        self.bootstrap = ""
-        self.produced = 0
-        self.consumed = 0
-        self.ended = threading.Event()
-        self.read_until_s = math.inf
-        self.producing = threading.Thread(target=self.produce, name="produce", daemon=True)
-        self.consuming = threading.Thread(target=self.consume, name="consume", daemon=True)
-
-    def start(self, bootstrap: str) -> None:
-        self.bootstrap = bootstrap
-        self.producing.start()
-        self.consuming.start()
-
-    def stop(self) -> None:
-        """Close the producer, and the consumer when it has read the rest; each sends its terminating push."""
-        self.ended.set()
-        for thread in (self.producing, self.consuming):
-            thread.join(timeout=10)
-
-    def status(self) -> str:
-        consumed = self.consumed  # read first: the producer may be ahead, the consumer may not
-        return f"{self.produced} records produced, {consumed} read"
-
-    def settings(self, role: str) -> dict[str, object]:
-        user = f"demo-{role}"
-        login = {} if self.security is None else self.security.client_settings(user)
-        return {"bootstrap.servers": self.bootstrap, "client.id": user, "log_level": 2} | login
-
-    def produce(self) -> None:
-        producer = self.kafka.Producer(
-            self.settings("producer") | {"linger.ms": 5, "enable.idempotence": True}
-        )
-        while not self.ended.is_set():
-            self.produced += 1
-            producer.produce(TOPIC, value=b"x" * 100)
-            producer.poll(0)
-            time.sleep(0.005)
-        producer.flush(5)
-        producer.close()
-
-    def consume(self) -> None:
-        consumer = self.kafka.Consumer(
-            self.settings("consumer")
-            | {"group.id": GROUP, "auto.commit.interval.ms": 1_000, "auto.offset.reset": "earliest"}
-        )
-        consumer.subscribe([TOPIC])
-        while not self.ended.is_set() or self.unread():
-            message = consumer.poll(0.2)
-            self.consumed += message is not None and message.error() is None
-        consumer.close()
-
-    def unread(self) -> bool:
-        """Whether records of the producer that ended may still come, for a limited time."""
-        if self.producing.is_alive():
-            self.read_until_s = time.monotonic() + SETTLE_S
-            return True
-        return self.consumed < self.produced and time.monotonic() < self.read_until_s

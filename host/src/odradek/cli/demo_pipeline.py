@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from odradek.cli.demo_security import DemoSecurity
+from odradek.cli.demo_security import PIPELINE, DemoSecurity
 from odradek.cli.main import installed_command
 from odradek.cli.progress import Progress
 from odradek.plugin.client_quota import ClientQuotaEntity
@@ -102,7 +102,9 @@ class Pipeline:
 
     def ingest(self, bootstrap: str) -> tuple[str, ...]:
         """The command that loads the pushes."""
-        login = () if self.security is None else ("--command-config", str(self.security.command_config()))
+        login: tuple[str, ...] = ()
+        if self.security is not None:
+            login = ("--command-config", str(self.security.librdkafka_config(PIPELINE)))
         return ("ingest", "--once", "--master", "local[2]", "--bootstrap-server", bootstrap, *login)
 
     async def load(self, *arguments: str) -> None:

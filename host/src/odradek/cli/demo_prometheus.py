@@ -16,13 +16,14 @@ from typing import Final
 
 import click
 
+from odradek.cli.demo_child import child, last_words
 from odradek.cli.demo_security import PRODUCER
 
 PROGRAM: Final = "prometheus"
 RECORDS: Final = "io_odradek_observed_client_produce_records_total"
 RATE: Final = f"sum by (client_id) (rate({RECORDS}[10s]))"
 TOTAL: Final = f'sum(last_over_time({RECORDS}{{client_id="{PRODUCER}"}}[5m]))'
-START_S, STOP_S, REQUEST_S = 30.0, 10.0, 5.0
+START_S, REQUEST_S = 30.0, 5.0
 SETTLE_S: Final = 10.0
 """Limit of the wait for the last scrape."""
 CONFIG: Final = """\
@@ -85,31 +86,19 @@ class DemoPrometheus:
         """
         config, log = self.folder / "prometheus.yml", self.folder / "prometheus.log"
         config.write_text(CONFIG.format(target=f"127.0.0.1:{self.scraped}"), encoding="utf-8")
-        with log.open("w", encoding="utf-8") as output:
-            process = await asyncio.create_subprocess_exec(
-                self.program,
-                f"--config.file={config}",
-                f"--storage.tsdb.path={self.folder / 'tsdb'}",
-                f"--web.listen-address=127.0.0.1:{self.port}",
-                stdout=output,
-                stderr=output,
-            )
-        try:
+        command = (
+            self.program,
+            f"--config.file={config}",
+            f"--storage.tsdb.path={self.folder / 'tsdb'}",
+            f"--web.listen-address=127.0.0.1:{self.port}",
+        )
+        async with child(command, log) as process:
             end_s = time.monotonic() + START_S
             while not await asyncio.to_thread(self.is_ready):
                 if process.returncode is not None or time.monotonic() > end_s:
-                    words = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-                    raise click.ClickException(f"{self.program} does not start: {' '.join(words[-1:])}")
+                    raise click.ClickException(f"{self.program} does not start: {last_words(log)}")
                 await asyncio.sleep(0.1)
             yield
-        finally:
-            if process.returncode is None:
-                process.terminate()
-            try:
-                await asyncio.wait_for(process.wait(), STOP_S)
-            except TimeoutError:
-                process.kill()
-                await process.wait()
 
     def is_ready(self) -> bool:
         try:
