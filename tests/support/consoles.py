@@ -28,12 +28,18 @@ LISTEN: Final = Address("127.0.0.1", 0)
 
 @contextmanager
 def console_site(
-    bootstrap: str, *, clients: int = 0, settings: ViewSettings | None = None, access: Access | None = None
+    bootstrap: str,
+    *,
+    clients: int = 0,
+    port: int = 0,
+    settings: ViewSettings | None = None,
+    access: Access | None = None,
 ) -> Iterator[str]:
-    """Serve the pages of a cluster on a free port of 127.0.0.1, and yield their URL.
+    """Serve the pages of a cluster on 127.0.0.1, and yield their URL.
 
     Args:
         bootstrap: The bootstrap servers.
+        port: The port; 0 for a free one.
         clients: Wait until so many clients have pushed.
         settings: What the console reads.
         access: Who may look and act; None: everybody.
@@ -49,14 +55,14 @@ def console_site(
             view.reading,
             PATIENCE_S,
         )
-        with served(console) as url:
+        with served(console, port) as url:
             yield url
 
 
 @contextmanager
-def served(console: Console) -> Iterator[str]:
+def served(console: Console, port: int = 0) -> Iterator[str]:
     """Serve a console until the body ends, and yield its URL."""
-    with serving(console, ServerSettings(address=LISTEN)) as server:
+    with serving(console, ServerSettings(address=LISTEN._replace(port=port))) as server:
         yield server.url.rstrip("/")
 
 

@@ -1,8 +1,9 @@
 // Keeps a page up to date: when the server says that data have changed, the page is fetched again, and elements with data-live are exchanged.
 "use strict";
 (() => {
-  const button = document.getElementById("live");
-  let source = null, busy = false, again = false;
+  const RECONNECT_MS = 15000;
+  const button = document.getElementById("live"), stale = document.getElementById("stale");
+  let source = null, paused = false, busy = false, again = false;
 
   // An element that a person is using stays as it is until the focus leaves it; a link keeps the focus, because its twin is found by its address.
   function exchange(old, fresh) {
@@ -22,7 +23,7 @@
   }
 
   async function refresh() {
-    if (busy || document.hidden) { again = true; return; }
+    if (busy) { again = true; return; }
     busy = true; again = false;
     try {
       const answer = await fetch(location.href, { headers: { "X-Live": "1" }, credentials: "same-origin", redirect: "error" });
@@ -35,27 +36,44 @@
       }
     } catch { /* the server is away: the event source connects again by itself */ }
     busy = false;
-    if (again && !document.hidden) refresh();
+    if (again) refresh();
   }
 
   function start() {
-    source = new EventSource("/events");
-    source.addEventListener("changed", refresh);
-    button.textContent = "Pause updates";
-    button.setAttribute("aria-pressed", "false");
+    const opened = source = new EventSource("/events");
+    let failed = false;
+    opened.addEventListener("changed", refresh);
+    opened.addEventListener("open", () => { stale.hidden = true; if (failed) refresh(); failed = false; });
+    opened.addEventListener("error", () => {
+      stale.hidden = false;
+      failed = true;
+      // The browser connects again by itself, except after an answer that is no stream, such as 503.
+      if (opened.readyState === EventSource.CLOSED) setTimeout(() => { if (source === opened) { start(); refresh(); } }, RECONNECT_MS);
+    });
   }
 
   function stop() {
     source.close();
     source = null;
-    button.textContent = "Resume updates";
-    button.setAttribute("aria-pressed", "true");
   }
 
-  document.addEventListener("visibilitychange", () => { if (again && source) refresh(); });
+  // A browser opens few connections to a server: a page that nobody sees holds none.
+  function follow() {
+    const wanted = !paused && !document.hidden;
+    if (wanted && !source) { start(); refresh(); }
+    if (!wanted && source) stop();
+  }
+
   if (document.querySelector("[data-live]") && window.EventSource) {
     button.hidden = false;
-    button.addEventListener("click", () => { if (source) { stop(); } else { start(); refresh(); } });
-    start();
+    button.addEventListener("click", () => {
+      paused = !paused;
+      stale.hidden = true;
+      button.textContent = paused ? "Resume updates" : "Pause updates";
+      button.setAttribute("aria-pressed", String(paused));
+      follow();
+    });
+    document.addEventListener("visibilitychange", follow);
+    if (!document.hidden) start();
   }
 })();

@@ -1,0 +1,69 @@
+"""Pages keep themselves up to date: they pause, let go of the server when hidden, and say when it is away."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+from support.browser import Visit, visit
+from support.consoles import console_site
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from odradek.testing import RunningHost
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+HIDE = """(hidden) => {
+  Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def pushes(window: Visit) -> int:
+    """The pushes of all clients in the table."""
+    return sum(int(text) for text in window.page.locator("td.pushes").all_inner_texts())
+
+
+def test_updates_are_paused_and_resumed(chromium: Browser, site: str) -> None:
+    with visit(chromium, site) as window:
+        window.open("/?state=live")
+        before = pushes(window)
+        window.wait(lambda: pushes(window) > before, "an update")
+        with window.page.expect_event("requestfailed", lambda request: "/events" in request.url):
+            window.page.get_by_role("button", name="Pause updates").press("Enter")
+        focused = window.focused()
+        window.page.get_by_role("button", name="Resume updates").press("Enter")
+        paused = pushes(window)
+        window.wait(lambda: pushes(window) > paused, "an update after the pause")
+
+        assert focused == "Resume updates"
+        assert window.faults == []
+
+
+def test_a_hidden_page_holds_no_connection(chromium: Browser, site: str) -> None:
+    with visit(chromium, site) as window:
+        window.open("/?state=live")
+        with window.page.expect_event("requestfailed", lambda request: "/events" in request.url):
+            window.page.evaluate(HIDE, True)
+        before = pushes(window)
+        window.page.evaluate(HIDE, False)
+        window.wait(lambda: pushes(window) > before, "an update when it is seen again")
+
+        assert window.faults == []
+
+
+def test_a_page_says_that_the_console_is_away(chromium: Browser, watched_host: RunningHost) -> None:
+    with ExitStack() as running, visit(chromium, "") as window:
+        window.site = running.enter_context(console_site(watched_host.bootstrap, clients=5))
+        window.open("/?state=live")
+        port, before = urlsplit(window.site).port or 0, pushes(window)
+        running.close()
+        window.page.locator("#stale").wait_for(state="visible")
+        running.enter_context(console_site(watched_host.bootstrap, clients=5, port=port))
+        window.page.locator("#stale").wait_for(state="hidden")
+        window.wait(lambda: pushes(window) > before, "an update of the new console")
+        running.close()
