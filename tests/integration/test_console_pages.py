@@ -207,7 +207,10 @@ def test_the_host(host: RunningHost, browser: TestClient) -> None:
 
     assert [f"{each['host']}:{each['port']}" for each in brokers] == [host.bootstrap]
     assert settings[0]["value"] == "1048576"
-    assert "telemetry.max.bytes" in browser.get("/host").text
+    page = browser.get("/host").text
+    assert "telemetry.max.bytes" in page
+    assert "<dt>Refused logins</dt><dd>0</dd>" in page
+    assert "<dt>Slow connections</dt><dd>0</dd>" in page
 
 
 def test_a_cluster_that_is_away_is_said_on_the_page(

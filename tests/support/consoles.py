@@ -70,7 +70,7 @@ def served(console: Console, port: int = 0) -> Iterator[str]:
 def serving(console: Console, settings: ServerSettings) -> Iterator[WebServer]:
     """Serve a console in a thread until the body ends."""
     is_ready = threading.Event()
-    server = WebServer(make_app(console), settings, lambda url: is_ready.set())
+    server = WebServer(make_app(console), settings, lambda url: is_ready.set(), console.server)
     thread = threading.Thread(target=server.run_until_stopped)
     thread.start()
     try:

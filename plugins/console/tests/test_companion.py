@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 import odradek_console
 from odradek.plugin import Companion, ConfigError, PluginConfig
 from odradek_console.companion import ConsoleProcess, options
+from support.reference_page import rows, sections
 
 LISTENER = "127.0.0.1:9642"
 TOKENS = '[[token]]\nname = "ann"\nrole = "viewer"\ntoken = "a-token-for-looking-1"\n'
@@ -91,3 +93,27 @@ def test_a_wrong_value_names_its_key(values: dict[str, object], key: str, proble
         configured({"listener": LISTENER} | values)
 
     assert raised.value.path == f"plugins.console.{key}"
+
+
+def test_every_option_and_every_key_is_in_the_docs() -> None:
+    config = PluginConfig("plugins.console", {})
+    odradek_console.odradek_companion(config)
+    cells = list(rows(sections("../../plugins/console/README.md")["Options"]).values())[1:]
+
+    names, keys = (re.findall(r"[a-z-][a-z.-]+", " ".join(row[column] for row in cells)) for column in (0, 1))
+
+    assert set(names) == {name for parameter in options.params for name in parameter.opts}
+    assert set(keys) == config.known
+
+
+def test_every_default_in_the_docs_is_the_one() -> None:
+    cells = list(rows(sections("../../plugins/console/README.md")["Options"]).values())[1:]
+    written = {row[0].strip("`").removeprefix("--").replace("-", "_"): row[2].strip("`") for row in cells}
+
+    defaults = {
+        max(parameter.opts, key=len).removeprefix("--").replace("-", "_"): str(parameter.default)
+        for parameter in options.params
+        if isinstance(parameter.default, str | int) and parameter.default != ""
+    }
+    assert defaults
+    assert {name: written[name] for name in defaults} == defaults

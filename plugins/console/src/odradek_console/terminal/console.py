@@ -78,7 +78,7 @@ def serve(behind: Console, settings: ServerSettings, *, until_stdin_ends: bool) 
     if access.tokens is not None and settings.tls is None and not access.proxies.networks:
         log.warning("tokens and pages are not encrypted: add --tls-certificate, or a proxy with TLS")
     try:
-        server = WebServer(make_app(behind), settings, announce)
+        server = WebServer(make_app(behind), settings, announce, behind.server)
     except OSError as error:
         host, port = settings.address
         raise click.ClickException(f"--listen {host}:{port}: {error.strerror or error}") from None

@@ -18,6 +18,7 @@ from odradek_console.reading.leases import Leases
 from odradek_console.view import View
 from odradek_console.web.access import Access, loopback_access
 from odradek_console.web.audit import Audit
+from odradek_console.web.server_settings import ServerCounts
 
 MOST_STREAMS: Final = 100
 STREAM_INTERVAL_S: Final = 1.0
@@ -50,6 +51,7 @@ class Console:
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the server stops: event streams end."""
     streams: int = 0
+    server: ServerCounts = field(default_factory=ServerCounts)
 
     def __enter__(self) -> Self:
         self.view.reader.start()
@@ -67,8 +69,8 @@ class Console:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Sessions, and what was refused."""
-        return self.access.figures()
+        """Streams and sessions, and what was refused."""
+        return {"streams": self.streams} | self.access.figures() | self.server.to_json()
 
 
 def make_console(

@@ -6,7 +6,6 @@ import asyncio
 import socket
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any, Final
 
 import uvicorn
@@ -15,21 +14,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from odradek.endpoints import Address, RenewedTls
 from odradek_console.web.proxies import parsed_ip
-from odradek_console.web.server_settings import ServerSettings
+from odradek_console.web.server_settings import ServerCounts, ServerSettings
 
 BACKLOG: Final = 128
 GRACE_S: Final = 1.0
 """Time of the requests that are being answered when the server stops; streams are ended then."""
 STOP_S: Final = 3
 """Time of requests that do not even end when their connection is closed."""
-
-
-@dataclass(slots=True)
-class ServerCounts:
-    """Connections that were closed."""
-
-    refused_connections: int = 0
-    slow_connections: int = 0
 
 
 class Bounded(H11Protocol):
@@ -86,14 +77,21 @@ class WebServer(uvicorn.Server):
         app: The application.
         settings: Where to listen, and the bounds.
         ready: Called with the address of the page once it can be opened.
+        counts: Where refused connections are counted.
 
     Raises:
         OSError: The address cannot be listened on, or a file of TLS cannot be read.
         ValueError: A file of TLS is not usable.
     """
 
-    def __init__(self, app: ASGIApp, settings: ServerSettings, ready: Callable[[str], None]) -> None:
-        self.counts = counts = ServerCounts()
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: ServerSettings,
+        ready: Callable[[str], None],
+        counts: ServerCounts | None = None,
+    ) -> None:
+        self.counts = counts = counts or ServerCounts()
         protocol = type("BoundedHere", (Bounded,), {"settings": settings, "counts": counts})
         config = uvicorn.Config(
             app,

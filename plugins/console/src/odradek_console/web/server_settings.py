@@ -1,8 +1,8 @@
-"""The settings of the server of the pages."""
+"""The settings and counts of the server of the pages."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from odradek.endpoints import Address, ListenerTls
 
@@ -20,3 +20,17 @@ class ServerSettings:
     """Time of a connection until a request has begun, and until its headers have come."""
     idle_timeout_s: int = 30
     """Time of a connection between two requests."""
+
+
+@dataclass(slots=True)
+class ServerCounts:
+    """Connections that were closed."""
+
+    refused_connections: int = 0
+    """There were too many."""
+    slow_connections: int = 0
+    """The headers of a request did not come in time."""
+
+    def to_json(self) -> dict[str, int]:
+        """The counts by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}

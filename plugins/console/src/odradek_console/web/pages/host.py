@@ -38,10 +38,12 @@ CONFIGS: Final[Table[ConfigRow]] = Table(
 
 def host(request: Request) -> Response:
     """The brokers, the settings and the console; the query is that of the settings."""
-    cluster = console_of(request).cluster
+    console = console_of(request)
+    cluster = console.cluster
     return page(
         request,
         "host.html",
+        counts=console.counts,
         brokers=picture(BROKERS, cluster.brokers(), State(sort="node_id")),
         configs=picture(CONFIGS, cluster.configs(), CONFIGS.state(request.query_params.multi_items())),
     )
