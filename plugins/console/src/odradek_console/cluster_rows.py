@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+
+from odradek_console.json_form import JsonRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubscriptionRow:
+class SubscriptionRow(JsonRow):
     """A subscription."""
 
     name: str
@@ -19,32 +20,18 @@ class SubscriptionRow:
     lease_end_s: int | None
     """When it ends, epoch seconds; None if it stays."""
 
-    def to_json(self) -> dict[str, Any]:
-        """The row as JSON has it."""
-        return {
-            "name": self.name,
-            "metrics": self.metrics,
-            "interval_ms": self.interval_ms,
-            "match": self.match,
-            "lease_end_s": self.lease_end_s,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaRow:
+class QuotaRow(JsonRow):
     """The quotas of an entity."""
 
     entity: tuple[tuple[str, str | None], ...]
     """Type and name of each part; None for the default."""
     limits: tuple[tuple[str, float], ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """The row as JSON has it."""
-        return {"entity": dict(self.entity), "limits": dict(self.limits)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryRow:
+class DeliveryRow(JsonRow):
     """A forwarder of the telemetry topic."""
 
     name: str
@@ -53,18 +40,9 @@ class DeliveryRow:
     """Partitions with a committed offset."""
     lag_records: int
 
-    def to_json(self) -> dict[str, Any]:
-        """The row as JSON has it."""
-        return {
-            "name": self.name,
-            "group_id": self.group_id,
-            "partitions": self.partitions,
-            "lag_records": self.lag_records,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeadLetterRow:
+class DeadLetterRow(JsonRow):
     """A push that a forwarder gave up."""
 
     partition: int
@@ -80,13 +58,9 @@ class DeadLetterRow:
     """Its place in the telemetry topic; -1 if the letter does not say so."""
     payload_bytes: int
 
-    def to_json(self) -> dict[str, Any]:
-        """The row as JSON has it."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerRow:
+class BrokerRow(JsonRow):
     """A broker, or a gateway that answers as one."""
 
     node_id: int
@@ -94,20 +68,12 @@ class BrokerRow:
     port: int
     is_controller: bool
 
-    def to_json(self) -> dict[str, Any]:
-        """The row as JSON has it."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigRow:
+class ConfigRow(JsonRow):
     """A setting of telemetry, or of the telemetry topic."""
 
     resource: str
     name: str
     value: str | None
     source: str
-
-    def to_json(self) -> dict[str, Any]:
-        """The row as JSON has it."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}

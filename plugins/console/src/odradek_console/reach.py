@@ -12,8 +12,6 @@ from odradek_console.view import View
 
 SHOWN: Final = 20
 ALL: Final = "*"
-DEFAULT_INTERVAL_MS: Final = 300_000
-"""The interval of a subscription that sets none (ClientMetricsConfigs.java)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

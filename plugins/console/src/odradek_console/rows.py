@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from odradek_console.engine.client_entry import State
 from odradek_console.engine.client_series import Labels
 from odradek_console.engine.findings import Finding
+from odradek_console.json_form import JsonRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClientRow:
+class ClientRow(JsonRow):
     """A client instance in a list."""
 
     client_instance_id: str
@@ -43,14 +43,9 @@ class ClientRow:
     findings: tuple[str, ...]
     """Ids of its findings."""
 
-    def to_json(self) -> dict[str, Any]:
-        """The row as JSON has it."""
-        found = {each.name: getattr(self, each.name) for each in fields(self)}
-        return found | {"state": str(self.state), "findings": list(self.findings)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class Figure(JsonRow):
     """One of the few values of a client that matter most."""
 
     id: str
@@ -60,25 +55,17 @@ class Figure:
     points: tuple[float, ...]
     """Its latest values, the newest last."""
 
-    def to_json(self) -> dict[str, Any]:
-        """The figure as JSON has it."""
-        return {"id": self.id, "unit": self.unit, "value": self.value, "points": list(self.points)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FiguresRow:
+class FiguresRow(JsonRow):
     """A client instance with its figures, by id."""
 
     row: ClientRow
     figures: dict[str, Figure]
 
-    def to_json(self) -> dict[str, Any]:
-        """The row as JSON has it."""
-        return self.row.to_json() | {"figures": [each.to_json() for each in self.figures.values()]}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionRow:
+class ConnectionRow(JsonRow):
     """A connection that an instance pushed from."""
 
     since_ms: int
@@ -87,13 +74,9 @@ class ConnectionRow:
     node_id: int
     cluster_id: str
 
-    def to_json(self) -> dict[str, Any]:
-        """The row as JSON has it."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeriesRow:
+class SeriesRow(JsonRow):
     """A series of a client."""
 
     metric: str
@@ -107,14 +90,9 @@ class SeriesRow:
     """The median of the same among the live clients of the application; None without others."""
     points: tuple[tuple[int, float], ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """The row as JSON has it."""
-        found = {each.name: getattr(self, each.name) for each in fields(self)}
-        return found | {"labels": dict(self.labels), "points": [list(each) for each in self.points]}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClientDetail:
+class ClientDetail(JsonRow):
     """A client instance in full."""
 
     row: ClientRow
@@ -132,25 +110,9 @@ class ClientDetail:
     largest_bytes: int
     last_error_ms: int
 
-    def to_json(self) -> dict[str, Any]:
-        """The client as JSON has it."""
-        return self.row.to_json() | {
-            "labels": dict(self.labels),
-            "connections": [each.to_json() for each in self.connections],
-            "others": [each.to_json() for each in self.others],
-            "findings": [each.to_json() for each in self.findings],
-            "series": [each.to_json() for each in self.series],
-            "not_reported": list(self.not_reported),
-            "skew_ms": self.skew_ms,
-            "gap_ms": self.gap_ms,
-            "last_bytes": self.last_bytes,
-            "largest_bytes": self.largest_bytes,
-            "last_error_ms": self.last_error_ms,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(JsonRow):
     """How far the topic has been read."""
 
     topic: str
@@ -163,7 +125,3 @@ class Reading:
     scale: float
     """Part of their full length that histories have."""
     counts: dict[str, int]
-
-    def to_json(self) -> dict[str, Any]:
-        """The state as JSON has it."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any, Final
+from typing import Final
 
 from odradek.plugin.troubles import FINDINGS, LIBRDKAFKA, Condition, Trouble
 from odradek_console.engine.client_series import ClientSeries, Labels, Place
 from odradek_console.engine.libraries import library_of
+from odradek_console.json_form import JsonRow
 
 BEYOND: Final[Mapping[str, Callable[[float, float], bool]]] = {
     ">": lambda value, threshold: value > threshold,
@@ -29,7 +30,7 @@ Values = Sequence[tuple[int, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(JsonRow):
     """A trouble of a client."""
 
     id: str
@@ -47,24 +48,6 @@ class Finding:
     evidence: tuple[tuple[int, float], ...] = ()
     """The values by time, the newest last."""
     detail: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The finding as JSON has it."""
-        return {
-            "id": self.id,
-            "question": self.question,
-            "advice": self.advice,
-            "source": self.source,
-            "metric": self.metric,
-            "labels": dict(self.labels),
-            "value": self.value,
-            "unit": self.unit,
-            "op": self.op,
-            "threshold": self.threshold,
-            "since_ms": self.since_ms,
-            "evidence": [list(each) for each in self.evidence],
-            "detail": self.detail,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Final
 
@@ -18,6 +18,7 @@ from odradek_console.engine.findings import Finding, Made, findings_of
 from odradek_console.engine.libraries import DAY_MS, defects_of, support_of
 from odradek_console.engine.owners import Owners
 from odradek_console.engine.series_history import SeriesHistory
+from odradek_console.json_form import JsonRow
 
 ASSIGNED: Final = "org.apache.kafka.consumer.coordinator.assigned.partitions"
 LEAST_SCALE: Final = 0.01
@@ -40,7 +41,7 @@ class FleetLimits:
 
 
 @dataclass(slots=True)
-class FleetCounts:
+class FleetCounts(JsonRow):
     """What was read, and what was left out."""
 
     records: int = 0
@@ -53,10 +54,6 @@ class FleetCounts:
     """Clients that were gone or silent and made room for others."""
     shortened_histories: int = 0
     """How often all histories were made shorter for lack of memory."""
-
-    def to_json(self) -> dict[str, int]:
-        """The counts by name."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 @dataclass(slots=True)

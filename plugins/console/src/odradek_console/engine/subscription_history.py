@@ -7,30 +7,29 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
+
+from odradek_console.json_form import JsonRow
 
 KEPT: Final = 500
 Properties = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubscriptionChange:
+class SubscriptionChange(JsonRow):
     """A change of a subscription."""
 
     time_ms: int
     """The poll that found it."""
     name: str
+    act: str
+    """``created``, ``changed`` or ``deleted``."""
     before: Properties
     """Empty if the subscription was created."""
     after: Properties
     """Empty if it was deleted."""
     user: str
     """The user of the console who made it; empty if it was made elsewhere."""
-
-    @property
-    def act(self) -> str:
-        """``created``, ``changed`` or ``deleted``."""
-        return "changed" if self.before and self.after else "created" if self.after else "deleted"
 
     @property
     def text(self) -> str:
@@ -43,17 +42,6 @@ class SubscriptionChange:
             for key in keys
             if self.before.get(key) != self.after.get(key)
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """The change as JSON has it."""
-        return {
-            "time_ms": self.time_ms,
-            "name": self.name,
-            "act": self.act,
-            "before": dict(self.before),
-            "after": dict(self.after),
-            "user": self.user,
-        }
 
 
 class SubscriptionHistory:
@@ -89,8 +77,11 @@ class SubscriptionHistory:
                 before, after = known.get(name, {}), subscriptions.get(name, {})
                 if before != after:
                     user = self.users.pop(name, "")
+                    act = "changed" if before and after else "created" if after else "deleted"
                     self.found.append(
-                        SubscriptionChange(time_ms=now_ms, name=name, before=before, after=after, user=user)
+                        SubscriptionChange(
+                            time_ms=now_ms, name=name, act=act, before=before, after=after, user=user
+                        )
                     )
             self.known = subscriptions
 

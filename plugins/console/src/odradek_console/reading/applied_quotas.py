@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from odradek_console.cluster_rows import QuotaRow
+from odradek_console.json_form import JsonRow
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 Entity = Mapping[str, str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AppliedQuota:
+class AppliedQuota(JsonRow):
     """A limit of a client, and the entity that it is set for."""
 
     key: str
@@ -34,10 +34,6 @@ class AppliedQuota:
         if kinds == {CLIENT_ID}:
             return "all clients of the client id"
         return "all connections of the address" if kinds == {IP} else "clients of this user and client id"
-
-    def to_json(self) -> dict[str, Any]:
-        """The quota as JSON has it."""
-        return {"key": self.key, "value": self.value, "entity": dict(self.entity)}
 
 
 def entities(user: str, client_id: str) -> Iterator[Entity]:

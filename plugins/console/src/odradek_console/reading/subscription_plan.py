@@ -13,6 +13,7 @@ from odradek.client.admin import AdminClient
 from odradek.client.subscriptions import alter_subscription, delete_subscription
 from odradek.plugin import ConfigError
 from odradek.plugin.lease import lease_end_s
+from odradek_console.json_form import JsonRow
 
 KEYS: Final = ("metrics", "interval.ms", "match")
 EXPECTED: Final = f"expected tables [subscriptions.NAME] with {', '.join(KEYS)}"
@@ -30,7 +31,7 @@ class Act(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(JsonRow):
     """The change of one subscription."""
 
     act: Act
@@ -42,15 +43,6 @@ class Step:
     def changed(self) -> list[str]:
         """The keys whose values differ."""
         return [key for key in KEYS if self.before.get(key) != self.after.get(key)]
-
-    def to_json(self) -> dict[str, Any]:
-        """The step as JSON has it."""
-        return {
-            "act": str(self.act),
-            "name": self.name,
-            "before": dict(self.before),
-            "after": dict(self.after),
-        }
 
 
 def read_wanted(path: Path) -> dict[str, dict[str, str]]:

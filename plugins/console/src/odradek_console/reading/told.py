@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from odradek_console.cluster_rows import SubscriptionRow
+from odradek_console.json_form import JsonRow
 from odradek_console.reading.cluster_view import SELECTORS, is_matched, selectors
 from odradek_console.rows import ClientRow
 
@@ -15,7 +16,8 @@ DEFAULT_INTERVAL_MS: Final = 300_000
 EVERYTHING: Final = "*"
 
 
-class Reason(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Reason(JsonRow):
     """A condition of a subscription, and the value of the client that fulfills it."""
 
     selector: str
@@ -25,20 +27,16 @@ class Reason(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Matched:
+class Matched(JsonRow):
     """A subscription that matches a client."""
 
-    subscription: SubscriptionRow
+    row: SubscriptionRow
     reasons: tuple[Reason, ...]
     """Empty if it matches every client."""
 
-    def to_json(self) -> dict[str, Any]:
-        """The subscription as JSON has it."""
-        return self.subscription.to_json() | {"reasons": [each._asdict() for each in self.reasons]}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Told(JsonRow):
     """All subscriptions of a client as one."""
 
     matched: tuple[Matched, ...]
@@ -50,29 +48,18 @@ class Told:
         """Whether some subscription asks for a metric."""
         return EVERYTHING in self.metrics or metric.startswith(self.metrics)
 
-    def to_json(self) -> dict[str, Any]:
-        """The subscriptions as JSON has them."""
-        return {
-            "matched": [each.to_json() for each in self.matched],
-            "metrics": list(self.metrics),
-            "interval_ms": self.interval_ms,
-        }
-
 
 def told_to(subscriptions: Iterable[SubscriptionRow], row: ClientRow) -> Told:
     """What a client is told. Of several intervals the shortest counts, as in a broker."""
     matched = tuple(
-        Matched(subscription=each, reasons=reasons(each.match, row))
+        Matched(row=each, reasons=reasons(each.match, row))
         for each in subscriptions
         if is_matched(each.match, row)
     )
     prefixes = {
-        prefix.strip()
-        for each in matched
-        for prefix in each.subscription.metrics.split(",")
-        if prefix.strip()
+        prefix.strip() for each in matched for prefix in each.row.metrics.split(",") if prefix.strip()
     }
-    intervals = [each.subscription.interval_ms or DEFAULT_INTERVAL_MS for each in matched]
+    intervals = [each.row.interval_ms or DEFAULT_INTERVAL_MS for each in matched]
     return Told(
         matched=matched,
         metrics=(EVERYTHING,) if EVERYTHING in prefixes else tuple(sorted(prefixes)),

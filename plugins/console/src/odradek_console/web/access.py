@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final
 
 from markupsafe import Markup
@@ -14,6 +14,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, Request
 
 from odradek.endpoints import Address
+from odradek_console.json_form import JsonRow
 from odradek_console.web.access_settings import AccessSettings
 from odradek_console.web.audit import Audit
 from odradek_console.web.proxies import limited_key
@@ -35,7 +36,7 @@ BURST_S: Final = 10
 
 
 @dataclass(slots=True)
-class AccessCounts:
+class AccessCounts(JsonRow):
     """What has been let in, and what was refused."""
 
     logins: int = 0
@@ -46,10 +47,6 @@ class AccessCounts:
     """Without a valid token, or from another site."""
     refused_hosts: int = 0
     refused_bodies: int = 0
-
-    def to_json(self) -> dict[str, int]:
-        """The counts by name."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
@@ -12,12 +12,15 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Mount
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+import odradek
 from odradek.client.errors import ClientError
-from odradek_console.web import live
+from odradek_console.json_form import JsonRow
+from odradek_console.rows import Reading
+from odradek_console.web import live, openapi
 from odradek_console.web.console import Console
 from odradek_console.web.guard import Guard
 from odradek_console.web.pages import (
@@ -32,7 +35,7 @@ from odradek_console.web.pages import (
     watch,
 )
 from odradek_console.web.render import page
-from odradek_console.web.table import BadQuery
+from odradek_console.web.table import BadQuery, Table
 
 STATIC: Final = Path(__file__).parent / "static"
 POLICY: Final = (
@@ -48,6 +51,26 @@ HEADERS: Final = {
 }
 PAGES: Final = (fleet, client, watch, runbook, subscriptions, quotas, delivery, host, live, login)
 """Modules with ``routes``."""
+CLIENT: Final = "/api/v1/clients/{instance}"
+TABLES: Final[dict[str, Table[Any]]] = {
+    f"/api/v1/{each.name}": each
+    for each in (
+        fleet.CLIENTS,
+        subscriptions.SUBSCRIPTIONS,
+        subscriptions.CHANGES,
+        quotas.QUOTAS,
+        delivery.DELIVERY,
+        delivery.DEAD_LETTERS,
+        host.BROKERS,
+        host.CONFIGS,
+    )
+} | {f"{CLIENT}/series": client.SERIES}
+"""Tables of the API, by path."""
+OBJECTS: Final[dict[str, tuple[str, type[JsonRow]]]] = {
+    CLIENT: ("A client by its instance id or client id", client.DescribedClient),
+    "/api/v1/reading": ("How far the topic has been read", Reading),
+}
+"""Paths of the API that are no tables."""
 
 
 class SecurityHeaders:
@@ -98,11 +121,17 @@ def unreachable(request: Request, error: Exception) -> Response:
     return failure(request, 502, f"The cluster at {request.app.state.console.cluster_name}: {error}")
 
 
+def described(request: Request) -> Response:
+    """The document of the API."""
+    return JSONResponse(openapi.document(TABLES, OBJECTS, odradek.__version__))
+
+
 def make_app(console: Console) -> Starlette:
     """The application of a console."""
     app = Starlette(
         routes=[
             *(route for module in PAGES for route in module.routes),
+            Route(openapi.PATH, described, name="the document of the API"),
             Mount("/static", StaticFiles(directory=STATIC), name="static"),
         ],
         middleware=[

@@ -10,14 +10,13 @@ from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from odradek.plugin.troubles import FINDINGS
 from odradek_console.text import age, short
 from odradek_console.web.access import csrf_field
 from odradek_console.web.console import Console, console_of
-from odradek_console.web.safe_json import SafeJSON
 from odradek_console.web.table import Row, State, Table
 from odradek_console.web.users import User
 
@@ -85,15 +84,15 @@ def picture(table: Table[Row], rows: Iterable[Row], state: State) -> dict[str, A
     }
 
 
-def as_json(table: Table[Row], rows: Iterable[Row], state: State) -> SafeJSON:
+def as_json(table: Table[Row], rows: Iterable[Row], state: State) -> JSONResponse:
     """One page of the rows as JSON; or the groups, if the state has them."""
     found = table.select(rows, state)
     if state.group:
         groups = [{"value": value, "rows": count} for value, count, _ in table.grouped(found, state)]
-        return SafeJSON({"total": len(found), "group": state.group, "groups": groups})
+        return JSONResponse({"total": len(found), "group": state.group, "groups": groups})
     first = (state.page - 1) * state.rows
-    shown = [table.to_json(row) for row in found[first : first + state.rows]]
-    return SafeJSON({"total": len(found), "page": state.page, table.name: shown})
+    shown = [row.to_json() for row in found[first : first + state.rows]]
+    return JSONResponse({"total": len(found), "page": state.page, table.name: shown})
 
 
 def as_csv(table: Table[Row], rows: Iterable[Row], state: State) -> Response:

@@ -11,15 +11,20 @@ from operator import ge, gt, le, lt
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlencode
 
-Row = TypeVar("Row")
+from odradek_console.json_form import JsonRow
+
+Row = TypeVar("Row", bound=JsonRow)
 Value = str | int | float | bool | None | tuple[str, ...]
 PAGE_ROWS: Final = 100
 MOST_ROWS: Final = 1_000
 SORT, GROUP, PAGE, ROWS, SEARCH = RESERVED = ("sort", "group", "page", "rows", "q")
 COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {">=": ge, "<=": le, ">": gt, "<": lt}
 LONGEST_PATTERN: Final = 200
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 EMPTY: Final = '""'
 """The pattern of an empty value: an empty field of a form is no filter."""
+LITERAL: Final = "!!"
+"""Begin of a pattern whose text begins with ``!``."""
 
 
 class BadQuery(ValueError):
@@ -103,7 +108,8 @@ class Table(Generic[Row]):
     columns: Sequence[Column[Row]]
     sort: str
     """The default order, as in a URL."""
-    to_json: Callable[[Row], Mapping[str, Any]]
+    row: type[JsonRow]
+    """The rows' class."""
 
     def column(self, name: str) -> Column[Row]:
         """A column by its id.
@@ -126,7 +132,7 @@ class Table(Generic[Row]):
         Raises:
             BadQuery: A parameter or its value is unknown.
         """
-        given = [(key, value.strip()) for key, value in parameters if value.strip()]
+        given = [(key, value) for key, value in parameters if value.strip()]
         control = {key: value for key, value in given if key in RESERVED}
         filters = tuple((key, value) for key, value in given if key not in (*RESERVED, *kept))
         for key, value in given:
@@ -238,7 +244,7 @@ def passes(column: Column[Row], pattern: str) -> Callable[[Row], bool]:
     Raises:
         BadQuery: A comparison without a number.
     """
-    if pattern.startswith("!"):
+    if pattern.startswith("!") and not pattern.startswith(LITERAL):
         opposite = passes(column, pattern[1:])
         return lambda row: not opposite(row)
     for sign, compare in COMPARISONS.items():
@@ -248,7 +254,7 @@ def passes(column: Column[Row], pattern: str) -> Callable[[Row], bool]:
             except ValueError:
                 raise BadQuery(f"{column.id} is compared with numbers, not with {pattern!r}") from None
             return lambda row: isinstance(value := column.value(row), int | float) and compare(value, bound)
-    wanted = "" if pattern == EMPTY else pattern
+    wanted = "" if pattern == EMPTY else pattern.removeprefix("!")
     return lambda row: any(fnmatchcase(each, wanted) for each in texts(column.value(row)))
 
 
@@ -261,7 +267,8 @@ def texts(value: Value) -> tuple[str, ...]:
 
 def exact(text: str) -> str:
     """A pattern that matches only this text."""
-    return "".join(f"[{each}]" if each in "*?[!" else each for each in text) or EMPTY
+    escaped = "".join(f"[{each}]" if each in "*?[" else each for each in text)
+    return "!" + escaped if text.startswith("!") else escaped or EMPTY
 
 
 def shown(column: Column[Row], row: Row) -> str:
@@ -280,4 +287,4 @@ def sort_key(column: Column[Row], row: Row) -> Any:
 def exported(value: Value) -> str:
     """A value in CSV."""
     text = ";".join(texts(value))
-    return "'" + text if isinstance(value, str | tuple) and text.startswith(("=", "+", "-", "@")) else text
+    return "'" + text if isinstance(value, str | tuple) and text.startswith(FORMULA) else text

@@ -9,10 +9,11 @@ from urllib.parse import quote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from odradek.client.errors import ClientError
+from odradek_console.json_form import JsonRow
 from odradek_console.reading.applied_quotas import AppliedQuota, applied_quotas
 from odradek_console.reading.told import Told, told_to
 from odradek_console.rows import ClientDetail, ClientRow, SeriesRow
@@ -20,7 +21,6 @@ from odradek_console.text import age, short
 from odradek_console.web.client_plots import ClientPlots, Window
 from odradek_console.web.console import Console, console_of
 from odradek_console.web.render import as_csv, as_json, page, picture, utc
-from odradek_console.web.safe_json import SafeJSON
 from odradek_console.web.table import BadQuery, Column, Table
 
 Value = TypeVar("Value")
@@ -37,7 +37,7 @@ def labels_text(row: SeriesRow) -> str:
 SERIES: Final[Table[SeriesRow]] = Table(
     name="series",
     sort="metric",
-    to_json=SeriesRow.to_json,
+    row=SeriesRow,
     columns=(
         Column(id="metric", heading="Metric", value=lambda row: row.metric, groups=True),
         Column(id="labels", heading="Labels", value=labels_text, groups=True),
@@ -74,6 +74,18 @@ class Answer:
     told: Told | None
     quotas: list[AppliedQuota] | None
     problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedClient(JsonRow):
+    """A client in full, with the answers of its cluster."""
+
+    row: ClientDetail
+    subscriptions: Told | None
+    """None if the cluster does not tell."""
+    quotas: tuple[AppliedQuota, ...] | None
+    problems: tuple[str, ...]
+    """The reasons why the cluster does not tell."""
 
 
 def client_path(row: ClientRow) -> str:
@@ -206,14 +218,13 @@ def api(request: Request) -> Response:
     """The client as JSON, with the points of the window."""
     detail, _ = windowed(request)
     answer = asked(console_of(request), detail.row)
-    return SafeJSON(
-        detail.to_json()
-        | {
-            "subscriptions": None if answer.told is None else answer.told.to_json(),
-            "quotas": None if answer.quotas is None else [each.to_json() for each in answer.quotas],
-            "problems": list(answer.problems),
-        }
+    found = DescribedClient(
+        row=detail,
+        subscriptions=answer.told,
+        quotas=None if answer.quotas is None else tuple(answer.quotas),
+        problems=answer.problems,
     )
+    return JSONResponse(found.to_json())
 
 
 def series(request: Request) -> Response:

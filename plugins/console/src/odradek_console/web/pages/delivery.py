@@ -20,7 +20,7 @@ LONGEST_MINUTES: Final = 10 * 366 * 24 * 60
 DELIVERY: Final[Table[DeliveryRow]] = Table(
     name="delivery",
     sort="name",
-    to_json=DeliveryRow.to_json,
+    row=DeliveryRow,
     columns=(
         Column(id="name", heading="Destination", value=lambda row: row.name),
         Column(id="group_id", heading="Group", value=lambda row: row.group_id),
@@ -31,7 +31,7 @@ DELIVERY: Final[Table[DeliveryRow]] = Table(
 DEAD_LETTERS: Final[Table[DeadLetterRow]] = Table(
     name="dead-letters",
     sort="-time",
-    to_json=DeadLetterRow.to_json,
+    row=DeadLetterRow,
     columns=(
         Column(
             id="time",

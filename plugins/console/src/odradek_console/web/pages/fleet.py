@@ -23,7 +23,7 @@ def client_link(row: ClientRow) -> str:
 CLIENTS: Final[Table[ClientRow]] = Table(
     name="clients",
     sort="-findings",
-    to_json=ClientRow.to_json,
+    row=ClientRow,
     columns=(
         Column(
             id="client_id",

@@ -16,7 +16,7 @@ from odradek_console.web.table import Column, State, Table
 BROKERS: Final[Table[BrokerRow]] = Table(
     name="brokers",
     sort="node_id",
-    to_json=BrokerRow.to_json,
+    row=BrokerRow,
     columns=(
         Column(id="node_id", heading="Broker", value=lambda row: row.node_id, number=True),
         Column(id="address", heading="Address", value=lambda row: f"{row.host}:{row.port}"),
@@ -26,7 +26,7 @@ BROKERS: Final[Table[BrokerRow]] = Table(
 CONFIGS: Final[Table[ConfigRow]] = Table(
     name="configs",
     sort="resource",
-    to_json=ConfigRow.to_json,
+    row=ConfigRow,
     columns=(
         Column(id="resource", heading="Resource", value=lambda row: row.resource, groups=True),
         Column(id="name", heading="Setting", value=lambda row: row.name, groups=True),

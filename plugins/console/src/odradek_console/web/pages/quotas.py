@@ -54,7 +54,7 @@ def limit_column(key: str, heading: str) -> Column[QuotaRow]:
 QUOTAS: Final[Table[QuotaRow]] = Table(
     name="quotas",
     sort="user",
-    to_json=QuotaRow.to_json,
+    row=QuotaRow,
     columns=(
         Column(
             id="user", heading="User", value=lambda row: part(row, "user"), link=clients_link, groups=True

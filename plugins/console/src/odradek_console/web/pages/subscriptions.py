@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -18,7 +18,10 @@ from odradek.client.subscriptions import alter_subscription, delete_subscription
 from odradek.plugin.lease import lease_end_s
 from odradek_console.cluster_rows import SubscriptionRow
 from odradek_console.engine.subscription_history import SubscriptionChange
-from odradek_console.reach import DEFAULT_INTERVAL_MS, Reach, reach
+from odradek_console.json_form import JsonRow
+from odradek_console.reach import Reach, reach
+from odradek_console.reading.told import DEFAULT_INTERVAL_MS
+from odradek_console.rows import ClientRow
 from odradek_console.text import age
 from odradek_console.web.console import Console, console_of
 from odradek_console.web.guard import Form
@@ -32,20 +35,15 @@ LONGEST: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReachRow:
+class ReachRow(JsonRow):
     """A subscription and the known clients that it selects."""
 
     row: SubscriptionRow
-    reach: Reach
-    now_ms: int
-
-    def to_json(self) -> Mapping[str, Any]:
-        """The row as JSON has it."""
-        return self.row.to_json() | {
-            "clients": self.reach.clients,
-            "series": self.reach.series,
-            "pushes_per_s": self.reach.pushes_per_s,
-        }
+    clients: int
+    series: int
+    pushes_per_s: float
+    left_ms: int | None
+    """The time that a lease still has; None for a subscription that stays."""
 
 
 def edit_link(name: str) -> str:
@@ -55,14 +53,13 @@ def edit_link(name: str) -> str:
 
 def end_text(each: ReachRow) -> str:
     """The time that a lease still has; empty for a subscription that stays."""
-    end_s = each.row.lease_end_s
-    return "" if end_s is None else f"in {age(end_s * 1000 - each.now_ms)}"
+    return "" if each.left_ms is None else f"in {age(each.left_ms)}"
 
 
 SUBSCRIPTIONS: Final[Table[ReachRow]] = Table(
     name="subscriptions",
     sort="name",
-    to_json=ReachRow.to_json,
+    row=ReachRow,
     columns=(
         Column(
             id="name",
@@ -81,13 +78,13 @@ SUBSCRIPTIONS: Final[Table[ReachRow]] = Table(
             number=True,
         ),
         Column(id="match", heading="Match", value=lambda each: each.row.match or "all clients"),
-        Column(id="clients", heading="Clients", value=lambda each: each.reach.clients, number=True),
-        Column(id="series", heading="Series", value=lambda each: each.reach.series, number=True),
+        Column(id="clients", heading="Clients", value=lambda each: each.clients, number=True),
+        Column(id="series", heading="Series", value=lambda each: each.series, number=True),
         Column(
             id="pushes_per_s",
             heading="Pushes/s",
-            value=lambda each: each.reach.pushes_per_s,
-            text=lambda each: f"{each.reach.pushes_per_s:.3g}",
+            value=lambda each: each.pushes_per_s,
+            text=lambda each: f"{each.pushes_per_s:.3g}",
             number=True,
         ),
         Column(
@@ -99,7 +96,7 @@ SUBSCRIPTIONS: Final[Table[ReachRow]] = Table(
 CHANGES: Final[Table[SubscriptionChange]] = Table(
     name="changes",
     sort="-time",
-    to_json=SubscriptionChange.to_json,
+    row=SubscriptionChange,
     columns=(
         Column(
             id="time",
@@ -125,16 +122,20 @@ CHANGES: Final[Table[SubscriptionChange]] = Table(
 def reach_rows(console: Console) -> list[ReachRow]:
     """The subscriptions with their reach."""
     clients = [row for row in console.view.clients() if row.state != "gone"]
-    return [
-        ReachRow(
-            row=each,
-            reach=reach(
-                console.view, clients, each.metrics, each.match, each.interval_ms or DEFAULT_INTERVAL_MS
-            ),
-            now_ms=console.now_ms(),
-        )
-        for each in console.cluster.subscriptions()
-    ]
+    return [reach_row(console, clients, each) for each in console.cluster.subscriptions()]
+
+
+def reach_row(console: Console, clients: Sequence[ClientRow], row: SubscriptionRow) -> ReachRow:
+    """A subscription with its reach among some clients."""
+    interval_ms = row.interval_ms or DEFAULT_INTERVAL_MS
+    found = reach(console.view, clients, row.metrics, row.match, interval_ms)
+    return ReachRow(
+        row=row,
+        clients=found.clients,
+        series=found.series,
+        pushes_per_s=found.pushes_per_s,
+        left_ms=None if row.lease_end_s is None else row.lease_end_s * 1000 - console.now_ms(),
+    )
 
 
 def subscriptions(request: Request) -> Response:

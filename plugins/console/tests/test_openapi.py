@@ -1,0 +1,146 @@
+"""The document of the API, held against the routes and their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import validate
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from odradek.client.admin import AdminClient
+from odradek_console.cluster_rows import (
+    BrokerRow,
+    ConfigRow,
+    DeadLetterRow,
+    DeliveryRow,
+    QuotaRow,
+    SubscriptionRow,
+)
+from odradek_console.reading.cluster_view import ClusterView
+from odradek_console.view import View
+from odradek_console.web.app import make_app
+from odradek_console.web.console import Console, make_console
+from odradek_console.web.openapi import PATH
+from support.console_client import operator_access, page_client
+from support.watched_clients import WatchedClients, level, ms, total
+
+REFUSED = {"sort": "nothing"}
+
+
+def nowhere() -> AdminClient:
+    raise AssertionError("the cluster is not asked")
+
+
+class FilledCluster(ClusterView):
+    """A cluster with a row of each kind."""
+
+    def kept(self, name: str, ask: Any) -> Any:
+        end_s = 1_000_000_300
+        rows: dict[str, list[Any]] = {
+            "subscriptions": [
+                SubscriptionRow(name="a", metrics="*", interval_ms=None, match="", lease_end_s=None),
+                SubscriptionRow(
+                    name=lease,
+                    metrics="b.",
+                    interval_ms=5_000,
+                    match="client_id=x",
+                    lease_end_s=1_000_000_300,
+                ),
+            ],
+            "quotas": [
+                QuotaRow(entity=(("client-id", None), ("user", "ann")), limits=(("request_percentage", 5.0),))
+            ],
+            "delivery": [DeliveryRow(name="otlp", group_id="g", partitions=1, lag_records=2)],
+            "dead letters": [
+                DeadLetterRow(
+                    partition=0,
+                    offset=1,
+                    time_ms=ms(5),
+                    client_id="orders-1",
+                    client_instance_id="AQ",
+                    forwarder="otlp",
+                    reason="HTTP 400",
+                    origin_partition=0,
+                    origin_offset=7,
+                    payload_bytes=3,
+                )
+            ],
+            "brokers": [BrokerRow(node_id=1, host="127.0.0.1", port=9092, is_controller=True)],
+            "configs": [ConfigRow(resource="broker 1", name="telemetry.x", value=None, source="DEFAULT")],
+        }
+        return rows[name]
+
+
+@pytest.fixture
+def console() -> Console:
+    view = View(nowhere, now_ms=lambda: ms(100))
+    clients = WatchedClients(view.fleet)
+    for second in (10, 60):
+        clients.push(
+            second,
+            total("producer.record.send.total", 5.0, second, second - 10),
+            level("producer.request.latency.avg", 9.0, second),
+        )
+    found = make_console(view, nowhere, "localhost:9092", operator_access())
+    found.now_ms = view.now_ms
+    found.cluster = FilledCluster(nowhere, "t")
+    found.history.observe({}, ms(10))
+    found.history.observe({"a": {"metrics": "*"}}, ms(20))
+    return found
+
+
+@pytest.fixture
+def browser(console: Console) -> Iterator[TestClient]:
+    with page_client(make_app(console)) as client:
+        yield client
+
+
+@pytest.fixture
+def document(browser: TestClient) -> dict[str, Any]:
+    found: dict[str, Any] = browser.get(PATH).json()
+    return found
+
+
+def test_the_document_is_valid(document: dict[str, Any]) -> None:
+    validate(document)
+
+
+def test_each_route_of_the_api_is_described(console: Console, document: dict[str, Any]) -> None:
+    routes = [each for each in make_app(console).routes if isinstance(each, Route)]
+    paths = {each.path.replace(":path", "") for each in routes if each.path.startswith("/api/v1/")}
+
+    assert set(document["paths"]) == paths - {PATH}
+
+
+def test_each_answer_fits_its_schema(browser: TestClient, console: Console, document: dict[str, Any]) -> None:
+    instance = console.view.clients()[0].client_instance_id
+    for path, methods in document["paths"].items():
+        answer = browser.get(path.replace("{instance}", instance))
+
+        assert answer.status_code == HTTPStatus.OK, path
+        good = methods["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+        Draft202012Validator(good).validate(answer.json())
+        if "total" in answer.json():
+            assert answer.json()["total"] > 0, path
+
+
+def test_each_parameter_is_taken_and_others_are_refused(
+    browser: TestClient, document: dict[str, Any]
+) -> None:
+    values = {"integer": "1", "string": "x"}
+    for path, methods in document["paths"].items():
+        named = [each for each in methods["get"].get("parameters", ()) if each["in"] == "query"]
+        for each in named:
+            value = each["schema"].get("enum", [values[each["schema"]["type"]]])[0]
+            answer = browser.get(path, params={each["name"]: value})
+            assert answer.status_code == HTTPStatus.OK, (path, each["name"])
+        if named:
+            refused = browser.get(path, params=REFUSED)
+            assert refused.status_code == HTTPStatus.BAD_REQUEST
+            schema = document["components"]["schemas"]["Error"]
+            Draft202012Validator(schema).validate(refused.json())
