@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-import httpx
+import httpx2 as httpx
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 

@@ -40,12 +40,11 @@ class FilledCluster(ClusterView):
     """A cluster with a row of each kind."""
 
     def kept(self, name: str, ask: Any) -> Any:
-        end_s = 1_000_000_300
         rows: dict[str, list[Any]] = {
             "subscriptions": [
                 SubscriptionRow(name="a", metrics="*", interval_ms=None, match="", lease_end_s=None),
                 SubscriptionRow(
-                    name=lease,
+                    name="b",
                     metrics="b.",
                     interval_ms=5_000,
                     match="client_id=x",
