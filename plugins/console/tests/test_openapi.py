@@ -116,10 +116,9 @@ def test_each_route_of_the_api_is_described(console: Console, document: dict[str
     assert set(document["paths"]) == paths - {PATH}
 
 
-def test_each_answer_fits_its_schema(browser: TestClient, console: Console, document: dict[str, Any]) -> None:
-    instance = console.view.clients()[0].client_instance_id
+def test_each_answer_fits_its_schema(browser: TestClient, document: dict[str, Any]) -> None:
     for path, methods in document["paths"].items():
-        answer = browser.get(path.replace("{instance}", instance))
+        answer = browser.get(path.replace("{instance}", "orders-1"))
 
         assert answer.status_code == HTTPStatus.OK, path
         good = methods["get"]["responses"]["200"]["content"]["application/json"]["schema"]
@@ -136,10 +135,10 @@ def test_each_parameter_is_taken_and_others_are_refused(
         named = [each for each in methods["get"].get("parameters", ()) if each["in"] == "query"]
         for each in named:
             value = each["schema"].get("enum", [values[each["schema"]["type"]]])[0]
-            answer = browser.get(path, params={each["name"]: value})
+            answer = browser.get(path.replace("{instance}", "orders-1"), params={each["name"]: value})
             assert answer.status_code == HTTPStatus.OK, (path, each["name"])
-        if named:
-            refused = browser.get(path, params=REFUSED)
+        if any(each["name"] == "sort" for each in named):
+            refused = browser.get(path.replace("{instance}", "orders-1"), params=REFUSED)
             assert refused.status_code == HTTPStatus.BAD_REQUEST
             schema = document["components"]["schemas"]["Error"]
             Draft202012Validator(schema).validate(refused.json())

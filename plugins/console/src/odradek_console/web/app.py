@@ -71,6 +71,9 @@ OBJECTS: Final[dict[str, tuple[str, type[JsonRow]]]] = {
     "/api/v1/reading": ("How far the topic has been read", Reading),
 }
 """Paths of the API that are no tables."""
+WINDOW: Final = openapi.query(
+    client.WINDOW, "The time whose points are wanted.", openapi.enum(list(client.WINDOWS))
+)
 
 
 class SecurityHeaders:
@@ -123,7 +126,8 @@ def unreachable(request: Request, error: Exception) -> Response:
 
 def described(request: Request) -> Response:
     """The document of the API."""
-    return JSONResponse(openapi.document(TABLES, OBJECTS, odradek.__version__))
+    further = {path: [WINDOW] for path in (CLIENT, f"{CLIENT}/series")}
+    return JSONResponse(openapi.document(TABLES, OBJECTS, further, odradek.__version__))
 
 
 def make_app(console: Console) -> Starlette:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from odradek_console.json_form import JsonRow, Schema, form
@@ -23,17 +23,26 @@ ERROR: Final[Schema] = {
 
 
 def document(
-    tables: Mapping[str, Table[Any]], objects: Mapping[str, tuple[str, type[JsonRow]]], version: str
+    tables: Mapping[str, Table[Any]],
+    objects: Mapping[str, tuple[str, type[JsonRow]]],
+    further: Mapping[str, Sequence[Schema]],
+    version: str,
 ) -> dict[str, Any]:
     """The document.
 
     Args:
         tables: By their paths.
         objects: The summary and the class of what is at other paths.
+        further: Parameters of single paths, as `query` makes them.
         version: The version of the console.
     """
     paths = {path: {"get": table_operation(path, each)} for path, each in tables.items()}
     paths |= {path: {"get": object_operation(path, *each)} for path, each in objects.items()}
+    for path, operation in paths.items():
+        if "{" in path:
+            operation["get"]["responses"]["404"] = refusal("Nothing has this name.")
+    for path, found in further.items():
+        paths[path]["get"]["parameters"] += found
     return {
         "openapi": "3.1.0",
         "info": {
