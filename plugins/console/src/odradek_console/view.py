@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 
 from odradek.client.admin import AdminClient
-from odradek_console.engine.client_entry import State
-from odradek_console.engine.fleet import Fleet, FleetLimits
+from odradek_console.engine.client_entry import Places, State
+from odradek_console.engine.fleet import Client, Fleet, FleetLimits
 from odradek_console.engine.owners import Owners
 from odradek_console.figures import figures_of
 from odradek_console.pictures import client_detail, client_row
@@ -105,15 +105,28 @@ class View:
         """
         now_ms = self.now_ms()
         with self.lock:
-            named = [
-                each
-                for each in reversed(self.fleet.clients.values())
-                if name in (each.entry.key, each.entry.client_id)
-            ]
-            exact = [each for each in named if each.entry.key == name]
-            live = [each for each in named if each.entry.state(now_ms) is not State.GONE]
-            found = next(iter(exact or live or named), None)
+            found = self.find(name, now_ms)
             return None if found is None else client_detail(self.fleet, found, now_ms, since_ms)
+
+    def find(self, name: str, now_ms: int) -> Client | None:
+        """The client of an instance id or a client id. The caller holds the lock."""
+        named = [
+            each
+            for each in reversed(self.fleet.clients.values())
+            if name in (each.entry.key, each.entry.client_id)
+        ]
+        exact = [each for each in named if each.entry.key == name]
+        live = [each for each in named if each.entry.state(now_ms) is not State.GONE]
+        return next(iter(exact or live or named), None)
+
+    def places(self, name: str) -> Places | None:
+        """Where the latest pushes of a client are in the topic; None if there is no such client."""
+        now_ms = self.now_ms()
+        with self.lock:
+            found = self.find(name, now_ms)
+            return (
+                None if found is None else found.entry.places._replace(offsets=found.entry.places.offsets[:])
+            )
 
     def series_with(self, instances: Collection[str], prefixes: tuple[str, ...]) -> int:
         """The number of series of some instances whose names begin with one of the prefixes."""

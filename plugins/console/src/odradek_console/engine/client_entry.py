@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -18,6 +19,8 @@ MAX_TEXT: Final = 256
 """Characters of a text of a client that are kept."""
 MAX_LABELS: Final = 64
 LATEST_CONNECTIONS: Final = 8
+LATEST_PUSHES: Final = 20
+"""Positions of pushes that are kept, so that they can be read again."""
 TOO_LARGE: Final = 118
 """TELEMETRY_TOO_LARGE"""
 REFUSALS: Final = {
@@ -52,6 +55,15 @@ class Connected(NamedTuple):
     cluster_id: str
 
 
+class Places(NamedTuple):
+    """Where the latest pushes of a client are in the telemetry topic."""
+
+    topic_id: str
+    partition: int
+    offsets: array[int]
+    """The newest last."""
+
+
 class ClientEntry:
     """What is known of a client instance."""
 
@@ -75,6 +87,7 @@ class ClientEntry:
         "observed",
         "oversize",
         "payload_bytes",
+        "places",
         "principal",
         "pushes",
         "refused",
@@ -96,6 +109,7 @@ class ClientEntry:
         self.labels: tuple[tuple[str, str], ...] = ()
         self.resource_hash = 0
         self.skew_ms = 0
+        self.places = Places("", -1, array("q"))
         self.is_checked = False
         """Whether its findings are those of its last push."""
         self.describe(record)
@@ -129,6 +143,7 @@ class ClientEntry:
         self.last_ms = max(now_ms, self.last_ms)
         self.refuse(record.payload.refused, now_ms)
         self.connect(record)
+        self.locate(record)
         if size:
             self.read_labels(record.payload.data)
         self.is_checked = False
@@ -149,6 +164,18 @@ class ClientEntry:
         )
         if not self.connections or self.connections[-1][1:] != place:
             self.connections.append(Connected(record.context.received_ms, *place))
+
+    def locate(self, record: TelemetryRecord) -> None:
+        """Remember where the push is. The places before are forgotten if it is in another partition."""
+        position = record.position
+        if position is None:
+            return
+        if self.places[:2] != position[:2]:
+            self.places = Places(position.topic_id, position.partition, array("q"))
+        offsets = self.places.offsets
+        offsets.append(position.offset)
+        if len(offsets) > LATEST_PUSHES:
+            del offsets[0]
 
     def read_labels(self, data: bytes) -> None:
         """Read the Resource of a push if it has changed."""
@@ -201,7 +228,7 @@ class ClientEntry:
     @property
     def held_bytes(self) -> int:
         """Approximate memory."""
-        return 1_500 + sum(len(key) + len(text) + 120 for key, text in self.labels)
+        return 1_800 + sum(len(key) + len(text) + 120 for key, text in self.labels)
 
 
 def cut(text: str) -> str:

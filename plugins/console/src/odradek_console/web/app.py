@@ -29,6 +29,7 @@ from odradek_console.web.pages import (
     fleet,
     host,
     login,
+    pushes,
     quotas,
     runbook,
     subscriptions,
@@ -49,7 +50,7 @@ HEADERS: Final = {
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
-PAGES: Final = (fleet, client, watch, runbook, subscriptions, quotas, delivery, host, live, login)
+PAGES: Final = (fleet, pushes, client, watch, runbook, subscriptions, quotas, delivery, host, live, login)
 """Modules with ``routes``."""
 CLIENT: Final = "/api/v1/clients/{instance}"
 TABLES: Final[dict[str, Table[Any]]] = {

@@ -1,0 +1,130 @@
+"""The latest pushes of a client, decoded."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from odradek.wire.uuid_text import parse_uuid
+from odradek_console.reading.push_points import PointRow
+from odradek_console.reading.pushes import Pushes, PushRow, read_pushes
+from odradek_console.rows import ClientDetail
+from odradek_console.web.access import LIVE_HEADER
+from odradek_console.web.console import console_of
+from odradek_console.web.pages.client import client_path, found_client
+from odradek_console.web.render import as_csv, page, picture, utc
+from odradek_console.web.safe_json import SafeJSON
+from odradek_console.web.table import BadQuery, Column, Table
+
+PUSH: Final = "push"
+NO_CONTENT: Final = 204
+
+
+def labels_text(row: PointRow) -> str:
+    """The labels of a point as ``topic=orders, partition=0``."""
+    return ", ".join(f"{key}={value}" for key, value in row.labels)
+
+
+POINTS: Final[Table[PointRow]] = Table(
+    name="points",
+    sort="metric",
+    to_json=PointRow.to_json,
+    columns=(
+        Column(id="metric", heading="Metric", value=lambda row: row.metric, groups=True),
+        Column(id="labels", heading="Labels", value=labels_text, groups=True),
+        Column(id="type", heading="Type", value=lambda row: row.type, groups=True),
+        Column(id="temporality", heading="Temporality", value=lambda row: row.temporality, groups=True),
+        Column(
+            id="value",
+            heading="Value",
+            value=lambda row: row.value,
+            text=lambda row: row.text,
+            number=True,
+        ),
+        Column(id="text", heading="Values", value=lambda row: row.text, shown=False),
+        Column(
+            id="start",
+            heading="Since",
+            value=lambda row: row.start_ms,
+            text=lambda row: utc(row.start_ms)[11:19] if row.start_ms else "-",
+            number=True,
+        ),
+        Column(
+            id="time",
+            heading="Time",
+            value=lambda row: row.time_ms,
+            text=lambda row: utc(row.time_ms)[11:19] if row.time_ms else "-",
+            number=True,
+        ),
+        Column(id="unit", heading="Unit", value=lambda row: row.unit, shown=False),
+        Column(id="monotonic", heading="Monotonic", value=lambda row: str(row.monotonic), shown=False),
+    ),
+)
+
+
+def pushes_of(request: Request) -> tuple[ClientDetail, Pushes]:
+    """The client that a path names, and its pushes."""
+    console = console_of(request)
+    detail = found_client(request, console.now_ms())
+    key = detail.row.client_instance_id
+    places = console.view.places(key)
+    if places is None or not places.offsets:
+        return detail, Pushes(rows=(), notes=())
+    with console.connect() as admin:
+        return detail, read_pushes(admin, console.view.settings.topic, places, parse_uuid(key))
+
+
+def chosen(request: Request, pushes: Pushes) -> PushRow | None:
+    """The push that the URL names, or the newest; None if there is none.
+
+    Raises:
+        BadQuery: The URL names another one.
+    """
+    name = request.query_params.get(PUSH)
+    if name is None:
+        return next(iter(pushes.rows), None)
+    for each in pushes.rows:
+        if str(each.offset) == name:
+            return each
+    raise BadQuery(f"{name!r} is not the offset of one of its {len(pushes.rows)} latest pushes")
+
+
+def show(request: Request) -> Response:
+    """The pushes, and the points of one. The page does not read the topic again by itself."""
+    if LIVE_HEADER in request.headers:
+        return Response(status_code=NO_CONTENT)
+    state = POINTS.state(request.query_params.multi_items(), kept=(PUSH,))
+    detail, pushes = pushes_of(request)
+    push, path = chosen(request, pushes), client_path(detail.row)
+    downloads = {"csv": f"{path}/pushes.csv{state.query(page=1)}", "json": f"/api/v1{path}/pushes"}
+    return page(
+        request,
+        "pushes.html",
+        row=detail.row,
+        link=path,
+        pushes=pushes,
+        push=push,
+        table=picture(POINTS, push.decoded.points if push else (), state) | downloads,
+    )
+
+
+def points_csv(request: Request) -> Response:
+    """The points of one push as CSV."""
+    state = POINTS.state(request.query_params.multi_items(), kept=(PUSH,))
+    push = chosen(request, pushes_of(request)[1])
+    return as_csv(POINTS, push.decoded.points if push else (), state)
+
+
+def api(request: Request) -> Response:
+    """The pushes as JSON, with all points."""
+    return SafeJSON(pushes_of(request)[1].to_json())
+
+
+routes = [
+    Route("/clients/{instance:path}/pushes.csv", points_csv, name="points of a push as CSV"),
+    Route("/clients/{instance:path}/pushes", show, name="pushes of a client"),
+    Route("/api/v1/clients/{instance:path}/pushes", api, name="pushes of a client as JSON"),
+]

@@ -1,0 +1,107 @@
+"""The pushes of a client of librdkafka, read again from the topic of a real host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from starlette.testclient import TestClient
+
+from odradek.client.admin import AdminClient
+from odradek.plugin.telemetry_topic import CODECS
+from odradek.testing import RunningHost
+from odradek.wire.uuid_text import parse_uuid
+from odradek_console.reading.pushes import read_pushes
+from odradek_console.view import View
+from odradek_console.web.app import make_app
+from odradek_console.web.console import make_console
+from support.console_client import page_client
+from support.waiting import wait_until
+
+confluent_kafka = pytest.importorskip("confluent_kafka")
+pytestmark = pytest.mark.timeout(120)
+PATIENCE_S = 60
+PUSHES = 3
+
+
+@pytest.fixture
+def host(odradek_hosts: Callable[..., RunningHost]) -> RunningHost:
+    return odradek_hosts(telemetry_durability="log")
+
+
+@pytest.fixture
+def view(host: RunningHost) -> Iterator[View]:
+    """Two producers that have pushed some times and ended."""
+    host.subscribe("org.apache.kafka.producer.", interval_ms=300)
+    host.topics.create("orders")
+    with View(lambda: AdminClient(host.bootstrap)) as view:
+        with ExitStack() as closing:
+            for number in range(2):
+                client_id = f"orders-{number}"
+                common = {"bootstrap.servers": host.bootstrap, "client.id": client_id, "log_level": 0}
+                producer = confluent_kafka.Producer(common)
+                closing.callback(producer.flush, 30)
+                producer.produce("orders", b"value")
+            wait_until(
+                lambda: len(view.clients()) == 2 and all(row.pushes >= PUSHES for row in view.clients()),
+                view.clients,
+                PATIENCE_S,
+            )
+        yield view
+
+
+@pytest.fixture
+def pages(host: RunningHost, view: View) -> Iterator[TestClient]:
+    with page_client(make_app(make_console(view, view.reader.connect, host.bootstrap))) as found:
+        yield found
+
+
+def test_the_pushes_are_decoded(pages: TestClient) -> None:
+    found = pages.get("/api/v1/clients/orders-0/pushes").json()
+
+    rows = found["pushes"]
+    assert len(rows) >= PUSHES
+    assert [row["offset"] for row in rows] == sorted((row["offset"] for row in rows), reverse=True)
+    assert {row["codec"] for row in rows} <= set(CODECS)
+    assert {(row["error"], row["problem"]) for row in rows} == {("", "")}
+    assert all(row["size"] > 0 for row in rows if row["points"])
+    oldest = {each["metric"]: each for each in rows[-1]["points"]}
+    assert oldest["org.apache.kafka.producer.connection.creation.total"]["type"] == "sum"
+    assert rows[-1]["resource"]["client_id"] == "orders-0"
+
+
+def test_one_push_of_the_page_is_chosen_by_the_url(pages: TestClient) -> None:
+    offset = pages.get("/api/v1/clients/orders-0/pushes").json()["pushes"][-1]["offset"]
+
+    whole = pages.get("/clients/orders-0/pushes")
+    one = pages.get(f"/clients/orders-0/pushes?push={offset}&metric=*creation.total")
+    table = pages.get(f"/clients/orders-0/pushes.csv?push={offset}&metric=*creation.total")
+
+    assert whole.status_code == one.status_code == table.status_code == 200
+    assert f'href="?push={offset}#push" aria-current="true"' in one.text
+    assert "1 row" in one.text
+    assert table.text.splitlines()[1].startswith("org.apache.kafka.producer.connection.creation.total,")
+    assert pages.get("/clients/orders-0/pushes?push=999999").status_code == 400
+    assert pages.get("/clients/orders-0/pushes", headers={"X-Live": "1"}).status_code == 204
+
+
+def test_reading_has_bounds(host: RunningHost, view: View) -> None:
+    places = view.places("orders-0")
+    assert places is not None
+    key = view.clients(lambda row: row.client_id == "orders-0")[0].client_instance_id
+    topic, instance_id = view.settings.topic, parse_uuid(key)
+    with AdminClient(host.bootstrap) as admin:
+        few = read_pushes(admin, topic, places, instance_id, most_bytes=1)
+        late = read_pushes(admin, topic, places, instance_id, most_s=-1.0)
+        other = read_pushes(admin, topic, places, b"x" * 16)
+        again = read_pushes(admin, topic, places._replace(topic_id="00"), instance_id)
+        admin.delete_records({(topic, places.partition): places.offsets[-1]})
+        deleted = read_pushes(admin, topic, places, instance_id)
+
+    assert (len(few.rows), len(few.notes)) == (1, 1)
+    assert (late.rows, late.notes) == ((), ("Older pushes were not read: it took longer than -1 s.",))
+    assert other.rows == ()
+    assert again.notes == ("The topic was created again since its last push.",)
+    assert len(deleted.rows) == 1
+    assert deleted.notes == ("Older pushes are no longer in the topic.",)
