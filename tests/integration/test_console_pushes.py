@@ -11,7 +11,6 @@ from starlette.testclient import TestClient
 from odradek.client.admin import AdminClient
 from odradek.plugin.telemetry_topic import CODECS
 from odradek.testing import RunningHost
-from odradek.wire.uuid_text import parse_uuid
 from odradek_console.reading.pushes import read_pushes
 from odradek_console.view import View
 from odradek_console.web.app import make_app
@@ -68,7 +67,7 @@ def test_the_pushes_are_decoded(pages: TestClient) -> None:
     assert all(row["size"] > 0 for row in rows if row["points"])
     oldest = {each["metric"]: each for each in rows[-1]["points"]}
     assert oldest["org.apache.kafka.producer.connection.creation.total"]["type"] == "sum"
-    assert rows[-1]["resource"]["client_id"] == "orders-0"
+    assert (rows[-1]["address"], rows[-1]["interval_ms"]) == ("127.0.0.1", 300)
 
 
 def test_one_push_of_the_page_is_chosen_by_the_url(pages: TestClient) -> None:
@@ -90,14 +89,14 @@ def test_reading_has_bounds(host: RunningHost, view: View) -> None:
     places = view.places("orders-0")
     assert places is not None
     key = view.clients(lambda row: row.client_id == "orders-0")[0].client_instance_id
-    topic, instance_id = view.settings.topic, parse_uuid(key)
+    topic = view.settings.topic
     with AdminClient(host.bootstrap) as admin:
-        few = read_pushes(admin, topic, places, instance_id, most_bytes=1)
-        late = read_pushes(admin, topic, places, instance_id, most_s=-1.0)
-        other = read_pushes(admin, topic, places, b"x" * 16)
-        again = read_pushes(admin, topic, places._replace(topic_id="00"), instance_id)
+        few = read_pushes(admin, topic, places, key, most_bytes=1)
+        late = read_pushes(admin, topic, places, key, most_s=-1.0)
+        other = read_pushes(admin, topic, places, "x")
+        again = read_pushes(admin, topic, places._replace(topic_id="00"), key)
         admin.delete_records({(topic, places.partition): places.offsets[-1]})
-        deleted = read_pushes(admin, topic, places, instance_id)
+        deleted = read_pushes(admin, topic, places, key)
 
     assert (len(few.rows), len(few.notes)) == (1, 1)
     assert (late.rows, late.notes) == ((), ("Older pushes were not read: it took longer than -1 s.",))

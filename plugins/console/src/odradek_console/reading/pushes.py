@@ -67,7 +67,7 @@ def read_pushes(
     admin: AdminClient,
     topic: str,
     places: Places,
-    instance_id: bytes,
+    key: str,
     most_bytes: int = MOST_BYTES,
     most_s: float = MOST_S,
     now_s: Callable[[], float] = time.monotonic,
@@ -78,7 +78,7 @@ def read_pushes(
         admin: The client.
         topic: The telemetry topic.
         places: The positions.
-        instance_id: The client instance whose pushes they are.
+        key: The client instance whose pushes they are.
         most_bytes: Bytes of record batches, with those of other clients in them.
         most_s: Seconds.
         now_s: A monotonic clock.
@@ -108,7 +108,7 @@ def read_pushes(
             break
         if found is not None:
             left -= found.batch.size_bytes
-            rows += pushes_of(found, instance_id)
+            rows += pushes_of(found, key)
     return Pushes(rows=tuple(rows), notes=tuple(notes))
 
 
@@ -121,15 +121,16 @@ def read_one(admin: AdminClient, topic: str, partition: int, offset: int) -> Rec
     return found if found is not None and found.record.offset == offset else None
 
 
-def pushes_of(received: Received, instance_id: bytes) -> Iterator[PushRow]:
+def pushes_of(received: Received, key: str) -> Iterator[PushRow]:
     """The push in a record, if it is one of the client."""
     record = received.record
+    if record.key != key.encode():
+        return
     try:
         push = decode_record(record.key, record.value, record.headers)
     except MalformedTelemetry:
         return
-    if push.payload.client_instance_id == instance_id:
-        yield push_row(push, received.partition[1], record.offset)
+    yield push_row(push, received.partition[1], record.offset)
 
 
 def push_row(push: TelemetryRecord, partition: int, offset: int) -> PushRow:

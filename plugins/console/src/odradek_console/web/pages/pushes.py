@@ -8,7 +8,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from odradek.wire.uuid_text import parse_uuid
 from odradek_console.reading.push_points import PointRow
 from odradek_console.reading.pushes import Pushes, PushRow, read_pushes
 from odradek_console.rows import ClientDetail
@@ -74,7 +73,7 @@ def pushes_of(request: Request) -> tuple[ClientDetail, Pushes]:
     if places is None or not places.offsets:
         return detail, Pushes(rows=(), notes=())
     with console.connect() as admin:
-        return detail, read_pushes(admin, console.view.settings.topic, places, parse_uuid(key))
+        return detail, read_pushes(admin, console.view.settings.topic, places, key)
 
 
 def chosen(request: Request, pushes: Pushes) -> PushRow | None:
