@@ -124,9 +124,8 @@ class View:
         now_ms = self.now_ms()
         with self.lock:
             found = self.find(name, now_ms)
-            return (
-                None if found is None else found.entry.places._replace(offsets=found.entry.places.offsets[:])
-            )
+            places = None if found is None else found.entry.places
+            return places and places._replace(offsets=places.offsets[:])
 
     def series_with(self, instances: Collection[str], prefixes: tuple[str, ...]) -> int:
         """The number of series of some instances whose names begin with one of the prefixes."""
