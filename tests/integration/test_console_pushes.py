@@ -59,7 +59,7 @@ def pages(host: RunningHost, view: View) -> Iterator[TestClient]:
 
 
 def push_with(metric: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    return next(row for row in rows if metric in [each["metric"] for each in row["points"]])
+    return next(row for row in rows if metric in [each["metric"] for each in row["decoded"]["points"]])
 
 
 def test_the_pushes_are_decoded(pages: TestClient) -> None:
@@ -69,10 +69,10 @@ def test_the_pushes_are_decoded(pages: TestClient) -> None:
     assert len(rows) >= PUSHES
     assert [row["offset"] for row in rows] == sorted((row["offset"] for row in rows), reverse=True)
     assert {row["codec"] for row in rows} <= set(CODECS)
-    assert {(row["error"], row["problem"]) for row in rows} == {("", "")}
-    assert all(row["size"] > 0 for row in rows if row["points"])
+    assert {(row["error"], row["decoded"]["problem"]) for row in rows} == {("", "")}
+    assert all(row["size"] > 0 for row in rows if row["decoded"]["points"])
     row = push_with(CREATED, rows)
-    assert {each["metric"]: each["type"] for each in row["points"]}[CREATED] == "sum"
+    assert {each["metric"]: each["type"] for each in row["decoded"]["points"]}[CREATED] == "sum"
     assert (row["address"], row["interval_ms"]) == ("127.0.0.1", 300)
 
 
@@ -104,9 +104,9 @@ def test_reading_has_bounds(host: RunningHost, view: View) -> None:
         admin.delete_records({(topic, places.partition): places.offsets[-1]})
         deleted = read_pushes(admin, topic, places, key)
 
-    assert (len(few.rows), len(few.notes)) == (1, 1)
-    assert (late.rows, late.notes) == ((), ("Older pushes were not read: it took longer than -1 s.",))
-    assert other.rows == ()
+    assert (len(few.pushes), len(few.notes)) == (1, 1)
+    assert (late.pushes, late.notes) == ((), ("Older pushes were not read: it took longer than -1 s.",))
+    assert other.pushes == ()
     assert again.notes == ("The topic was created again since its last push.",)
-    assert len(deleted.rows) == 1
+    assert len(deleted.pushes) == 1
     assert deleted.notes == ("Older pushes are no longer in the topic.",)

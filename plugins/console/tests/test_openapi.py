@@ -21,12 +21,16 @@ from odradek_console.cluster_rows import (
     QuotaRow,
     SubscriptionRow,
 )
+from odradek_console.engine.client_entry import Places
 from odradek_console.reading.cluster_view import ClusterView
+from odradek_console.reading.push_points import decoded_push
+from odradek_console.reading.pushes import Pushes, PushRow
 from odradek_console.view import View
 from odradek_console.web.app import make_app
 from odradek_console.web.console import Console, make_console
 from odradek_console.web.openapi import PATH
 from support.console_client import operator_access, page_client
+from support.delta_clients import metrics_data
 from support.watched_clients import WatchedClients, level, ms, total
 
 REFUSED = {"sort": "nothing"}
@@ -73,6 +77,26 @@ class FilledCluster(ClusterView):
             "configs": [ConfigRow(resource="broker 1", name="telemetry.x", value=None, source="DEFAULT")],
         }
         return rows[name]
+
+    def pushes(self, places: Places, key: str) -> Pushes:
+        decoded = decoded_push(metrics_data([level("x", 1, 60, topic="a")], {"app": "x"}).SerializeToString())
+        push = PushRow(
+            partition=places.partition,
+            offset=places.offsets[-1],
+            received_ms=ms(60),
+            size=100,
+            codec="zstd",
+            error="",
+            terminating=False,
+            interval_ms=60_000,
+            subscription_id=1,
+            api_version=0,
+            address="127.0.0.1",
+            port=40_000,
+            node_id=1,
+            decoded=decoded,
+        )
+        return Pushes(pushes=(push,), notes=("note",))
 
 
 @pytest.fixture

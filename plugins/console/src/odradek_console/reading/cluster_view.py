@@ -21,6 +21,8 @@ from odradek_console.cluster_rows import (
     QuotaRow,
     SubscriptionRow,
 )
+from odradek_console.engine.client_entry import Places
+from odradek_console.reading.pushes import Pushes, read_pushes
 from odradek_console.reading.replay import dead_letters
 from odradek_console.rows import ClientRow
 
@@ -62,6 +64,7 @@ class ClusterView:
         self.kept_s = kept_s
         self.now_s = now_s
         self.lock = threading.Lock()
+        self.reading = threading.Lock()
         self.answers: dict[str, tuple[float, Any]] = {}
 
     def forget(self) -> None:
@@ -87,6 +90,16 @@ class ClusterView:
     def quotas(self) -> list[QuotaRow]:
         """The client quotas."""
         return self.kept("quotas", quota_rows)
+
+    def pushes(self, places: Places, key: str) -> Pushes:
+        """The pushes of a client instance at some places of the topic, read now. One caller reads at a time.
+
+        Args:
+            places: The positions.
+            key: The client instance.
+        """
+        with self.reading, self.connect() as admin:
+            return read_pushes(admin, self.topic, places, key)
 
     def delivery(self) -> list[DeliveryRow]:
         """The forwarders that read the topic, by name, with their lag."""

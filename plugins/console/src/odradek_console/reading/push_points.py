@@ -12,6 +12,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
 
 from odradek_console.engine.client_entry import cut
+from odradek_console.json_form import JsonRow
 
 MOST_POINTS: Final = 2_000
 MOST_LABELS: Final = 64
@@ -30,7 +31,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PointRow:
+class PointRow(JsonRow):
     """A data point."""
 
     metric: str
@@ -48,14 +49,9 @@ class PointRow:
     text: str
     """The value, or the values of a histogram."""
 
-    def to_json(self) -> dict[str, Any]:
-        """The point as JSON has it."""
-        found = {each: getattr(self, each) for each in self.__slots__}
-        return found | {"labels": dict(self.labels)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecodedPush:
+class DecodedPush(JsonRow):
     """The contents of a push."""
 
     resource: Labels = ()
@@ -64,15 +60,6 @@ class DecodedPush:
     """Points beyond the bound."""
     problem: str = ""
     """Why it cannot be decoded."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The contents as JSON has them."""
-        return {
-            "resource": dict(self.resource),
-            "points": [each.to_json() for each in self.points],
-            "left_out": self.left_out,
-            "problem": self.problem,
-        }
 
 
 def decoded_push(data: bytes) -> DecodedPush:

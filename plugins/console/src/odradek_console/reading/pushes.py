@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from odradek.client.admin import AdminClient
 from odradek.client.errors import RequestFailed
@@ -13,6 +13,7 @@ from odradek.client.fetch import Reader, Received
 from odradek.plugin import MalformedTelemetry, TelemetryRecord, decode_record
 from odradek.plugin.telemetry_topic import CODECS
 from odradek_console.engine.client_entry import Places
+from odradek_console.json_form import JsonRow
 from odradek_console.pictures import error_name
 from odradek_console.reading.push_points import DecodedPush, decoded_push
 
@@ -23,7 +24,7 @@ ONE_BATCH: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PushRow:
+class PushRow(JsonRow):
     """A push."""
 
     partition: int
@@ -44,23 +45,14 @@ class PushRow:
     node_id: int
     decoded: DecodedPush
 
-    def to_json(self) -> dict[str, Any]:
-        """The push as JSON has it."""
-        found = {each: getattr(self, each) for each in self.__slots__ if each != "decoded"}
-        return found | self.decoded.to_json()
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pushes:
+class Pushes(JsonRow):
     """The latest pushes, the newest first."""
 
-    rows: tuple[PushRow, ...]
+    pushes: tuple[PushRow, ...]
     notes: tuple[str, ...]
     """Why there are not more."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The pushes as JSON has them."""
-        return {"pushes": [each.to_json() for each in self.rows], "notes": list(self.notes)}
 
 
 def read_pushes(
@@ -88,7 +80,7 @@ def read_pushes(
     """
     (described,) = admin.describe_topics([topic])
     if places.topic_id not in (described.topic_id.hex(), topic):
-        return Pushes(rows=(), notes=("The topic was created again since its last push.",))
+        return Pushes(pushes=(), notes=("The topic was created again since its last push.",))
     deadline_s, left = now_s() + most_s, most_bytes
     rows: list[PushRow] = []
     notes: list[str] = []
@@ -109,7 +101,7 @@ def read_pushes(
         if found is not None:
             left -= found.batch.size_bytes
             rows += pushes_of(found, key)
-    return Pushes(rows=tuple(rows), notes=tuple(notes))
+    return Pushes(pushes=tuple(rows), notes=tuple(notes))
 
 
 def read_one(admin: AdminClient, topic: str, partition: int, offset: int) -> Received | None:

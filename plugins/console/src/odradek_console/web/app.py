@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 import odradek
 from odradek.client.errors import ClientError
 from odradek_console.json_form import JsonRow
+from odradek_console.reading.pushes import Pushes
 from odradek_console.rows import Reading
 from odradek_console.web import live, openapi
 from odradek_console.web.console import Console
@@ -69,6 +70,7 @@ TABLES: Final[dict[str, Table[Any]]] = {
 """Tables of the API, by path."""
 OBJECTS: Final[dict[str, tuple[str, type[JsonRow]]]] = {
     CLIENT: ("A client by its instance id or client id", client.DescribedClient),
+    f"{CLIENT}/pushes": ("The latest pushes of a client, decoded", Pushes),
     "/api/v1/reading": ("How far the topic has been read", Reading),
 }
 """Paths of the API that are no tables."""

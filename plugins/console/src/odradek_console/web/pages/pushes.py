@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from odradek_console.reading.push_points import PointRow
-from odradek_console.reading.pushes import Pushes, PushRow, read_pushes
+from odradek_console.reading.pushes import Pushes, PushRow
 from odradek_console.rows import ClientDetail
 from odradek_console.web.access import LIVE_HEADER
 from odradek_console.web.console import console_of
 from odradek_console.web.pages.client import client_path, found_client
 from odradek_console.web.render import as_csv, page, picture, utc
-from odradek_console.web.safe_json import SafeJSON
 from odradek_console.web.table import BadQuery, Column, Table
 
 PUSH: Final = "push"
@@ -30,7 +29,7 @@ def labels_text(row: PointRow) -> str:
 POINTS: Final[Table[PointRow]] = Table(
     name="points",
     sort="metric",
-    to_json=PointRow.to_json,
+    row=PointRow,
     columns=(
         Column(id="metric", heading="Metric", value=lambda row: row.metric, groups=True),
         Column(id="labels", heading="Labels", value=labels_text, groups=True),
@@ -71,9 +70,8 @@ def pushes_of(request: Request) -> tuple[ClientDetail, Pushes]:
     key = detail.row.client_instance_id
     places = console.view.places(key)
     if places is None or not places.offsets:
-        return detail, Pushes(rows=(), notes=())
-    with console.connect() as admin:
-        return detail, read_pushes(admin, console.view.settings.topic, places, key)
+        return detail, Pushes(pushes=(), notes=())
+    return detail, console.cluster.pushes(places, key)
 
 
 def chosen(request: Request, pushes: Pushes) -> PushRow | None:
@@ -84,11 +82,11 @@ def chosen(request: Request, pushes: Pushes) -> PushRow | None:
     """
     name = request.query_params.get(PUSH)
     if name is None:
-        return next(iter(pushes.rows), None)
-    for each in pushes.rows:
+        return next(iter(pushes.pushes), None)
+    for each in pushes.pushes:
         if str(each.offset) == name:
             return each
-    raise BadQuery(f"{name!r} is not the offset of one of its {len(pushes.rows)} latest pushes")
+    raise BadQuery(f"{name!r} is not the offset of one of its {len(pushes.pushes)} latest pushes")
 
 
 def show(request: Request) -> Response:
@@ -119,7 +117,7 @@ def points_csv(request: Request) -> Response:
 
 def api(request: Request) -> Response:
     """The pushes as JSON, with all points."""
-    return SafeJSON(pushes_of(request)[1].to_json())
+    return JSONResponse(pushes_of(request)[1].to_json())
 
 
 routes = [
