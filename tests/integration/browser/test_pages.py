@@ -44,6 +44,7 @@ def test_a_page_has_no_fault(chromium: Browser, site: str, name: str) -> None:
             window.picture(f"{name}-{width}-{'dark' if is_dark else 'light'}")
 
             assert window.check() == [], (width, is_dark)
+        window.picture(f"{name}-whole", whole=True)
 
 
 @pytest.mark.parametrize("name", PAGES)
