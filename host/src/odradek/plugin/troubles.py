@@ -221,7 +221,8 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
         unit="push intervals",
         for_s=30.0,
         source="KIP-714: a client pushes once in 0.5 to 1.5 intervals; two pushes may be lost",
-        advice="Look whether the process still runs and reaches the host.",
+        advice="Look whether the process still runs and reaches the host. If it does, restart it: "
+        "after INVALID_RECORD a client never pushes again.",
     ),
     in_ten_minutes(
         id="producer-reconnects",
@@ -334,7 +335,7 @@ HINTS: Final[tuple[Trouble, ...]] = (
         threshold=3.0,
         unit="pushes in a row",
         for_s=0.0,
-        source="3 pushes: Java clients do not make a push smaller after TELEMETRY_TOO_LARGE",
+        source="3 pushes: Java clients do not make a push smaller after TELEMETRY_TOO_LARGE (KAFKA-21077)",
         advice="Raise telemetry.max.bytes, or subscribe this client to fewer metrics.",
     ),
     Trouble(

@@ -12,6 +12,7 @@ from odradek_console.engine.client_entry import REFUSALS, ClientEntry, State
 from odradek_console.engine.client_series import ClientSeries, Place
 from odradek_console.engine.fleet import Client, Fleet
 from odradek_console.engine.libraries import reports
+from odradek_console.engine.series_history import Point
 from odradek_console.rows import ClientDetail, ClientRow, ConnectionRow, SeriesRow
 
 ROLES: Final = ("producer.", "consumer.", "admin.client.")
@@ -102,10 +103,14 @@ def series_rows(fleet: Fleet, client: Client, now_ms: int, since_ms: int) -> Ite
                 kind="counter" if series.is_counter(place) else "gauge",
                 unit=known.unit if known else "",
                 help=known.help if known else "",
-                value=points[-1][1] if points else series.last(place),
+                value=points[-1][1] if points else value_of(series.last(place)),
                 peers=peer_median(peers, name, place),
                 points=points,
             )
+
+
+def value_of(point: Point | None) -> float | None:
+    return None if point is None else point.value
 
 
 def peers_of(fleet: Fleet, client: Client, now_ms: int) -> list[ClientSeries]:
@@ -132,10 +137,10 @@ def peer_median(peers: list[ClientSeries], name: str, place: Place) -> float | N
     if place.labels or not peers:
         return None
     values = [
-        value
+        point.value
         for peer in peers
         for each in peer.places.get(name, ())
-        if not each.labels and (value := peer.last(each)) is not None
+        if not each.labels and (point := peer.last(each)) is not None
     ]
     return median(values) if values else None
 
@@ -150,5 +155,7 @@ def not_reported(client: Client, series: ClientSeries | None) -> list[str]:
     asked = {
         name for each in FINDINGS for name in (*each.metrics.values(), *[row.metric for row in each.also])
     }
-    software = client.entry.software
-    return sorted(name for name in asked if name.startswith(roles) and not reports(software, name))
+    entry = client.entry
+    return sorted(
+        name for name in asked if name.startswith(roles) and not reports(entry.software, entry.version, name)
+    )

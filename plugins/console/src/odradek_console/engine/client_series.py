@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from odradek.temporality.shape import Shape
 from odradek_console.engine.client_entry import labels_of
-from odradek_console.engine.series_history import COUNTER, NAN, SeriesHistory
+from odradek_console.engine.series_history import COUNTER, NAN, Point, SeriesHistory
 
 Labels = tuple[tuple[str, str], ...]
 KEPT_SHAPES: Final = 256
@@ -72,21 +72,26 @@ class ClientSeries:
         """Whether its values are increases."""
         return self.history.roles[place.place] == COUNTER
 
-    def latest(self, name: str) -> list[float]:
-        """The latest values of a metric's series; of a counter those per second."""
-        return [value for place in self.whole(name) if (value := self.last(place)) is not None]
+    def latest(self, name: str, since_ms: int) -> list[float]:
+        """The latest values of a metric's series since a time; of a counter those per second."""
+        points = [self.last(place) for place in self.whole(name)]
+        return [each.value for each in points if each is not None and each.time_ms >= since_ms]
 
-    def last(self, place: Place) -> float | None:
-        """The latest value of a series; None if it has none."""
+    def last(self, place: Place) -> Point | None:
+        """The latest point of a series; None if it has none."""
         if self.is_counter(place):
             points = [*self.history.points(place.place, rows=self.recent)]
-            return points[-1].value if points else None
+            return points[-1] if points else None
         for level in self.history.levels:
-            for _, values in reversed(level):
+            for time_ms, values in reversed(level):
                 value = values[place.place] if place.place < len(values) else NAN
                 if value == value:
-                    return value
+                    return Point(time_ms, value)
         return None
+
+    def fresh_ms(self, interval_ms: int) -> int:
+        """A series whose last value is older than this is no longer pushed."""
+        return self.last_ms - 2 * interval_ms
 
     @property
     def last_ms(self) -> int:

@@ -9,7 +9,6 @@ from typing import Final
 
 from odradek.plugin.troubles import FINDINGS, LIBRDKAFKA, Condition, Trouble
 from odradek_console.engine.client_series import ClientSeries, Labels, Place
-from odradek_console.engine.libraries import library_of
 from odradek_console.json_form import JsonRow
 
 BEYOND: Final[Mapping[str, Callable[[float, float], bool]]] = {
@@ -62,7 +61,7 @@ class Made:
 
 
 def findings_of(
-    software: str,
+    library: str,
     series: ClientSeries | None,
     made: Mapping[str, Sequence[Made]],
     interval_ms: int,
@@ -71,18 +70,17 @@ def findings_of(
     """The troubles of a client.
 
     Args:
-        software: Its ``client_software_name``.
+        library: Its library, see `libraries.library_of`.
         series: Its series; None if it has none.
         made: Values of metrics that no client sends.
         interval_ms: Its push interval: a value stands for the interval before it.
         distrusted: Metrics whose values are wrong in this version of the library.
     """
     found: list[Finding] = []
-    library = library_of(software)
     for trouble in FINDINGS:
         # What no library is named for, a standard metric, is called by the same name everywhere.
         metric = trouble.metrics.get(library) or trouble.metrics.get(LIBRDKAFKA)
-        if metric is None or metric in distrusted:
+        if metric is None or not distrusted.isdisjoint((metric, *[each.metric for each in trouble.also])):
             continue
         if metric in made:
             found += [of_made(trouble, metric, each) for each in made[metric] if beyond(trouble, each.value)]
@@ -102,14 +100,15 @@ def of_made(trouble: Trouble, metric: str, made: Made) -> Finding:
 
 def of_series(trouble: Trouble, metric: str, series: ClientSeries, interval_ms: int) -> Iterable[Finding]:
     """The series of a client that are beyond the threshold for long enough."""
-    if not all(holds(series, each) for each in trouble.also):
+    fresh_ms = series.fresh_ms(interval_ms)
+    if not all(holds(series, each, fresh_ms) for each in trouble.also):
         return
     places = series.places[metric] if trouble.agg == "each" and trouble.labels else series.whole(metric)
     groups = [[each] for each in places] if trouble.agg == "each" else [list(places)]
     for group in groups:
         values = compared(trouble, series, group)
         run = list(takewhile(lambda each: beyond(trouble, each[1]), reversed(values)))
-        if not run or run[0][0] < series.last_ms - 2 * interval_ms:
+        if not run or run[0][0] < fresh_ms:
             continue  # over, or no longer pushed
         since_ms = run[-1][0] - (0 if trouble.over_s else interval_ms)
         if run[0][0] - since_ms >= trouble.for_s * 1000:
@@ -117,9 +116,9 @@ def of_series(trouble: Trouble, metric: str, series: ClientSeries, interval_ms: 
             yield finding(trouble, metric, labels, run[0][1], since_ms, values)
 
 
-def holds(series: ClientSeries, condition: Condition) -> bool:
-    """Whether a further condition holds. A client without its metric cannot say."""
-    values = series.latest(condition.metric)
+def holds(series: ClientSeries, condition: Condition, since_ms: int) -> bool:
+    """Whether a further condition holds. A client that does not push its metric now cannot say."""
+    values = series.latest(condition.metric, since_ms)
     return bool(values) and BEYOND[condition.op](max(values), condition.threshold)
 
 
@@ -149,24 +148,38 @@ def over(trouble: Trouble, series: ClientSeries, group: Sequence[Place]) -> Valu
 
 
 def increases(values: Values, window_ms: int) -> Values:
-    """At each time, the sum of the increases within the window before it."""
+    """At each time, the increase within the window before it.
+
+    A value is the increase since the one before it. Of a value that began before the window, the same part
+    counts as of its time.
+    """
     found, begin, total = [], 0, 0.0
     for time_ms, value in values:
         total += value
-        while values[begin][0] <= time_ms - window_ms:
+        begin_ms = time_ms - window_ms
+        while values[begin][0] <= begin_ms:
             total -= values[begin][1]
             begin += 1
-        found.append((time_ms, max(total, 0.0)))
+        outside = 0.0
+        if begin:
+            (before_ms, _), (oldest_ms, oldest) = values[begin - 1], values[begin]
+            outside = oldest * (begin_ms - before_ms) / (oldest_ms - before_ms)
+        found.append((time_ms, max(total - outside, 0.0)))
     return found
 
 
 def rises(values: Values, window_ms: int) -> Values:
-    """At each time, how much the value has grown since the begin of the window before it."""
+    """At each time, the growth of the value since the begin of the window before it.
+
+    Without a value at the begin, the one before it is compared, and the growth is taken as even.
+    """
     found, begin = [], 0
-    for time_ms, value in values:
-        while values[begin][0] < time_ms - window_ms:
+    for place, (time_ms, value) in enumerate(values):
+        while begin < place and values[begin + 1][0] <= time_ms - window_ms:
             begin += 1
-        found.append((time_ms, value - values[begin][1]))
+        before_ms, before = values[begin]
+        elapsed_ms = max(time_ms - before_ms, window_ms)
+        found.append((time_ms, (value - before) * window_ms / elapsed_ms))
     return found
 
 

@@ -15,7 +15,7 @@ from odradek.temporality.client_state import ClientState
 from odradek_console.engine.client_entry import ClientEntry, State
 from odradek_console.engine.client_series import ClientSeries, ShapePlaces
 from odradek_console.engine.findings import Finding, Made, findings_of
-from odradek_console.engine.libraries import DAY_MS, defects_of, support_of
+from odradek_console.engine.libraries import DAY_MS, defects_of, library_of, silence_of, support_of
 from odradek_console.engine.owners import Owners
 from odradek_console.engine.series_history import SeriesHistory
 from odradek_console.json_form import JsonRow
@@ -189,15 +189,16 @@ class Fleet:
     def findings(self, client: Client, now_ms: int) -> list[Finding]:
         """The troubles of a client."""
         entry = client.entry
-        defects = defects_of(entry.software, entry.version)
-        distrusted = frozenset(name for each in defects for name in each.wrong)
+        library = library_of(entry.software, entry.version)
         if not entry.is_checked:
-            client.found = findings_of(entry.software, self.series(client), {}, entry.interval_ms, distrusted)
+            defects = defects_of(entry.software, entry.version)
+            distrusted = frozenset(name for each in defects for name in each.wrong)
+            client.found = findings_of(library, self.series(client), {}, entry.interval_ms, distrusted)
             entry.is_checked = True
         state = entry.state(now_ms)
         if state is State.GONE:
             return []
-        made = findings_of(entry.software, None, dict(self.made(entry, now_ms)), entry.interval_ms)
+        made = findings_of(library, None, dict(self.made(entry, now_ms)), entry.interval_ms)
         return [*made, *client.found] if state is State.LIVE else made
 
     def check(self, at_most: int, now_ms: int) -> bool:
@@ -211,8 +212,12 @@ class Fleet:
         """The values of metrics that no client sends."""
         if entry.state(now_ms) is State.SILENT and entry.interval_ms:
             silent = (now_ms - entry.last_ms) / entry.interval_ms
-            yield SILENCE, [Made(value=silent, since_ms=entry.last_ms)]
-        yield CLOCK_SKEW, [Made(value=abs(entry.skew_ms) / 1000, since_ms=entry.first_ms)]
+            known = silence_of(entry.software, entry.version)
+            why = f"{known.problem} {known.source}" if known is not None else ""
+            yield SILENCE, [Made(value=silent, since_ms=entry.last_ms, detail=why)]
+        if not entry.source and not entry.observed:
+            # A record that a collector or a gateway made does not tell the clock of the client.
+            yield CLOCK_SKEW, [Made(value=abs(entry.skew_ms) / 1000, since_ms=entry.last_ms)]
         yield OVERSIZE, [Made(value=entry.oversize, since_ms=entry.last_error_ms)]
         yield (
             DEFECTS,
@@ -256,7 +261,8 @@ class Fleet:
                 group = client.entry.group_id
                 if group and client.entry.state(now_ms) is State.LIVE:
                     series = self.series(client)
-                    values = series.latest(ASSIGNED) if series is not None else []
+                    fresh_ms = series.fresh_ms(client.entry.interval_ms) if series is not None else 0
+                    values = series.latest(ASSIGNED, fresh_ms) if series is not None else []
                     if values:
                         found.setdefault(group, {})[client.entry.instance_id] = sum(values)
             self.groups = (second, self.counts.records), found
