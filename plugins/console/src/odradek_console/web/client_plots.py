@@ -261,7 +261,8 @@ class ClientPlots:
 
     def reason(self, metrics: Sequence[str]) -> str:
         """Why a client has no values of a metric."""
-        if not any(reports(self.detail.row.software, each) for each in metrics):
+        row = self.detail.row
+        if not any(reports(row.software, row.version, each) for each in metrics):
             return "not reported by this library"
         if self.told is not None and not any(map(self.told.asks_for, metrics)):
             return "no subscription asks for it"
