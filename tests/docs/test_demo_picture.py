@@ -1,15 +1,18 @@
-"""The picture in README comes from real output, and needs nothing from elsewhere."""
+"""The pictures in README: that of the terminal comes from real output, and needs nothing from elsewhere."""
 
 from __future__ import annotations
 
 import html
 import re
+from pathlib import Path
 
+import pytest
 from contrib.docs.demo_picture import PICTURE, last_screen, picture
 
-from support.reference_page import ROOT
+from support.reference_page import DOCS, ROOT
 
 MAX_BYTES = 12_000
+CONSOLE_BYTES, CONSOLE_WIDTH = 150_000, 1200
 
 
 def shown(drawn: str) -> list[str]:
@@ -44,3 +47,19 @@ def test_the_picture_in_readme_is_small_and_its_counts_agree() -> None:
         r"(\d+) records produced, (\d+) read .*?(\d+) data points pushed, (\d+) at", text
     )[0]
     assert (produced, pushed) == (consumed, arrived)
+
+
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [
+        ("console-fleet", ROOT / "README.md"),
+        ("console-client", DOCS / "howto/use-the-console.md"),
+    ],
+)
+def test_a_picture_of_the_console_is_small_and_described(name: str, page: Path) -> None:
+    drawn = (DOCS / f"pictures/{name}.png").read_bytes()
+
+    assert len(drawn) < CONSOLE_BYTES
+    assert drawn.startswith(b"\x89PNG")
+    assert int.from_bytes(drawn[16:20]) == CONSOLE_WIDTH
+    assert re.search(rf"!\[[^]]{{40,}}\]\(\S*pictures/{name}\.png\)", page.read_text(encoding="utf-8"))
