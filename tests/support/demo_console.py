@@ -42,7 +42,7 @@ class Demo:
 
     def pushes(self) -> int:
         """The pushes of the client that has most."""
-        return max(row["pushes"] for row in self.clients())
+        return int(max(row["pushes"] for row in self.clients()))
 
     def clients(self) -> list[dict[str, Any]]:
         """The rows of the clients."""
