@@ -23,6 +23,7 @@ PAGES = {
     "fleet-nothing": "/?client_id=nobody",
     "client": "/clients/orders-0",
     "consumer": "/clients/billing-0?window=2h&group=unit",
+    "pushes": "/clients/orders-0/pushes",
     "runbook": "/runbook",
     "subscriptions": "/subscriptions",
     "subscription": "/subscriptions/edit?name=all-clients",

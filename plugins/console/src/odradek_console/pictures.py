@@ -8,7 +8,7 @@ from typing import Final
 
 from odradek.plugin.client_metrics import PREFIX, client_metrics
 from odradek.plugin.troubles import FINDINGS
-from odradek_console.engine.client_entry import REFUSALS, ClientEntry, State
+from odradek_console.engine.client_entry import REFUSALS, State
 from odradek_console.engine.client_series import ClientSeries, Place
 from odradek_console.engine.fleet import Client, Fleet
 from odradek_console.engine.libraries import reports
@@ -116,20 +116,17 @@ def value_of(point: Point | None) -> float | None:
 def peers_of(fleet: Fleet, client: Client, now_ms: int) -> list[ClientSeries]:
     """The series of other live clients of the application, at most `MOST_PEERS` of them."""
     found: list[ClientSeries] = []
-    entry = client.entry
-    for each in reversed(fleet.clients.values()):
+    principal, app = client.entry.principal, client.entry.app
+    for each in reversed(fleet.clients.values()) if app else ():
         if len(found) == MOST_PEERS:
             break
-        if each is not client and is_peer(each.entry, entry) and each.entry.state(now_ms) is State.LIVE:
-            series = fleet.series(each)
-            if series is not None:
-                found.append(series)
+        entry = each.entry
+        if entry.principal != principal or each is client or entry.state(now_ms) is not State.LIVE:
+            continue
+        series = fleet.series(each) if entry.app == app else None
+        if series is not None:
+            found.append(series)
     return found
-
-
-def is_peer(entry: ClientEntry, other: ClientEntry) -> bool:
-    """Whether both are clients of one application, and of one role."""
-    return entry.app == other.app and entry.app != "" and entry.principal == other.principal
 
 
 def peer_median(peers: list[ClientSeries], name: str, place: Place) -> float | None:

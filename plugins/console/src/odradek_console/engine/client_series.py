@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from odradek.temporality.shape import Shape
 from odradek_console.engine.client_entry import labels_of
-from odradek_console.engine.series_history import COUNTER, NAN, Point, SeriesHistory
+from odradek_console.engine.series_history import COUNTER, NAN, Point, Row, SeriesHistory
 
 Labels = tuple[tuple[str, str], ...]
 KEPT_SHAPES: Final = 256
@@ -57,8 +58,11 @@ class ClientSeries:
     def __init__(self, history: SeriesHistory, places: Places) -> None:
         self.history = history
         self.places = places
-        self.recent = history.recent(RECENT_MS, LEAST_ROWS)
+
+    @cached_property
+    def recent(self) -> list[Row]:
         """The rows that findings look at."""
+        return self.history.recent(RECENT_MS, LEAST_ROWS)
 
     def whole(self, name: str) -> list[Place]:
         """The series of a metric with the fewest labels. Those with more are parts of them."""
@@ -79,14 +83,17 @@ class ClientSeries:
 
     def last(self, place: Place) -> Point | None:
         """The latest point of a series; None if it has none."""
-        if self.is_counter(place):
-            points = [*self.history.points(place.place, rows=self.recent)]
-            return points[-1] if points else None
+        is_counter, last_ms, increase = self.is_counter(place), 0, 0.0
         for level in self.history.levels:
             for time_ms, values in reversed(level):
                 value = values[place.place] if place.place < len(values) else NAN
-                if value == value:
+                if value != value:
+                    continue
+                if not is_counter:
                     return Point(time_ms, value)
+                if last_ms > time_ms:
+                    return Point(last_ms, increase / (last_ms - time_ms) * 1000)
+                last_ms, increase = time_ms, value
         return None
 
     def fresh_ms(self, interval_ms: int) -> int:
