@@ -1,4 +1,4 @@
-"""What pages and commands show of a cluster: immutable rows."""
+"""Immutable rows of subscriptions, quotas and other state of a cluster, for pages and commands."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class DeadLetterRow(JsonRow):
     reason: str
     origin_partition: int
     origin_offset: int
-    """Its place in the telemetry topic; -1 if the letter does not say so."""
+    """The place of the push in the telemetry topic; -1 if the letter does not have it."""
     payload_bytes: int
 
 

@@ -36,7 +36,7 @@ LOOK_S: Final = 1.0
 @reading_from("12h")
 @console_options
 def options(**_: object) -> None:
-    """The options, without the pages behind them, which a host need not load."""
+    """The options of the command, without its pages, which a host does not have to import."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class ConsoleProcess:
         ]
 
     def status(self, bootstrap_servers: str) -> Mapping[str, object]:
-        """Where the pages are, and whether the process listens there."""
+        """The address of the pages, and whether the process listens there."""
         host, port = self.address
         try:
             with socket.create_connection((host, port), LOOK_S):

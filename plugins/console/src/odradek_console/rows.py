@@ -1,4 +1,4 @@
-"""What pages and commands show of clients: immutable rows, which any thread may read."""
+"""Immutable rows of clients, for pages and commands. Any thread may read them."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class ClientDetail(JsonRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading(JsonRow):
-    """How far the topic has been read."""
+    """The progress of reading the topic."""
 
     topic: str
     is_caught_up: bool

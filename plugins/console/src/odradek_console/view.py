@@ -24,7 +24,7 @@ HISTORY_MS: Final = 12 * 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewSettings:
-    """What is read, and the bounds of the memory."""
+    """The topic to read, and the bounds of the memory."""
 
     topic: str = TOPIC
     history_ms: int = HISTORY_MS
@@ -73,7 +73,7 @@ class View:
 
     @property
     def revision(self) -> int:
-        """Grows when something has changed."""
+        """A number that grows with each change."""
         return self.reader.progress.revision
 
     def clients(self, wanted: Callable[[ClientRow], bool] = lambda row: True) -> list[ClientRow]:
@@ -119,7 +119,7 @@ class View:
         return next(live, next(iter(named), None))
 
     def places(self, name: str) -> Places | None:
-        """Where the latest pushes of a client are in the topic; None if there is no such client."""
+        """The positions of the latest pushes of a client in the topic; None if there is no such client."""
         now_ms = self.now_ms()
         with self.lock:
             found = self.find(name, now_ms)
@@ -141,7 +141,7 @@ class View:
         return total
 
     def reading(self) -> Reading:
-        """How far the topic has been read, and what that takes."""
+        """The progress of reading the topic, and the memory in use."""
         progress = self.reader.progress
         with self.lock:
             return Reading(

@@ -1,1 +1,1 @@
-"""What is known of clients, from the records of the telemetry topic. No files, no sockets, no clock."""
+"""Clients as the records of the telemetry topic describe them. No files, no sockets, no clock."""

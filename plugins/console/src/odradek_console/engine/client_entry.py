@@ -1,4 +1,4 @@
-"""One client instance: what its connection, its pushes and its Resource tell."""
+"""One client instance, as its connection, its pushes and its Resource describe it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ GONE_MS: Final = 3_600_000
 
 
 class State(StrEnum):
-    """Whether a client pushes."""
+    """The state of a client: it pushes, is silent, or is gone."""
 
     LIVE = "live"
     SILENT = "silent"
@@ -56,7 +56,7 @@ class Connected(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where the latest pushes of a client are in the telemetry topic."""
+    """The positions of the latest pushes of a client in the telemetry topic."""
 
     topic_id: str
     partition: int
@@ -65,7 +65,7 @@ class Places(NamedTuple):
 
 
 class ClientEntry:
-    """What is known of a client instance."""
+    """The facts about a client instance."""
 
     __slots__ = (
         "client_id",
@@ -115,7 +115,7 @@ class ClientEntry:
         self.describe(record)
 
     def describe(self, record: TelemetryRecord) -> None:
-        """Take the facts that each record tells."""
+        """Take the facts that each record has."""
         connection = record.context.connection
         self.client_id = cut(record.context.client_id or "")
         self.software = cut(connection.client_software_name)
@@ -166,7 +166,7 @@ class ClientEntry:
             self.connections.append(Connected(record.context.received_ms, *place))
 
     def locate(self, record: TelemetryRecord) -> None:
-        """Remember where the push is. The places before are forgotten if it is in another partition."""
+        """Remember the position of the push. Earlier ones are forgotten if it is in another partition."""
         position = record.position
         if position is None:
             return
@@ -215,7 +215,7 @@ class ClientEntry:
 
     @property
     def app(self) -> str:
-        """What the client shares with others of its application."""
+        """The name of the application, which other clients may share."""
         return app_name(self.client_id, self.group_id)
 
     def state(self, now_ms: int) -> State:

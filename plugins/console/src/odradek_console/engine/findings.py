@@ -78,7 +78,7 @@ def findings_of(
     """
     found: list[Finding] = []
     for trouble in FINDINGS:
-        # What no library is named for, a standard metric, is called by the same name everywhere.
+        # A standard metric has the same name in every library, also in one that the table does not list.
         metric = trouble.metrics.get(library) or trouble.metrics.get(LIBRDKAFKA)
         if metric is None or not distrusted.isdisjoint((metric, *[each.metric for each in trouble.also])):
             continue

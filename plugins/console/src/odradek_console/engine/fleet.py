@@ -42,7 +42,7 @@ class FleetLimits:
 
 @dataclass(slots=True)
 class FleetCounts(JsonRow):
-    """What was read, and what was left out."""
+    """Counts of records that were read, and of those that were left out."""
 
     records: int = 0
     repeated_records: int = 0
@@ -53,7 +53,7 @@ class FleetCounts(JsonRow):
     evicted_clients: int = 0
     """Clients that were gone or silent and made room for others."""
     shortened_histories: int = 0
-    """How often all histories were made shorter for lack of memory."""
+    """The times that all histories were made shorter for lack of memory."""
 
 
 @dataclass(slots=True)

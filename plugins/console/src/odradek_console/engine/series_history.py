@@ -188,7 +188,7 @@ def united(role: int, older: float, newer: float) -> float:
 
 
 def role_of(shape: Shape, place: int) -> int:
-    """How the values of a series unite."""
+    """The role of a series, which decides how its values are united."""
     identity = shape.known.identity(shape.keys[place])
     if identity.kind in (Kind.COUNTER, Kind.HISTOGRAM, Kind.EXPONENTIAL_HISTOGRAM):
         return COUNTER

@@ -1,4 +1,4 @@
-"""What a cluster says through the admin protocol: subscriptions, quotas, and the lag of forwarders."""
+"""Answers of a cluster to admin requests: subscriptions, quotas, and the lag of forwarders."""
 
 from __future__ import annotations
 

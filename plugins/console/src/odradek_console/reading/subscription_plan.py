@@ -21,7 +21,7 @@ Properties = Mapping[str, str]
 
 
 class Act(StrEnum):
-    """What happens to a subscription."""
+    """A kind of change."""
 
     CREATE = "create"
     CHANGE = "change"

@@ -1,4 +1,4 @@
-"""What a client is told to push: the subscriptions that match it, and why."""
+"""The subscriptions that match a client, and the metrics and interval that they make together."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Told(JsonRow):
 
 
 def told_to(subscriptions: Iterable[SubscriptionRow], row: ClientRow) -> Told:
-    """What a client is told. Of several intervals the shortest counts, as in a broker."""
+    """The subscriptions of a client as one. Of several intervals the shortest counts, as in a broker."""
     matched = tuple(
         Matched(row=each, reasons=reasons(each.match, row))
         for each in subscriptions

@@ -34,7 +34,7 @@ AT_ONCE: Final = 200
 
 @dataclass(slots=True)
 class Progress:
-    """How far the reader is. Any thread may read it."""
+    """The progress of the reader. Any thread may read it."""
 
     is_caught_up: bool = False
     problem: str = "not connected yet"
