@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from odradek_console.web.access import Access, AccessSettings
+from odradek_console.web.access import Access
+from odradek_console.web.access_settings import AccessSettings
 from support.browser import PHONE, visit
 from support.consoles import LISTEN, console_site
 
