@@ -21,6 +21,7 @@ from typing import Any
 import httpx
 import pytest
 from click.testing import CliRunner
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import odradek_console
 from odradek.client.admin import AdminClient
@@ -180,6 +181,16 @@ def test_connections_are_bounded() -> None:
         kept[0].sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         assert kept[0].recv(100).startswith(b"HTTP/1.1 200")
         assert server.counts.refused_connections == 1
+
+
+def test_the_body_of_an_answer_does_not_wait_for_its_headers() -> None:
+    with served() as server, connected(server):
+        wait_until(lambda: len(server.server_state.connections) == 1, "the connection")
+        (connection,) = server.server_state.connections
+        assert isinstance(connection, H11Protocol)
+        at_server = connection.transport.get_extra_info("socket")
+
+        assert at_server.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_headers_are_bounded() -> None:
