@@ -87,10 +87,8 @@ def test_the_lag_of_forwarders(host: RunningHost, view: ClusterView) -> None:
     ],
 )
 def test_the_clients_that_a_subscription_selects(match: str, is_hit: bool) -> None:
-    clients = WatchedClients()
-    clients.push(60)
     view = View(AdminClient, now_ms=lambda: ms(60))  # type: ignore[arg-type]
-    view.fleet = clients.fleet
+    WatchedClients(view.fleet).push(60)
 
     (row,) = view.clients()
 

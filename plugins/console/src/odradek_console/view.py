@@ -5,21 +5,26 @@ from __future__ import annotations
 import base64
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from odradek.client.admin import AdminClient
 from odradek_console.engine.client_entry import Places, State
+from odradek_console.engine.client_series import ShapeCounts
 from odradek_console.engine.fleet import Client, Fleet, FleetLimits
 from odradek_console.engine.owners import Owners
 from odradek_console.figures import figures_of
-from odradek_console.pictures import client_detail, client_row
+from odradek_console.kept_rows import KeptRows
+from odradek_console.pictures import client_detail
 from odradek_console.reading.topic_reader import TopicReader
 from odradek_console.rows import ClientDetail, ClientRow, FiguresRow, Reading
 
+Made = TypeVar("Made")
 TOPIC: Final = "__client_telemetry"
 HISTORY_MS: Final = 12 * 3_600_000
+AT_ONCE: Final = 100
+"""Rows that are made without letting the reader work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +56,8 @@ class View:
         self.now_ms = now_ms
         self.lock = threading.Lock()
         self.fleet = Fleet(self.settings.limits, self.settings.owners)
+        self.rows = KeptRows(self.fleet)
+        self.counts = ShapeCounts()
         self.reader = TopicReader(
             connect=connect,
             topic=self.settings.topic,
@@ -79,20 +86,29 @@ class View:
     def clients(self, wanted: Callable[[ClientRow], bool] = lambda row: True) -> list[ClientRow]:
         """The clients that are wanted, the one that pushed last at the end."""
         now_ms = self.now_ms()
-        with self.lock:
-            rows = [client_row(self.fleet, each, now_ms) for each in self.fleet.clients.values()]
+        rows = self.in_turns(lambda some: self.rows.rows(some, now_ms))
         return [row for row in rows if wanted(row)]
+
+    def in_turns(self, make: Callable[[Sequence[Client]], Iterable[Made]]) -> list[Made]:
+        """What is made of all clients, of some at a time, so that the reader and other pages can go on."""
+        with self.lock:
+            clients = list(self.fleet.clients.values())
+        found: list[Made] = []
+        for begin in range(0, len(clients), AT_ONCE):
+            with self.lock:
+                found += make(clients[begin : begin + AT_ONCE])
+        return found
 
     def figures(self, wanted: Callable[[ClientRow], bool] = lambda row: True) -> list[FiguresRow]:
         """The clients that are wanted, each with the few values that matter most."""
         now_ms = self.now_ms()
-        with self.lock:
-            found = []
-            for each in self.fleet.clients.values():
-                row = client_row(self.fleet, each, now_ms)
+
+        def make(clients: Sequence[Client]) -> Iterator[FiguresRow]:
+            for row, each in zip(self.rows.rows(clients, now_ms), clients, strict=True):
                 if wanted(row):
-                    found.append(FiguresRow(row=row, figures=figures_of(self.fleet.series(each))))
-        return found
+                    yield FiguresRow(row=row, figures=figures_of(self.fleet.series(each)))
+
+        return self.in_turns(make)
 
     def client(self, name: str, since_ms: int = 0) -> ClientDetail | None:
         """A client in full.
@@ -128,17 +144,14 @@ class View:
 
     def series_with(self, instances: Collection[str], prefixes: tuple[str, ...]) -> int:
         """The number of series of some instances whose names begin with one of the prefixes."""
-        counted: dict[int, int] = {}
-        total = 0
-        with self.lock:
-            for each in self.fleet.clients.values():
+
+        def make(clients: Sequence[Client]) -> Iterator[int]:
+            for each in clients:
                 shape = each.history.shape
-                if shape is None or each.entry.key not in instances:
-                    continue
-                if shape.number not in counted:
-                    counted[shape.number] = sum(one.name.startswith(prefixes) for one in shape.identities)
-                total += counted[shape.number]
-        return total
+                if shape is not None and each.entry.key in instances:
+                    yield self.counts.of(shape, prefixes)
+
+        return sum(self.in_turns(make))
 
     def reading(self) -> Reading:
         """The progress of reading the topic, and the memory in use."""

@@ -18,6 +18,8 @@ from odradek.temporality.clients import silence_ms
 MAX_TEXT: Final = 256
 """Characters of a text of a client that are kept."""
 MAX_LABELS: Final = 64
+EMPTY_BYTES: Final = 1_800
+"""Approximate memory without labels."""
 LATEST_CONNECTIONS: Final = 8
 LATEST_PUSHES: Final = 20
 """Positions of pushes that are kept, so that they can be read again."""
@@ -31,6 +33,7 @@ REFUSALS: Final = {
 }
 LATE: Final = 1.75
 """Push intervals without a push that are a gap: a client waits for at most 1.5 of them."""
+NEVER_MS: Final = 1 << 62
 GONE_MS: Final = 3_600_000
 """A client that was silent for this long is gone."""
 
@@ -74,9 +77,11 @@ class ClientEntry:
         "first_ms",
         "gap_ms",
         "gaps",
+        "held_bytes",
         "instance_id",
         "interval_ms",
         "is_checked",
+        "key",
         "labels",
         "largest_bytes",
         "last_bytes",
@@ -102,12 +107,16 @@ class ClientEntry:
 
     def __init__(self, record: TelemetryRecord) -> None:
         self.instance_id = record.payload.client_instance_id
+        self.key = record_key(self.instance_id).decode()
+        """The client instance id as Kafka prints it."""
         self.first_ms = self.last_ms = record.context.received_ms
         self.pushes = self.empty = self.gaps = self.gap_ms = self.refused = self.oversize = 0
         self.payload_bytes = self.last_bytes = self.largest_bytes = self.last_error = self.last_error_ms = 0
         self.connections: deque[Connected] = deque(maxlen=LATEST_CONNECTIONS)
         self.labels: tuple[tuple[str, str], ...] = ()
         self.resource_hash = 0
+        self.held_bytes = EMPTY_BYTES
+        """Approximate memory."""
         self.skew_ms = 0
         self.places = Places("", -1, array("q"))
         self.is_checked = False
@@ -198,15 +207,11 @@ class ClientEntry:
             return
         texts = [(cut(each.key), cut(each.value.string_value)) for each in attributes[:MAX_LABELS]]
         self.labels = tuple((key, text) for key, text in texts if text)
+        self.held_bytes = EMPTY_BYTES + sum(len(key) + len(text) + 120 for key, text in self.labels)
 
     def label(self, name: str) -> str:
         """A label of its Resource; empty if there is none."""
         return next((text for key, text in self.labels if key == name), "")
-
-    @property
-    def key(self) -> str:
-        """The client instance id as Kafka prints it."""
-        return record_key(self.instance_id).decode()
 
     @property
     def group_id(self) -> str:
@@ -225,10 +230,11 @@ class ClientEntry:
             return State.GONE
         return State.SILENT if silent_ms > silence_ms(self.interval_ms) else State.LIVE
 
-    @property
-    def held_bytes(self) -> int:
-        """Approximate memory."""
-        return 1_800 + sum(len(key) + len(text) + 120 for key, text in self.labels)
+    def changes_ms(self, now_ms: int) -> int:
+        """Until when a live client, or one that is gone, stays so without a push."""
+        if self.state(now_ms) is State.GONE:
+            return NEVER_MS
+        return self.last_ms + min(silence_ms(self.interval_ms), GONE_MS)
 
 
 def cut(text: str) -> str:

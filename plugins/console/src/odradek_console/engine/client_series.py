@@ -12,6 +12,7 @@ from odradek_console.engine.series_history import COUNTER, NAN, Point, Row, Seri
 
 Labels = tuple[tuple[str, str], ...]
 KEPT_SHAPES: Final = 256
+KEPT_COUNTS: Final = 100_000
 RECENT_MS: Final = 1_800_000
 """Longer than any trouble looks back."""
 LEAST_ROWS: Final = 8
@@ -44,6 +45,23 @@ class ShapePlaces:
             for place, identity in enumerate(shape.identities):
                 named.setdefault(identity.name, []).append(Place(place, labels_of(identity.attributes)))
             found = self.kept[shape.number] = named
+        return found
+
+
+class ShapeCounts:
+    """How many series of a shape have names with some prefixes. It keeps what was asked for."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[int, tuple[str, ...]], int] = {}
+
+    def of(self, shape: Shape, prefixes: tuple[str, ...]) -> int:
+        """The number of series of a shape whose names begin with one of the prefixes."""
+        found = self.kept.get((shape.number, prefixes))
+        if found is None:
+            if len(self.kept) >= KEPT_COUNTS:
+                self.kept.clear()
+            found = sum(each.name.startswith(prefixes) for each in shape.identities)
+            self.kept[shape.number, prefixes] = found
         return found
 
 

@@ -64,6 +64,8 @@ class Client:
     history: SeriesHistory = field(default_factory=SeriesHistory)
     found: list[Finding] = field(default_factory=list)
     """Findings from its series, as of its last push."""
+    assigned: tuple[int, float | None] = (0, None)
+    """Its pushes and its assigned partitions as of then; None if it has told none."""
 
 
 class Fleet:
@@ -256,14 +258,23 @@ class Fleet:
         """The assigned partitions of the live members of each group."""
         second = now_ms // 1000
         if self.groups[0] != (second, self.counts.records):
-            found: dict[str, dict[bytes, float]] = {}
+            before, found = self.groups[1], dict[str, dict[bytes, float]]()
             for client in self.clients.values():
                 group = client.entry.group_id
                 if group and client.entry.state(now_ms) is State.LIVE:
-                    series = self.series(client)
-                    fresh_ms = series.fresh_ms(client.entry.interval_ms) if series is not None else 0
-                    values = series.latest(ASSIGNED, fresh_ms) if series is not None else []
-                    if values:
-                        found.setdefault(group, {})[client.entry.instance_id] = sum(values)
-            self.groups = (second, self.counts.records), found
+                    partitions = self.assigned_partitions(client)
+                    if partitions is not None:
+                        found.setdefault(group, {})[client.entry.instance_id] = partitions
+            # What has not changed stays the same object, so that rows need not be made again.
+            same = {group: known for group, known in before.items() if found.get(group) == known}
+            self.groups = (second, self.counts.records), found | same
         return self.groups[1]
+
+    def assigned_partitions(self, client: Client) -> float | None:
+        """The assigned partitions of a client as of its last push; None if it has told none."""
+        if client.assigned[0] != client.entry.pushes:
+            series = self.series(client)
+            fresh_ms = series.fresh_ms(client.entry.interval_ms) if series is not None else 0
+            values = series.latest(ASSIGNED, fresh_ms) if series is not None else []
+            client.assigned = client.entry.pushes, sum(values) if values else None
+        return client.assigned[1]

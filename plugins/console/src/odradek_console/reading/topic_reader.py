@@ -28,7 +28,7 @@ PARTITIONS_S: Final = 15.0
 """New partitions, and a topic that was created again, are noticed within this time."""
 EXPIRE_S: Final = 30.0
 CHECKED_AT_ONCE: Final = 50
-AT_ONCE: Final = 200
+AT_ONCE: Final = 50
 """Records that are added without letting others look at the fleet."""
 
 

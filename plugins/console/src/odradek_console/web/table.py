@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from operator import ge, gt, le, lt
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlencode
@@ -170,10 +171,8 @@ class Table(Generic[Row]):
 
     def contains(self, text: str) -> Callable[[Row], bool]:
         """A test: some column contains the text, in any case."""
-        wanted = text.casefold()
-        return lambda row: any(
-            wanted in each.casefold() for column in self.columns for each in texts(column.value(row))
-        )
+        wanted, values = text.casefold(), [column.value for column in self.columns]
+        return lambda row: any(wanted in each.casefold() for value in values for each in texts(value(row)))
 
     def cells(self, row: Row) -> list[Cell]:
         """The cells of a row on a page."""
@@ -221,8 +220,8 @@ class Table(Generic[Row]):
         found = io.StringIO()
         writer = csv.writer(found)
         writer.writerow([each.id for each in self.columns])
-        for row in rows:
-            writer.writerow([exported(each.value(row)) for each in self.columns])
+        values = [each.value for each in self.columns]
+        writer.writerows([exported(value(row)) for value in values] for row in rows)
         return found.getvalue()
 
 
@@ -254,8 +253,8 @@ def passes(column: Column[Row], pattern: str) -> Callable[[Row], bool]:
             except ValueError:
                 raise BadQuery(f"{column.id} is compared with numbers, not with {pattern!r}") from None
             return lambda row: isinstance(value := column.value(row), int | float) and compare(value, bound)
-    wanted = "" if pattern == EMPTY else pattern.removeprefix("!")
-    return lambda row: any(fnmatchcase(each, wanted) for each in texts(column.value(row)))
+    fits = re.compile(translate("" if pattern == EMPTY else pattern.removeprefix("!"))).match
+    return lambda row: any(fits(each) for each in texts(column.value(row)))
 
 
 def texts(value: Value) -> tuple[str, ...]:
@@ -286,5 +285,7 @@ def sort_key(column: Column[Row], row: Row) -> Any:
 
 def exported(value: Value) -> str:
     """A value in CSV."""
+    if isinstance(value, int | float):
+        return str(value)
     text = ";".join(texts(value))
     return "'" + text if isinstance(value, str | tuple) and text.startswith(FORMULA) else text

@@ -1,0 +1,66 @@
+"""The rows of clients, made again only after something has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from odradek_console.engine.client_entry import ClientEntry, State
+from odradek_console.engine.fleet import Client, Fleet
+from odradek_console.pictures import client_row
+from odradek_console.rows import ClientRow
+
+FORGOTTEN: Final = 1_000
+"""Rows of forgotten clients that may be kept."""
+
+
+class Kept(NamedTuple):
+    """A row, and what it was made of."""
+
+    row: ClientRow
+    entry: ClientEntry
+    pushes: int
+    begin_ms: int
+    end_ms: int
+    """When the client's state changes without a push."""
+    group: dict[bytes, float] | None
+    """The partitions of the members of its group."""
+
+
+class KeptRows:
+    """Rows by instance. Not thread-safe.
+
+    Args:
+        fleet: The clients.
+    """
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self.kept: dict[bytes, Kept] = {}
+
+    def rows(self, clients: Sequence[Client], now_ms: int) -> list[ClientRow]:
+        """The rows of some clients."""
+        groups, found = self.fleet.group_partitions(now_ms), []
+        if len(self.kept) > len(self.fleet.clients) + FORGOTTEN:
+            self.kept = {key: each for key, each in self.kept.items() if key in self.fleet.clients}
+        for client in clients:
+            entry = client.entry
+            kept = self.kept.get(entry.instance_id)
+            if (
+                kept is None
+                or kept.entry is not entry
+                or kept.pushes != entry.pushes
+                or not kept.begin_ms <= now_ms <= kept.end_ms
+                or kept.group is not groups.get(kept.row.group_id)
+            ):
+                kept = self.kept[entry.instance_id] = self.made(client, now_ms)
+            found.append(kept.row)
+        return found
+
+    def made(self, client: Client, now_ms: int) -> Kept:
+        """The row of a client, made now."""
+        row, entry = client_row(self.fleet, client, now_ms), client.entry
+        group = self.fleet.group_partitions(now_ms).get(row.group_id)
+        # The findings of a silent client change with time.
+        end_ms = now_ms if row.state is State.SILENT else entry.changes_ms(now_ms)
+        return Kept(row, entry, entry.pushes, now_ms, end_ms, group)

@@ -1,0 +1,94 @@
+"""Rows of clients that are kept until something changes."""
+
+from __future__ import annotations
+
+from odradek.client.admin import AdminClient
+from odradek_console.engine.client_entry import State
+from odradek_console.rows import ClientRow
+from odradek_console.view import AT_ONCE, View
+from support.delta_clients import A, B
+from support.watched_clients import WatchedClients, level, ms
+
+C = b"C" * 16
+ASSIGNED = "consumer.coordinator.assigned.partitions"
+
+
+class Clock:
+    """Epoch milliseconds that a test sets."""
+
+    def __init__(self) -> None:
+        self.at_s = 60.0
+
+    def __call__(self) -> int:
+        return ms(self.at_s)
+
+
+class Watched:
+    """A view with a clock, and its clients."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.view = View(AdminClient, now_ms=self.clock)  # type: ignore[arg-type]
+        self.clients = WatchedClients(self.view.fleet)
+
+    def row(self, at_s: float, instance: bytes = A) -> ClientRow:
+        self.clock.at_s = at_s
+        return {row.client_id: row for row in self.view.clients()}[instance.decode()]
+
+    def push(self, at_s: float, value: float = 1.0, instance: bytes = A, **facts: str) -> None:
+        value_now = level(ASSIGNED, value, at_s)
+        self.clients.push(at_s, value_now, instance=instance, client_id=instance.decode(), **facts)
+
+
+def test_a_row_stays_until_a_push() -> None:
+    watched = Watched()
+    watched.push(60)
+    first, same = watched.row(60), watched.row(61)
+    watched.push(70)
+
+    assert same is first
+    assert watched.row(70).pushes == 2
+
+
+def test_a_row_changes_when_its_client_falls_silent_and_when_it_is_gone() -> None:
+    watched = Watched()
+    watched.push(60)
+
+    states = [watched.row(at_s).state for at_s in (60, 1_000, 10_000, 10_001)]
+
+    assert states == [State.LIVE, State.SILENT, State.GONE, State.GONE]
+    assert "silent" in watched.row(1_000).findings
+    assert watched.row(10_000).findings == ()
+
+
+def test_a_row_changes_with_the_partitions_of_its_group() -> None:
+    watched = Watched()
+    for instance in (A, B, C):
+        watched.push(60, 10.0, instance, group_id="g")
+    before = watched.row(60)
+    for instance in (B, C):
+        watched.push(65, 1.0, instance, group_id="g")
+    after = watched.row(65)
+
+    assert before.findings == ()
+    assert after.findings == ("uneven-partitions",)
+    assert watched.row(66) is after
+
+
+def test_the_reader_is_let_in_between() -> None:
+    watched = Watched()
+    for number in range(2 * AT_ONCE):
+        watched.clients.push(60, instance=number.to_bytes(16, "big"))
+    lock, held = watched.view.lock, []
+
+    class Counted:
+        def __enter__(self) -> None:
+            held.append(lock.acquire())
+
+        def __exit__(self, *_: object) -> None:
+            lock.release()
+
+    watched.view.lock = Counted()  # type: ignore[assignment]
+
+    assert len(watched.view.clients()) == 2 * AT_ONCE
+    assert len(held) == 3
