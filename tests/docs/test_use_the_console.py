@@ -119,7 +119,7 @@ def test_a_client_is_found_watched_and_left(host: RunningHost, tmp_path: Path) -
     listed = run([commands[0], commands[1].replace(" top ", " top --once ")], tmp_path, host)
     with started(watch, host, tmp_path) as (process, said):
         during = run([left], tmp_path, host)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)  # as Ctrl-C; that is ignored by what runs in the background
         assert process.wait(PATIENCE_S)
     after = run([left], tmp_path, host)
 
