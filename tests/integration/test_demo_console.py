@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
+import sys
+from pathlib import Path
 
+import click
 import pytest
 
 from odradek.cli import main
+from odradek.cli.demo_console import DemoConsole
 from support.demo_console import CLIENTS, FINDING, PATIENCE_S, demo
 from support.waiting import wait_until
 
@@ -47,3 +52,15 @@ def test_without_the_console_the_demo_says_what_to_install(
 
     assert main.run(["demo", "--console"]) == 1
     assert "install the extra odradek[console]" in capsys.readouterr().err
+
+
+def test_a_console_that_does_not_start_ends_the_demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    broken = (sys.executable, "-c", "raise SystemExit('out of order')")
+    monkeypatch.setattr(DemoConsole, "command", lambda *_: broken)
+
+    async def start() -> None:
+        async with DemoConsole(tmp_path, None).running("127.0.0.1:1"):
+            pass
+
+    with pytest.raises(click.ClickException, match="odradek console does not start: out of order"):
+        asyncio.run(start())
