@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 import odradek_console
 from odradek.client.admin import AdminClient
 from odradek.endpoints import Address, ListenerTls
+from odradek.plugin import PluginConfig
 from odradek.server.config import load_config
 from odradek.server.host import Host
 from odradek.server.plugins.plugin_manager import HostPluginManager
@@ -247,6 +248,7 @@ def test_a_host_runs_it_and_starts_it_again(tmp_path: Path, monkeypatch: pytest.
             await host.start()
             (runner,) = host.companions.runners
             await page_opens(port)
+            assert runner.companion.status("") == {"page": f"http://127.0.0.1:{port}/", "answers": "yes"}
             assert runner.process is not None
             first = runner.process.pid
             os.kill(first, signal.SIGKILL)
@@ -264,5 +266,15 @@ def test_a_host_runs_it_and_starts_it_again(tmp_path: Path, monkeypatch: pytest.
 
     assert first != second
     assert ended is None
-    with pytest.raises(OSError, match="refused"):
-        socket.create_connection(("127.0.0.1", port)).close()
+
+
+def test_the_status_tells_that_the_page_does_not_open() -> None:
+    with closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        companion = odradek_console.odradek_companion(PluginConfig("plugins.console", {"listener": address}))
+
+        assert companion is not None
+        status = companion.status("")
+
+    assert status == {"page": f"http://{address}/", "answers": "no: Connection refused"}

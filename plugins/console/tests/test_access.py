@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import Message, Receive
 
 from odradek.endpoints import Address
 from odradek.plugin import ConfigError
@@ -191,6 +193,14 @@ def test_the_cookie_is_for_this_site_only(tokens: Path) -> None:
     assert "Secure" not in plain
     assert secure.startswith("__Host-odradek=")
     assert secure.endswith("; Secure")
+
+
+def test_the_page_after_the_login_is_the_one_that_was_wanted(tokens: Path) -> None:
+    browser = site(tokens=tokens).new_browser()
+
+    asked = browser.get("/clients/a%2Fb%3Fc%23d?e=%26")
+
+    assert asked.headers["location"] == "/login?next=%2Fclients%2Fa%252Fb%253Fc%2523d%3Fe%3D%2526"
 
 
 def test_a_wrong_token_is_refused(tokens: Path) -> None:
@@ -595,6 +605,64 @@ def test_a_body_is_bounded() -> None:
     answer = place.new_browser().post("/act", {"thing": 100 * "x"})
 
     assert answer.status_code == 413
+    assert place.access.figures()["refused_bodies"] == 1
+
+
+def raw_status(place: Site, headers: dict[str, str], receive: Receive) -> int:
+    """The status of an act whose body is what a function says."""
+    sent: list[Message] = []
+    fields = {"host": "127.0.0.1", "content-type": "application/x-www-form-urlencoded"} | headers
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "scheme": "http",
+        "path": "/act",
+        "query_string": b"",
+        "client": ("127.0.0.1", 40_000),
+        "headers": [(name.encode(), value.encode()) for name, value in fields.items()],
+    }
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    asyncio.run(place.new_browser().app(scope, receive, send))
+    return int(sent[0]["status"])
+
+
+async def never() -> Message:
+    raise AssertionError("the body was read")
+
+
+async def without_end() -> Message:
+    return {"type": "http.request", "body": 60 * b"x", "more_body": True}
+
+
+async def stalled() -> Message:
+    await asyncio.Future()
+    raise AssertionError
+
+
+async def cut_off() -> Message:
+    return {"type": "http.disconnect"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "receive", "status"),
+    [
+        ({"content-length": "101"}, never, 413),
+        ({"content-length": "x"}, never, 413),
+        ({}, without_end, 413),
+        ({"content-length": "100"}, without_end, 413),
+        ({}, stalled, 408),
+        ({}, cut_off, 400),
+    ],
+)
+def test_a_body_that_is_too_large_or_does_not_come(
+    headers: dict[str, str], receive: Receive, status: int
+) -> None:
+    place = site(local_role=Role.OPERATOR, max_body_bytes=100, body_timeout_s=0)
+
+    assert raw_status(place, headers, receive) == status
     assert place.access.figures()["refused_bodies"] == 1
 
 

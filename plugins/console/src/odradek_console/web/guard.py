@@ -91,12 +91,11 @@ class Guard:
 
     def not_logged_in(self, request: Request) -> Refused:
         """The answer to a request without a login: the login page for a person, a status for a program."""
-        path = request.scope["path"]
         if self.access.tokens is None:
             return Refused(401, "this console is reached through its proxy, which logs users in")
         if request.method in SAFE_METHODS and "text/html" in request.headers.get("accept", ""):
             query = request.scope["query_string"].decode("latin-1")
-            wanted = quote(path) + (f"?{query}" if query else "")
+            wanted = request.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
             return Refused(303, "log in", wanted=wanted)
         return Refused(401, "log in: send Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"})
 
