@@ -21,6 +21,8 @@ from typing import Any
 import httpx
 import pytest
 from click.testing import CliRunner
+from starlette.responses import Response
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import odradek_console
@@ -139,14 +141,14 @@ def test_a_port_that_is_taken(host: RunningHost) -> None:
 # the server
 
 
-def served(**bounds: Any) -> AbstractContextManager[WebServer]:
-    """A server in a thread, whose cluster is away."""
+def served(app: ASGIApp | None = None, **bounds: Any) -> AbstractContextManager[WebServer]:
+    """A server in a thread, by default of pages whose cluster is away."""
 
     def connect() -> AdminClient:
         return AdminClient(NOBODY)
 
     settings = ServerSettings(address=Address("127.0.0.1", 0), **bounds)
-    return serving(make_console(View(connect), connect, NOBODY), settings)
+    return serving(make_console(View(connect), connect, NOBODY), settings, app)
 
 
 def connected(server: WebServer) -> socket.socket:
@@ -172,8 +174,16 @@ def test_a_request_that_does_not_come_is_not_waited_for() -> None:
         wait_until(lambda: server.counts.slow_connections == 2, "two slow connections")
 
 
+def test_an_answer_that_is_not_read_is_given_up() -> None:
+    with served(Response(bytes(32 << 20)), stall_timeout_s=0.2) as server, connected(server) as deaf:
+        deaf.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+
+        wait_until(lambda: server.counts.slow_connections == 1, "it is given up", PATIENCE_S)
+        assert is_closed(deaf)
+
+
 def test_connections_are_bounded() -> None:
-    with served(max_connections=2) as server, ExitStack() as stack:
+    with served(max_connections=2, header_timeout_s=PATIENCE_S) as server, ExitStack() as stack:
         kept = [stack.enter_context(connected(server)) for _ in range(2)]
         wait_until(lambda: len(server.server_state.connections) == 2, "two connections")
         further = stack.enter_context(connected(server))
@@ -204,10 +214,17 @@ def test_headers_are_bounded() -> None:
 def test_the_pages_over_tls(tmp_path: Path) -> None:
     files = Files(tmp_path)
     context = ssl.create_default_context(cafile=files.ca)
-    with served(tls=ListenerTls(certificate=Path(files.server))) as server:
+    tls = ListenerTls(certificate=Path(files.server))
+    with served(tls=tls, handshake_timeout_s=PATIENCE_S) as server:
         assert server.url.startswith("https://127.0.0.1:")
         with httpx.Client(verify=context, timeout=60) as browser:
             assert browser.get(server.url).status_code == 200
+
+
+def test_a_handshake_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
+    tls = ListenerTls(certificate=Path(Files(tmp_path).server))
+    with served(tls=tls, handshake_timeout_s=0.2) as server, connected(server) as silent:
+        assert is_closed(silent)
 
 
 # beside a host

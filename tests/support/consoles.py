@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
+from starlette.types import ASGIApp
+
 from odradek.client.admin import AdminClient
 from odradek.endpoints import Address
 from odradek_console.view import View, ViewSettings
@@ -67,10 +69,11 @@ def served(console: Console, port: int = 0) -> Iterator[str]:
 
 
 @contextmanager
-def serving(console: Console, settings: ServerSettings) -> Iterator[WebServer]:
-    """Serve a console in a thread until the body ends."""
+def serving(console: Console, settings: ServerSettings, app: ASGIApp | None = None) -> Iterator[WebServer]:
+    """Serve a console, or another application, in a thread until the body ends."""
     is_ready = threading.Event()
-    server = WebServer(make_app(console), settings, lambda url: is_ready.set(), console.server)
+    pages = app or make_app(console)
+    server = WebServer(pages, settings, lambda url: is_ready.set(), console.server)
     thread = threading.Thread(target=server.run_until_stopped)
     thread.start()
     try:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
 from odradek.endpoints import Address, RenewedTls
 from odradek_console.web.proxies import parsed_ip
@@ -24,11 +25,21 @@ STOP_S: Final = 3
 
 
 class Bounded(H11Protocol):
-    """A connection that is closed if there are too many, or if its request does not come."""
+    """A connection that is closed if there are too many, or if its peer neither sends nor reads."""
 
-    settings: ServerSettings
-    counts: ServerCounts
-    waiting: asyncio.TimerHandle | None = None
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        state: ServerState,
+        server: WebServer,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        super().__init__(config, state, {}, loop)
+        self.settings = server.settings
+        self.counts = server.counts
+        self.waiting: asyncio.TimerHandle | None = None
+        self.stalling: asyncio.TimerHandle | None = None
+        self.unsent_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Bound the number of connections."""
@@ -44,6 +55,7 @@ class Bounded(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop watching."""
         self.forget()
+        self.resume_writing()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -55,7 +67,7 @@ class Bounded(H11Protocol):
             self.forget()
 
     def watch(self) -> None:
-        """Close the connection after a time, if it was not begun to wait already."""
+        """Close the connection after a time, unless that time is running already."""
         if self.waiting is None:
             self.waiting = self.loop.call_later(self.settings.header_timeout_s, self.give_up)
 
@@ -64,6 +76,29 @@ class Bounded(H11Protocol):
         if self.waiting is not None:
             self.waiting.cancel()
             self.waiting = None
+
+    def pause_writing(self) -> None:
+        """Look later whether the peer reads."""
+        super().pause_writing()
+        self.look_later()
+
+    def resume_writing(self) -> None:
+        """The peer has read enough, or the connection is gone."""
+        if self.stalling is not None:
+            self.stalling.cancel()
+            self.stalling = None
+        super().resume_writing()
+
+    def look_later(self) -> None:
+        self.unsent_bytes = self.transport.get_write_buffer_size()
+        self.stalling = self.loop.call_later(self.settings.stall_timeout_s, self.look)
+
+    def look(self) -> None:
+        """Close the connection if the peer has read nothing."""
+        if self.transport.get_write_buffer_size() < self.unsent_bytes:
+            self.look_later()
+        else:
+            self.give_up()
 
     def give_up(self) -> None:
         """Close the connection."""
@@ -93,15 +128,14 @@ class WebServer(uvicorn.Server):
         ready: Callable[[str], None],
         counts: ServerCounts | None = None,
     ) -> None:
-        self.counts = counts = counts or ServerCounts()
-        protocol = type("BoundedHere", (Bounded,), {"settings": settings, "counts": counts})
+        self.counts = counts or ServerCounts()
         config = uvicorn.Config(
             app,
             access_log=False,
             backlog=BACKLOG,
             date_header=True,
             h11_max_incomplete_event_size=settings.max_header_bytes,
-            http=protocol,
+            http=Bounded,
             lifespan="off",
             log_config=None,
             log_level="error",
@@ -144,7 +178,15 @@ class WebServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and tell so."""
-        await super().startup(sockets)
+        tls, loop = self.config.ssl, asyncio.get_running_loop()
+        listening = await loop.create_server(
+            lambda: Bounded(self.config, self.server_state, self, loop),
+            sock=self.socket,
+            ssl=tls,
+            ssl_handshake_timeout=self.settings.handshake_timeout_s if tls is not None else None,
+        )
+        self.servers = [listening]
+        self.started = True
         self.ready(self.url)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -18,6 +18,10 @@ class ServerSettings:
     """Of the request line and the headers."""
     header_timeout_s: float = 15.0
     """Time of a connection until a request has begun, and until its headers have come."""
+    handshake_timeout_s: float = 10.0
+    """Time of a TLS handshake."""
+    stall_timeout_s: float = 30.0
+    """Time in which a peer must read some of an answer."""
     idle_timeout_s: int = 30
     """Time of a connection between two requests."""
 
@@ -29,7 +33,7 @@ class ServerCounts:
     refused_connections: int = 0
     """There were too many."""
     slow_connections: int = 0
-    """The headers of a request did not come in time."""
+    """The headers of a request did not come in time, or the answer was not read."""
 
     def to_json(self) -> dict[str, int]:
         """The counts by name."""
