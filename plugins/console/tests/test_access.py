@@ -304,6 +304,26 @@ def test_a_file_that_is_wrong_stops_the_start(tokens: Path, text: str, problem: 
     assert VIEWER not in str(raised.value)
 
 
+@pytest.mark.parametrize(("mode", "warnings"), [(0o600, 0), (0o640, 1), (0o604, 1)])
+def test_a_file_of_tokens_that_others_can_read(
+    tokens: Path, caplog: pytest.LogCaptureFixture, mode: int, warnings: int
+) -> None:
+    tokens.chmod(mode)
+
+    site(tokens=tokens)
+
+    assert len(caplog.records) == warnings
+
+
+def test_digests_may_be_read_by_others(tokens: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tokens.write_text(f'[[token]]\nname = "ann"\nrole = "viewer"\nsha256 = "{64 * "a"}"\n')
+    tokens.chmod(0o644)
+
+    site(tokens=tokens)
+
+    assert caplog.records == []
+
+
 # sessions
 
 

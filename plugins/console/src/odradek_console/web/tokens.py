@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import logging
 import re
+import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ log = logging.getLogger(__name__)
 
 LEAST_TOKEN: Final = 20
 """Characters of a token. Shorter ones can be guessed."""
+OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 MOST_TOKENS: Final = 1_000
 MAX_FILE_BYTES: Final = 1 << 20
 DIGEST: Final = re.compile(r"[0-9a-fA-F]{64}")
@@ -101,7 +103,19 @@ def read_tokens(path: Path) -> Mapping[bytes, Token]:
         if token.digest in found:
             raise ConfigError(f"{path}: [[token]] number {number}", "expected a token of its own")
         found[token.digest] = token
+    if any("token" in row for row in rows):
+        warn_of_readers(path)
     return found
+
+
+def warn_of_readers(path: Path) -> None:
+    """Warn if other users of the machine can read the tokens."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & OTHERS:
+        log.warning(
+            "tokens can be read by other users: use sha256, or chmod 600",
+            extra={"file": str(path), "mode": f"{mode:o}"},
+        )
 
 
 def read_token(place: str, row: object) -> Token:
