@@ -42,10 +42,10 @@ def test_a_page_has_no_fault(chromium: Browser, site: str, name: str) -> None:
         window.open(PAGES[name])
         for width, is_dark in LOOKS:
             window.look(width, is_dark=is_dark)
-            window.picture(f"{name}-{width}-{'dark' if is_dark else 'light'}")
+            window.picture(f"page-{name}-{width}-{'dark' if is_dark else 'light'}")
 
             assert window.check() == [], (width, is_dark)
-        window.picture(f"{name}-whole", whole=True)
+        window.picture(f"page-{name}-whole", whole=True)
 
 
 @pytest.mark.parametrize("name", ["fleet", "client", "delivery"])

@@ -59,7 +59,7 @@ def test_a_viewer_logs_in_and_has_no_forms(
     ):
         window.open("/clients/orders-0?window=2h")
         faults = window.check()
-        window.picture("login")
+        window.picture("page-login")
         window.page.get_by_label("Token").fill("wrong")
         window.page.keyboard.press("Enter")
         refusal = window.page.inner_text("[role=alert]")

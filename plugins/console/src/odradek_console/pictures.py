@@ -36,7 +36,7 @@ def client_row(fleet: Fleet, client: Client, now_ms: int) -> ClientRow:
         owner=fleet.owners.team(principal=entry.principal, client_id=entry.client_id, group_id=group),
         address=place.address if place else "",
         node_id=place.node_id if place else -1,
-        cluster_id=place.cluster_id if place else "",
+        cluster_id=(place.cluster_id if place else "") or entry.label("cluster_id"),
         gateway=entry.label("gateway"),
         state=entry.state(now_ms),
         observed=entry.observed,
