@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from http import HTTPStatus
 
 import pytest
@@ -18,8 +20,11 @@ from odradek_console.view import View
 from odradek_console.web.app import make_app
 from odradek_console.web.console import Console, make_console
 from support.console_client import operator_access, page_client
-from support.delta_clients import A
+from support.delta_clients import EPOCH_S, A
+from support.waiting import wait_until
 from support.watched_clients import WatchedClients
+
+PATIENCE_S = 60
 
 
 @pytest.fixture
@@ -31,7 +36,11 @@ def host(odradek_hosts: Callable[..., RunningHost]) -> RunningHost:
 def console(host: RunningHost) -> Console:
     """A console that knows one client."""
     view = View(lambda: AdminClient(host.bootstrap))
-    WatchedClients(view.fleet).push(60, client_id="orders-1", instance=A)
+    WatchedClients(view.fleet).push(time.time() - EPOCH_S, client_id="orders-1", instance=A)
+    return shown_at(host, view)
+
+
+def shown_at(host: RunningHost, view: View) -> Console:
     return make_console(view, view.reader.connect, host.bootstrap, operator_access())
 
 
@@ -49,9 +58,9 @@ def stored(host: RunningHost) -> dict[str, dict[str, str]]:
 
 def test_a_client_is_watched_and_left(host: RunningHost, console: Console, browser: TestClient) -> None:
     (row,) = console.view.clients()
-    begin = browser.post("/watch/begin", data={"instance": row.client_instance_id, "seconds": "5"})
+    begin = browser.post(f"/clients/{row.client_instance_id}/watch", data={"seconds": "5"})
     ((name, properties),) = stored(host).items()
-    end = browser.post("/watch/end", data={"instance": row.client_instance_id, "name": name})
+    end = browser.post(f"/clients/{row.client_instance_id}/watch/end", data={"name": name})
 
     assert {begin.status_code, end.status_code} == {HTTPStatus.SEE_OTHER}
     assert begin.headers["location"] == f"/clients/{row.client_instance_id}"
@@ -69,7 +78,7 @@ def test_all_clients_of_an_id_are_watched_and_ended_leases_are_deleted(
 ) -> None:
     host.subscribe("*", name=lease_name(int(time.time()) - 5, "ended"))
 
-    browser.post("/watch/begin", data={"instance": "orders-1", "of": "client_id"})
+    browser.post("/clients/orders-1/watch", data={"of": "client_id"})
 
     (properties,) = stored(host).values()
     assert properties["match"] == r"client_id=orders\-1"
@@ -78,10 +87,10 @@ def test_all_clients_of_an_id_are_watched_and_ended_leases_are_deleted(
 @pytest.mark.parametrize(
     ("path", "form", "status"),
     [
-        ("begin", {"instance": "nobody"}, HTTPStatus.NOT_FOUND),
-        ("begin", {"instance": "orders-1", "seconds": "2"}, HTTPStatus.BAD_REQUEST),
-        ("begin", {"instance": "orders-1", "of": "address"}, HTTPStatus.BAD_REQUEST),
-        ("end", {"instance": "orders-1", "name": "all"}, HTTPStatus.BAD_REQUEST),
+        ("nobody/watch", {}, HTTPStatus.NOT_FOUND),
+        ("orders-1/watch", {"seconds": "2"}, HTTPStatus.BAD_REQUEST),
+        ("orders-1/watch", {"of": "address"}, HTTPStatus.BAD_REQUEST),
+        ("orders-1/watch/end", {"name": "all"}, HTTPStatus.BAD_REQUEST),
     ],
 )
 def test_what_cannot_be_watched(
@@ -89,8 +98,73 @@ def test_what_cannot_be_watched(
 ) -> None:
     host.subscribe("*", name="all")
 
-    assert browser.post(f"/watch/{path}", data=form).status_code == status
+    assert browser.post(f"/clients/{path}", data=form).status_code == status
     assert list(stored(host)) == ["all"]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "problem"),
+    [
+        (" , ", "Metrics needs at least one prefix"),
+        ("org.apache, a b", "&#39;a b&#39; is not the begin of a metric&#39;s name"),
+        ("x" * 1001, "Metrics has 1001 characters"),
+    ],
+)
+def test_a_mistake_is_shown_beside_the_form_with_what_was_typed(
+    host: RunningHost, browser: TestClient, metrics: str, problem: str
+) -> None:
+    found = browser.post(
+        "/clients/orders-1/watch", data={"metrics": metrics, "minutes": "30", "of": "client_id"}
+    )
+
+    assert found.status_code == HTTPStatus.BAD_REQUEST
+    assert problem in found.text[found.text.index('id="watch"') :]
+    assert f'name="metrics" value="{metrics}"' in found.text
+    assert '<option value="30" selected>' in found.text
+    assert '<option value="client_id" selected>' in found.text
+    assert stored(host) == {}
+
+
+def test_links_of_a_refused_form_lead_to_the_client(browser: TestClient) -> None:
+    found = browser.get("/clients/orders-1/watch?window=2h")
+
+    assert found.status_code == HTTPStatus.SEE_OTHER
+    assert found.headers["location"] == "/clients/orders-1?window=2h"
+
+
+def test_a_real_client_pushes_more_often_until_the_button(
+    odradek_hosts: Callable[..., RunningHost], caplog: pytest.LogCaptureFixture
+) -> None:
+    confluent_kafka = pytest.importorskip("confluent_kafka")
+    caplog.set_level(logging.INFO, "odradek.audit")
+    host = odradek_hosts(telemetry_durability="log")
+    host.subscribe("org.apache.kafka.producer.", interval_ms=2_000, name="all")
+    connect = partial(AdminClient, host.bootstrap)
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": host.bootstrap, "client.id": "orders-1", "log_level": 0}
+    )
+    with View(connect) as view, page_client(make_app(shown_at(host, view))) as browser:
+
+        def interval_ms() -> int:
+            return next((row.interval_ms for row in view.clients()), 0)
+
+        wait_until(lambda: interval_ms() == 2_000, interval_ms, PATIENCE_S)
+        browser.post("/clients/orders-1/watch", data={"seconds": "1", "metrics": "*", "of": "client_id"})
+        watched = browser.get("/clients/orders-1").text
+        wait_until(lambda: interval_ms() == 1_000, interval_ms, PATIENCE_S)
+        (name,) = stored(host).keys() - {"all"}
+        browser.post("/clients/orders-1/watch/end", data={"name": name})
+        wait_until(lambda: interval_ms() == 2_000, interval_ms, PATIENCE_S)
+        left = browser.get("/clients/orders-1").text
+        producer.flush(30)
+
+    assert "It is told to push every 1s for another" in watched
+    assert "It is told to push all metrics, every 1s." in watched
+    assert "for another" not in left
+    assert list(stored(host)) == ["all"]
+    lines = [each.__dict__ for each in caplog.records if "act" in each.__dict__]
+    told = [(each["user"], each["act"], each["outcome"]) for each in lines]
+    assert told == [("local", "watch.begin", "allowed"), ("local", "watch.end", "allowed")]
 
 
 def test_a_lease_that_has_ended_is_taken_back_where_no_host_does_it(host: RunningHost) -> None:

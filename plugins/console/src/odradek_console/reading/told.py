@@ -44,6 +44,11 @@ class Told(JsonRow):
     """Prefixes of names; ``*`` for all metrics."""
     interval_ms: int
 
+    @property
+    def leases(self) -> list[Matched]:
+        """The subscriptions that end: those of watches."""
+        return [each for each in self.matched if each.row.lease_end_s is not None]
+
     def asks_for(self, metric: str) -> bool:
         """Whether some subscription asks for a metric."""
         return EVERYTHING in self.metrics or metric.startswith(self.metrics)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 from urllib.parse import quote
@@ -184,6 +184,20 @@ def throttle_times(detail: ClientDetail) -> list[SeriesRow]:
 
 def show(request: Request) -> Response:
     """The client."""
+    return described(request)
+
+
+def described(
+    request: Request, status: int = 200, problem: str = "", typed: Mapping[str, str] | None = None
+) -> Response:
+    """The page of the client that a path names.
+
+    Args:
+        request: The request.
+        status: The status of the answer.
+        problem: What is wrong with the form of a watch; it is shown beside it.
+        typed: The fields of that form.
+    """
     console = console_of(request)
     detail, window = windowed(request)
     state = SERIES.state(request.query_params.multi_items(), kept=(WINDOW,))
@@ -197,6 +211,9 @@ def show(request: Request) -> Response:
     return page(
         request,
         "client.html",
+        status=status,
+        problem=problem,
+        typed=typed or {},
         detail=detail,
         row=detail.row,
         link=path,

@@ -6,22 +6,24 @@ import time
 from typing import Final
 from urllib.parse import quote
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from odradek.client.admin import AdminClient
+from odradek.client.errors import ClientError
 from odradek.client.subscriptions import delete_subscription
 from odradek.plugin.lease import lease_end_s
 from odradek_console.reading.leases import clear, exactly, grant, new_name
 from odradek_console.rows import ClientRow
 from odradek_console.web.console import Console, console_of
 from odradek_console.web.guard import Form
+from odradek_console.web.pages.client import client_path, described, found_client
 from odradek_console.web.pages.subscriptions import administered
 from odradek_console.web.table import BadQuery
 
 METRICS: Final = "org.apache.kafka."
+LONGEST_METRICS: Final = 1_000
 SECONDS: Final = ("5", "1", "15", "60")
 """Push intervals that can be chosen, the default first."""
 MINUTES: Final = ("10", "5", "30", "60")
@@ -34,31 +36,70 @@ PAUSE_S: Final = 0.1
 def begin(request: Request) -> Response:
     """Set the subscription, and delete those of watches that have ended."""
     form: Form = request.state.form
+    row = found_client(request, console_of(request).now_ms()).row
+    try:
+        set_subscription(request, form, row)
+    except BadQuery as error:
+        return described(request, 400, str(error), form)
+    except ClientError as error:
+        return described(request, 502, f"The cluster refuses, or does not answer: {error}", form)
+    return shown(console_of(request), row)
+
+
+def set_subscription(request: Request, form: Form, row: ClientRow) -> None:
+    """Set the subscription that a form describes.
+
+    Raises:
+        BadQuery: A field is wrong.
+        ClientError: The cluster refuses it.
+    """
     console = console_of(request)
+    metrics, selector = metrics_of(form), chosen(form, "of", SELECTORS)
     seconds, minutes = chosen(form, "seconds", SECONDS), chosen(form, "minutes", MINUTES)
-    selector = chosen(form, "of", SELECTORS)
-    row = client_of(console, form)
     now_s = console.now_ms() / 1000
     name = new_name(int(now_s) + 60 * int(minutes))
     with administered(request, "watch.begin", name) as admin:
         clear(admin, now_s)
         match = exactly(selector, [getattr(row, selector)])
-        grant(admin, METRICS, int(seconds) * 1000, match, name)
+        grant(admin, metrics, int(seconds) * 1000, match, name)
         console.leases.add(name)
         wait_until_listed(admin, name)
-    return shown(console, row)
 
 
 def end(request: Request) -> Response:
     """Take the subscription of a watch back."""
-    form: Form = request.state.form
-    console, name = console_of(request), form.get("name", "")
+    console, name = console_of(request), request.state.form.get("name", "")
     if lease_end_s(name) is None:
         raise BadQuery(f"{name!r} is no subscription of a watch")
-    row = client_of(console, form)
+    row = found_client(request, console.now_ms()).row
     with administered(request, "watch.end", name) as admin:
         delete_subscription(admin, name)
     return shown(console, row)
+
+
+def back(request: Request) -> Response:
+    """The page of the client, for links of a form that was refused."""
+    query = request.url.query
+    path = quote(request.path_params["instance"], safe="")
+    return RedirectResponse(f"/clients/{path}{'?' if query else ''}{query}", status_code=303)
+
+
+def metrics_of(form: Form) -> str:
+    """The prefixes of metric names, with commas.
+
+    Raises:
+        BadQuery: There is none, or one is not the begin of a name.
+    """
+    text = form.get("metrics", METRICS)
+    found = [each.strip() for each in text.split(",") if each.strip()]
+    if not found:
+        raise BadQuery("Metrics needs at least one prefix of their names, or * for all metrics.")
+    if len(text) > LONGEST_METRICS:
+        raise BadQuery(f"Metrics has {len(text)} characters; at most {LONGEST_METRICS} are allowed.")
+    for each in found:
+        if not each.isprintable() or " " in each:
+            raise BadQuery(f"Metrics: {each!r} is not the begin of a metric's name.")
+    return ",".join(found)
 
 
 def chosen(form: Form, field: str, choices: tuple[str, ...]) -> str:
@@ -73,19 +114,6 @@ def chosen(form: Form, field: str, choices: tuple[str, ...]) -> str:
     return found
 
 
-def client_of(console: Console, form: Form) -> ClientRow:
-    """The client that the form names.
-
-    Raises:
-        HTTPException: 404, there is none.
-    """
-    name = form.get("instance", "")
-    detail = console.view.client(name)
-    if detail is None:
-        raise HTTPException(404, f"No client {name} is known.")
-    return detail.row
-
-
 def wait_until_listed(admin: AdminClient, name: str) -> None:
     """Wait a moment until the cluster lists the subscription."""
     end_s = time.monotonic() + SHOWN_S
@@ -97,10 +125,11 @@ def shown(console: Console, row: ClientRow) -> Response:
     """Show the page of the client, read again."""
     console.cluster.forget()
     console.watch.poke()
-    return RedirectResponse(f"/clients/{quote(row.client_instance_id, safe='')}", status_code=303)
+    return RedirectResponse(client_path(row), status_code=303)
 
 
 routes = [
-    Route("/watch/begin", begin, methods=["POST"]),
-    Route("/watch/end", end, methods=["POST"]),
+    Route("/clients/{instance:path}/watch/end", end, methods=["POST"]),
+    Route("/clients/{instance:path}/watch", begin, methods=["POST"]),
+    Route("/clients/{instance:path}/watch", back, methods=["GET"]),
 ]
