@@ -13,7 +13,7 @@ from odradek_console.web.openapi import PATH
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 API = "/api/v1"
 INSTANCE = "{instance}"
-OTHERS = {"/events", "/login", "/watch/begin", "/watch/end"}
+OTHERS = {"/events", "/login", "/clients/{instance}/watch"}
 """A stream and forms of pages."""
 
 
