@@ -25,7 +25,7 @@ from odradek_console.view import View
 METRICS: Final = "org.apache.kafka."
 SPARK: Final = 20
 SLACK_S: Final = 60
-"""The lease lasts for this time longer than the command: it is the command's to take it back."""
+"""The lease ends this much later than the command, which deletes it first."""
 RETRIES: Final = 3
 
 
