@@ -26,14 +26,28 @@ NOBODY = "127.0.0.1:1"
 
 
 @pytest.fixture
-def guarded(tmp_path: Path) -> Iterator[str]:
-    """The URL of a console without a cluster, where users log in."""
+def access(tmp_path: Path) -> Access:
+    """One user may log in."""
     tokens = tmp_path / "tokens.toml"
     tokens.write_text(f'[[token]]\nname = "ann"\nrole = "operator"\ntoken = "{TOKEN}"\n')
-    access = Access(AccessSettings(tokens=tokens, requests_per_second=MANY), LISTEN)
+    tokens.chmod(0o600)
+    return Access(AccessSettings(tokens=tokens, requests_per_second=MANY), LISTEN)
+
+
+@pytest.fixture
+def guarded(access: Access) -> Iterator[str]:
+    """The URL of a console without a cluster, where users log in."""
     connect = partial(AdminClient, NOBODY)
     with served(make_console(View(connect), connect, NOBODY, access)) as url:
         yield url
+
+
+def log_in(window: Visit, path: str) -> None:
+    """Open a page by way of the login."""
+    window.open(path)
+    window.page.get_by_label("Token").fill(TOKEN)
+    window.page.keyboard.press("Enter")
+    window.page.wait_for_url(f"**{path}")
 
 
 def from_elsewhere(window: Visit, content: str) -> None:
@@ -46,10 +60,7 @@ def from_elsewhere(window: Visit, content: str) -> None:
 
 def test_a_link_from_elsewhere_finds_the_login_and_a_form_does_not(chromium: Browser, guarded: str) -> None:
     with visit(chromium, guarded) as window:
-        window.open("/?q=orders&sort=client_id")
-        window.page.get_by_label("Token").fill(TOKEN)
-        window.page.keyboard.press("Enter")
-        window.page.wait_for_url("**/?q=orders&sort=client_id")
+        log_in(window, "/?q=orders&sort=client_id")
         (cookie,) = window.page.context.cookies()
 
         from_elsewhere(window, f'<a id="go" href="{guarded}/?q=linked">a link in a message</a>')
@@ -68,3 +79,14 @@ def test_a_link_from_elsewhere_finds_the_login_and_a_form_does_not(chromium: Bro
     assert linked == "ann, operator"
     assert foreign.startswith("log in: ")
     assert cookies == []
+
+
+def test_a_page_that_is_open_when_the_login_ends_asks_for_it(
+    chromium: Browser, guarded: str, access: Access
+) -> None:
+    with visit(chromium, guarded) as window:
+        log_in(window, "/?q=orders")
+        access.sessions.sessions.clear()
+        window.page.get_by_label("Token").wait_for()
+
+        assert window.page.url == f"{guarded}/login?next=%2F%3Fq%3Dorders"

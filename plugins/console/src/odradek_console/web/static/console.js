@@ -27,6 +27,7 @@
     busy = true; again = false;
     try {
       const answer = await fetch(location.href, { headers: { "X-Live": "1" }, credentials: "same-origin", redirect: "error" });
+      if (answer.status === 401) location.reload(); // the login has ended: the page for logging in leads back here
       if (answer.ok) {
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
         for (const fresh of page.querySelectorAll("[data-live]")) {
@@ -47,8 +48,11 @@
     opened.addEventListener("error", () => {
       stale.hidden = false;
       failed = true;
-      // The browser connects again by itself, except after an answer that is no stream, such as 503.
-      if (opened.readyState === EventSource.CLOSED) setTimeout(() => { if (source === opened) { start(); refresh(); } }, RECONNECT_MS);
+      // The browser connects again by itself, except after an answer that is no stream, such as 401 or 503.
+      if (opened.readyState === EventSource.CLOSED) {
+        refresh();
+        setTimeout(() => { if (source === opened) { start(); refresh(); } }, RECONNECT_MS);
+      }
     });
   }
 
