@@ -14,9 +14,9 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from odradek.plugin import NotOtlp, TelemetryRecord, body_start, merged_resources, record_key
 from odradek.plugin.app_name import app_name
 from odradek.temporality.clients import silence_ms
+from odradek.temporality.engine import LONGEST_INTERVAL_MS
+from odradek_console.engine.texts import cut
 
-MAX_TEXT: Final = 256
-"""Characters of a text of a client that are kept."""
 MAX_LABELS: Final = 64
 EMPTY_BYTES: Final = 1_800
 """Approximate memory without labels."""
@@ -131,7 +131,7 @@ class ClientEntry:
         self.version = cut(connection.client_software_version)
         self.principal = cut(connection.principal)
         self.listener = cut(connection.listener_name)
-        self.interval_ms = max(record.push_interval_ms, 0)
+        self.interval_ms = min(max(record.push_interval_ms, 0), LONGEST_INTERVAL_MS)
         self.subscription_id = record.subscription_id
         self.observed = record.observed
         self.source = cut(record.source or "")
@@ -144,17 +144,18 @@ class ClientEntry:
         if self.pushes and self.interval_ms and not self.terminated and waited_ms > LATE * self.interval_ms:
             self.gaps += 1
             self.gap_ms += waited_ms - self.interval_ms
-        self.describe(record)
         self.pushes += 1
         self.empty += not size
         self.payload_bytes += size
         self.last_bytes, self.largest_bytes = size, max(size, self.largest_bytes)
-        self.last_ms = max(now_ms, self.last_ms)
+        self.first_ms, self.last_ms = min(now_ms, self.first_ms), max(now_ms, self.last_ms)
         self.refuse(record.payload.refused, now_ms)
-        self.connect(record)
         self.locate(record)
-        if size:
-            self.read_labels(record.payload.data)
+        if waited_ms >= 0:
+            self.describe(record)
+            self.connect(record)
+            if size:
+                self.read_labels(record.payload.data)
         self.is_checked = False
 
     def refuse(self, code: int, now_ms: int) -> None:
@@ -165,14 +166,18 @@ class ClientEntry:
 
     def connect(self, record: TelemetryRecord) -> None:
         connection = record.context.connection
-        place = (
-            connection.client_address,
+        new = Connected(
+            record.context.received_ms,
+            cut(connection.client_address),
             connection.client_port,
             connection.node_id,
-            connection.cluster_id or "",
+            cut(connection.cluster_id or ""),
         )
-        if not self.connections or self.connections[-1][1:] != place:
-            self.connections.append(Connected(record.context.received_ms, *place))
+        # An instance may push by several at a time, such as one for each cluster.
+        found = next((each for each in reversed(self.connections) if each[1:] == new[1:]), new)
+        if found is not new:
+            self.connections.remove(found)
+        self.connections.append(found)
 
     def locate(self, record: TelemetryRecord) -> None:
         """Remember the position of the push. Earlier ones are forgotten if it is in another partition."""
@@ -235,11 +240,6 @@ class ClientEntry:
         if self.state(now_ms) is State.GONE:
             return NEVER_MS
         return self.last_ms + min(silence_ms(self.interval_ms), GONE_MS)
-
-
-def cut(text: str) -> str:
-    """A text of a client, of bounded length and printable."""
-    return "".join(each if each.isprintable() else "\ufffd" for each in text[:MAX_TEXT])
 
 
 def labels_of(attributes: bytes) -> tuple[tuple[str, str], ...]:

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from odradek.temporality.shape import Shape
 from odradek_console.engine.client_entry import labels_of
 from odradek_console.engine.series_history import COUNTER, NAN, Point, Row, SeriesHistory
+from odradek_console.engine.texts import cut
 
 Labels = tuple[tuple[str, str], ...]
 KEPT_SHAPES: Final = 256
@@ -43,7 +44,7 @@ class ShapePlaces:
                 del self.kept[next(iter(self.kept))]
             named: dict[str, list[Place]] = {}
             for place, identity in enumerate(shape.identities):
-                named.setdefault(identity.name, []).append(Place(place, labels_of(identity.attributes)))
+                named.setdefault(cut(identity.name), []).append(Place(place, labels_of(identity.attributes)))
             found = self.kept[shape.number] = named
         return found
 

@@ -23,6 +23,8 @@ from odradek_console.json_form import JsonRow
 ASSIGNED: Final = "org.apache.kafka.consumer.coordinator.assigned.partitions"
 LEAST_SCALE: Final = 0.01
 SHRINK: Final = 0.7
+SEARCH_MS: Final = 1_000
+"""Time of the records between two searches for clients that can be forgotten."""
 SKIP_EVERY: Final = 1_000
 """Records between two calls of `Engine.skip_changes`."""
 NS_PER_MS: Final = 1_000_000
@@ -93,6 +95,8 @@ class Fleet:
         """By instance id, the one that pushed last at the end."""
         self.places = ShapePlaces()
         self.history_bytes = 0
+        self.searched_ms = -SEARCH_MS
+        """When all clients were live and none could be forgotten."""
         self.scale = 1.0
         """Part of their full length that histories have."""
         self.groups: tuple[tuple[int, int], dict[str, dict[bytes, float]]] = ((-1, -1), {})
@@ -112,6 +116,8 @@ class Fleet:
             self.counts.not_otlp_records += 1
         if self.engine.counts.repeated_records != before:
             self.counts.repeated_records += 1
+            if not client.entry.pushes:
+                self.forget(instance_id)  # it was forgotten before
             return
         self.counts.records += 1
         client.entry.add(record)
@@ -134,13 +140,23 @@ class Fleet:
         return found
 
     def make_room(self, now_ms: int) -> bool:
-        """Forget the client that was silent for longest; False if all of them are live."""
-        oldest = next(iter(self.clients.values())).entry
-        if oldest.state(now_ms) is State.LIVE:
+        """Forget some clients that are gone, else some silent ones; False if all are live.
+
+        All clients are looked at, so this happens seldom: several are forgotten at a time, and after a search
+        in vain the next one is a second later.
+        """
+        if abs(now_ms - self.searched_ms) < SEARCH_MS:
             return False
-        self.forget(oldest.instance_id)
-        self.counts.evicted_clients += 1
-        return True
+        ended: dict[State, list[bytes]] = {State.GONE: [], State.SILENT: [], State.LIVE: []}
+        for instance_id, client in self.clients.items():
+            ended[client.entry.state(now_ms)].append(instance_id)
+        found = (ended[State.GONE] or ended[State.SILENT])[: max(1, self.limits.max_clients // 100)]
+        for instance_id in found:
+            self.forget(instance_id)
+        self.counts.evicted_clients += len(found)
+        if not found:
+            self.searched_ms = now_ms
+        return bool(found)
 
     def forget(self, instance_id: bytes) -> None:
         self.history_bytes -= self.clients.pop(instance_id).history.held_bytes

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
 
-from odradek_console.engine.client_entry import cut
+from odradek_console.engine.texts import cut
 from odradek_console.json_form import JsonRow
 
 MOST_POINTS: Final = 2_000

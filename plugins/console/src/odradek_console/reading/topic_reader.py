@@ -6,6 +6,7 @@ reads the last hours again.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -21,6 +22,7 @@ from odradek.client.resources import EARLIEST, LATEST
 from odradek.plugin import ConfigError, MalformedTelemetry, Origin, TelemetryRecord, decode_record
 from odradek_console.engine.fleet import Fleet
 
+log = logging.getLogger(__name__)
 WAIT_MS: Final = 500
 FIRST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 10.0
@@ -28,6 +30,8 @@ PARTITIONS_S: Final = 15.0
 """New partitions, and a topic that was created again, are noticed within this time."""
 EXPIRE_S: Final = 30.0
 CHECKED_AT_ONCE: Final = 50
+AHEAD_MS: Final = 86_400_000
+"""The clock of a host may be this far ahead."""
 AT_ONCE: Final = 50
 """Records that are added without letting others look at the fleet."""
 
@@ -86,8 +90,13 @@ class TopicReader:
                 self.progress.problem = str(error)
                 if isinstance(error, RequestFailed) and error.code.name == "OFFSET_OUT_OF_RANGE":
                     self.positions.clear()
-                self.stopped.wait(pause_s)
-                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            except Exception as error:
+                log.exception("a record of the telemetry topic could not be added")
+                self.progress.problem = f"a record could not be added: {error!r}"
+            else:
+                continue
+            self.stopped.wait(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     def follow(self, admin: AdminClient) -> None:
         """Read while the cluster answers."""
@@ -141,6 +150,10 @@ class TopicReader:
             except MalformedTelemetry:
                 self.fleet.counts.malformed_records += 1
                 continue
+            if not 0 <= record.context.received_ms <= self.now_ms() + AHEAD_MS:
+                # It would make all other clients look silent.
+                self.fleet.counts.malformed_records += 1
+                continue
             record.position = Origin(self.topic_id.hex() or self.topic, partition[1], found.offset)
             yield record
 
@@ -153,6 +166,7 @@ class TopicReader:
         (described,) = admin.describe_topics([self.topic])
         if described.topic_id != self.topic_id:
             self.positions.clear()
+            self.ends.clear()
             self.topic_id = described.topic_id
         known = {(self.topic, each.index) for each in described.partitions}
         new = sorted(known - self.positions.keys())

@@ -15,7 +15,7 @@ from odradek.client.errors import ClientError
 from odradek_console.engine.findings import Finding
 from odradek_console.reading.cluster_view import ClusterView, is_matched
 from odradek_console.rows import ClientDetail, ClientRow
-from odradek_console.terminal.options import connector, filter_option, opened_view, reading_options
+from odradek_console.terminal.options import connector, filter_option, opened_view, reading_options, show
 from odradek_console.text import Column, age, short, sparkline, table_lines
 
 SORTS: Final[dict[str, Callable[[ClientRow], object]]] = {
@@ -99,8 +99,7 @@ def clients(
                 lines = iter([json.dumps(detail.to_json() | {"subscriptions": told})])
             else:
                 lines = described(detail, told, terminal_width())
-        for line in lines:
-            click.echo(line)
+        show(lines)
 
 
 def listed(rows: Sequence[ClientRow]) -> Iterator[str]:

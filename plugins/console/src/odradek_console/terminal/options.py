@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -17,6 +17,7 @@ from odradek.client.admin import AdminClient
 from odradek.client.command_config import load_command_config
 from odradek.client.errors import TimedOut
 from odradek_console.engine.owners import read_owners
+from odradek_console.engine.texts import printable
 from odradek_console.rows import ClientRow
 from odradek_console.view import TOPIC, View, ViewSettings
 
@@ -144,6 +145,12 @@ filter_option = click.option(
     help="Only clients whose field matches; *, ? and [...] are wildcards. Repeat it for several conditions. "
     f"Fields: {', '.join(FILTERS)}.",
 )
+
+
+def show(lines: Iterable[str]) -> None:
+    """Print lines. Nothing in them steers the terminal, whatever a client or a cluster is called."""
+    for line in lines:
+        click.echo(printable(line))
 
 
 def connector(bootstrap_server: str, command_config: Path | None) -> Callable[[], AdminClient]:

@@ -11,7 +11,7 @@ import click
 
 from odradek.client.cluster_watch import read_subscriptions
 from odradek_console.reading.subscription_plan import Act, Step, apply, plan, read_wanted
-from odradek_console.terminal.options import Command, cluster_options, connector
+from odradek_console.terminal.options import Command, cluster_options, connector, show
 
 SIGNS: Final = {Act.CREATE: "+", Act.CHANGE: "~", Act.DELETE: "-", Act.KEEP: "?"}
 CHANGED: Final = 3
@@ -58,7 +58,7 @@ def plan_command(
     with connector(bootstrap_server, command_config)() as admin:
         steps = plan(wanted, read_subscriptions(admin), prune=prune)
         apply(admin, steps, validate_only=True)
-    show(steps, as_json)
+    show_steps(steps, as_json)
     if check and steps:
         context.exit(CHANGED)
 
@@ -74,13 +74,12 @@ def apply_command(
         steps = plan(wanted, read_subscriptions(admin), prune=prune)
         apply(admin, steps, validate_only=True)
         apply(admin, steps)
-    show(steps, as_json)
+    show_steps(steps, as_json)
 
 
-def show(steps: Sequence[Step], as_json: bool) -> None:
+def show_steps(steps: Sequence[Step], as_json: bool) -> None:
     """Print the steps."""
-    for line in (json.dumps(each.to_json()) for each in steps) if as_json else lines(steps):
-        click.echo(line)
+    show((json.dumps(each.to_json()) for each in steps) if as_json else lines(steps))
 
 
 def lines(steps: Sequence[Step]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from odradek_console.engine.client_entry import State
+from odradek_console.engine.texts import printable
 from odradek_console.rows import ClientRow, FiguresRow, Reading
 from odradek_console.terminal.clients import name, software
 from odradek_console.terminal.keys import Keys
@@ -23,6 +24,7 @@ from odradek_console.terminal.options import (
     milliseconds,
     opened_view,
     reading_options,
+    show,
 )
 from odradek_console.text import Column, age, short, sparkline, table_lines
 from odradek_console.view import View
@@ -156,13 +158,13 @@ def top(
     with opened_view(connector(bootstrap_server, command_config), topic, history_ms, owners) as view:
         console = Console(highlight=False)
         if once or not console.is_terminal:
-            for line in lines_of(view, wanted, sort, (console.width, 10_000))[:-1]:
-                click.echo(line)
+            show(lines_of(view, wanted, sort, (console.width, 10_000))[:-1])
             return
         with Keys(sys.stdin) as keys, Live(console=console, screen=True, auto_refresh=False) as live:
             while True:
                 size = (console.width, console.height)
-                text = Text("\n".join(lines_of(view, wanted, sort, size)), no_wrap=True)
+                lines = map(printable, lines_of(view, wanted, sort, size))
+                text = Text("\n".join(lines), no_wrap=True)
                 live.update(text, refresh=True)
                 key = keys.wait(interval_ms / 1000)
                 if key == "q":

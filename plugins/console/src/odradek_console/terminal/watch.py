@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -16,9 +16,9 @@ from odradek.client.admin import AdminClient
 from odradek.client.errors import ClientError
 from odradek.client.subscriptions import delete_subscription
 from odradek_console.reading.leases import MOST_INSTANCES, clear, exactly, grant, new_name
-from odradek_console.rows import ClientRow
+from odradek_console.rows import ClientDetail, ClientRow, Figure
 from odradek_console.terminal.clients import finding_lines, name, software, terminal_width
-from odradek_console.terminal.options import connector, milliseconds, opened_view, reading_options
+from odradek_console.terminal.options import connector, milliseconds, opened_view, reading_options, show
 from odradek_console.text import age, short, sparkline
 from odradek_console.view import View
 
@@ -112,12 +112,11 @@ def watch(
         match, wanted = chosen(view, client_id, instance, principal, address)
         end_s = time.time() + for_ms / 1000
         with leased(connect, metrics, interval_ms, match, int(end_s) + SLACK_S) as lease:
-            click.echo(f"Subscription {lease}: {match}, each {age(interval_ms)}, for {age(for_ms)}")
+            show([f"Subscription {lease}: {match}, each {age(interval_ms)}, for {age(for_ms)}"])
             deadline_s = time.monotonic() + for_ms / 1000
             while (left_s := deadline_s - time.monotonic()) > 0:
                 time.sleep(min(interval_ms / 1000, left_s))
-                for line in watched(view, wanted):
-                    click.echo(line)
+                show(watched(view, wanted))
 
 
 @contextmanager
@@ -170,12 +169,19 @@ def watched(view: View, wanted: Callable[[ClientRow], bool]) -> Iterator[str]:
     if view.reading().problem:
         yield view.reading().problem
     for each in rows:
-        row = each.row
-        pushed = f"{name(row)}  {software(row)}  pushed {age(now_ms - row.last_ms)} ago"
-        yield pushed[:width]
-        for figure in each.figures.values():
-            value = f"  {figure.id:<8}{short(figure.value):>7} {figure.unit}"
-            yield f"{value:<40}{sparkline(figure.points, SPARK)}".rstrip()
-        detail = view.client(row.client_instance_id)
+        detail = view.client(each.row.client_instance_id)
         if detail is not None:
-            yield from (f"  {line}" for line in finding_lines(detail.findings))
+            yield from client_lines(detail, each.figures, now_ms, width)
+
+
+def client_lines(
+    detail: ClientDetail, figures: Mapping[str, Figure], now_ms: int, width: int
+) -> Iterator[str]:
+    """A client with its figures and findings."""
+    row = detail.row
+    pushed = f"{name(row)}  {software(row)}  pushed {age(now_ms - row.last_ms)} ago"
+    yield pushed[:width]
+    for figure in figures.values():
+        value = f"  {figure.id:<8}{short(figure.value):>7} {figure.unit}"
+        yield f"{value:<40}{sparkline(figure.points, SPARK)}".rstrip()
+    yield from (f"  {line}" for line in finding_lines(detail.findings))
