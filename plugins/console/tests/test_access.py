@@ -143,6 +143,14 @@ def test_another_name_that_points_here_is_refused(url: str) -> None:
     assert place.access.figures()["refused_hosts"] == 1
 
 
+@pytest.mark.parametrize("header", ["Forwarded", "X-Forwarded-For"])
+def test_nobody_is_local_through_a_proxy(header: str) -> None:
+    answer = site().new_browser().get("/who", {header: "127.0.0.1"})
+
+    assert answer.status_code == 403
+    assert "--trusted-proxy" in answer.text
+
+
 @pytest.mark.parametrize("url", ["http://localhost:1", "http://127.0.0.1:9642", "http://[::1]:9642"])
 def test_names_of_loopback_are_allowed(url: str) -> None:
     assert site().new_browser(url=url).get("/who").status_code == 200
@@ -626,6 +634,14 @@ def test_a_body_is_bounded() -> None:
 
     assert answer.status_code == 413
     assert place.access.figures()["refused_bodies"] == 1
+
+
+def test_a_stranger_sends_little(tokens: Path) -> None:
+    place = site(tokens=tokens)
+
+    answer = place.new_browser().post("/login", {"token": 9_000 * "x"})
+
+    assert answer.status_code == 413
 
 
 def raw_status(place: Site, headers: dict[str, str], receive: Receive) -> int:

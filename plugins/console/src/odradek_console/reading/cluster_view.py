@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import re2
 
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import read_subscriptions
+from odradek.client.errors import ClientError, RequestFailed
 from odradek.client.resources import LATEST, ConfigResource
 from odradek.plugin.lease import lease_end_s
 from odradek_console.cluster_rows import (
@@ -40,8 +42,32 @@ SELECTORS: Final = {
 """Selectors of ``match`` that a row has, and its field. Not its port: that changes."""
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a cluster has said, or why it has not."""
+
+    asked_s: float
+    value: Any = None
+    failure: ClientError | None = None
+
+    def read(self) -> Any:
+        """What it has said.
+
+        Raises:
+            ClientError: The failure.
+        """
+        if self.failure is not None:
+            raise self.failure.with_traceback(None)
+        return self.value
+
+
+NEVER: Final = Answer(float("-inf"))
+
+
 class ClusterView:
     """Answers of a cluster, kept for some seconds. Any thread may call its methods.
+
+    A failure is kept too: those who wait while one asks a cluster that is away do not wait again.
 
     Every method raises `odradek.client.errors.ClientError` if the cluster refuses or does not answer.
 
@@ -65,22 +91,40 @@ class ClusterView:
         self.now_s = now_s
         self.lock = threading.Lock()
         self.reading = threading.Lock()
-        self.answers: dict[str, tuple[float, Any]] = {}
+        self.answers: dict[str, Answer] = {}
+        self.away = NEVER
+        """The last attempt that did not reach the cluster."""
 
     def forget(self) -> None:
         """Ask again the next time: something was changed."""
         with self.lock:
             self.answers.clear()
+            self.away = NEVER
 
     def kept(self, name: str, ask: Callable[[AdminClient], Value]) -> Value:
         """An answer that is new enough, or a new one."""
         with self.lock:
-            asked_s, answer = self.answers.get(name, (float("-inf"), None))
-            if self.now_s() - asked_s > self.kept_s:
-                with self.connect() as admin:
-                    answer = ask(admin)
-                self.answers[name] = self.now_s(), answer
-            found: Value = answer
+            found = self.answers.get(name, NEVER)
+            if not self.is_new(found):
+                found = self.answers[name] = self.asked(ask)
+            value: Value = found.read()
+            return value
+
+    def is_new(self, answer: Answer) -> bool:
+        """Whether an answer is still good."""
+        return self.now_s() - answer.asked_s <= self.kept_s
+
+    def asked(self, ask: Callable[[AdminClient], Any]) -> Answer:
+        """A new answer, or the failure of a moment ago if the cluster was away."""
+        if self.is_new(self.away):
+            return self.away
+        try:
+            with self.connect() as admin:
+                return Answer(self.now_s(), value=ask(admin))
+        except ClientError as error:
+            found = Answer(self.now_s(), failure=error)
+            if not isinstance(error, RequestFailed):
+                self.away = found
             return found
 
     def subscriptions(self) -> list[SubscriptionRow]:
@@ -98,8 +142,9 @@ class ClusterView:
             places: The positions.
             key: The client instance.
         """
-        with self.reading, self.connect() as admin:
-            return read_pushes(admin, self.topic, places, key)
+        with self.reading:
+            found: Pushes = self.asked(lambda admin: read_pushes(admin, self.topic, places, key)).read()
+            return found
 
     def delivery(self) -> list[DeliveryRow]:
         """The forwarders that read the topic, by name, with their lag."""

@@ -30,6 +30,8 @@ LIVE_HEADER: Final = "X-Live"
 EVENTS: Final = "/events"
 BEARER: Final = "bearer "
 HOST: Final = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]{1,253})(:(?P<port>[0-9]{1,5}))?")
+FORWARDING: Final = ("forwarded", "x-forwarded-for")
+"""Headers of proxies."""
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 BURST_S: Final = 10
 """So many seconds of requests may come at once."""
@@ -163,8 +165,20 @@ class Access:
         if named is not None:
             return Caller(user=User(*named, address), form_key=f"proxy:{named[0]}")
         if not self.settings.has_login:
+            self.check_direct(connection)
             return Caller(user=User(LOCAL, self.settings.local_role, address), form_key=LOCAL)
         return self.of_session(connection, address)
+
+    def check_direct(self, connection: HTTPConnection) -> None:
+        """Refuse requests that a proxy on this machine has brought from others, who are not ``local``.
+
+        Raises:
+            Refused: 403.
+        """
+        if any(name in connection.headers for name in FORWARDING):
+            raise Refused(
+                403, "this request came through a proxy: name it with --trusted-proxy, or let users log in"
+            )
 
     def of_session(self, connection: HTTPConnection, address: str) -> Caller | None:
         """The user of the session that a cookie names; None if there is none."""

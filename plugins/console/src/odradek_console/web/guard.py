@@ -23,6 +23,8 @@ STATIC: Final = "/static/"
 API: Final = "/api/"
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 MOST_FIELDS: Final = 1_000
+LOGIN_BYTES: Final = 8 << 10
+"""Size of a request of nobody: a token and the page that was wanted."""
 AGAIN: Final = Markup('<!doctype html><title>Odradek</title><meta http-equiv="refresh" content="0;url={}">')
 Form = ImmutableMultiDict[str, str]
 """The fields of a form."""
@@ -82,7 +84,8 @@ class Guard:
             access.check_origin(request)
         if caller is not None:
             self.check_role(request, caller)
-        body = await self.body(request)
+        most = access.settings.max_body_bytes
+        body = await self.body(request, most if caller is not None else min(most, LOGIN_BYTES))
         form = read_form(request, body)
         request.state.form = form
         if caller is not None and path != LOGIN:
@@ -112,13 +115,17 @@ class Guard:
         self.access.audit.refused(caller.user, request.method, request.scope["path"], reason)
         raise Refused(403, reason)
 
-    async def body(self, request: Request) -> bytes:
+    async def body(self, request: Request, most: int) -> bytes:
         """Read a body within its bounds.
+
+        Args:
+            request: The request.
+            most: The bytes that it may have.
 
         Raises:
             Refused: 413, it is too large; 408, it takes too long; 400, it is cut off.
         """
-        most, found = self.access.settings.max_body_bytes, bytearray()
+        found = bytearray()
         length = request.headers.get("content-length", "0")
         try:
             if not length.isdecimal() or int(length) > most:
