@@ -10,12 +10,13 @@ from typing import Final
 from odradek.client.admin import AdminClient
 from odradek.client.errors import RequestFailed
 from odradek.client.fetch import Reader, Received
-from odradek.plugin import MalformedTelemetry, TelemetryRecord, decode_record
+from odradek.plugin import MalformedTelemetry, TelemetryRecord
 from odradek.plugin.telemetry_topic import CODECS
 from odradek_console.engine.client_entry import Places
 from odradek_console.json_form import JsonRow
 from odradek_console.pictures import error_name
 from odradek_console.reading.push_points import DecodedPush, decoded_push
+from odradek_console.reading.records import decoded
 
 MOST_BYTES: Final = 16 << 20
 MOST_S: Final = 5.0
@@ -115,14 +116,13 @@ def read_one(admin: AdminClient, topic: str, partition: int, offset: int) -> Rec
 
 def pushes_of(received: Received, key: str) -> Iterator[PushRow]:
     """The push in a record, if it is one of the client."""
-    record = received.record
-    if record.key != key.encode():
+    if received.record.key != key.encode():
         return
     try:
-        push = decode_record(record.key, record.value, record.headers)
+        push = decoded(received)
     except MalformedTelemetry:
         return
-    yield push_row(push, received.partition[1], record.offset)
+    yield push_row(push, received.partition[1], received.record.offset)
 
 
 def push_row(push: TelemetryRecord, partition: int, offset: int) -> PushRow:

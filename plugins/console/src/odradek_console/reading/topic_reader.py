@@ -19,8 +19,9 @@ from odradek.client.errors import ClientError, RequestFailed
 from odradek.client.fetch import Reader, Received
 from odradek.client.leaders import Partition
 from odradek.client.resources import EARLIEST, LATEST
-from odradek.plugin import ConfigError, MalformedTelemetry, Origin, TelemetryRecord, decode_record
+from odradek.plugin import ConfigError, MalformedTelemetry, Origin, TelemetryRecord
 from odradek_console.engine.fleet import Fleet
+from odradek_console.reading.records import decoded
 
 log = logging.getLogger(__name__)
 WAIT_MS: Final = 500
@@ -144,17 +145,14 @@ class TopicReader:
 
     def decoded(self, batch: Iterable[Received]) -> Iterable[TelemetryRecord]:
         """The pushes of a batch; other records are counted."""
-        for partition, _, found in batch:
+        for found in batch:
             try:
-                record = decode_record(found.key, found.value, found.headers)
+                record = decoded(found, self.now_ms() + AHEAD_MS)
             except MalformedTelemetry:
                 self.fleet.counts.malformed_records += 1
                 continue
-            if not 0 <= record.context.received_ms <= self.now_ms() + AHEAD_MS:
-                # It would make all other clients look silent.
-                self.fleet.counts.malformed_records += 1
-                continue
-            record.position = Origin(self.topic_id.hex() or self.topic, partition[1], found.offset)
+            topic_id = self.topic_id.hex() or self.topic
+            record.position = Origin(topic_id, found.partition[1], found.record.offset)
             yield record
 
     def look(self, admin: AdminClient) -> bool:
