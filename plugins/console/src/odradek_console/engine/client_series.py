@@ -50,7 +50,7 @@ class ShapePlaces:
 
 
 class ShapeCounts:
-    """How many series of a shape have names with some prefixes. It keeps what was asked for."""
+    """The number of series of a shape whose names have some prefixes. Answers are kept."""
 
     def __init__(self) -> None:
         self.kept: dict[tuple[int, tuple[str, ...]], int] = {}

@@ -281,7 +281,7 @@ class Fleet:
                     partitions = self.assigned_partitions(client)
                     if partitions is not None:
                         found.setdefault(group, {})[client.entry.instance_id] = partitions
-            # What has not changed stays the same object, so that rows need not be made again.
+            # Unchanged findings stay the same object, so that rows need not be made again.
             same = {group: known for group, known in before.items() if found.get(group) == known}
             self.groups = (second, self.counts.records), found | same
         return self.groups[1]

@@ -44,14 +44,14 @@ SELECTORS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a cluster has said, or why it has not."""
+    """The last answer of a cluster, or the error instead of it."""
 
     asked_s: float
     value: Any = None
     failure: ClientError | None = None
 
     def read(self) -> Any:
-        """What it has said.
+        """The answer.
 
         Raises:
             ClientError: The failure.

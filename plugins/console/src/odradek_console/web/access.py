@@ -1,4 +1,4 @@
-"""How a request is matched with a user, and when it is refused."""
+"""Matches requests with users, and refuses some."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BURST_S: Final = 10
 
 @dataclass(slots=True)
 class AccessCounts(JsonRow):
-    """What has been let in, and what was refused."""
+    """Counts of logins, and of refused requests by their reason."""
 
     logins: int = 0
     refused_logins: int = 0
@@ -57,7 +57,7 @@ class Caller:
 
     user: User
     form_key: str | None
-    """What the tokens of its forms belong to; None if no browser adds the login by itself."""
+    """The owner of its forms' tokens; None if no browser adds the login by itself."""
     session: Session | None = None
 
 
@@ -113,7 +113,7 @@ class Access:
             self.hosts |= LOOPBACK_NAMES | {address.host.lower()}
 
     def figures(self) -> dict[str, int]:
-        """What the page of the host shows."""
+        """The counts on the page of the host."""
         sessions = {"sessions": len(self.sessions.sessions), "evicted_sessions": self.sessions.evicted}
         return sessions | self.counts.to_json()
 
@@ -269,7 +269,7 @@ class Access:
         return without_port(place, scheme) in own - {""}
 
     def check_form(self, caller: Caller, headers: Headers, form: dict[str, str]) -> None:
-        """Refuse a form that is not of a page of this user.
+        """Refuse a form that does not come from a page of this user.
 
         Raises:
             Refused: 403.

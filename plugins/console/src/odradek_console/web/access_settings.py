@@ -1,4 +1,4 @@
-"""Who may look and act: how a request is matched with a user.
+"""Settings for users and their roles.
 
 Without a login everybody who reaches the loopback address is the user ``local``: each user and each program
 of the machine. So ``local`` only looks, unless the person who started the console said otherwise. On other
@@ -18,7 +18,7 @@ from odradek_console.web.users import Role
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessSettings:
-    """Who may look and act, and the bounds of that."""
+    """Users, their roles, and bounds."""
 
     tokens: Path | None = None
     """The file of tokens; None: nobody can log in with one."""
@@ -43,7 +43,7 @@ class AccessSettings:
         return self.tokens is not None or bool(self.proxies.networks)
 
     def check(self, address: Address) -> None:
-        """Look whether an address may be listened on.
+        """Check that the console may listen on an address.
 
         Raises:
             ConfigError: Strangers could reach it, and there is no login.

@@ -1,4 +1,4 @@
-"""The audit log of the pages: who did what, and who was refused.
+"""The audit log of the pages: acts and refusals, each with its user.
 
 It is the logger of a host's audit log. The cluster sees the console's principal: these lines name the user.
 """

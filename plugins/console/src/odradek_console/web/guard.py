@@ -33,7 +33,7 @@ Form = ImmutableMultiDict[str, str]
 class Guard:
     """Lets requests through: by host, user, role, rate, origin, form and size.
 
-    A page behind it finds the user in ``request.state.user``, and a form in ``request.state.form``. A request
+    A page finds the user in ``request.state.user``, and a form in ``request.state.form``. A request
     that may change something needs the role operator, whatever the page does.
 
     Args:

@@ -1,4 +1,4 @@
-"""Proxies that are trusted to say who a request comes from."""
+"""Proxies that are trusted to name the user and the address of a request."""
 
 from __future__ import annotations
 
@@ -90,6 +90,6 @@ def shown_ip(text: str) -> str:
 
 
 def limited_key(address: str) -> str:
-    """What a bound per address counts: an address of IPv4, or a /64 of IPv6, which is a single customer's."""
+    """The key of a bound per address: an address of IPv4, or a /64 of IPv6, which a single customer has."""
     found = parsed_ip(address)
     return str(IPv6Network((int(found) >> 64 << 64, 64))) if isinstance(found, IPv6Address) else address

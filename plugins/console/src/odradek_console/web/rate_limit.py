@@ -29,7 +29,7 @@ class RateLimit:
         self.now_s = now_s
         self.most_keys = most_keys
         self.buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """What is in a bucket, and as of when."""
+        """The content of a bucket, and the time for which it holds."""
 
     def wait_s(self, key: str) -> float:
         """Seconds until there is something for a key; 0 if there is now."""

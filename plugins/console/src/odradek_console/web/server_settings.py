@@ -9,7 +9,7 @@ from odradek.endpoints import Address, ListenerTls
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """Where to listen, and the bounds of a connection."""
+    """The address to listen on, TLS, and the bounds of a connection."""
 
     address: Address
     tls: ListenerTls | None = None

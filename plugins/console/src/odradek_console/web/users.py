@@ -17,7 +17,7 @@ MAX_NAME: Final = 256
 
 
 class Role(StrEnum):
-    """What a user may do."""
+    """The rights of a user."""
 
     VIEWER = "viewer"
     """Look."""

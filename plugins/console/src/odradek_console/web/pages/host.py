@@ -50,7 +50,7 @@ def host(request: Request) -> Response:
 
 
 def reading_json(request: Request) -> Response:
-    """How far the topic has been read."""
+    """The progress of reading the topic, as JSON."""
     return JSONResponse(console_of(request).view.reading().to_json())
 
 

@@ -14,7 +14,7 @@ from odradek_console.web.users import User, user_of
 
 
 def access_of(request: Request) -> Access:
-    """Who may look and act."""
+    """The users and their roles."""
     return console_of(request).access
 
 

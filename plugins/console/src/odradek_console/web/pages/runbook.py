@@ -1,4 +1,4 @@
-"""The runbook: what each finding means, and what to do."""
+"""The runbook: the meaning of each finding, and advice."""
 
 from __future__ import annotations
 
