@@ -29,6 +29,14 @@ def test_without_a_listener_there_is_no_companion() -> None:
     assert configured({"max.clients": 5}) is None
 
 
+def test_a_host_without_the_table_loads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "odradek_console.companion", None)
+
+    assert configured({}) is None
+    with pytest.raises(ImportError):
+        configured({"listener": LISTENER})
+
+
 def test_the_table_becomes_the_options_of_the_command(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.toml"
     tokens.write_text(TOKENS)
@@ -96,7 +104,7 @@ def test_a_wrong_value_names_its_key(values: dict[str, object], key: str, proble
 
 
 def test_every_option_and_every_key_is_in_the_docs() -> None:
-    config = PluginConfig("plugins.console", {})
+    config = PluginConfig("plugins.console", {"topic": "other"})
     odradek_console.odradek_companion(config)
     cells = list(rows(sections("../../plugins/console/README.md")["Options"]).values())[1:]
 
