@@ -12,15 +12,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import read_subscriptions
+from odradek.client.errors import RequestFailed
 from odradek.plugin.lease import lease_end_s, lease_name
 from odradek.testing import RunningHost, VirtualClock
 from odradek_console.reading.leases import clear, exactly, grant, new_name
 from odradek_console.terminal.clients import clients
+from odradek_console.terminal.watch import take_back, watch
 from support.waiting import wait_until
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
@@ -123,7 +126,7 @@ def test_a_slow_consumer_is_found_watched_and_left(host: RunningHost) -> None:
     assert leases(host) == {}
 
 
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_watcher_that_is_ended(host: RunningHost, ending: signal.Signals) -> None:
     host.subscribe("*")
     with watching(host, "--client-id", "x", "--for", "5m", "--interval", "100ms") as process:
@@ -135,6 +138,44 @@ def test_a_watcher_that_is_ended(host: RunningHost, ending: signal.Signals) -> N
 
     assert len(left) == (1 if ending is signal.SIGKILL else 0)
     assert all((lease_end_s(name) or 0) - time.time() < 6 * 60 + 5 for name in left)
+
+
+def test_a_watcher_goes_on_after_its_host_has_restarted(host: RunningHost) -> None:
+    host.subscribe("*")
+    with watching(host, "--client-id", "x", "--for", "5m", "--interval", "100ms") as process:
+        read_until(process, "Subscription odradek-watch-")
+        host.stop()
+        read_until(process, "refused|closed")
+        host.restart()
+        for _ in range(3):
+            read_until(process, "^..:..:..  0 clients$")
+        process.send_signal(signal.SIGTERM)
+        read_until(process, "Deleted the subscription odradek-watch-")
+
+    assert leases(host) == {}
+
+
+def test_a_watcher_that_cannot_take_its_subscription_back_says_who_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("odradek_console.terminal.watch.time.sleep", lambda seconds: None)
+
+    with pytest.raises(click.ClickException) as caught:
+        take_back(lambda: AdminClient("127.0.0.1:1", timeout_s=0.2), lease_name(1_767_268_800, "a"))
+
+    assert "odradek-watch-1767268800-a was not deleted" in caught.value.message
+    assert "deletes it after 12:00:00 UTC" in caught.value.message
+
+
+def test_a_subscription_that_is_refused_is_not_taken_back(host: RunningHost) -> None:
+    arguments = ["--bootstrap-server", host.bootstrap, "--client-id", "x", "--interval", "50ms"]
+    host.subscribe("*")
+
+    result = CliRunner().invoke(watch, arguments)
+
+    assert isinstance(result.exception, RequestFailed)
+    assert "Deleted" not in result.output
+    assert leases(host) == {}
 
 
 def test_a_host_deletes_a_lease_that_has_ended(odradek_hosts: Callable[..., RunningHost]) -> None:

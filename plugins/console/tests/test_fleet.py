@@ -48,6 +48,15 @@ def test_a_push_that_did_not_come_is_a_gap(clients: WatchedClients) -> None:
     assert (entry.gaps, entry.gap_ms) == (1, 120_000)
 
 
+def test_a_client_that_gets_other_subscriptions_may_wait_longer(clients: WatchedClients) -> None:
+    clients.push(60)
+    record = clients.record(60 + 140)
+    record.subscription_id += 1
+    clients.fleet.add(record)
+
+    assert clients.fleet.clients[A].entry.gaps == 0
+
+
 @pytest.mark.parametrize(
     ("later", "terminating", "state"),
     [

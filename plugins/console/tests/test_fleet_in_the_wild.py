@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from odradek.plugin import Origin, TelemetryRecord
 from odradek_console.engine.client_entry import State
@@ -27,6 +28,7 @@ HOSTILE = [
     "\u0000" * 10,
     "x" * 1_000_000,
     "\ud800",
+    "名" * 300,
 ]
 
 
@@ -209,7 +211,7 @@ def test_a_text_of_a_client_does_not_steer_the_terminal(text: str) -> None:
     ]
 
     assert all(line.isprintable() for line in lines), [line for line in lines if not line.isprintable()]
-    assert max(map(len, lines)) < 2_000
+    assert max(map(cell_len, lines[2:])) <= 80
     assert all(len(each) <= 256 for each in (detail.row.address, detail.row.cluster_id, detail.row.source))
 
 
@@ -255,3 +257,25 @@ def test_noise_stops_nothing(clients: WatchedClients) -> None:
 
     assert clients.fleet.clients[A].entry.pushes == 300
     assert B not in clients.fleet.clients
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_no_line_is_wider_than_the_terminal(clients: WatchedClients, width: int) -> None:
+    for second in range(60, 2000, 60):
+        metrics = [level(LATENCY, 3, second), level("producer.record.queue.time.max", 40_000, second)]
+        clients.push(second, *metrics, client_software_version="3.4.0", principal="User:" + "p" * 200)
+    detail = client_detail(clients.fleet, clients.fleet.clients[A], ms(4_000_000_000))
+    detail = dataclasses.replace(
+        detail,
+        findings=tuple(clients.findings(1980).values()),
+        not_reported=("org.apache.kafka.consumer.fetch.manager.fetch.throttle.time.avg",),
+    )
+
+    lines = [
+        *described(detail, ["a-subscription"] * 20, width),
+        *client_lines(detail, {}, ms(1980), width),
+    ]
+
+    assert detail.findings
+    assert max(map(cell_len, lines)) <= width
+    assert sum("org.apache.kafka" in line for line in lines) == 0

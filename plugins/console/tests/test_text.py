@@ -7,7 +7,7 @@ import math
 import pytest
 from rich.cells import cell_len
 
-from odradek_console.text import Column, age, short, sparkline, table_lines
+from odradek_console.text import Column, age, clipped, counted, short, sparkline, table_lines, wrapped
 
 COLUMNS: list[Column[str]] = [
     Column(heading="NAME", cell=lambda row: row, least=5, most=20, rank=0),
@@ -61,3 +61,15 @@ def test_short_numbers(value: float | None, text: str) -> None:
 )
 def test_ages(milliseconds: float, text: str) -> None:
     assert age(milliseconds) == text
+
+
+def test_texts_are_cut_and_wrapped_to_a_width() -> None:
+    assert [clipped("abc", 3), clipped("abcd", 3), clipped("ab cd", 4)] == ["abc", "ab…", "ab…"]
+    assert wrapped("one two three", 9, 2) == ["  one two", "  three"]
+    assert wrapped("a" * 12, 8, 2) == ["  aaaaaa", "  aaaaaa"]
+    assert wrapped("", 8, 2) == []
+    assert max(map(cell_len, wrapped("名" * 40, 20, 4))) <= 20
+
+
+def test_counts_of_things() -> None:
+    assert [counted(number, "client") for number in (0, 1, 2)] == ["0 clients", "1 client", "2 clients"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Final, Generic, TypeVar
 
 from rich.cells import cell_len, set_cell_size
@@ -63,10 +64,25 @@ def shared(columns: Sequence[Column[Row]], texts: Sequence[Sequence[str]], width
 
 def aligned(text: str, width: int, right: bool) -> str:
     """A text of exactly this width, cut with an ellipsis."""
-    length = cell_len(text)
-    if length > width:
-        return set_cell_size(text, width - 1) + "…"
-    return " " * (width - length) + text if right else text + " " * (width - length)
+    space = " " * (width - cell_len(text))
+    return clipped(space + text if right else text + space, width)
+
+
+def clipped(text: str, width: int) -> str:
+    """A text of at most this width, cut with an ellipsis."""
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+
+
+def wrapped(text: str, width: int, indent: int) -> list[str]:
+    """A text as lines of at most this width, each with the indent."""
+    space = " " * indent
+    lines = wrap(text, width, initial_indent=space, subsequent_indent=space, break_on_hyphens=False)
+    return [clipped(line, width) for line in lines]
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 client``, ``2 clients``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def sparkline(values: Sequence[float], width: int) -> str:

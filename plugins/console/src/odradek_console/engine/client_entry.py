@@ -33,6 +33,8 @@ REFUSALS: Final = {
 }
 LATE: Final = 1.75
 """Push intervals without a push that are a gap: a client waits for at most 1.5 of them."""
+LATE_AFTER_CHANGE: Final = 2.75
+"""The same after a change of its subscriptions: it waits for another one after the refused push."""
 NEVER_MS: Final = 1 << 62
 GONE_MS: Final = 3_600_000
 """A client that was silent for this long is gone."""
@@ -141,7 +143,8 @@ class ClientEntry:
         """Add a record."""
         now_ms, size = record.context.received_ms, len(record.payload.data)
         waited_ms = now_ms - self.last_ms
-        if self.pushes and self.interval_ms and not self.terminated and waited_ms > LATE * self.interval_ms:
+        late = LATE if record.subscription_id == self.subscription_id else LATE_AFTER_CHANGE
+        if self.pushes and self.interval_ms and not self.terminated and waited_ms > late * self.interval_ms:
             self.gaps += 1
             self.gap_ms += waited_ms - self.interval_ms
         self.pushes += 1

@@ -12,11 +12,12 @@ from typing import Final
 import click
 
 from odradek.client.errors import ClientError
+from odradek.plugin.client_metrics import PREFIX
 from odradek_console.engine.findings import Finding
 from odradek_console.reading.cluster_view import ClusterView, is_matched
 from odradek_console.rows import ClientDetail, ClientRow
 from odradek_console.terminal.options import connector, filter_option, opened_view, reading_options, show
-from odradek_console.text import Column, age, short, sparkline, table_lines
+from odradek_console.text import Column, age, clipped, counted, short, sparkline, table_lines, wrapped
 
 SORTS: Final[dict[str, Callable[[ClientRow], object]]] = {
     "client": lambda row: (row.client_id, row.client_instance_id),
@@ -28,6 +29,8 @@ SORTS: Final[dict[str, Callable[[ClientRow], object]]] = {
     "state": lambda row: (str(row.state), row.client_id),
 }
 SPARK: Final = 20
+FACT: Final = 13
+"""Width of the name of a fact."""
 LEAST_WIDTH: Final = 60
 
 
@@ -68,7 +71,13 @@ def terminal_width() -> int:
 @reading_options
 @click.argument("client", required=False)
 @filter_option
-@click.option("--sort", type=click.Choice(list(SORTS)), default="client", show_default=True)
+@click.option(
+    "--sort",
+    type=click.Choice(list(SORTS)),
+    default="client",
+    show_default=True,
+    help="The order of the clients.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per client.")
 def clients(
     bootstrap_server: str,
@@ -93,7 +102,9 @@ def clients(
         else:
             detail = view.client(client)
             if detail is None:
-                raise click.ClickException(f"no client {client} in {topic} within {age(history_ms)}")
+                raise click.ClickException(
+                    f"no client {client} has pushed to {topic} in the last {age(history_ms)}"
+                )
             told = subscriptions_of(detail.row, ClusterView(connect, topic))
             if as_json:
                 lines = iter([json.dumps(detail.to_json() | {"subscriptions": told})])
@@ -105,7 +116,7 @@ def clients(
 def listed(rows: Sequence[ClientRow]) -> Iterator[str]:
     """The list as lines."""
     yield from table_lines(columns(time.time_ns() // 1_000_000), rows, terminal_width())
-    yield f"{len(rows)} clients"
+    yield counted(len(rows), "client")
 
 
 def subscriptions_of(row: ClientRow, cluster: ClusterView) -> list[str]:
@@ -129,39 +140,46 @@ def described(detail: ClientDetail, told: Sequence[str], width: int) -> Iterator
         "owner": row.owner,
         "group": row.group_id,
         "gateway": row.gateway,
-        "pushes": f"{row.pushes}, each {age(row.interval_ms)}, {row.payload_bytes} bytes, "
+        "pushes": f"{row.pushes}, one every {age(row.interval_ms)}, {row.payload_bytes} bytes, "
         f"largest {detail.largest_bytes}",
         "gaps": f"{row.gaps}, {age(detail.gap_ms)} together" if row.gaps else "",
         "refused": f"{row.refused}, last {row.last_error}" if row.refused else "",
         "subscribed": ", ".join(told),
     }
-    yield from (f"{key:<13}{value}" for key, value in facts.items() if value)
+    for key, value in facts.items():
+        yield from fact(key, value, width)
     for place in detail.connections:
         where = f"{place.address}:{place.port} to broker {place.node_id}"
-        yield f"{'connected':<13}{where}, {age(now_ms - place.since_ms)} ago"
+        yield from fact("connected", f"{where}, {age(now_ms - place.since_ms)} ago", width)
     if detail.others:
-        yield f"{'before':<13}{len(detail.others)} other instances of this client id and principal"
+        others = counted(len(detail.others), "other instance")
+        yield from fact("before", f"{others} of this client id and principal", width)
     yield ""
-    yield from finding_lines(detail.findings)
+    yield from finding_lines(detail.findings, width)
     yield from series_lines(detail, width)
     if detail.not_reported:
         yield ""
         yield "Not reported by this library:"
-        yield from (f"  {each}" for each in detail.not_reported)
+        yield from (clipped(f"  {each.removeprefix(PREFIX)}", width) for each in detail.not_reported)
 
 
-def finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
+def fact(key: str, value: str, width: int) -> Iterator[str]:
+    """A fact of a client, on as many lines as it needs; none if it is empty."""
+    for number, line in enumerate(wrapped(value, width, FACT)):
+        yield line if number else f"{key:<{FACT}}{line[FACT:]}"
+
+
+def finding_lines(findings: Sequence[Finding], width: int, indent: int = 0) -> Iterator[str]:
     """Findings with their evidence and advice."""
     if not findings:
-        yield "No findings."
+        yield " " * indent + "No findings."
     for each in findings:
         labels = " ".join(f"{key}={value}" for key, value in each.labels)
-        yield f"{each.id}: {each.question}"
         bars = sparkline([value for _, value in each.evidence], SPARK)
-        yield " ".join(filter(None, (f"  {short(each.value)} {each.unit}", labels, bars)))
-        if each.detail:
-            yield f"  {each.detail}"
-        yield f"  {each.advice}"
+        value = " ".join(filter(None, (f"{short(each.value)} {each.unit}", labels, bars)))
+        yield from wrapped(f"{each.id}: {each.question}", width, indent)
+        for text in filter(None, (value, each.detail, each.advice)):
+            yield from wrapped(text, width, indent + 2)
 
 
 def series_lines(detail: ClientDetail, width: int) -> Iterator[str]:
@@ -169,11 +187,11 @@ def series_lines(detail: ClientDetail, width: int) -> Iterator[str]:
     if not detail.series:
         return
     yield ""
-    size = width - 2 - 8 - 8 - SPARK - 6
+    size = width - 8 - 8 - SPARK - 6
     yield f"{'METRIC':<{size}}  {'VALUE':>8}  {'PEERS':>8}  RECENT"
     for each in detail.series:
         labels = ",".join(f"{key}={value}" for key, value in each.labels)
-        metric = each.metric.removeprefix("org.apache.kafka.") + (f"{{{labels}}}" if labels else "")
+        metric = each.metric.removeprefix(PREFIX) + (f"{{{labels}}}" if labels else "")
         bars = sparkline([value for _, value in each.points], SPARK)
         text = metric if len(metric) <= size else "…" + metric[len(metric) - size + 1 :]
         yield f"{text:<{size}}  {short(each.value):>8}  {short(each.peers):>8}  {bars}"

@@ -26,7 +26,7 @@ from odradek_console.terminal.options import (
     reading_options,
     show,
 )
-from odradek_console.text import Column, age, short, sparkline, table_lines
+from odradek_console.text import Column, age, clipped, counted, short, sparkline, table_lines
 from odradek_console.view import View
 
 SPARK: Final = 12
@@ -116,8 +116,8 @@ def picture(
     width, height = max(LEAST_WIDTH, size[0]), max(6, size[1])
     live = sum(each.row.state is State.LIVE for each in rows)
     troubled = sum(bool(each.row.findings) for each in rows)
-    yield f"{len(rows)} clients, {live} live, {troubled} with findings; by {sort}"[:width]
-    yield reading.problem[:width] if reading.problem else ""
+    yield f"{counted(len(rows), 'client')}, {live} live, {troubled} with findings; sorted by {sort}"
+    yield clipped(reading.problem, width)
     ordered = sorted(rows, key=SORTS[sort])
     room = height - 5
     yield from table_lines(columns(now_ms), ordered[:room], width)
@@ -129,7 +129,13 @@ def picture(
 @click.command("top")
 @reading_options
 @filter_option
-@click.option("--sort", type=click.Choice(list(SORTS)), default="findings", show_default=True)
+@click.option(
+    "--sort",
+    type=click.Choice(list(SORTS)),
+    default="findings",
+    show_default=True,
+    help="The order of the clients.",
+)
 @click.option(
     "--interval",
     "interval_ms",

@@ -13,13 +13,14 @@ from typing import Final
 import click
 
 from odradek.client.admin import AdminClient
-from odradek.client.errors import ClientError
+from odradek.client.errors import ClientError, RequestFailed
 from odradek.client.subscriptions import delete_subscription
+from odradek.plugin.lease import lease_end_s
 from odradek_console.reading.leases import MOST_INSTANCES, clear, exactly, grant, new_name
 from odradek_console.rows import ClientDetail, ClientRow, Figure
 from odradek_console.terminal.clients import finding_lines, name, software, terminal_width
 from odradek_console.terminal.options import connector, milliseconds, opened_view, reading_options, show
-from odradek_console.text import age, short, sparkline
+from odradek_console.text import age, clipped, counted, short, sparkline
 from odradek_console.view import View
 
 METRICS: Final = "org.apache.kafka."
@@ -27,6 +28,14 @@ SPARK: Final = 20
 SLACK_S: Final = 60
 """The lease ends this much later than the command, which deletes it first."""
 RETRIES: Final = 3
+MATCH: Final = 60
+"""Characters of ``match`` that are shown."""
+FIGURE: Final = 44
+"""Width of a figure."""
+ENDINGS: Final = [
+    getattr(signal, each) for each in ("SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, each)
+]
+"""Signals that end the command: asked to, its terminal closed."""
 
 
 def chosen(
@@ -112,7 +121,8 @@ def watch(
         match, wanted = chosen(view, client_id, instance, principal, address)
         end_s = time.time() + for_ms / 1000
         with leased(connect, metrics, interval_ms, match, int(end_s) + SLACK_S) as lease:
-            show([f"Subscription {lease}: {match}, each {age(interval_ms)}, for {age(for_ms)}"])
+            what = clipped(match, MATCH)
+            show([f"Subscription {lease}: {what}, every {age(interval_ms)}, for {age(for_ms)}"])
             deadline_s = time.monotonic() + for_ms / 1000
             while (left_s := deadline_s - time.monotonic()) > 0:
                 time.sleep(min(interval_ms / 1000, left_s))
@@ -123,18 +133,25 @@ def watch(
 def leased(
     connect: Callable[[], AdminClient], metrics: str, interval_ms: int, match: str, end_s: int
 ) -> Iterator[str]:
-    """Set a subscription for the time of the body. SIGTERM ends the body like Ctrl-C."""
+    """Set a subscription for the time of the body. `ENDINGS` end the body like Ctrl-C."""
+    lease, is_refused = new_name(end_s), False
     with connect() as admin:
         for name_of_lease in clear(admin, time.time()):
             click.echo(f"Deleted the subscription {name_of_lease}, which had ended", err=True)
-        before = signal.signal(signal.SIGTERM, interrupted)
-        lease = new_name(end_s)
-        grant(admin, metrics, interval_ms, match, lease)
+    before = {each: signal.signal(each, interrupted) for each in ENDINGS}
     try:
+        try:
+            with connect() as admin:
+                grant(admin, metrics, interval_ms, match, lease)
+        except RequestFailed:
+            is_refused = True
+            raise
         yield lease
     finally:
-        take_back(connect, lease)
-        signal.signal(signal.SIGTERM, before)
+        if not is_refused:
+            take_back(connect, lease)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def interrupted(number: int, frame: FrameType | None) -> None:
@@ -145,15 +162,20 @@ def take_back(connect: Callable[[], AdminClient], lease: str) -> None:
     """Delete the subscription, by a new connection.
 
     Raises:
-        ClientError: The cluster does not answer. The name of the subscription tells others when it ends.
+        click.ClickException: The cluster does not answer. The name of the subscription tells others when it
+            ends.
     """
     for attempt in range(1, RETRIES + 1):
         try:
             with connect() as admin:
                 delete_subscription(admin, lease)
-        except ClientError:
+        except ClientError as error:
             if attempt == RETRIES:
-                raise
+                ends = time.strftime("%H:%M:%S UTC", time.gmtime(lease_end_s(lease)))
+                raise click.ClickException(
+                    f"the subscription {lease} was not deleted: {error}. "
+                    f"A host, or the next `odradek watch`, deletes it after {ends}"
+                ) from error
             time.sleep(attempt)
         else:
             click.echo(f"Deleted the subscription {lease}")
@@ -165,10 +187,11 @@ def watched(view: View, wanted: Callable[[ClientRow], bool]) -> Iterator[str]:
     now_ms, width = time.time_ns() // 1_000_000, terminal_width()
     rows = [each for each in view.figures(wanted) if each.row.state != "gone"]
     yield ""
-    yield f"{time.strftime('%H:%M:%S')}  {len(rows)} clients"
-    if view.reading().problem:
-        yield view.reading().problem
-    for each in rows:
+    yield f"{time.strftime('%H:%M:%S')}  {counted(len(rows), 'client')}"
+    problem = view.reading().problem
+    if problem:
+        yield clipped(problem, width)
+    for each in sorted(rows, key=lambda each: (each.row.client_id, each.row.client_instance_id)):
         detail = view.client(each.row.client_instance_id)
         if detail is not None:
             yield from client_lines(detail, each.figures, now_ms, width)
@@ -179,9 +202,9 @@ def client_lines(
 ) -> Iterator[str]:
     """A client with its figures and findings."""
     row = detail.row
-    pushed = f"{name(row)}  {software(row)}  pushed {age(now_ms - row.last_ms)} ago"
-    yield pushed[:width]
+    pushed = f"  pushed {age(now_ms - row.last_ms)} ago  {software(row)}"
+    yield clipped(clipped(name(row), width // 2) + pushed, width)
     for figure in figures.values():
         value = f"  {figure.id:<8}{short(figure.value):>7} {figure.unit}"
-        yield f"{value:<40}{sparkline(figure.points, SPARK)}".rstrip()
-    yield from (f"  {line}" for line in finding_lines(detail.findings))
+        yield f"{value:<{FIGURE}}  {sparkline(figure.points, min(SPARK, width - FIGURE - 2))}".rstrip()
+    yield from finding_lines(detail.findings, width, indent=2)
