@@ -31,6 +31,8 @@ def required() -> dict[str, set[str]]:
     for file in ROOT.glob("plugins/*/pyproject.toml"):
         project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
         found[project["name"]] = names(project["dependencies"])
+        for extra, requirements in project.get("optional-dependencies", {}).items():
+            found[f"{project['name']}[{extra}]"] = names(requirements)
     return found
 
 

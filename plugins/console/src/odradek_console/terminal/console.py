@@ -19,6 +19,7 @@ from odradek_console.terminal.console_options import (
     access_settings,
     console_options,
     fleet_limits,
+    older_points,
     server_settings,
 )
 from odradek_console.terminal.options import connector, reading_from
@@ -65,7 +66,8 @@ def console(
         topic=topic, history_ms=history_ms, owners=read_owners(owners), limits=fleet_limits(options)
     )
     view = View(connect, settings)
-    serve(make_console(view, connect, bootstrap_server, access), server, until_stdin_ends=until_stdin_ends)
+    behind = make_console(view, connect, bootstrap_server, access, older_points(options))
+    serve(behind, server, until_stdin_ends=until_stdin_ends)
 
 
 def serve(behind: Console, settings: ServerSettings, *, until_stdin_ends: bool) -> None:

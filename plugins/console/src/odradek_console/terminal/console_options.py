@@ -11,6 +11,7 @@ import click
 from odradek.endpoints import Address, ListenerTls, parsed_address
 from odradek.plugin.log_lines import FORMATTERS
 from odradek_console.engine.fleet import FleetLimits
+from odradek_console.reading.older_points import OlderPoints, TablesSettings
 from odradek_console.terminal.options import Command, milliseconds
 from odradek_console.web.access_settings import AccessSettings
 from odradek_console.web.proxies import USER_HEADER, Network, Proxies
@@ -18,6 +19,7 @@ from odradek_console.web.server_settings import ServerSettings
 from odradek_console.web.users import Role
 
 LIMITS: Final = FleetLimits()
+QUESTION: Final = TablesSettings(path=Path())
 ACCESS: Final = AccessSettings()
 SERVER: Final = ServerSettings(address=Address("127.0.0.1", 0))
 A_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -146,6 +148,17 @@ BOUNDS: Final = (
 )
 
 
+TABLES: Final = (
+    click.option(
+        "--tables",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="FOLDER",
+        help="Dataset of odradek-spark: plots of a client then go back 30 days.",
+    ),
+    number("--tables-max-rows", QUESTION.max_rows, "Points of one client that a question reads there."),
+    number("--tables-max-bytes", QUESTION.max_bytes, "Size of the files that a question reads there."),
+    duration("--tables-timeout", "10s", "Time of a question."),
+)
 LOGS: Final = (
     click.option(
         "--audit-log",
@@ -165,7 +178,7 @@ LOGS: Final = (
 
 def console_options(command: Command) -> Command:
     """Add the options."""
-    for option in reversed((*LISTENING, *USERS, *LOGS, *BOUNDS)):
+    for option in reversed((*LISTENING, *USERS, *LOGS, *TABLES, *BOUNDS)):
         command = option(command)
     return command
 
@@ -211,6 +224,20 @@ def access_settings(options: dict[str, Any]) -> AccessSettings:
         logins_per_minute=options["logins_per_minute"],
         requests_per_second=options["requests_per_second"],
         max_body_bytes=options["max_body_bytes"],
+    )
+
+
+def older_points(options: dict[str, Any]) -> OlderPoints | None:
+    """The tables; None without a folder."""
+    if options["tables"] is None:
+        return None
+    return OlderPoints(
+        TablesSettings(
+            path=options["tables"],
+            max_rows=options["tables_max_rows"],
+            max_bytes=options["tables_max_bytes"],
+            timeout_s=options["tables_timeout_ms"] / 1000,
+        )
     )
 
 

@@ -77,7 +77,7 @@ OBJECTS: Final[dict[str, tuple[str, type[JsonRow]]]] = {
 }
 """Paths of the API that are no tables."""
 WINDOW: Final = openapi.query(
-    client.WINDOW, "The time whose points are wanted.", openapi.enum(list(client.WINDOWS))
+    client.WINDOW, "The time whose points are wanted.", openapi.enum([*client.WINDOWS, *client.OLDER_WINDOWS])
 )
 
 

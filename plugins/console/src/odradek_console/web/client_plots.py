@@ -190,6 +190,10 @@ class Window:
     end_ms: int
     scale: float = 1.0
     """Part of their full length that histories have."""
+    step_ms: int = 0
+    """The distance of points from tables; 0 without any."""
+    notes: tuple[str, ...] = ()
+    """What is missing from the tables, and why."""
 
 
 class ClientPlots:
@@ -283,7 +287,7 @@ class ClientPlots:
         def usual(time_ms: int) -> float:
             age_ms = last_ms - time_ms
             steps = [each.step_ms for each in LEVELS if age_ms <= each.span_ms * scale]
-            return max(interval_ms, steps[0] if steps else LEVELS[-1].step_ms)
+            return max(interval_ms, self.window.step_ms, steps[0] if steps else LEVELS[-1].step_ms)
 
         return usual
 

@@ -15,6 +15,7 @@ from odradek.client.cluster_watch import ClusterWatch, Observed
 from odradek_console.engine.subscription_history import SubscriptionHistory
 from odradek_console.reading.cluster_view import ClusterView
 from odradek_console.reading.leases import Leases
+from odradek_console.reading.older_points import OlderPoints
 from odradek_console.view import View
 from odradek_console.web.access import Access, loopback_access
 from odradek_console.web.audit import Audit
@@ -43,6 +44,8 @@ class Console:
     """The bootstrap servers, as the headline names them."""
     access: Access
     """Who may look and act."""
+    tables: OlderPoints | None = None
+    """The tables of odradek-spark, for points that are older than the memory."""
     most_streams: int = MOST_STREAMS
     """Event streams at once; further ones are refused."""
     stream_interval_s: float = STREAM_INTERVAL_S
@@ -78,6 +81,7 @@ def make_console(
     connect: Callable[[], AdminClient],
     cluster_name: str,
     access: Access | None = None,
+    tables: OlderPoints | None = None,
 ) -> Console:
     """A console that does not read yet: it is a context manager.
 
@@ -86,6 +90,7 @@ def make_console(
         connect: Makes a client of the cluster.
         cluster_name: The bootstrap servers.
         access: Who may look and act; None: everybody on this machine may look.
+        tables: The tables of odradek-spark.
     """
     history, leases = SubscriptionHistory(), Leases()
 
@@ -103,6 +108,7 @@ def make_console(
         connect=connect,
         cluster_name=cluster_name,
         access=access or loopback_access(),
+        tables=tables,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 from urllib.parse import quote
 
@@ -13,8 +13,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from odradek.client.errors import ClientError
+from odradek_console.engine.client_entry import State
 from odradek_console.json_form import JsonRow
 from odradek_console.reading.applied_quotas import AppliedQuota, applied_quotas
+from odradek_console.reading.older_points import Wanted, joined
 from odradek_console.reading.told import Told, told_to
 from odradek_console.rows import ClientDetail, ClientRow, SeriesRow
 from odradek_console.text import age, short
@@ -26,6 +28,8 @@ from odradek_console.web.table import BadQuery, Column, Table
 Value = TypeVar("Value")
 WINDOW: Final = "window"
 WINDOWS: Final = {"15m": 900_000, "2h": 7_200_000, "12h": 43_200_000}
+OLDER_WINDOWS: Final = {"24h": 86_400_000, "7d": 604_800_000, "30d": 2_592_000_000}
+"""Those for which the tables of odradek-spark are needed."""
 THROTTLE: Final = "throttle.time"
 
 
@@ -85,12 +89,17 @@ class DescribedClient(JsonRow):
     """None if the cluster does not tell."""
     quotas: tuple[AppliedQuota, ...] | None
     problems: tuple[str, ...]
-    """The reasons why the cluster does not tell."""
+    """The reasons why the cluster does not tell, or points are missing from the tables."""
 
 
 def client_path(row: ClientRow) -> str:
     """The page of a client."""
     return f"/clients/{quote(row.client_instance_id, safe='')}"
+
+
+def windows_of(console: Console) -> dict[str, int]:
+    """The lengths of the windows that a console has, by name."""
+    return WINDOWS | (OLDER_WINDOWS if console.tables is not None else {})
 
 
 def window_of(request: Request) -> str:
@@ -100,8 +109,10 @@ def window_of(request: Request) -> str:
         BadQuery: It is none of those.
     """
     found = request.query_params.get(WINDOW, next(iter(WINDOWS)))
-    if found not in WINDOWS:
-        raise BadQuery(f"{WINDOW} must be one of {', '.join(WINDOWS)}, not {found!r}")
+    known = windows_of(console_of(request))
+    if found not in known:
+        reason = f"; {found} needs the tables: --tables" if found in OLDER_WINDOWS else f", not {found!r}"
+        raise BadQuery(f"{WINDOW} must be one of {', '.join(known)}{reason}")
     return found
 
 
@@ -120,15 +131,33 @@ def found_client(request: Request, since_ms: int) -> ClientDetail:
 
 def windowed(request: Request) -> tuple[ClientDetail, Window]:
     """A client with its points in the window. That of a client that is gone ends with its last push."""
-    console, span_ms = console_of(request), WINDOWS[window_of(request)]
+    console, name = console_of(request), window_of(request)
+    span_ms = windows_of(console)[name]
     now_ms = console.now_ms()
     detail = found_client(request, now_ms - span_ms)
     end_ms = now_ms
     if detail.row.last_ms < now_ms - span_ms:
         end_ms = detail.row.last_ms
         detail = found_client(request, end_ms - span_ms)
-    scale = console.view.reading().scale
-    return detail, Window(begin_ms=end_ms - span_ms, end_ms=end_ms, scale=scale)
+    window = Window(begin_ms=end_ms - span_ms, end_ms=end_ms, scale=console.view.reading().scale)
+    if console.tables is None or name in WINDOWS:
+        return detail, window
+    older = console.tables.ask(wanted(detail, window))
+    joint = replace(detail, series=tuple(joined(detail.series, older.series)))
+    return joint, replace(window, step_ms=older.step_ms, notes=older.notes)
+
+
+def wanted(detail: ClientDetail, window: Window) -> Wanted:
+    """The older points: those of its client id, unless that has several live instances."""
+    row = detail.row
+    is_alone = row.client_id and not any(each.state is State.LIVE for each in detail.others)
+    return Wanted(
+        instance="" if is_alone else row.client_instance_id,
+        client_id=row.client_id,
+        principal=row.principal,
+        begin_ms=window.begin_ms,
+        end_ms=window.end_ms,
+    )
 
 
 def asked(console: Console, row: ClientRow) -> Answer:
@@ -222,7 +251,7 @@ def described(
             (each, plots.evidence(number, each)) for number, each in enumerate(detail.findings, start=1)
         ],
         groups=plots.groups(),
-        windows=[(each, state.query(kept=((WINDOW, each),)), each == chosen) for each in WINDOWS],
+        windows=[(each, state.query(kept=((WINDOW, each),)), each == chosen) for each in windows_of(console)],
         window=window,
         answer=answer,
         throttle=throttle_times(detail),
@@ -233,13 +262,13 @@ def described(
 
 def api(request: Request) -> Response:
     """The client as JSON, with the points of the window."""
-    detail, _ = windowed(request)
+    detail, window = windowed(request)
     answer = asked(console_of(request), detail.row)
     found = DescribedClient(
         row=detail,
         subscriptions=answer.told,
         quotas=None if answer.quotas is None else tuple(answer.quotas),
-        problems=answer.problems,
+        problems=(*answer.problems, *window.notes),
     )
     return JSONResponse(found.to_json())
 

@@ -1,0 +1,278 @@
+"""Points from the tables of odradek-spark, written by its own writer."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+from telemetry_rows import LATENCY, MIDNIGHT_S, SENT, Told, counted, gauge, ingest
+
+from odradek.plugin.telemetry_topic import record_key
+from odradek_console.engine.client_series import Labels
+from odradek_console.reading.older_points import Older, OlderPoints, TablesSettings, Wanted, joined
+from odradek_console.rows import SeriesRow
+from odradek_console.view import View
+from odradek_console.web.app import make_app
+from odradek_console.web.console import make_console
+from odradek_spark.tables.dataset import Dataset
+from support.console_client import no_cluster, page_client
+from support.delta_clients import EPOCH_S
+from support.watched_clients import WatchedClients, level
+
+pytest.importorskip("deltalake")
+MINUTES = 60
+LARGEST = "org.apache.kafka.producer.request.latency.max"
+DAY_MS = 86_400_000
+BEGIN_MS = MIDNIGHT_S * 1000
+
+
+def instance(number: int) -> str:
+    return record_key(bytes([number]) * 16).decode()
+
+
+def asked(path: Path, begin_ms: int = BEGIN_MS, end_ms: int = BEGIN_MS + DAY_MS, **which: str) -> Older:
+    """What the tables have of client 1."""
+    given = {"instance": instance(1)} | which
+    return OlderPoints(TablesSettings(path=path)).ask(Wanted(begin_ms=begin_ms, end_ms=end_ms, **given))
+
+
+def points(older: Older, metric: str = LATENCY) -> dict[Labels, list[tuple[float, float]]]:
+    """Seconds after midnight and values, by labels."""
+    return {
+        row.labels: [((at - BEGIN_MS) / 1000, value) for at, value in row.points]
+        for row in older.series
+        if row.metric == metric
+    }
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two hours of client 1 and of a client beside it, in two commits."""
+    path = tmp_path_factory.mktemp("tables") / "data set's"
+    dataset, start = Dataset(str(path)), 0
+    for hour in (0, 1):
+        start = ingest(dataset, pushes(hour * 3600), start)
+    return path
+
+
+def pushes(begin_s: int) -> Sequence[Told]:
+    """A push each ten minutes; the last one twice."""
+    found = []
+    for minute in range(0, 60, 10):
+        at_s = begin_s + minute * 60
+        told = gauge(Told(at_s), at_s / 600, topic="a")
+        told = gauge(gauge(told, float(minute), LARGEST), 1.0, topic="b")
+        found.append(counted(told, 60.0, at_s - 600))
+        found.append(gauge(Told(at_s, client=2, client_id="other"), 99.0))
+    return [*found, found[-2]]
+
+
+def test_gauges_by_time_and_labels(root: Path) -> None:
+    older = asked(root)
+
+    found = points(older)
+
+    assert older.notes == ()
+    assert found[("topic", "a"),] == [(600.0 * each, float(each)) for each in range(12)]
+    assert len(found[("topic", "b"),]) == 12
+    assert [row.kind for row in older.series if row.metric == LATENCY] == ["gauge", "gauge"]
+
+
+def test_a_counter_is_per_second_and_a_repeated_push_counts_once(root: Path) -> None:
+    found = points(asked(root), SENT)
+
+    assert found[()] == [(600.0 * each, 0.1) for each in range(1, 12)]
+
+
+def test_a_time_range(root: Path) -> None:
+    found = points(asked(root, BEGIN_MS + 3_000_000, BEGIN_MS + 4_200_000 - 1))
+
+    assert [at for at, _ in found[("topic", "a"),]] == [3_000.0, 3_600.0]
+
+
+def test_long_ranges_have_few_points_and_a_maximum_keeps_the_largest(root: Path) -> None:
+    month_ms = 30 * DAY_MS
+    older = asked(root, BEGIN_MS + DAY_MS - month_ms, BEGIN_MS + DAY_MS)
+
+    assert older.step_ms == month_ms // 300
+    assert points(older, LARGEST) == {(): [(6_600.0, 50.0)]}
+
+
+def test_all_instances_of_a_client_id(root: Path) -> None:
+    found = asked(root, instance="", client_id="other", principal="User:ANONYMOUS")
+
+    assert {value for each in points(found).values() for _, value in each} == {99.0}
+
+
+def test_a_total_that_restarts(tmp_path: Path) -> None:
+    totals = enumerate((5, 65, 6, 12))
+    pushed = [counted(Told(60.0 * minute), total, 0.0, "cumulative") for minute, total in totals]
+    ingest(Dataset(str(tmp_path)), pushed, 0)
+
+    found = points(asked(tmp_path, BEGIN_MS, BEGIN_MS + 3_600_000), SENT)
+
+    assert found[()] == [(60.0, 1.0), (120.0, 0.1), (180.0, 0.1)]
+
+
+def test_what_is_not_there_is_told(tmp_path: Path) -> None:
+    older = asked(tmp_path / "nowhere")
+
+    assert older.series == ()
+    assert f"{tmp_path / 'nowhere'} cannot be read" in older.notes[0]
+
+
+def test_a_damaged_table_is_told(root: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged"
+    shutil.copytree(root, damaged)
+    for file in damaged.glob("points/**/*.parquet"):
+        file.write_bytes(b"PAR1 not really")
+
+    older = asked(damaged)
+
+    assert older.series == ()
+    assert "cannot be read" in older.notes[0]
+
+
+def test_a_file_that_is_gone_is_told(root: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged"
+    shutil.copytree(root, damaged)
+    next(damaged.glob("points/**/*.parquet")).unlink()
+
+    assert "cannot be read" in asked(damaged).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"),
+    [
+        ({"max_bytes": 1}, "1 bytes of files"),
+        ({"timeout_s": 0.0}, "0 s"),
+        ({"max_rows": 0}, "0 points"),
+    ],
+)
+def test_bounds_are_told(root: Path, bound: dict[str, Any], words: str) -> None:
+    tables = OlderPoints(TablesSettings(path=root, **bound))
+
+    older = tables.ask(Wanted(instance=instance(1), begin_ms=BEGIN_MS, end_ms=BEGIN_MS + DAY_MS))
+
+    assert older.series == ()
+    assert older.notes == (f"{root}: nothing was read, because a question may take {words}.",)
+
+
+def test_the_newest_files_are_read_first(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("odradek_console.reading.older_points.SLICE_FILES", 1)
+    tables = OlderPoints(TablesSettings(path=root, max_rows=1))
+
+    older = tables.ask(Wanted(instance=instance(1), begin_ms=BEGIN_MS, end_ms=BEGIN_MS + DAY_MS))
+
+    assert [at for at, _ in points(older)[("topic", "a"),]] == [3_600.0 + 600 * each for each in range(6)]
+    assert "newer than 2026-09-22 01:00 UTC" in older.notes[0]
+
+
+def test_an_answer_is_kept_for_a_minute(root: Path, tmp_path: Path) -> None:
+    clock, wanted = [0.0], Wanted(instance=instance(1), begin_ms=BEGIN_MS, end_ms=BEGIN_MS + DAY_MS)
+    copied = tmp_path / "copied"
+    shutil.copytree(root, copied)
+    tables = OlderPoints(TablesSettings(path=copied), lambda: clock[0])
+
+    first = tables.ask(wanted)
+    shutil.rmtree(copied)
+    clock[0] = 60.0
+    same = tables.ask(wanted)
+    clock[0] = 61.0
+
+    assert first.series
+    assert same is first
+    assert tables.ask(wanted).series == ()
+
+
+def row(metric: str, *points: tuple[int, float], **labels: str) -> SeriesRow:
+    return SeriesRow(
+        metric=metric,
+        labels=tuple(labels.items()),
+        kind="gauge",
+        unit="",
+        help="",
+        value=None,
+        peers=None,
+        points=points,
+    )
+
+
+def test_what_is_remembered_replaces_the_points_of_the_tables() -> None:
+    remembered = [row("a", (10, 1.0), (11, 2.0), x="1", y="2"), row("b", (10, 1.0))]
+    older = [row("a", (9, 0.5), (10, 9.9), (12, 9.9), y="2", x="1"), row("c", (1, 1.0))]
+
+    found = list(joined(remembered, older))
+
+    assert [(each.metric, each.points) for each in found] == [
+        ("a", ((9, 0.5), (10, 1.0), (11, 2.0))),
+        ("b", ((10, 1.0),)),
+        ("c", ((1, 1.0),)),
+    ]
+
+
+# the page
+
+
+@pytest.fixture
+def pages(root: Path) -> TestClient:
+    """The page of client 1, of which the console remembers two pushes: one an hour after the tables' last."""
+    now_ms = BEGIN_MS + 3 * 3_600_000
+    view = View(no_cluster, now_ms=lambda: now_ms)
+    clients = WatchedClients(view.fleet)
+    for second in (10_700, 10_760):
+        at = second + MIDNIGHT_S - EPOCH_S
+        clients.push(
+            at,
+            level(LATENCY.removeprefix("org.apache.kafka."), 70.0, at, topic="a"),
+            client_id="app",
+            instance=bytes([1]) * 16,
+            principal="User:ANONYMOUS",
+        )
+    tables = OlderPoints(TablesSettings(path=root))
+    console = make_console(view, no_cluster, "nowhere", tables=tables)
+    console.now_ms = view.now_ms
+    return page_client(make_app(console))
+
+
+def test_the_page_of_a_client_goes_back_to_the_tables(pages: TestClient) -> None:
+    api = f"/api/v1/clients/{instance(1)}"
+    page = pages.get(f"/clients/{instance(1)}?window=7d").text
+    remembered = pages.get(f"{api}?window=12h").json()["series"]
+    answer = pages.get(f"{api}?window=24h").json()
+
+    def of_topic_a(series: Sequence[dict[str, Any]]) -> list[float]:
+        """The values of one series."""
+        (found,) = [
+            each["points"] for each in series if (each["metric"], each["labels"]) == (LATENCY, {"topic": "a"})
+        ]
+        return [value for _, value in found]
+
+    assert '<a href="?window=30d' in page
+    assert of_topic_a(remembered) == [70.0, 70.0]
+    assert of_topic_a(answer["series"]) == [*(float(each) for each in range(12)), 70.0, 70.0]
+    assert not [each for each in answer["problems"] if "tables" in each]
+
+
+def test_the_page_tells_what_is_wrong_with_the_tables(pages: TestClient) -> None:
+    console = pages.app.state.console  # type: ignore[attr-defined]
+    console.tables = OlderPoints(TablesSettings(path=Path("/nowhere")))
+
+    page = pages.get(f"/clients/{instance(1)}?window=24h")
+
+    assert page.status_code == 200
+    assert '<p class="notice">/nowhere cannot be read: ' in page.text
+
+
+def test_without_tables_there_are_no_longer_windows(pages: TestClient) -> None:
+    console = pages.app.state.console  # type: ignore[attr-defined]
+    console.tables = None
+
+    assert "window=24h" not in pages.get(f"/clients/{instance(1)}").text
+    refused = pages.get(f"/clients/{instance(1)}?window=24h")
+    assert refused.status_code == 400
+    assert "24h needs the tables: --tables" in refused.text
