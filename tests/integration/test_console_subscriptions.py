@@ -56,6 +56,8 @@ def test_a_plan_changes_nothing_and_apply_does_it(host: RunningHost, file: Path)
     acts = [json.loads(line)["act"] for line in planned.output.splitlines()]
     assert (planned.exit_code, acts, list(before)) == (CHANGED, ["delete", "create"], ["old"])
     assert (applied.exit_code, again.exit_code) == (0, 0)
+    assert applied.output.endswith("1 created, 0 changed, 1 deleted, 0 not in the file\n")
+    assert again.output == "0 to create, 0 to change, 0 to delete, 0 not in the file\n"
     assert stored(host) == {
         "producers": {
             "metrics": "org.apache.kafka.producer.",

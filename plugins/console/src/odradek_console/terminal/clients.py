@@ -29,6 +29,7 @@ SORTS: Final[dict[str, Callable[[ClientRow], object]]] = {
     "state": lambda row: (str(row.state), row.client_id),
 }
 SPARK: Final = 20
+LEAST_SPARK: Final = 8
 FACT: Final = 13
 """Width of the name of a fact."""
 LEAST_WIDTH: Final = 60
@@ -187,11 +188,12 @@ def series_lines(detail: ClientDetail, width: int) -> Iterator[str]:
     if not detail.series:
         return
     yield ""
-    size = width - 8 - 8 - SPARK - 6
+    spark = max(LEAST_SPARK, min(SPARK, width - LEAST_WIDTH))
+    size = width - 8 - 8 - spark - 6
     yield f"{'METRIC':<{size}}  {'VALUE':>8}  {'PEERS':>8}  RECENT"
     for each in detail.series:
         labels = ",".join(f"{key}={value}" for key, value in each.labels)
         metric = each.metric.removeprefix(PREFIX) + (f"{{{labels}}}" if labels else "")
-        bars = sparkline([value for _, value in each.points], SPARK)
+        bars = sparkline([value for _, value in each.points], spark)
         text = metric if len(metric) <= size else "…" + metric[len(metric) - size + 1 :]
         yield f"{text:<{size}}  {short(each.value):>8}  {short(each.peers):>8}  {bars}"

@@ -74,15 +74,15 @@ def apply_command(
         steps = plan(wanted, read_subscriptions(admin), prune=prune)
         apply(admin, steps, validate_only=True)
         apply(admin, steps)
-    show_steps(steps, as_json)
+    show_steps(steps, as_json, is_done=True)
 
 
-def show_steps(steps: Sequence[Step], as_json: bool) -> None:
+def show_steps(steps: Sequence[Step], as_json: bool, *, is_done: bool = False) -> None:
     """Print the steps."""
-    show((json.dumps(each.to_json()) for each in steps) if as_json else lines(steps))
+    show((json.dumps(each.to_json()) for each in steps) if as_json else lines(steps, is_done=is_done))
 
 
-def lines(steps: Sequence[Step]) -> Iterator[str]:
+def lines(steps: Sequence[Step], *, is_done: bool) -> Iterator[str]:
     """The steps as lines."""
     for step in steps:
         yield f"{SIGNS[step.act]} {step.name}" + ("  not in the file" if step.act is Act.KEEP else "")
@@ -90,7 +90,8 @@ def lines(steps: Sequence[Step]) -> Iterator[str]:
             before = f"{step.before[key]} -> " if key in step.before else ""
             yield f"    {key} = {before}{step.after.get(key, 'default')}"
     counts = {act: sum(step.act is act for step in steps) for act in Act}
-    yield (
-        f"{counts[Act.CREATE]} to create, {counts[Act.CHANGE]} to change, {counts[Act.DELETE]} to delete, "
-        f"{counts[Act.KEEP]} not in the file"
-    )
+    words = ("created", "changed", "deleted") if is_done else ("to create", "to change", "to delete")
+    texts = [
+        f"{counts[act]} {word}" for act, word in zip((Act.CREATE, Act.CHANGE, Act.DELETE), words, strict=True)
+    ]
+    yield ", ".join([*texts, f"{counts[Act.KEEP]} not in the file"])
