@@ -70,6 +70,8 @@ class Visit:
     """The URL of the site without a path."""
     faults: list[str] = field(default_factory=list)
     """Errors on the console and in scripts, and requests to other sites."""
+    expected: str = ""
+    """A part of messages that are no faults, such as ``status of 401``; some of them come late."""
 
     def listen(self) -> None:
         """Note faults from now on."""
@@ -78,7 +80,8 @@ class Visit:
         self.page.on("request", lambda request: self.note_address(request.url))
 
     def note_message(self, message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
+        is_expected = bool(self.expected) and self.expected in message.text
+        if message.type in ("error", "warning") and not is_expected:
             self.faults.append(f"console: {message.text}")
 
     def note_address(self, url: str) -> None:

@@ -57,13 +57,13 @@ def test_a_viewer_logs_in_and_has_no_forms(
         console_site(watched_host.bootstrap, clients=5, access=access) as url,
         visit(chromium, url, width=PHONE) as window,
     ):
+        window.expected = "status of 401"
         window.open("/clients/orders-0?window=2h")
         faults = window.check()
         window.picture("page-login")
         window.page.get_by_label("Token").fill("wrong")
         window.page.keyboard.press("Enter")
         refusal = window.page.inner_text("[role=alert]")
-        window.faults.clear()  # the browser notes the status on its console
         window.page.get_by_label("Token").fill(TOKEN)
         window.page.keyboard.press("Enter")
         window.page.wait_for_url("**/clients/orders-0?window=2h")
