@@ -110,10 +110,10 @@ def test_a_client_is_watched_and_left(
         (row,) = console.view.clients(lambda row: row.client_id == name)
         return row.interval_ms
 
-    begin = browser.post("/watch/begin", data={"instance": name, "seconds": "1"})
+    begin = browser.post(f"/clients/{name}/watch", data={"seconds": "1"})
     ((lease, properties),) = leases(bootstrap).items()
     wait_until(lambda: interval_ms() == WATCHED_MS, interval_ms, PATIENCE_S)
-    browser.post("/watch/end", data={"instance": name, "name": lease})
+    browser.post(f"/clients/{name}/watch/end", data={"name": lease})
     wait_until(lambda: interval_ms() == INTERVAL_MS, interval_ms, PATIENCE_S)
 
     assert "Stop watching" in begin.text
