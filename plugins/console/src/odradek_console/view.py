@@ -90,7 +90,7 @@ class View:
         return [row for row in rows if wanted(row)]
 
     def in_turns(self, make: Callable[[Sequence[Client]], Iterable[Made]]) -> list[Made]:
-        """What is made of all clients, of some at a time, so that the reader and other pages can go on."""
+        """The rows of all clients, made for some at a time, so that the reader and other pages can go on."""
         with self.lock:
             clients = list(self.fleet.clients.values())
         found: list[Made] = []

@@ -54,7 +54,7 @@ FROM stepped GROUP BY name, attrs, bucket ORDER BY name, attrs, bucket
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablesSettings:
-    """Where the tables are, and the bounds of one question."""
+    """The folder of the tables, and the bounds of one question."""
 
     path: Path
     max_rows: int = 5_000_000
@@ -95,13 +95,13 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Older:
-    """What the tables have."""
+    """The points that the tables have."""
 
     series: tuple[SeriesRow, ...] = ()
     step_ms: int = 0
     """The distance of two points."""
     notes: tuple[str, ...] = ()
-    """What is missing, and why."""
+    """The reasons why points are missing."""
 
 
 class Bucket(NamedTuple):

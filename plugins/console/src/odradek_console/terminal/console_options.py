@@ -184,7 +184,7 @@ def console_options(command: Command) -> Command:
 
 
 def server_settings(options: dict[str, Any]) -> ServerSettings:
-    """Where to listen.
+    """The address to listen on, with TLS and bounds.
 
     Raises:
         click.UsageError: There is a key without a certificate, or a file is not usable.
@@ -208,7 +208,7 @@ def server_settings(options: dict[str, Any]) -> ServerSettings:
 
 
 def access_settings(options: dict[str, Any]) -> AccessSettings:
-    """Who may look and act."""
+    """The users, their roles, and bounds."""
     return AccessSettings(
         tokens=options["tokens"],
         proxies=Proxies(

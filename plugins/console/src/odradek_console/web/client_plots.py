@@ -41,7 +41,7 @@ class Shown:
     plot: Plot | None
     """None if there are no values."""
     missing: tuple[str, ...]
-    """What is not shown, and why."""
+    """The reasons why lines are not shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +193,7 @@ class Window:
     step_ms: int = 0
     """The distance of points from tables; 0 without any."""
     notes: tuple[str, ...] = ()
-    """What is missing from the tables, and why."""
+    """The reasons why points of the tables are missing."""
 
 
 class ClientPlots:

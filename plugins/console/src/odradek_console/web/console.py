@@ -43,7 +43,7 @@ class Console:
     cluster_name: str
     """The bootstrap servers, as the headline names them."""
     access: Access
-    """Who may look and act."""
+    """The users and their roles."""
     tables: OlderPoints | None = None
     """The tables of odradek-spark, for points that are older than the memory."""
     most_streams: int = MOST_STREAMS

@@ -73,7 +73,7 @@ SERIES: Final[Table[SeriesRow]] = Table(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a cluster has answered, or why it has not."""
+    """The answer of a cluster, or the error instead of it."""
 
     told: Told | None
     quotas: list[AppliedQuota] | None
@@ -161,7 +161,7 @@ def wanted(detail: ClientDetail, window: Window) -> Wanted:
 
 
 def asked(console: Console, row: ClientRow) -> Answer:
-    """What the cluster says about a client. A page is shown without it, too."""
+    """The answers of the cluster about a client. The page is shown without them, too."""
     problems: list[str] = []
 
     def ask(question: Callable[[], Value]) -> Value | None:
@@ -177,7 +177,7 @@ def asked(console: Console, row: ClientRow) -> Answer:
 
 
 def facts(detail: ClientDetail, now_ms: int) -> dict[str, str]:
-    """What the client is, without what is not known."""
+    """The known facts about the client."""
     row = detail.row
     found = {
         "Client id": row.client_id,
