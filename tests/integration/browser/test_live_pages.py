@@ -44,6 +44,17 @@ def test_updates_are_paused_and_resumed(chromium: Browser, site: str) -> None:
         assert window.faults == []
 
 
+def test_a_summary_keeps_the_focus_and_stays_open(chromium: Browser, site: str) -> None:
+    with visit(chromium, site) as window:
+        window.open("/clients/orders-0")
+        window.page.evaluate("document.getElementById('panels').dataset.first = 'yes'")
+        window.page.locator("#panels summary").first.press("Enter")
+        window.wait(lambda: window.page.locator("#panels[data-first]").count() == 0, "an update")
+
+        assert window.page.evaluate("document.activeElement.matches('#panels details[open] > summary')")
+        assert window.faults == []
+
+
 def test_a_hidden_page_holds_no_connection(chromium: Browser, site: str) -> None:
     with visit(chromium, site) as window:
         window.open("/?state=live")

@@ -5,12 +5,16 @@
   const button = document.getElementById("live"), stale = document.getElementById("stale");
   let source = null, paused = false, busy = false, again = false;
 
-  // An element that a person is using stays as it is until the focus leaves it; a link keeps the focus, because its twin is found by its address.
+  const SPOTS = "summary, [tabindex]";
+
+  // An element that a person is using stays as it is until the focus leaves it; a link keeps the focus, because its twin is found by its address,
+  // and a summary or a region that scrolls by its place.
   function exchange(old, fresh) {
     if (old.isEqualNode(fresh)) return;
     const active = document.activeElement;
     if (old.contains(active) && active.matches("input, select, textarea, button")) return;
     const link = old.contains(active) ? active.getAttribute("href") : null;
+    const spot = Array.from(old.querySelectorAll(SPOTS)).indexOf(active);
     const scrolled = Array.from(old.querySelectorAll(".scroll"), (each) => each.scrollLeft);
     const opened = Array.from(old.querySelectorAll("details"), (each) => each.open);
     old.replaceWith(fresh);
@@ -18,6 +22,9 @@
     fresh.querySelectorAll("details").forEach((each, place) => { if (place < opened.length) each.open = opened[place]; });
     if (link !== null) {
       const twin = Array.from(fresh.querySelectorAll("a")).find((each) => each.getAttribute("href") === link);
+      if (twin) twin.focus({ preventScroll: true });
+    } else if (spot >= 0) {
+      const twin = fresh.querySelectorAll(SPOTS)[spot];
       if (twin) twin.focus({ preventScroll: true });
     }
   }
