@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from odradek.client.admin import AdminClient
+from odradek.client.errors import TimedOut
 from odradek.testing import RunningHost
 from odradek_console.engine.client_entry import State
 from odradek_console.terminal.clients import clients
@@ -93,6 +94,16 @@ def test_a_client_that_is_not_there(host: RunningHost) -> None:
 
     assert result.exit_code == 1
     assert "no client nobody" in result.output
+
+
+def test_a_cluster_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("odradek_console.terminal.options.TOLD_S", 0.1)
+    monkeypatch.setattr("odradek_console.terminal.options.CATCH_UP_S", 0.5)
+
+    result = CliRunner().invoke(clients, ["--bootstrap-server", "127.0.0.1:1"])
+
+    assert result.output.count("Trying again: 127.0.0.1:1: connection refused") == 1
+    assert isinstance(result.exception, TimedOut)
 
 
 @pytest.mark.usefixtures("fleet")

@@ -41,6 +41,8 @@ FILTERS: Final = (
     "version",
 )
 CATCH_UP_S: Final = 60.0
+TOLD_S: Final = 1.0
+"""A problem that is over within this time is not told."""
 POLL_S: Final = 0.05
 
 
@@ -169,17 +171,21 @@ def connector(bootstrap_server: str, command_config: Path | None) -> Callable[[]
 def opened_view(
     connect: Callable[[], AdminClient], topic: str, history_ms: int, owners: Path | None
 ) -> Iterator[View]:
-    """Yield a view that has caught up with its topic.
+    """Yield a view that has caught up with its topic. Problems on the way are told on stderr.
 
     Raises:
         TimedOut: The topic cannot be read.
     """
     settings = ViewSettings(topic=topic, history_ms=history_ms, owners=read_owners(owners))
     with View(connect, settings) as view:
-        deadline_s = time.monotonic() + CATCH_UP_S
-        while not view.reader.progress.is_caught_up:
-            if time.monotonic() > deadline_s:
-                reason = view.reader.progress.problem or "there is more than can be read in a minute"
+        begin_s, told, progress = time.monotonic(), "", view.reader.progress
+        while not progress.is_caught_up:
+            waited_s, problem = time.monotonic() - begin_s, progress.problem
+            if waited_s > CATCH_UP_S:
+                reason = problem or "there is more than can be read in a minute"
                 raise TimedOut(f"{topic} was not read within {CATCH_UP_S:.0f} s: {reason}")
+            if waited_s > TOLD_S and problem not in ("", told):
+                told = problem
+                click.echo(printable(f"Trying again: {problem}"), err=True)
             time.sleep(POLL_S)
         yield view
