@@ -186,7 +186,7 @@ def test_a_healthy_client_has_none(trouble: str, library: dict[str, str]) -> Non
     assert clients.findings(HALF_AN_HOUR_S) == {}
 
 
-@pytest.mark.parametrize("trouble", CASES.keys() - SENT_BY_LIBRDKAFKA)
+@pytest.mark.parametrize("trouble", sorted(CASES.keys() - SENT_BY_LIBRDKAFKA))
 def test_what_librdkafka_cannot_show_is_not_reported_by_it(trouble: str) -> None:
     (metric,) = next(each.metrics.values() for each in FINDINGS if each.id == trouble)
     role = gauges(producer_request_latency_avg=1, consumer_fetch_manager_fetch_latency_avg=1)
