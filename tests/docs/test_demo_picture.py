@@ -12,7 +12,7 @@ from contrib.docs.demo_picture import PICTURE, last_screen, picture
 from support.reference_page import DOCS, ROOT
 
 MAX_BYTES = 12_000
-CONSOLE_BYTES, CONSOLE_WIDTH = 150_000, 1200
+CONSOLE_BYTES, CONSOLE_WIDTH = 150_000, 1280
 
 
 def shown(drawn: str) -> list[str]:

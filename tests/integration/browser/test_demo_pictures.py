@@ -19,7 +19,6 @@ pytestmark = [
     pytest.mark.timeout(180),
     pytest.mark.skipif(PICTURES not in os.environ, reason=f"{PICTURES}=host/docs/pictures makes them"),
 ]
-WIDTH = 1200
 PUSHES = 60
 
 
@@ -27,10 +26,10 @@ def test_pictures_of_the_demo(chromium: Browser) -> None:
     with demo() as running, visit(chromium, running.url, width=DESK) as window:
         running.wait_for_the_finding()
         wait_until(lambda: running.pushes() > PUSHES, running.pushes, 2 * PATIENCE_S)
-        window.page.set_viewport_size({"width": WIDTH, "height": 510})
+        window.page.set_viewport_size({"width": DESK, "height": 510})
         window.open("/")
         window.picture("console-fleet")
-        window.page.set_viewport_size({"width": WIDTH, "height": 600})
+        window.page.set_viewport_size({"width": DESK, "height": 600})
         window.page.get_by_role("link", name=CLIENTS[2]).click()
         window.page.evaluate("document.getElementById('findings').scrollIntoView()")
         window.picture("console-client")
