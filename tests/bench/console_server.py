@@ -24,7 +24,7 @@ from odradek_console.web.server import WebServer
 from odradek_console.web.server_settings import ServerSettings
 
 CHECKED = 1_000
-"""Clients whose findings are made ready, as the reader does it."""
+"""Rows that are made at a time, as the reader does it."""
 
 
 class TimedLock:
@@ -76,7 +76,7 @@ def main() -> None:
             spent_s += time.process_time() - before_s
     late_ms = int((time.time() - began_s) * 1000)
     view.now_ms = lambda: time.time_ns() // 1_000_000 - late_ms
-    while not view.fleet.check(CHECKED, view.now_ms()):
+    while not view.rows.check(CHECKED, view.now_ms()):
         pass
     lock = TimedLock()
     view.lock = view.reader.lock = lock  # type: ignore[assignment]

@@ -149,8 +149,25 @@ def forwarder(stack: ExitStack, cluster: ServeProcess, url: str) -> ServeProcess
     return process
 
 
+class ConsoleProcess(ServeProcess):
+    """``odradek console`` as a user starts it."""
+
+    program = ("-m",)
+    command = "odradek_console"
+    ready_start = "odradek console ready "
+
+
+def watched(stack: ExitStack, folder: Path, interval_ms: int, url: str) -> Processes:
+    """A console reads the topic of a host."""
+    read = host(stack, folder, interval_ms)
+    console = ConsoleProcess("--bootstrap-server", read.bootstrap)
+    stack.callback(console.terminate)
+    return {"host": read, "console": console}
+
+
 ROWS: dict[str, tuple[Callable[[ExitStack, Path, int, str], Processes], bool]] = {
     "host": (alone, False),
+    "host, console": (watched, False),
     "host, OTLP": (otlp, True),
     "host, topic, reader, OTLP": (topic, True),
     "gateway, OTLP": (gateway, True),

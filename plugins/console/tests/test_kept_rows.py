@@ -75,6 +75,17 @@ def test_a_row_changes_with_the_partitions_of_its_group() -> None:
     assert watched.row(66) is after
 
 
+def test_the_rows_of_clients_that_have_pushed_are_made_some_at_a_time() -> None:
+    watched = Watched()
+    for instance in (A, B, C):
+        watched.push(60, 1.0, instance)
+
+    done = [watched.view.rows.check(2, ms(60)) for _ in range(3)]
+
+    assert done == [False, True, True]
+    assert len(watched.view.rows.kept) == 3
+
+
 def test_the_reader_is_let_in_between() -> None:
     watched = Watched()
     for number in range(2 * AT_ONCE):

@@ -57,6 +57,12 @@ class KeptRows:
             found.append(kept.row)
         return found
 
+    def check(self, at_most: int, now_ms: int) -> bool:
+        """Make rows of clients that have pushed, with their findings; whether all are done."""
+        waiting = self.fleet.unchecked()
+        self.rows(waiting[:at_most], now_ms)
+        return len(waiting) <= at_most
+
     def made(self, client: Client, now_ms: int) -> Kept:
         """The row of a client, made now."""
         row, entry = client_row(self.fleet, client, now_ms), client.entry

@@ -64,6 +64,7 @@ class View:
             history_ms=self.settings.history_ms,
             fleet=self.fleet,
             lock=self.lock,
+            prepare=self.rows.check,
             now_ms=now_ms,
         )
 

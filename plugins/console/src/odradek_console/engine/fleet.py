@@ -221,10 +221,15 @@ class Fleet:
 
     def check(self, at_most: int, now_ms: int) -> bool:
         """Look for findings of clients that have pushed since they were asked for; whether all are done."""
-        waiting = list(takewhile(lambda each: not each.entry.is_checked, reversed(self.clients.values())))
-        for client in reversed(waiting[-at_most:]):
+        waiting = self.unchecked()
+        for client in waiting[:at_most]:
             self.findings(client, now_ms)
         return len(waiting) <= at_most
+
+    def unchecked(self) -> list[Client]:
+        """Clients that have pushed since their findings were asked for, the one that waits longest first."""
+        waiting = takewhile(lambda each: not each.entry.is_checked, reversed(self.clients.values()))
+        return list(waiting)[::-1]
 
     def made(self, entry: ClientEntry, now_ms: int) -> Iterator[tuple[str, Sequence[Made]]]:
         """The values of metrics that no client sends."""

@@ -58,6 +58,8 @@ class TopicReader:
     fleet: Fleet
     lock: threading.Lock
     """Held while the fleet changes."""
+    prepare: Callable[[int, int], bool]
+    """Makes some rows at a time; tells whether all are done."""
     progress: Progress = field(default_factory=Progress)
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     positions: dict[Partition, int] = field(default_factory=dict)
@@ -137,11 +139,11 @@ class TopicReader:
             )
 
     def check(self) -> None:
-        """Look for findings now, so that lists have them ready."""
+        """Make the rows of clients that have pushed now, so that pages have them ready."""
         is_done = not self.progress.is_caught_up
         while not is_done and not self.stopped.is_set():
             with self.lock:
-                is_done = self.fleet.check(CHECKED_AT_ONCE, self.now_ms())
+                is_done = self.prepare(CHECKED_AT_ONCE, self.now_ms())
 
     def decoded(self, batch: Iterable[Received]) -> Iterable[TelemetryRecord]:
         """The pushes of a batch; other records are counted."""

@@ -36,7 +36,7 @@ from odradek_console.web.pages import (
     subscriptions,
     watch,
 )
-from odradek_console.web.render import page
+from odradek_console.web.render import TEMPLATES, page
 from odradek_console.web.table import BadQuery, Table
 
 STATIC: Final = Path(__file__).parent / "static"
@@ -136,7 +136,9 @@ def described(request: Request) -> Response:
 
 
 def make_app(console: Console) -> Starlette:
-    """The application of a console."""
+    """The application of a console. It reads its templates now, so that the first page is quick."""
+    for name in TEMPLATES.list_templates():
+        TEMPLATES.get_template(name)
     app = Starlette(
         routes=[
             *(route for module in PAGES for route in module.routes),
