@@ -18,10 +18,11 @@ def parsed(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
     """
     command: click.Command = cli
     rest = list(arguments)
-    with click.Context(cli) as context:
+    # A command keeps its help option from its first context on, so that must have the names of the program.
+    with click.Context(cli, **cli.context_settings) as context:
         while isinstance(command, click.Group):
             found = command.get_command(context, rest[0])
             if found is None:
                 raise click.UsageError(f"no such command: {rest[0]}")
             command, rest = found, rest[1:]
-        return str(command.name), command.make_context(str(command.name), rest).params
+        return str(command.name), command.make_context(str(command.name), rest, context).params
