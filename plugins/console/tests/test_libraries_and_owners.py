@@ -8,7 +8,15 @@ import pytest
 
 from odradek.plugin import ConfigError
 from odradek.plugin.client_metrics import client_metrics
-from odradek_console.engine.libraries import defects_of, known, library_of, support_of, version_of
+from odradek_console.engine.libraries import (
+    KEPT,
+    defects_of,
+    known,
+    library_of,
+    product_of,
+    support_of,
+    version_of,
+)
 from odradek_console.engine.owners import read_owners
 
 
@@ -143,3 +151,13 @@ def test_a_wrong_file_of_owners_is_refused(tmp_path: Path, text: str) -> None:
 
     with pytest.raises(ConfigError, match=r"owners\.toml"):
         read_owners(path)
+
+
+def test_names_that_clients_make_up_do_not_take_memory_without_end() -> None:
+    for number in range(2 * KEPT):
+        support_of(f"library-{number}", f"{number}")
+        defects_of(f"library-{number}", f"{number}")
+
+    assert all(
+        each.cache_info().currsize <= KEPT for each in (library_of, product_of, defects_of, support_of)
+    )

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +30,8 @@ NUMBERS: Final = re.compile(
 )
 """A version, and the begin of what marks it as one before the release."""
 PARTS: Final = 4
+KEPT: Final = 1_024
+"""Answers that are kept: clients may send any name and version."""
 DAY_MS: Final = 86_400_000
 
 Version = tuple[int, ...]
@@ -79,7 +81,7 @@ class Known:
     supports: tuple[Support, ...]
 
 
-@cache
+@lru_cache(KEPT)
 def library_of(software: str, version: str = "") -> str:
     """The library of a client; its ``client_software_name`` if that is none of a known binding."""
     name = software.lower()
@@ -97,7 +99,7 @@ def version_of(text: str) -> Version:
     return (*numbers, *[0] * (PARTS - len(numbers)), -1 if found[2] else 0)
 
 
-@cache
+@lru_cache(KEPT)
 def product_of(software: str, version: str) -> tuple[str, Version]:
     """The product that has versions of its own, and the version of a client."""
     library = library_of(software, version)
@@ -142,7 +144,7 @@ def known() -> Known:
     )
 
 
-@cache
+@lru_cache(KEPT)
 def defects_of(software: str, version: str) -> tuple[Defect, ...]:
     """The known defects of a client's library."""
     library, number = product_of(software, version)
@@ -153,7 +155,7 @@ def defects_of(software: str, version: str) -> tuple[Defect, ...]:
     )
 
 
-@cache
+@lru_cache(KEPT)
 def support_of(software: str, version: str) -> Support | None:
     """The end of support of a client's library; None if it is supported, or nothing is known."""
     library, number = product_of(software, version)
