@@ -30,6 +30,7 @@ from odradek_console.web.pages import (
     fleet,
     host,
     login,
+    metrics,
     pushes,
     quotas,
     runbook,
@@ -53,7 +54,20 @@ HEADERS: Final = {
 }
 COMPRESSION: Final = 6
 """Of gzip: 9 takes four times as long for a table of 5000 rows, and saves 6 %."""
-PAGES: Final = (fleet, pushes, watch, client, runbook, subscriptions, quotas, delivery, host, live, login)
+PAGES: Final = (
+    fleet,
+    pushes,
+    watch,
+    client,
+    runbook,
+    subscriptions,
+    quotas,
+    delivery,
+    host,
+    metrics,
+    live,
+    login,
+)
 """Modules with ``routes``."""
 CLIENT: Final = "/api/v1/clients/{instance}"
 TABLES: Final[dict[str, Table[Any]]] = {
