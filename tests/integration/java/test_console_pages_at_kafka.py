@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from http import HTTPStatus
 from typing import Any
 
-import httpx
+import httpx2 as httpx
 import pytest
 from contrib.capture.kafka_node import CLUSTER_ID, kafka_node
 from starlette.testclient import TestClient
