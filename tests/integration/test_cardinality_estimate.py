@@ -83,7 +83,14 @@ def test_what_is_estimated_comes(host: RunningHost, capsys: pytest.CaptureFixtur
 
     host.subscribe("*", interval_ms=INTERVAL_MS)
     wait_until(lambda: pushed_by(host) == 10 + 15, "pushes with all metrics", PATIENCE_S)
-    seen = estimated(host, capsys, "--name", "test", "--interval", "1000")
+    seen: dict[str, Any] = {}
+
+    def is_seen() -> bool:
+        """Pushes that were accepted are in the topic a little later."""
+        seen.update(estimated(host, capsys, "--name", "test", "--interval", "1000"))
+        return bool(seen["bases"].get("seen") == {"clients": 2, "series": 10 + 15})
+
+    wait_until(is_seen, lambda: seen, PATIENCE_S)
 
     assert more["bases"]["modelled"]["clients"] == more["changed"] == 2
     pushed = pushed_by(host)

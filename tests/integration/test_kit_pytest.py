@@ -84,7 +84,7 @@ def ran(folder: Path, test: str) -> str:
     """The end of pytest's output in a project with one test file."""
     (folder / "test_it.py").write_text(test)
     command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", str(folder), str(folder)]
-    command += ["-p", "no:cacheprovider", "-p", "no:timeout"]
+    command += ["-p", "no:cacheprovider", "-p", "no:timeout", "-p", "no:anyio"]  # anyio imports asyncio
     if not installed():
         command += ["-p", "odradek.testing.pytest_plugin"]
     environment = os.environ | {"PYTHONPATH": str(SOURCES), "COLUMNS": "200"}

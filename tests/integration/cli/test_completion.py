@@ -46,6 +46,6 @@ def test_the_reference_page_has_the_line_that_installs_it() -> None:
 
 
 def test_commands_options_and_values_are_completed(tmp_path: Path) -> None:
-    assert completed(tmp_path, "top") == ["topics"]
+    assert completed(tmp_path, "topi") == ["topics"]
     assert completed(tmp_path, "topics", "--des") == ["--describe"]
     assert completed(tmp_path, "configs", "--entity-type", "t") == ["topics"]
