@@ -1,4 +1,4 @@
-"""What the console asks a cluster: subscriptions, quotas, the lag of forwarders."""
+"""Questions of the console to a cluster: subscriptions, quotas, the lag of forwarders."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def test_what_cannot_be_watched(
     ("metrics", "problem"),
     [
         (" , ", "Metrics needs at least one prefix"),
-        ("org.apache, a b", "&#39;a b&#39; is not the begin of a metric&#39;s name"),
+        ("org.apache, a b", "&#39;a b&#39; is no prefix of a metric&#39;s name"),
         ("x" * 1001, "Metrics has 1001 characters"),
     ],
 )

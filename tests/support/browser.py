@@ -104,7 +104,7 @@ class Visit:
         return [*self.faults, *filter(None, [self.page.evaluate(WIDEST)]), *self.violations()]
 
     def violations(self) -> list[str]:
-        """What axe-core says of the page. The driver injects it, so the page keeps its security policy."""
+        """The violations that axe-core finds. The driver injects it, so the page keeps its policy."""
         from axe_playwright_python.sync_playwright import Axe
 
         return [

@@ -24,7 +24,7 @@ LOOPBACK = "http://127.0.0.1"
 
 
 def no_cluster() -> NoReturn:
-    """What makes a client where there is no cluster.
+    """Make a client where there is no cluster.
 
     Raises:
         ClientError: Always.
@@ -57,7 +57,7 @@ class Browser:
 
     app: Starlette
     address: str = "127.0.0.1"
-    """Where it is."""
+    """The address that its requests come from."""
     url: str = "http://127.0.0.1:9642"
     cookies: httpx.Cookies = field(default_factory=httpx.Cookies)
 

@@ -42,7 +42,7 @@ def connector(users: LimitedUsers, user: str) -> Callable[[], AdminClient]:
 
 
 def shown(connect: Callable[[], AdminClient]) -> set[str]:
-    """What a console with such a client can show, of `EVERYTHING`."""
+    """The parts of `EVERYTHING` that a console with such a client can show."""
     cluster = ClusterView(connect, TOPIC)
     questions: dict[str, Callable[[], object]] = {
         "subscriptions": cluster.subscriptions,

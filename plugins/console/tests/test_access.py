@@ -1,4 +1,4 @@
-"""Who may look and act: logins, roles, forms and bounds, by requests to pages without a socket."""
+"""Access to pages: logins, roles, forms and bounds, by requests without a socket."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def instance(number: int) -> str:
 
 
 def asked(path: Path, begin_ms: int = BEGIN_MS, end_ms: int = BEGIN_MS + DAY_MS, **which: str) -> Older:
-    """What the tables have of client 1."""
+    """The points of client 1 in the tables."""
     given = {"instance": instance(1)} | which
     return OlderPoints(TablesSettings(path=path)).ask(Wanted(begin_ms=begin_ms, end_ms=end_ms, **given))
 

@@ -1,4 +1,4 @@
-"""What a browser sends when another site links to a console or posts a form there: only it decides that."""
+"""Requests of a real browser when another site links to a console or posts a form there."""
 
 from __future__ import annotations
 

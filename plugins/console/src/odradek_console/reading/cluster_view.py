@@ -30,7 +30,7 @@ from odradek_console.rows import ClientRow
 
 Value = TypeVar("Value")
 FORWARDERS: Final = ("odradek.forwarder.", "odradek.forward.")
-"""Begin of the groups of forwarders: those of hosts, and those of `odradek forward`."""
+"""Prefixes of the groups of forwarders: those of hosts, and those of `odradek forward`."""
 KEPT_S: Final = 5.0
 SELECTORS: Final = {
     "client_id": "client_id",
@@ -240,7 +240,7 @@ def is_matched(match: str, row: ClientRow) -> bool:
 
 
 def matcher(match: str) -> Callable[[ClientRow], bool]:
-    """A test of rows. A port, which changes, is not looked at; a pattern that is none selects nothing."""
+    """A test of rows. A port, which changes, is not compared; an invalid pattern selects nothing."""
     tests = []
     for selector, pattern in selectors(match).items():
         if selector in SELECTORS:

@@ -339,7 +339,7 @@ def labels_of_json(text: str) -> Labels:
 
 
 def first_line(error: Exception) -> str:
-    """The begin of a message."""
+    """The first line of a message, shortened."""
     return (str(error).splitlines() or [type(error).__name__])[0][:300]
 
 

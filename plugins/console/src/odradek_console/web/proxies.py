@@ -74,7 +74,7 @@ class Proxies:
 
 
 def parsed_ip(text: str) -> IPv4Address | IPv6Address | None:
-    """An address; one of IPv4 that is written as one of IPv6 is one of IPv4. None if the text is none."""
+    """An IP address; an IPv4 address that is written as IPv6 counts as IPv4. None if it is no address."""
     try:
         found = ip_address(text)
     except ValueError:

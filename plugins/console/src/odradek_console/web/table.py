@@ -25,7 +25,7 @@ FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 EMPTY: Final = '""'
 """The pattern of an empty value: an empty field of a form is no filter."""
 LITERAL: Final = "!!"
-"""Begin of a pattern whose text begins with ``!``."""
+"""Prefix of a pattern for a text that begins with ``!``."""
 
 
 class BadQuery(ValueError):
@@ -116,7 +116,7 @@ class Table(Generic[Row]):
         """A column by its id.
 
         Raises:
-            BadQuery: There is none.
+            BadQuery: No column has this id.
         """
         for each in self.columns:
             if each.id == name:

@@ -88,7 +88,7 @@ def metrics_of(form: Form) -> str:
     """The prefixes of metric names, with commas.
 
     Raises:
-        BadQuery: There is none, or one is not the begin of a name.
+        BadQuery: There is no prefix, or no metric's name can begin with it.
     """
     text = form.get("metrics", METRICS)
     found = [each.strip() for each in text.split(",") if each.strip()]
@@ -98,7 +98,7 @@ def metrics_of(form: Form) -> str:
         raise BadQuery(f"Metrics has {len(text)} characters; at most {LONGEST_METRICS} are allowed.")
     for each in found:
         if not each.isprintable() or " " in each:
-            raise BadQuery(f"Metrics: {each!r} is not the begin of a metric's name.")
+            raise BadQuery(f"Metrics: {each!r} is no prefix of a metric's name.")
     return ",".join(found)
 
 
