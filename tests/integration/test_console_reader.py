@@ -9,8 +9,9 @@ from contextlib import contextmanager
 import pytest
 
 from odradek.client.admin import AdminClient
-from odradek.plugin import encode_headers, record_key
+from odradek.plugin import TelemetryRecord, encode_headers, record_key
 from odradek.testing import RunningHost
+from odradek_console.engine.fleet import Fleet
 from odradek_console.view import View, ViewSettings
 from support.delta_clients import EPOCH_S, A, B
 from support.waiting import wait_until
@@ -136,18 +137,38 @@ def test_records_that_are_no_telemetry(host: RunningHost, pushes: Pushes) -> Non
         assert view.reading().counts["malformed_records"] == 4
 
 
-def test_a_record_that_cannot_be_added_does_not_stop_the_reader(
+def test_a_record_that_cannot_be_added_takes_no_other_along(
+    host: RunningHost, pushes: Pushes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pushes.push(60)
+    pushes.push(120)
+    add = Fleet.add
+
+    def failing(fleet: Fleet, record: TelemetryRecord) -> None:
+        monkeypatch.setattr(Fleet, "add", add)
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(Fleet, "add", failing)
+    with opened(host) as view:
+        waits_for(view, {NAME_A: 1})
+
+        assert view.reading().counts["failed_records"] == 1
+        assert "offset=0" in caplog.text
+        assert not view.reading().problem
+
+
+def test_a_reader_that_fails_connects_again(
     host: RunningHost, pushes: Pushes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(host) as view:
-        add = view.fleet.add
+        expire = view.fleet.expire
+        monkeypatch.setattr("odradek_console.reading.topic_reader.EXPIRE_S", 0.0)
 
-        def failing(record: object) -> None:
-            monkeypatch.setattr(view.fleet, "add", add)
+        def failing(now_ms: int) -> None:
+            monkeypatch.setattr(view.fleet, "expire", expire)
             raise ZeroDivisionError("a bug")
 
-        monkeypatch.setattr(view.fleet, "add", failing)
-        pushes.push(60)
+        monkeypatch.setattr(view.fleet, "expire", failing)
         wait_until(lambda: "a bug" in view.reading().problem, "the problem", PATIENCE_S)
         pushes.push(120)
 

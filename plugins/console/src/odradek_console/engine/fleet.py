@@ -50,6 +50,8 @@ class FleetCounts(JsonRow):
     repeated_records: int = 0
     malformed_records: int = 0
     not_otlp_records: int = 0
+    failed_records: int = 0
+    """Records that could not be added; the log has the reason."""
     left_out_records: int = 0
     """Records of clients for which there was no room."""
     evicted_clients: int = 0

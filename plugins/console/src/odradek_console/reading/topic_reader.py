@@ -94,8 +94,8 @@ class TopicReader:
                 if isinstance(error, RequestFailed) and error.code.name == "OFFSET_OUT_OF_RANGE":
                     self.positions.clear()
             except Exception as error:
-                log.exception("a record of the telemetry topic could not be added")
-                self.progress.problem = f"a record could not be added: {error!r}"
+                log.exception("the reader of the telemetry topic failed; it connects again")
+                self.progress.problem = f"the reader failed: {error!r}"
             else:
                 continue
             self.stopped.wait(pause_s)
@@ -129,7 +129,7 @@ class TopicReader:
                 records = list(self.decoded(batch))
                 with self.lock:
                     for record in records:
-                        self.fleet.add(record)
+                        self.add_one(record)
                 self.progress.revision += 1
         finally:
             self.positions = dict(reader.positions)
@@ -137,6 +137,18 @@ class TopicReader:
             self.progress.is_caught_up = all(
                 self.positions.get(partition, 0) >= end for partition, end in self.ends.items()
             )
+
+    def add_one(self, record: TelemetryRecord) -> None:
+        """Add a record. One that fails is counted, so that it does not take the records after it along."""
+        try:
+            self.fleet.add(record)
+        except Exception:
+            counts = self.fleet.counts
+            counts.failed_records += 1
+            if not counts.failed_records & (counts.failed_records - 1):  # the 1st, 2nd, 4th, 8th, ...
+                log.exception(
+                    "a record could not be added: %s (%d so far)", record.position, counts.failed_records
+                )
 
     def check(self) -> None:
         """Make the rows of clients that have pushed now, so that pages have them ready."""
