@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 
 import click
 import pytest
@@ -18,8 +17,8 @@ from odradek_console.terminal.clients import clients
 from odradek_console.terminal.top import top
 from odradek_console.view import View
 from support.waiting import wait_until
+from support.working_clients import working_clients
 
-confluent_kafka = pytest.importorskip("confluent_kafka")
 pytestmark = pytest.mark.timeout(120)
 PATIENCE_S = 60
 
@@ -34,13 +33,7 @@ def fleet(host: RunningHost) -> Iterator[None]:
     """Three producers, which have pushed."""
     host.subscribe("org.apache.kafka.producer.", interval_ms=300)
     host.topics.create("orders")
-    with ExitStack() as closing:
-        for number in range(3):
-            client_id = f"orders-{number}"
-            common = {"bootstrap.servers": host.bootstrap, "client.id": client_id, "log_level": 0}
-            producer = confluent_kafka.Producer(common)
-            closing.callback(producer.flush, 10)
-            producer.produce("orders", b"value")
+    with working_clients(host.bootstrap, "orders", producers=[f"orders-{number}" for number in range(3)]):
         wait_until(lambda: len({push.client_id for push in host.telemetry.pushes}) == 3, "pushes", PATIENCE_S)
         yield
 

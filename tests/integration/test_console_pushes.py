@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -18,8 +17,8 @@ from odradek_console.web.app import make_app
 from odradek_console.web.console import make_console
 from support.console_client import page_client
 from support.waiting import wait_until
+from support.working_clients import working_clients
 
-confluent_kafka = pytest.importorskip("confluent_kafka")
 pytestmark = pytest.mark.timeout(120)
 PATIENCE_S = 60
 PUSHES = 3
@@ -37,13 +36,7 @@ def view(host: RunningHost) -> Iterator[View]:
     host.subscribe("org.apache.kafka.producer.", interval_ms=300)
     host.topics.create("orders")
     with View(lambda: AdminClient(host.bootstrap)) as view:
-        with ExitStack() as closing:
-            for number in range(2):
-                client_id = f"orders-{number}"
-                common = {"bootstrap.servers": host.bootstrap, "client.id": client_id, "log_level": 0}
-                producer = confluent_kafka.Producer(common)
-                closing.callback(producer.flush, 30)
-                producer.produce("orders", b"value")
+        with working_clients(host.bootstrap, "orders", producers=["orders-0", "orders-1"]):
             wait_until(
                 lambda: len(view.clients()) == 2 and all(row.pushes >= PUSHES for row in view.clients()),
                 view.clients,

@@ -7,10 +7,9 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 import click
 import pytest
@@ -25,8 +24,8 @@ from odradek_console.reading.leases import clear, exactly, grant, new_name
 from odradek_console.terminal.clients import clients
 from odradek_console.terminal.watch import take_back, watch
 from support.waiting import wait_until
+from support.working_clients import working_clients
 
-confluent_kafka = pytest.importorskip("confluent_kafka")
 pytestmark = pytest.mark.timeout(120)
 PATIENCE_S = 60
 IDLE = "org.apache.kafka.consumer.poll.idle.ratio."
@@ -43,33 +42,6 @@ def leases(host: RunningHost) -> dict[str, dict[str, str]]:
     with AdminClient(host.bootstrap) as admin:
         found = read_subscriptions(admin)
     return {name: properties for name, properties in found.items() if lease_end_s(name) is not None}
-
-
-@contextmanager
-def consumers(host: RunningHost) -> Iterator[None]:
-    """Members of a group of which the application of one is slow."""
-    stopped = threading.Event()
-
-    def work(number: int) -> None:
-        common = {"bootstrap.servers": host.bootstrap, "client.id": f"billing-{number}", "log_level": 0}
-        with ExitStack() as closing:
-            consumer = confluent_kafka.Consumer({**common, "group.id": f"billing-{number}"})
-            closing.callback(consumer.close)
-            consumer.subscribe(["orders"])
-            while not stopped.is_set():
-                consumer.poll(0.0 if number == 0 else 0.2)
-                if number == 0:
-                    time.sleep(0.1)
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(CALM)]
-    for each in threads:
-        each.start()
-    try:
-        yield
-    finally:
-        stopped.set()
-        for each in threads:
-            each.join()
 
 
 @contextmanager
@@ -97,7 +69,8 @@ def read_until(process: subprocess.Popen[str], pattern: str) -> list[str]:
 def test_a_slow_consumer_is_found_watched_and_left(host: RunningHost) -> None:
     host.subscribe(IDLE, interval_ms=1_000)
     host.topics.create("orders")
-    with consumers(host):
+    calm = [f"billing-{number}" for number in range(1, CALM)]
+    with working_clients(host.bootstrap, "orders", consumers=calm, slow=["billing-0"]):
 
         def found() -> list[str]:
             arguments = [

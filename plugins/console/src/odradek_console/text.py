@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Final, Generic, TypeVar
@@ -78,6 +78,11 @@ def wrapped(text: str, width: int, indent: int) -> list[str]:
     space = " " * indent
     lines = wrap(text, width, initial_indent=space, subsequent_indent=space, break_on_hyphens=False)
     return [clipped(line, width) for line in lines]
+
+
+def label_text(labels: Iterable[tuple[str, str]], separator: str = ", ") -> str:
+    """Labels as ``topic=orders, partition=0``."""
+    return separator.join(f"{key}={value}" for key, value in labels)
 
 
 def counted(number: int, noun: str) -> str:

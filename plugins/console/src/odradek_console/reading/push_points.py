@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
 
+from odradek_console.engine.client_series import Labels
 from odradek_console.engine.texts import cut
 from odradek_console.json_form import JsonRow
 
@@ -27,7 +28,6 @@ KINDS: Final = {
     "exponential_histogram": "exponential histogram",
     "summary": "summary",
 }
-Labels = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

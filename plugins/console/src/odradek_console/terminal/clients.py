@@ -17,7 +17,17 @@ from odradek_console.engine.findings import Finding
 from odradek_console.reading.cluster_view import ClusterView, is_matched
 from odradek_console.rows import ClientDetail, ClientRow
 from odradek_console.terminal.options import connector, filter_option, opened_view, reading_options, show
-from odradek_console.text import Column, age, clipped, counted, short, sparkline, table_lines, wrapped
+from odradek_console.text import (
+    Column,
+    age,
+    clipped,
+    counted,
+    label_text,
+    short,
+    sparkline,
+    table_lines,
+    wrapped,
+)
 
 SORTS: Final[dict[str, Callable[[ClientRow], object]]] = {
     "client": lambda row: (row.client_id, row.client_instance_id),
@@ -175,7 +185,7 @@ def finding_lines(findings: Sequence[Finding], width: int, indent: int = 0) -> I
     if not findings:
         yield " " * indent + "No findings."
     for each in findings:
-        labels = " ".join(f"{key}={value}" for key, value in each.labels)
+        labels = label_text(each.labels, " ")
         bars = sparkline([value for _, value in each.evidence], SPARK)
         value = " ".join(filter(None, (f"{short(each.value)} {each.unit}", labels, bars)))
         yield from wrapped(f"{each.id}: {each.question}", width, indent)
@@ -192,7 +202,7 @@ def series_lines(detail: ClientDetail, width: int) -> Iterator[str]:
     size = width - 8 - 8 - spark - 6
     yield f"{'METRIC':<{size}}  {'VALUE':>8}  {'PEERS':>8}  RECENT"
     for each in detail.series:
-        labels = ",".join(f"{key}={value}" for key, value in each.labels)
+        labels = label_text(each.labels, ",")
         metric = each.metric.removeprefix(PREFIX) + (f"{{{labels}}}" if labels else "")
         bars = sparkline([value for _, value in each.points], spark)
         text = metric if len(metric) <= size else "…" + metric[len(metric) - size + 1 :]

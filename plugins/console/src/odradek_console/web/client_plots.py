@@ -13,6 +13,7 @@ from odradek_console.engine.libraries import reports
 from odradek_console.engine.series_history import LEVELS
 from odradek_console.reading.told import Told
 from odradek_console.rows import ClientDetail, SeriesRow
+from odradek_console.text import label_text
 from odradek_console.web.plots import MOST_LINES, Level, Line, Plot, plot, with_gaps
 
 OBSERVED: Final = "io.odradek.observed.client."
@@ -273,7 +274,7 @@ class ClientPlots:
         return "no values yet"
 
     def line(self, name: str, row: SeriesRow) -> Line:
-        labels = ", ".join(f"{key}={value}" for key, value in row.labels)
+        labels = label_text(row.labels)
         points = with_gaps(row.points, self.usual_ms)
         text = ", ".join(filter(None, (name, labels))) or "this client"
         return Line(name=text, points=points)
@@ -307,7 +308,7 @@ class ClientPlots:
         if len(finding.evidence) < 2:
             return None
         begin_ms, end_ms = finding.evidence[0][0], finding.evidence[-1][0]
-        labels = ", ".join(f"{key}={value}" for key, value in finding.labels)
+        labels = label_text(finding.labels)
         return plot(
             f"evidence-{number}",
             f"Evidence of {finding.id}",

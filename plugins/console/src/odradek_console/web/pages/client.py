@@ -19,7 +19,7 @@ from odradek_console.reading.applied_quotas import AppliedQuota, applied_quotas
 from odradek_console.reading.older_points import Wanted, joined
 from odradek_console.reading.told import Told, told_to
 from odradek_console.rows import ClientDetail, ClientRow, SeriesRow
-from odradek_console.text import age, short
+from odradek_console.text import age, label_text, short
 from odradek_console.web.client_plots import ClientPlots, Window
 from odradek_console.web.console import Console, console_of
 from odradek_console.web.render import as_csv, as_json, page, picture, utc
@@ -33,18 +33,13 @@ OLDER_WINDOWS: Final = {"24h": 86_400_000, "7d": 604_800_000, "30d": 2_592_000_0
 THROTTLE: Final = "throttle.time"
 
 
-def labels_text(row: SeriesRow) -> str:
-    """The labels of a series as ``topic=orders, partition=0``."""
-    return ", ".join(f"{key}={value}" for key, value in row.labels)
-
-
 SERIES: Final[Table[SeriesRow]] = Table(
     name="series",
     sort="metric",
     row=SeriesRow,
     columns=(
         Column(id="metric", heading="Metric", value=lambda row: row.metric, groups=True),
-        Column(id="labels", heading="Labels", value=labels_text, groups=True),
+        Column(id="labels", heading="Labels", value=lambda row: label_text(row.labels), groups=True),
         Column(id="kind", heading="Kind", value=lambda row: row.kind, groups=True),
         Column(
             id="unit",

@@ -11,6 +11,7 @@ from starlette.routing import Route
 from odradek_console.reading.push_points import PointRow
 from odradek_console.reading.pushes import Pushes, PushRow
 from odradek_console.rows import ClientDetail
+from odradek_console.text import label_text
 from odradek_console.web.access import LIVE_HEADER
 from odradek_console.web.console import console_of
 from odradek_console.web.pages.client import client_path, found_client
@@ -21,18 +22,13 @@ PUSH: Final = "push"
 NO_CONTENT: Final = 204
 
 
-def labels_text(row: PointRow) -> str:
-    """The labels of a point as ``topic=orders, partition=0``."""
-    return ", ".join(f"{key}={value}" for key, value in row.labels)
-
-
 POINTS: Final[Table[PointRow]] = Table(
     name="points",
     sort="metric",
     row=PointRow,
     columns=(
         Column(id="metric", heading="Metric", value=lambda row: row.metric, groups=True),
-        Column(id="labels", heading="Labels", value=labels_text, groups=True),
+        Column(id="labels", heading="Labels", value=lambda row: label_text(row.labels), groups=True),
         Column(id="type", heading="Type", value=lambda row: row.type, groups=True),
         Column(id="temporality", heading="Temporality", value=lambda row: row.temporality, groups=True),
         Column(
