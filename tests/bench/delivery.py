@@ -26,7 +26,8 @@ from contrib import go_program
 from contrib.otelcol.collector import COLLECTOR
 
 from bench.harness import UnavailableError, cores, cpu_ns, head, running, spread
-from integration.collector.conftest import free_ports, wait_until_listening
+from integration.collector.conftest import wait_until_listening
+from support.ports import free_ports
 
 BATCHES = (1, 10, 40)
 GOAL = 10.0

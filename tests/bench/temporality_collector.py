@@ -21,7 +21,8 @@ from contrib import go_program
 from contrib.otelcol.collector import COLLECTOR
 
 from bench.harness import cpu_ns, rss_bytes
-from integration.collector.conftest import free_ports, wait_until_listening
+from integration.collector.conftest import wait_until_listening
+from support.ports import free_ports
 
 CLIENTS_PER_REQUEST = 40
 IDLE_S = 5.0

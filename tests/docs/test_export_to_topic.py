@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from odradek.plugin import PluginConfig
 from odradek.server.config import load_config
 from odradek_kafka import odradek_forwarder
 from support.hosts import ServeProcess
+from support.ports import free_port
 from support.reference_page import blocks
 
 PAGE = "howto/export-to-topic.md"
@@ -26,12 +26,6 @@ PATIENCE_S = 20.0
 def texts(language: str) -> list[str]:
     """The blocks in a language, in order."""
     return [text for found, text in blocks(PAGE) if found == language]
-
-
-def free_port() -> int:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return int(unused.getsockname()[1])
 
 
 def run(arguments: list[str], folder: Path) -> str:

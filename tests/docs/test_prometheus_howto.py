@@ -13,7 +13,7 @@ from contrib.prometheus.promtool import PROMTOOL
 
 from integration.collector.conftest import built
 from support.hosts import ServeProcess
-from support.page_follower import free_ports
+from support.ports import free_ports
 from support.prometheus_server import prometheus_server
 from support.reference_page import blocks
 from support.waiting import wait_until
@@ -49,7 +49,7 @@ def test_what_is_shortened_is_on_the_page() -> None:
 def test_each_step_works_as_on_the_page(tmp_path: Path) -> None:
     pytest.importorskip("confluent_kafka")
     program, promtool = built(PROMETHEUS), built(PROMTOOL)
-    port, scraped, kafka = free_ports(3)
+    port, scraped, kafka = map(str, free_ports(3))
     replaced = QUICKER | {"9404": scraped, "9090": port, "localhost:9092": f"127.0.0.1:{kafka}"}
     (config,), (scrapes,), (producer,) = (texts(each, replaced) for each in ("toml", "yaml", "python"))
     install, serve, prometheus, produce, rate, total = texts("sh", replaced)

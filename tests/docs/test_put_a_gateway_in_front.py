@@ -19,7 +19,7 @@ from odradek.server.config import load_config
 from odradek.server.sockets.listener_tls import ListenerTls
 from support.gateways import GatewayProcess
 from support.hosts import ServeProcess
-from support.page_follower import free_ports
+from support.ports import free_ports
 from support.reference_page import blocks
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -61,7 +61,7 @@ def run(arguments: list[str], folder: Path) -> str:
 def test_each_step_works_as_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("confluent_kafka")
     monkeypatch.chdir(tmp_path)
-    ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
+    ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
     serve, gateway, subscribe, consume = texts("sh", ports)[:4]
     (produce,) = texts("python", ports)
     (tmp_path / "gateway.toml").write_text(texts("toml", ports)[0], encoding="utf-8")

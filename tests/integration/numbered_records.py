@@ -4,7 +4,6 @@ reads.
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -14,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from support.hosts import ServeProcess
+from support.ports import free_port
 
 RECORDS = 1_000_000
 SIZE_BYTES = 100
@@ -31,11 +31,6 @@ do.
 def value(number: int) -> bytes:
     """The value of record ``number`` of its partition."""
     return b"%d" % number + b" " * (SIZE_BYTES - len(str(number)))
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        return int(held.getsockname()[1])
 
 
 class KillableHost:

@@ -40,7 +40,7 @@ from odradek_console.web.server import WebServer
 from odradek_console.web.server_settings import ServerSettings
 from support.certificates import Files
 from support.consoles import serving
-from support.otlp_collector import free_port
+from support.ports import free_port
 from support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(180)

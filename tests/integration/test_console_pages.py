@@ -20,7 +20,7 @@ from odradek_console.view import TOPIC, View
 from odradek_console.web.app import make_app
 from odradek_console.web.console import Console, make_console
 from support.console_client import operator_access, page_client
-from support.otlp_collector import free_port
+from support.ports import free_port
 from support.waiting import wait_until
 from support.watched_clients import WatchedClients, ms, total
 

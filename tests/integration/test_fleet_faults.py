@@ -16,8 +16,8 @@ from odradek.server.plugins.plugin_manager import HostPluginManager
 from support.accounts import assert_accounts_balance, assert_served_accounts_balance
 from support.fleet_load import PATIENCE_S, Load
 from support.forwarding import FLEET, create_topic, forwarding
-from support.gateways import free_ports
 from support.hosts import EVERYTHING, ServeProcess, ThreadedHost, running_host, serving
+from support.ports import free_range
 from support.spooling import FarSide, down, name_of
 from support.waiting import wait_until
 
@@ -42,7 +42,7 @@ class Exporters:
     def __init__(self, folder: Path, cluster: str) -> None:
         self.folder = folder
         self.settings = (*EXPORT, f"plugins.kafka.bootstrap.servers={cluster}")
-        self.metrics = free_ports(1)
+        self.metrics = free_range(1)
 
     @contextlib.contextmanager
     def here(self, name: str, node_id: int) -> Iterator[ThreadedHost]:
@@ -87,7 +87,7 @@ def retried(stats: Callable[[], ForwarderStats]) -> None:
 def test_no_accepted_push_is_missing_whatever_was_gone(tmp_path: Path) -> None:
     """A host is killed, the cluster is gone, then the destination; then hosts and forwarders come and go."""
     far_side, other_side = FarSide(), FarSide()
-    bootstrap = f"127.0.0.1:{free_ports(1)}"
+    bootstrap = f"127.0.0.1:{free_range(1)}"
     exporters = Exporters(tmp_path, bootstrap)
 
     def cluster() -> contextlib.AbstractContextManager[ThreadedHost]:

@@ -14,8 +14,9 @@ import pytest
 
 from odradek.cli.main import run
 from odradek.wire.messages.api_versions import ApiVersionsRequest
-from support.gateways import GatewayProcess, free_ports, gateway_of
+from support.gateways import GatewayProcess, gateway_of
 from support.hosts import EVERYTHING, ThreadedHost, running_host
+from support.ports import free_range
 from support.wire_client import WireClient
 
 RECORDS = 2_000
@@ -158,7 +159,7 @@ def test_an_apiversions_request_from_the_future_is_answered_here(gateway: Gatewa
 
 
 def test_the_port_of_a_node_that_does_not_exist_closes(host: ThreadedHost, tmp_path: Path) -> None:
-    start = free_ports(3)
+    start = free_range(3)
     with gateway_of(host.bootstrap, tmp_path, f"gateway.port.start={start}"):
         answered = []
         for node_id in (NODE, NODE + 1):

@@ -13,9 +13,10 @@ import pytest
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from odradek.wire.messages.metadata import MetadataRequest
 from support.certificates import Files, authority
-from support.gateways import GatewayProcess, free_ports, gateway_of
+from support.gateways import GatewayProcess, gateway_of
 from support.hosts import EVERYTHING, running_host
 from support.mapped_port import mapped_to
+from support.ports import free_range
 from support.waiting import wait_until
 from support.wire_client import WireClient
 
@@ -56,7 +57,7 @@ class Balanced:
 
 @pytest.fixture(scope="module", params=["ports", "names"])
 def balanced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Balanced]:
-    folder, first = tmp_path_factory.mktemp("balanced"), free_ports(4)
+    folder, first = tmp_path_factory.mktemp("balanced"), free_range(4)
     files = Files(folder) if request.param == "names" else None
     with contextlib.ExitStack() as stack:
         host = stack.enter_context(running_host(folder / "host", f"node.id={NODE}", *EVERYTHING, DELAY))

@@ -9,8 +9,9 @@ import pytest
 
 from odradek.client.admin import AdminClient
 from support.certificates import Files
-from support.gateways import GatewayProcess, free_ports, gateway_of
+from support.gateways import GatewayProcess, gateway_of
 from support.hosts import EVERYTHING, ThreadedHost, running_host
+from support.ports import free_range
 from support.wire_client import WireClient
 
 NODE = 1
@@ -37,7 +38,7 @@ def by_listener(gateway: GatewayProcess) -> dict[str, str]:
 def test_each_listener_advertises_its_own_ports(host: ThreadedHost, tmp_path: Path) -> None:
     kafka = pytest.importorskip("confluent_kafka")
     files = Files(tmp_path)
-    plain, secure = free_ports(4), free_ports(4)
+    plain, secure = free_range(4), free_range(4)
     settings = (
         f"listeners=PLAINTEXT://127.0.0.1:{plain},SSL://localhost:{secure}",
         *files.settings,
@@ -59,7 +60,7 @@ def test_each_listener_advertises_its_own_ports(host: ThreadedHost, tmp_path: Pa
 
 
 def test_a_listener_can_have_its_own_start_of_ports(host: ThreadedHost, tmp_path: Path) -> None:
-    start, other, mapped = free_ports(3), free_ports(3), 40_000
+    start, other, mapped = free_range(3), free_range(3), 40_000
     settings = (
         "listeners=PLAINTEXT://127.0.0.1:0,PLAINTEXT_B://127.0.0.1:0",
         f"gateway.port.start={start}",
@@ -76,7 +77,7 @@ def test_a_listener_can_have_its_own_start_of_ports(host: ThreadedHost, tmp_path
 
 
 def test_two_processes_share_their_ports(host: ThreadedHost, tmp_path: Path) -> None:
-    port = free_ports(4)
+    port = free_range(4)
     settings = (f"listeners=PLAINTEXT://127.0.0.1:{port}", "gateway.reuse.port=true")
     with gateway_of(host.bootstrap, tmp_path / "1", *settings) as first:
         with gateway_of(host.bootstrap, tmp_path / "2", *settings) as second:

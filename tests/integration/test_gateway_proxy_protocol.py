@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from odradek.wire.proxy_header import SIGNATURE
-from support.gateways import GatewayProcess, free_ports, gateway_of
+from support.gateways import GatewayProcess, gateway_of
 from support.hosts import running_host
 from support.mapped_port import mapped_to
+from support.ports import free_range
 from support.wire_client import WireClient
 
 NODE, ADDRESS = 1, "10.1.2.3"
@@ -29,7 +30,7 @@ API_VERSIONS = b"\0\0\0\x0e\0\x12\0\0\0\0\0\x01\0\x04test"
 @contextmanager
 def behind(folder: Path, header: bytes) -> Iterator[tuple[int, GatewayProcess]]:
     """A gateway, and the port of the load balancer in front of it."""
-    own = free_ports(2)
+    own = free_range(2)
     with (
         running_host(folder / "host", f"node.id={NODE}") as host,
         mapped_to(own, header=header) as port,

@@ -15,8 +15,9 @@ import pytest
 
 from odradek.wire.messages.metadata import MetadataRequest
 from support.certificates import Files, authority
-from support.gateways import GatewayProcess, free_ports, gateway_of
+from support.gateways import GatewayProcess, gateway_of
 from support.hosts import EVERYTHING, ThreadedHost, running_host
+from support.ports import free_range
 from support.waiting import wait_until
 from support.wire_client import WireClient
 
@@ -75,7 +76,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedHost]:
 @pytest.fixture(scope="module")
 def named(host: ThreadedHost, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Named]:
     folder = tmp_path_factory.mktemp("gateway")
-    files, port = Files(folder), free_ports(2)
+    files, port = Files(folder), free_range(2)
     key_store = files.write("gateway.pem", authority().issue("gateway", [f"*.{DOMAIN}"]).both)
     settings = (
         f"listeners=SSL://127.0.0.1:{port}",

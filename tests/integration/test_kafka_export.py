@@ -6,7 +6,6 @@ import asyncio
 import json
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -45,6 +44,7 @@ from support.kafka_export import (
     read,
     record_of,
 )
+from support.ports import free_port
 from support.wire_client import WireClient
 
 GOODBYES = 3
@@ -70,12 +70,6 @@ def policy_of(bootstrap: str, topic: str) -> str:
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
     (future,) = admin.describe_configs([resource]).values()
     return str(future.result(PATIENCE_S)["cleanup.policy"].value)
-
-
-def free_port() -> int:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return int(unused.getsockname()[1])
 
 
 def test_a_push_arrives_as_the_record_of_a_telemetry_topic(tmp_path: Path) -> None:

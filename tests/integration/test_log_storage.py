@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import resource
-import socket
 import threading
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from odradek.plugin.config import ConfigError
 from support.hosts import LOOPBACK, ServeProcess, running_host
+from support.ports import free_port
 from support.waiting import wait_until
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
@@ -132,14 +132,6 @@ class Writer:
         self.stopped.set()
         self.thread.join(TIMEOUT_S * 2)
         return sorted(self.acknowledged)
-
-
-def free_port() -> int:
-
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
 
 
 def move(bootstrap: str, directory: Path) -> None:

@@ -5,7 +5,6 @@ down.
 from __future__ import annotations
 
 import dataclasses
-import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +25,7 @@ from odradek.plugin import (
 )
 from odradek.server.plugins.forwarder_runner import ForwarderRunner
 from odradek_otlp import odradek_forwarder
+from support.ports import free_port
 from support.telemetry_records import telemetry_record
 from support.waiting import wait_until
 
@@ -99,12 +99,6 @@ def grpc_endpoint(port: int, bodies: list[bytes]) -> Iterator[None]:
 
 
 ENDPOINTS = {"http/protobuf": http_endpoint, "grpc": grpc_endpoint}
-
-
-def free_port() -> int:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return int(unused.getsockname()[1])
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from support.accounts import assert_accounts_balance
 from support.hosts import EVERYTHING, ThreadedHost, running_host
 from support.kafka_export import TOPIC, read
 from support.otlp_source import ANYWHERE, ScriptedIntake, body_of, entry, fail_now_and_then, running_source
+from support.ports import free_port
 from support.spooling import FAST, FarSide, Plugin, push_all
 from support.telemetry_records import resource_labels
 from support.waiting import wait_until
@@ -33,11 +34,6 @@ from support.waiting import wait_until
 METHOD = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
 PATIENCE_S = 60.0
 PROTOCOLS = ["http", "grpc"]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        return int(held.getsockname()[1])
 
 
 @contextmanager

@@ -15,13 +15,15 @@ import odradek_prometheus
 from support.delta_clients import EPOCH_S, A, B, Scene, d
 from support.delta_pushes import push_delta
 from support.forwarding import FLEET, ThreadedForward, create_topic, far_sides, fill
-from support.gateways import free_ports, gateway_of
+from support.gateways import gateway_of
 from support.hosts import EVERYTHING, running_host, serving
 from support.spooling import FarSide
 from support.waiting import wait_until
 
 pytest.importorskip("confluent_kafka")
 from confluent_kafka import Producer
+
+from support.ports import free_range
 
 PATIENCE_S = 60.0
 Sample = tuple[str, dict[str, str], float]
@@ -31,7 +33,7 @@ class Endpoint:
     """The listener of a process, and the settings that it needs."""
 
     def __init__(self, folder: Path) -> None:
-        self.port = free_ports(1)
+        self.port = free_range(1)
         self.totals = folder / "totals.db"
 
     @property

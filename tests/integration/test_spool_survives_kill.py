@@ -22,13 +22,13 @@ from support.otlp_collector import (
     busy_for_a_second,
     closing,
     collecting,
-    free_port,
     hanging,
     is_poison,
     picky,
     slow,
     well,
 )
+from support.ports import free_port
 from support.pushers import Pushers, pushing
 from support.spooling import name_of
 from support.waiting import wait_until

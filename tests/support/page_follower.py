@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from support.ports import free_ports
 from support.reference_page import ROOT, page
 from support.waiting import wait_until
 
@@ -101,7 +102,7 @@ class PageFollower:
         program = tools / "odradek"
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m odradek "$@"\n', encoding="utf-8")
         program.chmod(0o755)
-        self.ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
+        self.ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
         path = f"{tools}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         self.environment = {**os.environ, "PATH": path, "CHECKOUT": str(ROOT), "COLUMNS": "80"}
         self.variables = folder / "variables"
@@ -212,14 +213,3 @@ class PageFollower:
 def commands(text: str) -> Iterator[str]:
     """The command lines of a block; a line may continue after a backslash."""
     return (line for line in text.replace("\\\n", " ").splitlines() if line.strip())
-
-
-def free_ports(number: int) -> list[str]:
-    """Ports that are free now, all different."""
-    sockets = [socket.socket() for _ in range(number)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [str(each.getsockname()[1]) for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports

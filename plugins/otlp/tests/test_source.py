@@ -24,6 +24,7 @@ from odradek_otlp.otlp_source import OtlpSource
 from odradek_otlp.rpc_status import read_status
 from odradek_otlp.source_settings import SourceSettings
 from support.otlp_source import ANYWHERE, ScriptedIntake, body_of, entry, running_source
+from support.ports import free_port
 from support.waiting import wait_until
 
 PROTOBUF = "application/x-protobuf"
@@ -339,11 +340,6 @@ class Exporter:
                 if status in (200, 400):
                     break
                 time.sleep(STEP_S)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        return int(held.getsockname()[1])
 
 
 class TestSource(SourceContract):

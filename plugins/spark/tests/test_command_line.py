@@ -20,7 +20,7 @@ from odradek_spark.ingest.status import last_batch
 from odradek_spark.submit_args import submit_args
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import CLIENTS, ROLLUP_5M, Table
-from support.gateways import free_ports
+from support.ports import free_range
 
 TIME_LIMIT_S = 150
 PROGRAM = (sys.executable, "-m", "odradek", "spark")
@@ -97,7 +97,7 @@ def test_the_commands_from_run_to_verify_work(host: RunningHost, tmp_path: Path)
         "--maintenance-interval-ms",
         "1000",
         "--metrics-listener",
-        f"http://127.0.0.1:{free_ports(1)}",
+        f"http://127.0.0.1:{free_range(1)}",
     )
 
     with subprocess.Popen(

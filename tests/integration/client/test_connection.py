@@ -18,6 +18,7 @@ from odradek.wire.messages.list_config_resources import (
 )
 from odradek.wire.types import Versions, between, only
 from support.headers import response_header
+from support.ports import free_port
 from support.scripted_broker import HangUp, ScriptedBroker, Silence
 
 
@@ -38,12 +39,6 @@ def answer_as_a_web_server(server: socket.socket) -> None:
     with connection:
         connection.recv(4096)
         connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 def test_the_first_request_names_the_client_in_the_newest_version() -> None:

@@ -20,6 +20,7 @@ from contrib.prometheus.promtool import PROMTOOL
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
 
 from support.child_process import child_process
+from support.ports import free_ports
 
 PATIENCE_S = 20.0
 CONFIG = """
@@ -107,16 +108,6 @@ class Collector:
         assert not extra, f"{extra.total()} too many: {next(iter(extra))}"
 
 
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [int(each.getsockname()[1]) for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
-
-
 def wait_until_listening(process: subprocess.Popen[str], port: int) -> None:
     end_s = time.monotonic() + PATIENCE_S
     while True:
@@ -199,13 +190,7 @@ def points() -> Callable[[MetricsData], Counter[Point]]:
     return points_of
 
 
-FreePorts = Callable[[int], list[int]]
 WaitUntilItListens = Callable[["subprocess.Popen[str]", int], None]
-
-
-@pytest.fixture
-def free_port_numbers() -> FreePorts:
-    return free_ports
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from support.hosts import EVERYTHING, running_host
+from support.ports import free_ports
 from support.prometheus_server import PrometheusServer, prometheus_server
 from support.reference_page import ROOT
 from support.waiting import wait_until
@@ -44,10 +44,8 @@ def found(prometheus: PrometheusServer, alert: str) -> list[dict[str, str]]:
     return [labels for labels, _ in prometheus.query(rules(prometheus)[alert]["query"])]
 
 
-def test_every_rule_is_evaluated_and_trouble_is_found(
-    prometheus_program: Path, free_port_numbers: Callable[[int], list[int]], tmp_path: Path
-) -> None:
-    (port,) = free_port_numbers(1)
+def test_every_rule_is_evaluated_and_trouble_is_found(prometheus_program: Path, tmp_path: Path) -> None:
+    (port,) = free_ports(1)
     with ExitStack() as stack:
         host = stack.enter_context(running_host(tmp_path / "data", *HOST))
         assert host.host.outlets.endpoint is not None

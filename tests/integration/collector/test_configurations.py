@@ -26,10 +26,11 @@ from odradek.plugin import (
 from odradek_otlp import odradek_forwarder
 from odradek_otlp.otlp_forwarder import OtlpForwarder
 from support.child_process import child_process
+from support.ports import free_ports
 from support.telemetry_records import telemetry_record
 
 if TYPE_CHECKING:
-    from integration.collector.conftest import FreePorts, WaitUntilItListens
+    from integration.collector.conftest import WaitUntilItListens
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_100)]
 FOLDER = Path(__file__).resolve().parents[3] / "contrib" / "otelcol"
@@ -98,9 +99,9 @@ async def deliver(port: int) -> None:
 
 
 def test_deltas_become_totals_in_prometheus_with_the_labels_of_the_host(
-    collector_program: Path, free_port_numbers: FreePorts, listening: WaitUntilItListens, tmp_path: Path
+    collector_program: Path, listening: WaitUntilItListens, tmp_path: Path
 ) -> None:
-    grpc_port, http_port = free_port_numbers(2)
+    grpc_port, http_port = free_ports(2)
     total_of_three = b"\x09\x00\x00\x00\x00\x00\x00\x18\x40"  # Sample.value, a double: 6.0
 
     with prometheus() as (port, written):

@@ -23,11 +23,11 @@ from contrib.grafana.promql import INTERVAL_S, NAME, software_of
 
 import odradek_enrich
 import odradek_prometheus
-from integration.collector.conftest import free_ports
 from integration.java.jvm import Jvm, built_classpath
 from odradek.plugin.troubles import JAVA, LIBRDKAFKA
 from odradek.server.plugins.plugin_manager import HostPluginManager
 from support.hosts import ThreadedHost, running_host
+from support.ports import free_ports
 from support.prometheus_server import PrometheusServer, prometheus_server
 from support.reference_page import ROOT
 from support.waiting import wait_until

@@ -19,9 +19,9 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from odradek.plugin import decode_record
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 from support.delta_clients import EPOCH_S, d, metrics_data
-from support.gateways import free_ports
 from support.hosts import EVERYTHING, ServeProcess, serving
 from support.kafka_export import consumer_of
+from support.ports import free_range
 from support.prometheus_server import PrometheusServer, prometheus_server
 from support.sudden_deaths import random_moments
 from support.waiting import wait_until
@@ -108,7 +108,7 @@ def prometheus(program: Path, folder: Path, scraped: int) -> Iterator[Prometheus
         "global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: scrape\n"
         f"    static_configs: [{{targets: ['127.0.0.1:{scraped}']}}]\n"
     )
-    port = free_ports(1)
+    port = free_range(1)
     with prometheus_server(program, config, port, folder, "--web.enable-remote-write-receiver") as server:
         yield server
 
@@ -178,7 +178,7 @@ def totals(server: PrometheusServer, path: str) -> Counter[bytes]:
 def test_prometheus_has_the_totals_of_a_host_that_was_killed(
     prometheus_program: Path, tmp_path: Path
 ) -> None:
-    scraped = free_ports(1)
+    scraped = free_range(1)
     with ExitStack() as stack:
         server = stack.enter_context(prometheus(prometheus_program, tmp_path, scraped))
         pushers = stack.enter_context(pushing())

@@ -19,12 +19,13 @@ from support.accounts import assert_accounts_balance
 from support.child_process import child_process
 from support.hosts import running_host
 from support.otlp_source import body_of, entry, fail_now_and_then
+from support.ports import free_ports
 from support.spooling import FAST, FarSide, Plugin
 from support.telemetry_records import resource_labels
 from support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from integration.collector.conftest import FreePorts, WaitUntilItListens
+    from integration.collector.conftest import WaitUntilItListens
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_100)]
 METHOD = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
@@ -62,7 +63,6 @@ EXPORTERS = {
 def test_a_collector_that_repeats_requests_loses_and_doubles_nothing(
     tmp_path: Path,
     collector_program: Path,
-    free_port_numbers: FreePorts,
     listening: WaitUntilItListens,
     exporter: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -70,7 +70,7 @@ def test_a_collector_that_repeats_requests_loses_and_doubles_nothing(
     monkeypatch.setattr("odradek_otlp.reception.ROOM_S", 0.0)
     monkeypatch.setattr("odradek_otlp.grpc_listener.RETRY_AFTER_S", 0)
     monkeypatch.setattr("odradek_otlp.http_listener.RETRY_AFTER_S", 0)
-    receiver, port = free_port_numbers(2)
+    receiver, port = free_ports(2)
     config = tmp_path / "collector.yaml"
     section = f"{exporter}:\n    {EXPORTERS[exporter].format(port=port)}"
     config.write_text(CONFIG.format(receiver=receiver, exporter=section, name=exporter))

@@ -25,6 +25,7 @@ from odradek_prometheus.remote_write.answers import Reason
 from odradek_prometheus.remote_write.receiver import Receiver
 from odradek_prometheus.remote_write.sample import NativeHistogram, Sample
 from support.delta_clients import EPOCH_S, Scene, d
+from support.ports import free_ports
 from support.prometheus_server import PrometheusServer, prometheus_server
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ def prometheus(
     prometheus_program: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[PrometheusServer]:
     """A server that takes remote write and start times."""
-    from integration.collector.conftest import free_ports
 
     folder = tmp_path_factory.mktemp("prometheus")
     config = folder / "prometheus.yml"

@@ -7,19 +7,16 @@ import subprocess
 import urllib.request
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from odradek.testing.pushes import recorded
 from odradek_prometheus.client_series import ClientSeries
 from support.exposed_clients import Exposed
+from support.ports import free_ports
 from support.prometheus_server import PrometheusServer, prometheus_server
 from support.scrape_server import served
 from support.waiting import wait_until
-
-if TYPE_CHECKING:
-    from integration.collector.conftest import FreePorts
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_500)]
 PATIENCE_S = 60.0
@@ -62,9 +59,9 @@ def series_of(
 
 
 def test_prometheus_has_the_series_of_each_client(
-    prometheus_program: Path, free_port_numbers: FreePorts, clients: list[ClientSeries], tmp_path: Path
+    prometheus_program: Path, clients: list[ClientSeries], tmp_path: Path
 ) -> None:
-    (port,) = free_port_numbers(1)
+    (port,) = free_ports(1)
     config = tmp_path / "prometheus.yml"
     expected = {dict(client.labels)["client_instance_id"]: client for client in clients}
 

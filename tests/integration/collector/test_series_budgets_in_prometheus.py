@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,12 +16,10 @@ from odradek.plugin import TelemetryRecord
 from odradek.temporality.budgets.policy import BudgetLimits
 from support.budget_clients import metric
 from support.exposed_clients import Exposed
+from support.ports import free_ports
 from support.prometheus_server import prometheus_server
 from support.scrape_server import served
 from support.waiting import wait_until
-
-if TYPE_CHECKING:
-    from integration.collector.conftest import FreePorts
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_500)]
 PATIENCE_S = 60.0
@@ -52,10 +49,8 @@ def pushes(exposed: Exposed) -> Iterator[TelemetryRecord]:
         )
 
 
-def test_random_client_ids_stay_within_the_budget(
-    prometheus_program: Path, free_port_numbers: FreePorts, tmp_path: Path
-) -> None:
-    (port,) = free_port_numbers(1)
+def test_random_client_ids_stay_within_the_budget(prometheus_program: Path, tmp_path: Path) -> None:
+    (port,) = free_ports(1)
     exposed = Exposed(budgets=BudgetLimits(series=BUDGET))
     waiting = pushes(exposed)
     exposed.deliver(*islice(waiting, CLIENTS // 2))

@@ -18,12 +18,13 @@ from odradek.plugin import Forwarder, Origin, PluginConfig, Reject, TelemetryRec
 from odradek.testing.contracts.samples import Samples
 from odradek_otlp import odradek_forwarder
 from support.child_process import child_process
+from support.ports import free_ports
 from support.prometheus_server import PrometheusServer, prometheus_server
 from support.telemetry_records import telemetry_record
 from support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from integration.collector.conftest import FreePorts, WaitUntilItListens
+    from integration.collector.conftest import WaitUntilItListens
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_500)]
 ROOT = Path(__file__).resolve().parents[3]
@@ -85,11 +86,9 @@ def series(prometheus: PrometheusServer, name: str) -> list[tuple[str | None, st
 
 
 @pytest.fixture
-def prometheus(
-    prometheus_program: Path, free_port_numbers: FreePorts, tmp_path: Path
-) -> Iterator[PrometheusServer]:
+def prometheus(prometheus_program: Path, tmp_path: Path) -> Iterator[PrometheusServer]:
     """As contrib configures it for OTLP, without the experimental conversion of deltas."""
-    (port,) = free_port_numbers(1)
+    (port,) = free_ports(1)
     options = ("--web.enable-otlp-receiver", "--web.enable-remote-write-receiver")
     config = ROOT / "contrib/prometheus/otlp.yml"
     with prometheus_server(prometheus_program, config, port, tmp_path, *options) as server:
@@ -158,11 +157,10 @@ def test_samples_of_the_contract_keep_both_labels(prometheus: PrometheusServer) 
 def test_a_collector_without_conversion_drops_deltas_and_writes_totals(
     prometheus: PrometheusServer,
     collector_program: Path,
-    free_port_numbers: FreePorts,
     listening: WaitUntilItListens,
     tmp_path: Path,
 ) -> None:
-    grpc_port, http_port = free_port_numbers(2)
+    grpc_port, http_port = free_ports(2)
     environment = os.environ | {
         "PROMETHEUS": f"{prometheus.url}/api/v1/write",
         "OTLP_GRPC": f"127.0.0.1:{grpc_port}",

@@ -21,11 +21,12 @@ from odradek_prometheus.label_values import node_number
 from support.child_process import child_process
 from support.client_totals import Key, check_totals, closed_clients, series_name
 from support.hosts import ThreadedHost, running_host
+from support.ports import free_ports
 from support.prometheus_server import PrometheusServer, prometheus_server
 from support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from integration.collector.conftest import FreePorts, WaitUntilItListens
+    from integration.collector.conftest import WaitUntilItListens
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1_500)]
 ROOT = Path(__file__).resolve().parents[3]
@@ -148,12 +149,11 @@ def different(prometheus: PrometheusServer, path: str) -> dict[Series, Any]:
 def test_the_three_paths_agree(
     collector_program: Path,
     prometheus_program: Path,
-    free_port_numbers: FreePorts,
     listening: WaitUntilItListens,
     tmp_path: Path,
 ) -> None:
     jvm = Jvm(built_classpath())
-    port, scraped, grpc_port, http_port = free_port_numbers(4)
+    port, scraped, grpc_port, http_port = free_ports(4)
     config = tmp_path / "prometheus.yml"
     config.write_text(CONFIG.format(port=scraped))
 

@@ -13,10 +13,11 @@ import pytest
 from integration.java.jvm import Jvm, built_classpath
 from support.client_totals import check_totals, closed_clients
 from support.hosts import running_host
+from support.ports import free_ports
 from support.prometheus_server import prometheus_server
 
 if TYPE_CHECKING:
-    from integration.collector.conftest import FreePorts, WaitUntilItListens
+    from integration.collector.conftest import WaitUntilItListens
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1_500)]
 ROOT = Path(__file__).resolve().parents[3]
@@ -30,12 +31,11 @@ HOST = (
 def test_through_the_collector(
     collector_program: Path,
     prometheus_program: Path,
-    free_port_numbers: FreePorts,
     listening: WaitUntilItListens,
     tmp_path: Path,
 ) -> None:
     jvm = Jvm(built_classpath())
-    port, grpc_port, http_port = free_port_numbers(3)
+    port, grpc_port, http_port = free_ports(3)
     config = tmp_path / "prometheus.yml"
     config.touch()
     environment = os.environ | {
@@ -68,11 +68,9 @@ def test_through_the_collector(
         check_totals(closed_clients(jvm, host, prometheus), prometheus)
 
 
-def test_through_the_otlp_endpoint_of_prometheus(
-    prometheus_program: Path, free_port_numbers: FreePorts, tmp_path: Path
-) -> None:
+def test_through_the_otlp_endpoint_of_prometheus(prometheus_program: Path, tmp_path: Path) -> None:
     jvm = Jvm(built_classpath())
-    (port,) = free_port_numbers(1)
+    (port,) = free_ports(1)
     config = ROOT / "contrib/prometheus/otlp.yml"
     with ExitStack() as stack:
         prometheus = stack.enter_context(

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from integration.java.gateway_process import HOST, Seen, WatchedGateway, gateway_process
-from support.gateways import free_ports
 from support.mapped_port import mapped_to
+from support.ports import free_range
 
 GATEWAYS = 2
 BOOTSTRAP_AND_NODES = 4
@@ -34,7 +34,7 @@ class BalancedGateways:
     first_port: int
     """The balancer's first port."""
     ports: list[int] = field(
-        default_factory=lambda: [free_ports(BOOTSTRAP_AND_NODES) for _ in range(GATEWAYS)]
+        default_factory=lambda: [free_range(BOOTSTRAP_AND_NODES) for _ in range(GATEWAYS)]
     )
     """The first port of each gateway."""
     running: dict[int, WatchedGateway] = field(default_factory=dict)
@@ -103,7 +103,7 @@ def balanced_gateways(
     folder: Path, upstream: str, nodes: str, secret: str, *settings: str
 ) -> Iterator[BalancedGateways]:
     """Start two gateways and a balancer in front of a cluster of three nodes, yield, stop."""
-    gateways = BalancedGateways(folder, upstream, nodes, secret, settings, free_ports(BOOTSTRAP_AND_NODES))
+    gateways = BalancedGateways(folder, upstream, nodes, secret, settings, free_range(BOOTSTRAP_AND_NODES))
     with gateways.stack as stack:
         for number in range(GATEWAYS):
             gateways.start(number)

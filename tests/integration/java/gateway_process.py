@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.gateways import GatewayProcess, free_ports
+from support.gateways import GatewayProcess
+from support.ports import free_range
 
 PROGRAM = Path(__file__).with_name("watched_gateway.py")
 HOST = "127.0.0.1"
@@ -57,7 +58,7 @@ def gateway_process(
         secret: The address that clients must not see.
         port: The bootstrap port.
     """
-    listener = f"listeners=PLAINTEXT://{HOST}:{port or free_ports(4)}"
+    listener = f"listeners=PLAINTEXT://{HOST}:{port or free_range(4)}"
     given = (listener, f"data.dir={folder / 'data'}", f"gateway.nodes={nodes}", *settings)
     options = [option for setting in given for option in ("--set", setting)]
     gateway = WatchedGateway(folder / "seen", secret, "--upstream", upstream, *options)

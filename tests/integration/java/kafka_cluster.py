@@ -14,8 +14,8 @@ import pytest
 from contrib.capture.kafka_node import CLUSTER_ID, answers, stop
 
 from integration.java.jvm import OPTIONS, Jvm
-from integration.numbered_records import free_port
 from support.certificates import Files, authority
+from support.ports import free_port
 
 ADDRESS = "127.0.0.2"
 """Another address of the loopback interface than that of the gateway."""

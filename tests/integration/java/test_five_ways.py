@@ -25,7 +25,8 @@ from odradek_spark.decoder.record import TopicRecord
 from support.gateways import gateway_of
 from support.hosts import EVERYTHING, running_host
 from support.kafka_export import TOPIC, metrics_of, read
-from support.otlp_collector import Collector, Exchange, collecting, free_port
+from support.otlp_collector import Collector, Exchange, collecting
+from support.ports import free_port
 from support.telemetry_records import resource_labels
 from support.waiting import wait_until
 from support.wire_client import WireClient

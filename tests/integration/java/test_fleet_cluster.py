@@ -22,10 +22,10 @@ from odradek.plugin.telemetry_topic import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIG
 from support.accounts import assert_served_accounts_balance
 from support.fleet_load import PATIENCE_S, Load
 from support.forwarding import FLEET, ForwardProcess
-from support.gateways import free_ports
 from support.hosts import EVERYTHING, ServeProcess, serving
 from support.kafka_export import read
 from support.otlp_collector import collecting
+from support.ports import free_range
 from support.spooling import name_of
 from support.waiting import wait_until
 
@@ -52,7 +52,7 @@ class Hosts:
     def __init__(self, folder: Path, cluster: str) -> None:
         self.folder = folder
         self.settings = (*EXPORT, f"plugins.kafka.bootstrap.servers={cluster}")
-        self.port = free_ports(2)
+        self.port = free_range(2)
 
     def start(self, number: int) -> AbstractContextManager[ServeProcess]:
         listener = f"metrics.listener=http://127.0.0.1:{self.port + number}"

@@ -22,7 +22,8 @@ from integration.java.jvm import Jvm
 from integration.java.kafka_cluster import ADDRESS, NODE_RANGES, NODES, KafkaCluster
 from integration.java.leaders import leaders, move_leaders
 from support.certificates import Files, authority
-from support.gateways import free_ports, gateway_of
+from support.gateways import gateway_of
+from support.ports import free_range
 from support.waiting import wait_until
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
@@ -207,7 +208,7 @@ def test_admin_tools_reach_the_nodes_that_they_name(behind: Behind) -> None:
 
 
 def test_java_clients_reach_each_node_by_its_name(behind: Behind) -> None:
-    files, port, domain = Files(behind.folder), free_ports(1), "kafka.localhost"
+    files, port, domain = Files(behind.folder), free_range(1), "kafka.localhost"
     names = {node: f"b{node}.{domain}" for node in NODES}
     hosts = behind.folder / "hosts"
     hosts.write_text("".join(f"127.0.0.1 {name}\n" for name in [f"bootstrap.{domain}", *names.values()]))

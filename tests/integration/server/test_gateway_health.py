@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from odradek.server.meters.metrics import INSTRUMENTS
 from odradek.wire.messages.api_versions import ApiVersionsRequest
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import running_host
+from support.ports import free_port
 from support.waiting import wait_until
 from support.wire_client import WireClient
 
@@ -30,12 +30,6 @@ WITH_FAULTS = {
     "odradek.source.requests",
 }
 """Metrics by node, cause, API or error have no rows before there is one; or the setting is the other one."""
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def get(port: int, path: str) -> tuple[int, str]:
