@@ -42,6 +42,22 @@ def is_transactional(records: Buffer) -> bool:
     return len(records) >= HEADER_BYTES and parse_header(records).is_transactional
 
 
+def prepared(
+    topic: Topic, log: PartitionLog, records: Buffer, context: RequestContext, budget: OpeningBudget
+) -> PreparedBatch | BatchWork:
+    """Validate one batch within a budget; see `PartitionLog.prepare`.
+
+    Raises:
+        ApiError: The batch is refused.
+    """
+    check, guard = None, topic.guard
+    if guard is not None:
+        if guard.closed:
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic.name}")
+        check = guard.check_record
+    return log.prepare(records, context.received_ms, context.api_version, budget, check)
+
+
 @dataclass(slots=True)
 class ProduceBatches:
     """The outcome of each validation, and the work that is left."""
@@ -79,7 +95,7 @@ class ProduceBatches:
                 if topic is None or log is None:
                     continue
                 try:
-                    batch = self.prepared(topic, log, partition.records or b"", context)
+                    batch = prepared(topic, log, partition.records or b"", context, self.budget)
                 except ApiError as error:
                     self.outcomes[number, place] = error.kept()
                     continue
@@ -87,19 +103,6 @@ class ProduceBatches:
                     self.waiting.append(((number, place), batch))
                 else:
                     self.outcomes[number, place] = batch
-
-    def prepared(
-        self, topic: Topic, log: PartitionLog, records: Buffer, context: RequestContext
-    ) -> PreparedBatch | BatchWork:
-        """Validate one batch."""
-        check, guard = None, topic.guard
-        if guard is not None:
-            if guard.closed:
-                raise ApiError(
-                    ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic.name}"
-                )
-            check = guard.check_record
-        return log.prepare(records, context.received_ms, context.api_version, self.budget, check)
 
     def finish(self) -> Deferred[None]:
         """Validate the rest elsewhere, one piece after the other."""

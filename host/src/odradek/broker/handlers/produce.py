@@ -29,6 +29,7 @@ Differs from Kafka:
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -37,12 +38,18 @@ from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import CloseConnection, answers
 from odradek.broker.dispatch.throttling import charge_produce
 from odradek.broker.flush_wait import FlushWait
-from odradek.broker.produce_batches import TOPIC_ID_VERSION, ProduceBatches, is_transactional, last_of_each
-from odradek.broker.topics import INTERNAL_TOPICS, Topic, Topics
+from odradek.broker.produce_batches import (
+    TOPIC_ID_VERSION,
+    ProduceBatches,
+    is_transactional,
+    last_of_each,
+    prepared,
+)
+from odradek.broker.topics import INTERNAL_TOPICS, Topic
 from odradek.broker.transactions.transaction_join import TransactionJoin
 from odradek.deferred import Deferred
-from odradek.log.batch_work import Prepared
-from odradek.log.log_validator import InvalidRecords, OpeningBudget
+from odradek.log.batch_work import BatchWork, Prepared
+from odradek.log.log_validator import InvalidRecords, OpeningBudget, PreparedBatch
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
@@ -51,7 +58,6 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.produce import (
     BatchIndexAndErrorMessage,
-    PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
@@ -92,14 +98,15 @@ def refused(index: int, code: ErrorCode, message: str | None) -> PartitionProduc
     return PartitionProduceResponse(index=index, error_code=code, base_offset=-1, error_message=message)
 
 
-def blamed(index: int, error: InvalidRecords, log: PartitionLog) -> PartitionProduceResponse:
-    """The errors of a refused batch, record by record (KIP-467)."""
+def refusal_of(index: int, error: ApiError, log: PartitionLog) -> PartitionProduceResponse:
+    """The answer to a refused batch, with the errors of its records (KIP-467)."""
     response = refused(index, error.code, error.message)
-    response.log_start_offset = log.log_start_offset
-    response.record_errors = [
-        BatchIndexAndErrorMessage(batch_index=record.batch_index, batch_index_error_message=record.message)
-        for record in error.record_errors
-    ]
+    if isinstance(error, InvalidRecords):
+        response.log_start_offset = log.log_start_offset
+        response.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=each.batch_index, batch_index_error_message=each.message)
+            for each in error.record_errors
+        ]
     return response
 
 
@@ -109,59 +116,161 @@ def produce(
 ) -> ProduceAnswer | Deferred[ProduceAnswer]:
     if request.acks not in ALL_ACKS:
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
-    flushes = FlushWait()
-    return broker.steps.answer(flushed(produce_all(request, context, broker, flushes), flushes))
-
-
-def flushed(
-    work: Generator[Step, Any, ProduceAnswer], flushes: FlushWait
-) -> Generator[Step, Any, ProduceAnswer]:
-    """Append, then wait until the records are on the disk. The request is not kept while waiting."""
-    response = yield from work
-    if response is not None and flushes.waiting:
-        yield flushes.finish()
-    return response
-
-
-def produce_all(
-    request: ProduceRequest, context: RequestContext, broker: Broker, flushes: FlushWait
-) -> Generator[Step, Any, ProduceAnswer]:
-    """Validate all batches, then append them, partition by partition."""
-    settings = broker.settings
-    budget = OpeningBudget(
-        settings.produce_inline_records,
-        settings.produce_inline_bytes,
-        settings.produce_batch_max_records,
-        settings.produce_decompressed_max_bytes,
-    )
-    batches = ProduceBatches(broker.offload, budget)
     writes = broker.authorization.rights(context, AclOperation.WRITE, ResourceType.TOPIC)
-    found = partial(find, context.api_version, writes, broker.topics)
-    if broker.authorization.is_enabled:
-        yield from check_transactional(request, context, broker)
-    yield from batches.prepare(request, context, found)
+    work = ProduceWork(request, context, broker, writes)
+    topics = request.topic_data
+    if len(topics) == 1 and len(topics[0].partition_data) == 1:
+        answer = produce_one(work, topics[0])
+    else:
+        answer = broker.steps.answer(produce_all(work))
+    # The request is not kept while the answer waits for the disk.
+    wait = work.flushes.before
+    return answer.then(wait) if isinstance(answer, Deferred) else wait(answer)
+
+
+@dataclass(slots=True)
+class ProduceWork:
+    """The work of one request."""
+
+    request: ProduceRequest
+    context: RequestContext
+    broker: Broker
+    writes: Rights
+    flushes: FlushWait = field(default_factory=FlushWait)
+
+    def budget(self) -> OpeningBudget:
+        """What the validation of the batches may cost on the event loop."""
+        settings = self.broker.settings
+        return OpeningBudget(
+            settings.produce_inline_records,
+            settings.produce_inline_bytes,
+            settings.produce_batch_max_records,
+            settings.produce_decompressed_max_bytes,
+        )
+
+    def find(self, data: TopicProduceData) -> tuple[Topic | None, ErrorCode]:
+        """The topic, and the error if there is none that the caller may write to."""
+        topics = self.broker.topics
+        if self.context.api_version >= TOPIC_ID_VERSION:
+            topic = topics.by_id.get(data.topic_id)
+            if topic is not None and not self.writes.allows(topic.name):
+                return None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            return topic, ErrorCode.UNKNOWN_TOPIC_ID
+        if not self.writes.allows(data.name):
+            return None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        topic = topics.by_name.get(data.name)
+        if topic is None and data.name in INTERNAL_TOPICS:
+            return None, ErrorCode.INVALID_TOPIC_EXCEPTION
+        return topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def produce_one(work: ProduceWork, data: TopicProduceData) -> ProduceAnswer | Deferred[ProduceAnswer]:
+    """Validate and append the only batch of a request, which needs no steps unless it is large."""
+    partition = data.partition_data[0]
+    if work.broker.authorization.is_enabled:
+        check_transactional(work, data)
+    topic, unknown = work.find(data)
+    log = None if topic is None else topic.partition(partition.index)
+    if topic is None:
+        answer = refused(partition.index, unknown, None)
+    elif log is None:
+        answer = refused(partition.index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+    else:
+        budget = work.budget()
+        try:
+            batch = prepared(topic, log, partition.records or b"", work.context, budget)
+            if isinstance(batch, BatchWork):
+                batches = ProduceBatches(work.broker.offload, budget)
+                batches.waiting.append(((0, 0), batch))
+                return work.broker.steps.answer(append_all(work, batches))
+            answer = append_batch(work, topic, log, partition.index, batch)
+        except ApiError as error:
+            answer = refusal_of(partition.index, error, log)
+    answered = TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=[answer])
+    return finished(work.request, ProduceResponse(responses=[answered]))
+
+
+def produce_all(work: ProduceWork) -> Generator[Step, Any, ProduceAnswer]:
+    """Validate all batches, then append them, partition by partition."""
+    batches = ProduceBatches(work.broker.offload, work.budget())
+    if work.broker.authorization.is_enabled:
+        for data in work.request.topic_data:
+            if check_transactional(work, data):
+                break
+            yield None
+    yield from batches.prepare(work.request, work.context, work.find)
+    return (yield from append_all(work, batches))
+
+
+def append_all(work: ProduceWork, batches: ProduceBatches) -> Generator[Step, Any, ProduceAnswer]:
+    """Append all batches, after those that are validated elsewhere."""
     if batches.waiting:
         yield batches.finish()
-    transaction = TransactionJoin(request.transactional_id, context.api_version, broker.transactions)
     response = ProduceResponse()
-    for number, data in enumerate(request.topic_data):
+    for number, data in enumerate(work.request.topic_data):
         answered = TopicProduceResponse(name=data.name, topic_id=data.topic_id)
         for place, partition in enumerate(last_of_each(data)):
             if place or number:
                 yield None
-            topic, unknown = found(data)
+            topic, unknown = work.find(data)
             answered.partition_responses.append(
                 refused(partition.index, unknown, None)
                 if topic is None
-                else append_batch(
-                    topic, partition, batches.outcomes.get((number, place)), transaction, flushes, context
-                )
+                else append_outcome(work, topic, partition.index, batches.outcomes.get((number, place)))
             )
         response.responses.append(answered)
-    if request.acks == 0:
-        check_appended(response)
-        return None
-    return response
+    return finished(work.request, response)
+
+
+def append_outcome(
+    work: ProduceWork, topic: Topic, index: int, outcome: Prepared | None
+) -> PartitionProduceResponse:
+    """Append one partition's batch, if it is valid and the partition still exists."""
+    log = topic.partition(index)
+    if log is None or outcome is None:
+        return refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+    if isinstance(outcome, ApiError):
+        return refusal_of(index, outcome, log)
+    try:
+        return append_batch(work, topic, log, index, outcome)
+    except ApiError as error:
+        return refusal_of(index, error, log)
+
+
+def append_batch(
+    work: ProduceWork, topic: Topic, log: PartitionLog, index: int, batch: PreparedBatch
+) -> PartitionProduceResponse:
+    """Append a valid batch.
+
+    Raises:
+        ApiError: The producer may not append it, or the disk failed.
+    """
+    join = None
+    if batch.header.is_transactional:
+        request, transactions = work.request, work.broker.transactions
+        transaction = TransactionJoin(request.transactional_id, work.context.api_version, transactions)
+        join = partial(transaction.join, (topic.name, index), log)
+    appended = log.append_prepared(batch, work.context.received_ms, join)
+    answer = PartitionProduceResponse(
+        index=index,
+        base_offset=appended.base_offset,
+        log_append_time_ms=appended.log_append_time_ms,
+        log_start_offset=appended.log_start_offset,
+    )
+    work.flushes.appended(log, answer)
+    return answer
+
+
+def finished(request: ProduceRequest, response: ProduceResponse) -> ProduceAnswer:
+    """What the client gets.
+
+    Raises:
+        CloseConnection: A partition was refused, and the client gets no answer.
+    """
+    if request.acks:
+        return response
+    check_appended(response)
+    return None
 
 
 def check_appended(response: ProduceResponse) -> None:
@@ -176,69 +285,19 @@ def check_appended(response: ProduceResponse) -> None:
                 raise CloseConnection(f"acks=0 and {ErrorCode(partition.error_code).name}")
 
 
-def check_transactional(
-    request: ProduceRequest, context: RequestContext, broker: Broker
-) -> Generator[None, None, None]:
-    """Check that the caller may write with its transactional id, if one of the batches is transactional.
+def check_transactional(work: ProduceWork, data: TopicProduceData) -> bool:
+    """Check that the caller may write with its transactional id, if a batch of a topic is transactional.
+
+    Returns:
+        Whether one is.
 
     Raises:
         ApiError: TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
     """
-    for data in request.topic_data:
-        for partition in data.partition_data:
-            if is_transactional(partition.records or b""):
-                name = request.transactional_id
-                kind = ResourceType.TRANSACTIONAL_ID
-                if name is None or not broker.authorization.allows(context, AclOperation.WRITE, kind, name):
-                    raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-                return
-        yield
-
-
-def find(
-    version: int, writes: Rights, topics: Topics, data: TopicProduceData
-) -> tuple[Topic | None, ErrorCode]:
-    """The topic, and the error if there is none that the caller may write to."""
-    if version >= TOPIC_ID_VERSION:
-        topic = topics.by_id.get(data.topic_id)
-        if topic is not None and not writes.allows(topic.name):
-            return None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        return topic, ErrorCode.UNKNOWN_TOPIC_ID
-    if not writes.allows(data.name):
-        return None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    topic = topics.named(data.name)
-    if topic is None and data.name in INTERNAL_TOPICS:
-        return None, ErrorCode.INVALID_TOPIC_EXCEPTION
-    return topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
-def append_batch(
-    topic: Topic,
-    data: PartitionProduceData,
-    batch: Prepared | None,
-    transaction: TransactionJoin,
-    flushes: FlushWait,
-    context: RequestContext,
-) -> PartitionProduceResponse:
-    """Append one partition's batch."""
-    log = topic.partition(data.index)
-    if log is None or batch is None:
-        return refused(data.index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
-    if isinstance(batch, InvalidRecords):
-        return blamed(data.index, batch, log)
-    if isinstance(batch, ApiError):
-        return refused(data.index, batch.code, batch.message)
-    try:
-        appended = log.append_prepared(
-            batch, context.received_ms, partial(transaction.join, (topic.name, data.index), log)
-        )
-    except ApiError as error:
-        return refused(data.index, error.code, error.message)
-    answer = PartitionProduceResponse(
-        index=data.index,
-        base_offset=appended.base_offset,
-        log_append_time_ms=appended.log_append_time_ms,
-        log_start_offset=appended.log_start_offset,
-    )
-    flushes.appended(log, answer)
-    return answer
+    if not any(is_transactional(partition.records or b"") for partition in data.partition_data):
+        return False
+    name, kind = work.request.transactional_id, ResourceType.TRANSACTIONAL_ID
+    authorization = work.broker.authorization
+    if name is None or not authorization.allows(work.context, AclOperation.WRITE, kind, name):
+        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    return True
