@@ -63,7 +63,7 @@ def check(data: bytes) -> None:
         ready = prepared(memoryview(batch), header, config, NOW_MS, OpeningBudget(10_000, 1 << 20))
     except (ApiError, TooMuchWork):
         return
-    stored = b"".join(ready.at(1_000).parts)
+    stored = b"".join(ready.at(1_000))
     found = list(records(stored))
     assert len(found) == header.record_count
     if header.codec != Codec.NONE:  # of an uncompressed batch Kafka does not check the offsets either

@@ -11,7 +11,7 @@ from odradek.log.log_validator import (
     MAX_RECORD_ERRORS,
     InvalidRecords,
     OpeningBudget,
-    ValidBatch,
+    PreparedBatch,
     prepared,
 )
 from odradek.wire.api_error import ApiError
@@ -32,10 +32,10 @@ COMPACTED = LogConfig(cleanup_policy=frozenset({"compact"}))
 STAMPING = LogConfig(message_timestamp_type=TimestampType.LOG_APPEND_TIME)
 
 
-def stored(sent: bytes, config: LogConfig) -> tuple[bytes, ValidBatch, RecordBatchHeader]:
+def stored(sent: bytes, config: LogConfig) -> tuple[bytes, PreparedBatch, RecordBatchHeader]:
     """The bytes that are stored for ``sent`` at offset 50."""
-    batch = prepared(memoryview(sent), parse_header(sent), config, NOW_MS, OpeningBudget.unlimited()).at(50)
-    data = b"".join(batch.parts)
+    batch = prepared(memoryview(sent), parse_header(sent), config, NOW_MS, OpeningBudget.unlimited())
+    data = b"".join(batch.at(50))
     return data, batch, parse_header(data)
 
 
@@ -48,7 +48,7 @@ def test_a_valid_batch_changes_only_in_offset_and_epoch(codec: Codec, config: Lo
 
     assert data[16:] == sent[16:]
     assert (header.base_offset, header.partition_leader_epoch) == (50, 0)
-    assert (batch.size_bytes, batch.max_timestamp_ms) == (len(data), NOW_MS)
+    assert (batch.header.size_bytes, batch.max_timestamp_ms) == (len(data), NOW_MS)
 
 
 def test_log_append_time_is_stamped() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
@@ -14,7 +14,8 @@ from odradek.wire.batch_check import check_batch
 from odradek.wire.compression import Codec, TooLarge
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
-from odradek.wire.record import Record, encoded_varint, varlong
+from odradek.wire.limits import INT64_MAX
+from odradek.wire.record import NO_TIMESTAMP, Record, encoded_varint, parse_records, varlong
 from odradek.wire.record_batch import (
     HEADER_BYTES,
     TimestampType,
@@ -26,6 +27,7 @@ from odradek.wire.record_batch import (
     restamped,
     stamped,
 )
+from odradek.wire.record_scan import scan_records
 
 RECORDS = [
     Record(b"key", b"value", 1_000, (("trace", b"\x01\x02"), ("empty", None), ("", b"")), 0),
@@ -314,6 +316,47 @@ def test_inconsistent_records_are_refused(batch: bytes) -> None:
 
     with pytest.raises(WireError):
         list(records(batch, header))
+
+
+def only_records() -> Iterator[bytearray]:
+    """Bodies of one record, with lengths that take up to three bytes."""
+    for key in (None, b"", b"k" * 63, b"k" * 64, b"k" * 8_192):
+        for size in (0, 63, 64, 8_128, 8_191, 8_192, 16_500):
+            for value in (bytes(size), None):
+                for headers in ((), (("h", b"x"),)):
+                    yield bytearray(build_batch([Record(key, value, 5, headers)])[HEADER_BYTES:])
+
+
+def read_or_none(body: bytes) -> tuple[int, int, bool, bool] | None:
+    """What `scan_records` finds in a body of one record, from the record itself."""
+    try:
+        (found,) = parse_records(body, 1, 0, 5)
+    except WireError:
+        return None
+    earliest_ms = INT64_MAX if found.timestamp_ms == NO_TIMESTAMP else found.timestamp_ms
+    return found.timestamp_ms, earliest_ms, found.key is None, found.offset == 0
+
+
+def scan_or_none(body: bytes) -> tuple[int, int, bool, bool] | None:
+    try:
+        return scan_records(body, 1, 5)[:4]
+    except WireError:
+        return None
+
+
+@pytest.mark.parametrize("byte", [0, 1, 2, 0x7F, 0x80, 0x81, 0xFF])
+def test_a_scan_of_one_record_accepts_what_can_be_read(byte: int) -> None:
+    accepted = 0
+    for body in only_records():
+        for position in {*range(min(9, len(body))), len(body) - 1}:
+            before, body[position] = body[position], byte
+
+            found = scan_or_none(bytes(body))
+
+            assert found == read_or_none(bytes(body))
+            accepted += found is not None
+            body[position] = before
+    assert accepted > 70
 
 
 def test_decompression_of_records_is_bounded() -> None:

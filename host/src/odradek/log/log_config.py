@@ -7,7 +7,8 @@ names, defaults, bounds, and the broker's key for the default of each topic key.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from odradek.plugin.config import ConfigError, PluginConfig
@@ -197,22 +198,21 @@ class LogConfig:
         used=False,
     )
     # fmt: on
+    # What every append asks for follows from the values above.
+    is_compacted: bool = field(init=False, compare=False)
+    flushes: bool = field(init=False, compare=False)
+    """Whether the host flushes appends to disk; otherwise the operating system decides when to write."""
+    max_segment_ms: int = field(init=False, compare=False)
+    """The age at which a segment is closed, early enough for the records of a compacted topic."""
 
-    @property
-    def is_compacted(self) -> bool:
-        return "compact" in self.cleanup_policy
-
-    @property
-    def flushes(self) -> bool:
-        """Whether the host flushes appends to disk; otherwise the operating system decides when to write."""
-        return self.flush_ms != INT64_MAX or self.flush_messages != INT64_MAX
-
-    @property
-    def max_segment_ms(self) -> int:
-        """The age at which a segment is closed, early enough for the records of a compacted topic."""
-        if self.is_compacted and self.max_compaction_lag_ms > 0:
-            return min(self.max_compaction_lag_ms, self.segment_ms)
-        return self.segment_ms
+    def __post_init__(self) -> None:
+        derive = partial(object.__setattr__, self)
+        is_compacted = "compact" in self.cleanup_policy
+        lag_ms = self.max_compaction_lag_ms
+        bounded = is_compacted and lag_ms > 0
+        derive("is_compacted", is_compacted)
+        derive("flushes", self.flush_ms != INT64_MAX or self.flush_messages != INT64_MAX)
+        derive("max_segment_ms", min(lag_ms, self.segment_ms) if bounded else self.segment_ms)
 
     def check(self) -> None:
         """Check that the values of a configuration file are consistent.

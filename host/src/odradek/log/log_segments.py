@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from odradek.log.extent import Extent
-from odradek.log.log_config import LogConfig
 from odradek.log.open_files import OpenFiles
 from odradek.log.segment import SWAP_SUFFIX, Segment
-from odradek.wire.limits import INT32_MAX, INT64_MAX
+from odradek.wire.limits import INT64_MAX
 
 _BASE_OFFSET: Final = attrgetter("base_offset")
 
@@ -74,28 +73,6 @@ class LogSegments:
                 following = segments[place + 1].base_offset if place + 1 < len(segments) else INT64_MAX
                 return Extent(segment, *found, following)
         return None
-
-    def must_roll(
-        self, config: LogConfig, size_bytes: int, last_offset: int, max_timestamp_ms: int, now_ms: int
-    ) -> bool:
-        """Whether this batch needs a new segment (``LogSegment.shouldRoll``)."""
-        active = self.active
-        if not active.size_bytes:
-            return False
-        if active.size_bytes > config.segment_bytes - size_bytes:
-            return True
-        first_ms = active.first_timestamp_ms
-        # segment.ms counts from the first record's timestamp, or without one from the creation of the
-        # segment.
-        if first_ms is None or first_ms < 0:
-            waited_ms = now_ms - active.created_ms
-        else:
-            waited_ms = max_timestamp_ms - first_ms
-        return (
-            waited_ms > config.max_segment_ms
-            or last_offset - active.base_offset > INT32_MAX
-            or active.index.is_full(config.segment_index_bytes)
-        )
 
     def roll_to(self, segment: Segment) -> Segment:
         """Make ``segment`` the active one; return the previous active segment."""

@@ -27,7 +27,10 @@ from odradek.wire.errors import WireError
 from odradek.wire.limits import INT64_MAX
 from odradek.wire.record import MIN_RECORD_BYTES, NO_TIMESTAMP, Record, parse_records
 from odradek.wire.record_batch import (
+    CODEC_MASK,
     HEADER_BYTES,
+    LOG_OVERHEAD_BYTES,
+    TIMESTAMP_TYPE_FLAG,
     RecordBatchHeader,
     TimestampType,
     build_batch,
@@ -37,6 +40,7 @@ from odradek.wire.record_batch import (
 )
 from odradek.wire.record_scan import RecordScan, ScanTooLong, scan_records
 
+LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME
 LEADER_EPOCH: Final = 0
 """There is one node, which has always led every partition."""
 DECOMPRESSED_BYTES: Final = 16 << 20
@@ -118,19 +122,9 @@ class PreparedBatch(NamedTuple):
     """Everything after the first 16 bytes, which the CRC does not cover."""
     max_timestamp_ms: int
 
-    def at(self, base_offset: int) -> ValidBatch:
-        """The bytes to store at an offset."""
-        head = stamped(self.header, base_offset, LEADER_EPOCH)
-        return ValidBatch((head, self.body), self.header.size_bytes, self.max_timestamp_ms)
-
-
-@dataclass(slots=True)
-class ValidBatch:
-    """The bytes to write, in parts, and the figures for the index."""
-
-    parts: tuple[Buffer, ...]
-    size_bytes: int
-    max_timestamp_ms: int
+    def at(self, base_offset: int) -> tuple[Buffer, Buffer]:
+        """The bytes to store at an offset, in parts."""
+        return stamped(self.header, base_offset, LEADER_EPOCH), self.body
 
 
 def prepared(
@@ -148,12 +142,17 @@ def prepared(
             MESSAGE_TOO_LARGE.
         TooMuchWork: The batch exceeds the budget.
     """
-    if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
+    if header.attributes & TIMESTAMP_TYPE_FLAG:
         raise ApiError(ErrorCode.INVALID_TIMESTAMP, "a producer cannot set log append time")
     check_count(header, budget.batch_records)
     if not budget.records:
         raise TooMuchWork
-    body = _opened(batch, header, config, budget)
+    if header.attributes & CODEC_MASK:
+        body: bytes | memoryview = _decompressed(batch, header, config, budget)
+    else:
+        # A view takes a third longer to index, but memory for a copy of a megabyte costs more than the rest.
+        view = batch[HEADER_BYTES:]
+        body = view if len(view) > MAX_COPIED_BYTES else bytes(view)
     scan = _scanned(body, header, budget)
     if check is not None or _breaks_rules(scan, config, now_ms):
         budget.charge((LISTING if check is None else CHECKING) * header.record_count)
@@ -177,8 +176,8 @@ def check_count(header: RecordBatchHeader, most: int) -> None:
             records cannot be in so many bytes.
     """
     count = header.record_count
-    body_bytes = header.size_bytes - HEADER_BYTES
-    if header.codec == Codec.NONE and count * MIN_RECORD_BYTES > body_bytes:
+    body_bytes = header.batch_length + LOG_OVERHEAD_BYTES - HEADER_BYTES
+    if count * MIN_RECORD_BYTES > body_bytes and not header.attributes & CODEC_MASK:
         raise ApiError(ErrorCode.INVALID_RECORD, f"{count} records in {body_bytes} bytes")
     if count > most:
         raise ApiError(
@@ -191,7 +190,7 @@ def _in_place(
     batch: memoryview, header: RecordBatchHeader, config: LogConfig, now_ms: int, max_timestamp_ms: int
 ) -> PreparedBatch:
     timestamp_type = config.message_timestamp_type
-    if timestamp_type is TimestampType.LOG_APPEND_TIME:
+    if timestamp_type is LOG_APPEND_TIME:
         max_timestamp_ms = now_ms
     elif max_timestamp_ms == header.max_timestamp_ms:
         # The usual case: only 16 bytes change, none of which the CRC covers.
@@ -202,14 +201,10 @@ def _in_place(
     return PreparedBatch(parse_header(head), body, max_timestamp_ms)
 
 
-def _opened(
+def _decompressed(
     batch: memoryview, header: RecordBatchHeader, config: LogConfig, budget: OpeningBudget
-) -> bytes | memoryview:
+) -> bytes:
     """The encoded records."""
-    if header.codec == Codec.NONE:
-        # A view takes a third longer to index, but memory for a copy of a megabyte costs more than the rest.
-        view = batch[HEADER_BYTES:]
-        return view if len(view) > MAX_COPIED_BYTES else bytes(view)
     max_bytes = min(
         max(budget.batch_bytes, DECOMPRESSED_RATIO * config.max_message_bytes),
         config.max_decompressed_message_bytes,
@@ -249,7 +244,7 @@ def _scanned(body: bytes | memoryview, header: RecordBatchHeader, budget: Openin
 def _breaks_rules(scan: RecordScan, config: LogConfig, now_ms: int) -> bool:
     if config.is_compacted and scan.has_null_key:
         return True
-    return config.message_timestamp_type is TimestampType.CREATE_TIME and (
+    return config.message_timestamp_type is not LOG_APPEND_TIME and (
         scan.max_timestamp_ms > now_ms + config.message_timestamp_after_max_ms
         or scan.min_timestamp_ms < now_ms - config.message_timestamp_before_max_ms
     )
@@ -264,7 +259,7 @@ def _check_records(
 ) -> None:
     """Refuse a batch, naming the records that the topic does not allow."""
     keyless = config.is_compacted
-    bounded = config.message_timestamp_type is TimestampType.CREATE_TIME
+    bounded = config.message_timestamp_type is not LOG_APPEND_TIME
     late_ms = now_ms - config.message_timestamp_before_max_ms
     early_ms = now_ms + config.message_timestamp_after_max_ms
     errors: list[RecordError] = []
@@ -289,13 +284,13 @@ def _must_be_rebuilt(scan: RecordScan, header: RecordBatchHeader, config: LogCon
     if config.compression_type is not None and config.compression_type != header.codec:
         return True
     # Kafka does not check the offsets of an uncompressed batch either
-    return header.codec != Codec.NONE and not scan.consecutive
+    return not scan.consecutive and header.codec != Codec.NONE
 
 
 def _rebuilt(
     found: Iterable[Record], header: RecordBatchHeader, config: LogConfig, now_ms: int
 ) -> PreparedBatch:
-    stamp = config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
+    stamp = config.message_timestamp_type is LOG_APPEND_TIME
     batch = build_batch(
         found,
         codec=header.codec if config.compression_type is None else config.compression_type,

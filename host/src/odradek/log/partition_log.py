@@ -17,6 +17,7 @@ from odradek.log.flush_state import FlushState, FlushWaiter
 from odradek.log.log_config import LogConfig
 from odradek.log.log_validator import (
     LEADER_EPOCH,
+    LOG_APPEND_TIME,
     OpeningBudget,
     PreparedBatch,
     RecordCheck,
@@ -37,7 +38,7 @@ from odradek.wire.compression import Buffer
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT32_MAX
 from odradek.wire.record import NO_TIMESTAMP
-from odradek.wire.record_batch import RecordBatchHeader, TimestampType
+from odradek.wire.record_batch import RecordBatchHeader
 
 Listener = Callable[[int], None]
 FlushWanted = Callable[["PartitionLog", int], None]
@@ -142,12 +143,13 @@ class PartitionLog(StoredLog):
         Raises:
             ApiError: As in `append`.
         """
+        config = self.config
         header = self._checked(records, api_version, transactions=True)
-        view = memoryview(records)[: header.size_bytes]
+        batch = memoryview(records)[: header.size_bytes]
         try:
-            return prepared(view, header, self.config, now_ms, budget, check)
+            return prepared(batch, header, config, now_ms, budget, check)
         except TooMuchWork:
-            return BatchWork(bytes(view), self.config, now_ms, check, budget.batch_bytes)
+            return BatchWork(bytes(batch), config, now_ms, check, budget.batch_bytes)
 
     def _checked(self, records: Buffer, api_version: int, transactions: bool) -> RecordBatchHeader:
         return check_batch(
@@ -174,31 +176,37 @@ class PartitionLog(StoredLog):
         config, header = self.config, prepared_batch.header
         if self.offline:
             raise self.offline_error()
-        if header.producer_id >= 0:
+        is_idempotent = header.producer_id >= 0
+        if is_idempotent and not self.producers.continues(header):
             duplicate = self.producers.duplicate_of(header)
             if duplicate is not None:
                 # A retry of a batch whose response was lost: repeat the response.
                 return self._duplicate_info(duplicate)
-            self.producers.check(header)
-            if join_transaction is not None and header.is_transactional:
-                self._join(header, join_transaction)
+            self._admit(header, join_transaction)
         base_offset = self._next_offset
-        batch = prepared_batch.at(base_offset)
         last_offset = base_offset + header.last_offset_delta
-        if self._segments.must_roll(config, batch.size_bytes, last_offset, batch.max_timestamp_ms, now_ms):
+        size_bytes, timestamp_ms = header.size_bytes, prepared_batch.max_timestamp_ms
+        segment = self._segments.active
+        if segment.must_roll(config, size_bytes, last_offset, timestamp_ms, now_ms):
             self.roll(now_ms)
-        self._segments.active.append(batch.parts, batch.size_bytes, last_offset, batch.max_timestamp_ms)
+            segment = self._segments.active
+        segment.append(prepared_batch.at(base_offset), size_bytes, last_offset, timestamp_ms)
         # The batch is in the file: only now do the offsets and the producer change.
         self._next_offset = last_offset + 1
-        if header.producer_id >= 0:
-            self.producers.appended(header, base_offset, batch.max_timestamp_ms)
-        self._tell(batch.size_bytes)
+        if is_idempotent:
+            self.producers.appended(header, base_offset, timestamp_ms)
+        if self.listeners:
+            self._tell(size_bytes)
         if config.flushes:
             self._ask_for_flush()
-        append_time_ms = self._append_time_ms(batch.max_timestamp_ms)
-        return AppendInfo(base_offset, last_offset, append_time_ms, self._log_start_offset)
+        return AppendInfo(
+            base_offset, last_offset, self._append_time_ms(timestamp_ms), self._log_start_offset
+        )
 
-    def _join(self, header: RecordBatchHeader, join_transaction: Join) -> None:
+    def _admit(self, header: RecordBatchHeader, join_transaction: Join | None) -> None:
+        self.producers.check(header)
+        if join_transaction is None or not header.is_transactional:
+            return
         if not self.producers.has_open_transaction(header.producer_id, header.producer_epoch):
             join_transaction(header)
 
@@ -213,7 +221,7 @@ class PartitionLog(StoredLog):
         self.producers.check_marker(marker)
         offset = self._next_offset
         batch = marker_batch(marker, offset, LEADER_EPOCH, now_ms)
-        if self._segments.must_roll(self.config, len(batch), offset, now_ms, now_ms):
+        if self._segments.active.must_roll(self.config, len(batch), offset, now_ms, now_ms):
             self.roll(now_ms)
         self._segments.active.append((batch,), len(batch), offset, now_ms)
         self._next_offset = offset + 1
@@ -228,7 +236,7 @@ class PartitionLog(StoredLog):
         return AppendInfo(batch.first_offset, batch.last_offset, append_time_ms, self.log_start_offset, True)
 
     def _append_time_ms(self, timestamp_ms: int) -> int:
-        stamps = self.config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
+        stamps = self.config.message_timestamp_type is LOG_APPEND_TIME
         return timestamp_ms if stamps else NO_TIMESTAMP
 
     def _tell(self, appended_bytes: int) -> None:

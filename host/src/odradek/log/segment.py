@@ -11,12 +11,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from odradek.log.log_config import LogConfig
 from odradek.log.open_files import OpenFiles
 from odradek.log.segment_file import SegmentFile
 from odradek.log.segment_index import SegmentIndex
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Buffer
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.limits import INT32_MAX
 from odradek.wire.record_batch import HEADER_BYTES, MAGIC, RecordBatchHeader, parse_header
 
 LOG_SUFFIX: Final = ".log"
@@ -181,6 +183,29 @@ class Segment(SegmentFile):
 
     # Writing
 
+    def must_roll(
+        self, config: LogConfig, size_bytes: int, last_offset: int, max_timestamp_ms: int, now_ms: int
+    ) -> bool:
+        """Whether this batch needs a new segment (``LogSegment.shouldRoll``)."""
+        if not self.size_bytes:
+            return False
+        if self.size_bytes > config.segment_bytes - size_bytes:
+            return True
+        first_ms = self._first_timestamp_ms
+        if first_ms is None:
+            first_ms = self.first_timestamp_ms
+        # segment.ms counts from the first record's timestamp, or without one from the creation of the
+        # segment.
+        if first_ms is None or first_ms < 0:
+            waited_ms = now_ms - self.created_ms
+        else:
+            waited_ms = max_timestamp_ms - first_ms
+        return (
+            waited_ms > config.max_segment_ms
+            or last_offset - self.base_offset > INT32_MAX
+            or self.index.next_size_bytes > config.segment_index_bytes
+        )
+
     def append(
         self, parts: Sequence[Buffer], size_bytes: int, last_offset: int, max_timestamp_ms: int
     ) -> None:
@@ -192,16 +217,17 @@ class Segment(SegmentFile):
         try:
             if self.indexed:
                 self.forget_indexes()
-            written = os.pwritev(self.descriptor, parts, self.size_bytes)
+            position = self.size_bytes
+            written = os.pwritev(self.descriptor, parts, position)
             if written != size_bytes:
                 self._write_rest(b"".join(parts), written)
         except OSError as error:
             self._cut_quietly()
             raise self._failed("append to", error) from error
-        self.index.note(self.size_bytes, size_bytes, last_offset, max_timestamp_ms)
-        if not self.size_bytes:
+        self.index.note(position, size_bytes, last_offset, max_timestamp_ms)
+        if not position:
             self._first_timestamp_ms = max_timestamp_ms
-        self.size_bytes += size_bytes
+        self.size_bytes = position + size_bytes
 
     def append_many(self, batches: bytes) -> int:
         """Write complete batches that already have their offsets; return the offset after them.

@@ -30,6 +30,7 @@ class SegmentIndex:
         "base_offset",
         "interval_bytes",
         "max_timestamp_ms",
+        "next_size_bytes",
         "offset_of_max_timestamp",
         "offsets",
         "times",
@@ -51,6 +52,8 @@ class SegmentIndex:
         self.max_timestamp_ms = timestamp_ms
         self.offset_of_max_timestamp = base_offset + relative_offset
         """The last offset of the first batch that has the greatest timestamp."""
+        self.next_size_bytes = self._with_another_entry()
+        """The size of the larger index with another entry, which ``segment.index.bytes`` limits."""
 
     def note(self, position: int, size_bytes: int, last_offset: int, max_timestamp_ms: int) -> None:
         """Record the batch at ``position``; called once for each batch, in order."""
@@ -60,6 +63,7 @@ class SegmentIndex:
         if self._bytes_since_entry > self.interval_bytes:
             self.offsets.append(last_offset - self.base_offset, position)
             self._note_time()
+            self.next_size_bytes = self._with_another_entry()
             self._bytes_since_entry = 0
         self._bytes_since_entry += size_bytes
 
@@ -68,12 +72,8 @@ class SegmentIndex:
         if self.max_timestamp_ms > (last[0] if last else NO_TIMESTAMP):
             self.times.append(self.max_timestamp_ms, self.offset_of_max_timestamp - self.base_offset)
 
-    def is_full(self, max_bytes: int) -> bool:
-        """Whether ``segment.index.bytes`` leaves no room for another entry."""
-        return (
-            self.offsets.size_bytes + OFFSET_ENTRY.size > max_bytes
-            or self.times.size_bytes + TIME_ENTRY.size > max_bytes
-        )
+    def _with_another_entry(self) -> int:
+        return max(self.offsets.size_bytes + OFFSET_ENTRY.size, self.times.size_bytes + TIME_ENTRY.size)
 
     def position_before(self, offset: int) -> int:
         """Position of a batch that is not after the one with ``offset``."""

@@ -24,6 +24,7 @@ from odradek.wire.record_batch import (
     parse_header,
 )
 
+_ZSTD: Final = int(Codec.ZSTD)
 _FIRST_VERSION_WITH_ZSTD: Final = 7
 
 
@@ -51,13 +52,14 @@ def check_batch(
         ApiError: INVALID_RECORD, CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE,
             UNSUPPORTED_COMPRESSION_TYPE, INVALID_TXN_STATE.
     """
-    if len(data) < HEADER_BYTES:
-        raise ApiError(ErrorCode.INVALID_RECORD, f"no record batch in {len(data)} bytes")
+    present_bytes = len(data)
+    if present_bytes < HEADER_BYTES:
+        raise ApiError(ErrorCode.INVALID_RECORD, f"no record batch in {present_bytes} bytes")
     header = parse_header(data)
     size_bytes = header.batch_length + LOG_OVERHEAD_BYTES
     _check_kind(header, produce_version)
     batch = data
-    if size_bytes != len(data):
+    if size_bytes != present_bytes:
         _check_extent(data, size_bytes)
         batch = memoryview(data)[:size_bytes]
     if size_bytes > max_message_bytes:
@@ -81,11 +83,13 @@ def _check_kind(header: RecordBatchHeader, produce_version: int) -> None:
     if header.magic != MAGIC:
         raise ApiError(ErrorCode.INVALID_RECORD, f"batch of magic {header.magic}, must be {MAGIC}")
     codec = header.attributes & CODEC_MASK
-    if codec == Codec.ZSTD and produce_version < _FIRST_VERSION_WITH_ZSTD:
+    if codec < _ZSTD:
+        return
+    if codec == _ZSTD and produce_version < _FIRST_VERSION_WITH_ZSTD:
         raise ApiError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce {_FIRST_VERSION_WITH_ZSTD} or later"
         )
-    if codec > Codec.ZSTD:
+    if codec > _ZSTD:
         raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"unknown codec {codec}")
 
 

@@ -120,7 +120,8 @@ def parse_header(data: Buffer, position: int = 0) -> RecordBatchHeader:
 
 def is_intact(batch: Buffer, header: RecordBatchHeader) -> bool:
     """Whether ``batch``, exactly ``header.size_bytes`` long, has the CRC it claims."""
-    return crc32c(memoryview(batch)[_CRC_COVERED:]) == header.crc
+    covered = batch[_CRC_COVERED:] if batch.__class__ is memoryview else memoryview(batch)[_CRC_COVERED:]
+    return crc32c(covered) == header.crc
 
 
 # Stamping
