@@ -52,7 +52,7 @@ class ClientMetric:
 def client_metrics() -> Mapping[str, ClientMetric]:
     """Return all metrics of the reference by their full names."""
     table = tomllib.loads(DATA.read_text(encoding="utf-8"))
-    found = [metric for row in table["metrics"] for metric in of_clients(row)]
+    found = [each for row in table["metrics"] for each in of_clients(row)]
     found += [metric(row, row["name"], frozenset({MADE_BY})) for row in table["made"]]
     return MappingProxyType({each.name: each for each in found})
 
