@@ -34,6 +34,32 @@ def test_in_a_busy_pass_a_single_request_of_a_new_connection_waits_for_its_turn(
     assert rounds.turns.delayed == 1
 
 
+def test_a_request_that_waits_for_its_turn_is_not_copied() -> None:
+    rounds = Rounds()
+    busy(rounds)
+    channel, transport = rounds.connect()
+    data = framed("new")
+
+    channel.data_received(data)
+    waiting = channel.buffer
+    rounds.run_once()
+
+    assert waiting is data
+    assert (channel.buffer, transport.written) == (None, b"new")
+
+
+def test_a_request_that_waits_may_be_followed_by_others() -> None:
+    rounds = Rounds()
+    busy(rounds)
+    channel, transport = rounds.connect()
+
+    for start, end in ((0, 1), (1, 2)):
+        channel.data_received(framed("first", "next")[9 * start : 9 * end])
+    rounds.run_until_idle()
+
+    assert transport.written == b"firstnext"
+
+
 def test_in_a_busy_pass_a_light_connection_is_answered_at_once() -> None:
     rounds = Rounds()
     channel, _ = rounds.connect()

@@ -105,6 +105,24 @@ def test_lengths_are_compact_from_the_first_flexible_version(version: int, data:
     assert decode(HeartbeatRequest, version, written) == message
 
 
+@pytest.mark.parametrize("size", [126, 127, 128, 255, 256, 16_382, 16_383, 16_384, 70_000])
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_lengths_of_any_number_of_bytes_are_read(size: int, kind: type[Any]) -> None:
+    push = PushTelemetryRequest(client_instance_id=ID, metrics=b"m" * size)
+
+    read = decode(PushTelemetryRequest, 0, kind(encode(push, 0)))
+
+    assert read == push
+    assert type(read.metrics) is bytes
+
+
+@pytest.mark.parametrize("length", ["05", "85 00", "85 80 00"])
+def test_a_length_may_have_more_bytes_than_it_needs(length: str) -> None:
+    data = PUSH_BYTES[:22] + bytes.fromhex(length) + PUSH_BYTES[23:]
+
+    assert decode(PushTelemetryRequest, 0, data) == PUSH
+
+
 def test_a_length_can_take_two_bytes() -> None:
     message = HeartbeatRequest(group_id="g" * 300)
 

@@ -205,11 +205,15 @@ class ReaderSource:
             self.content(target, kind, size, flexible, name)
 
     def varint(self, target: str) -> None:
-        """Read an unsigned varint, without a call if it is a single byte."""
+        """Read an unsigned varint, without a call if it has one byte or two."""
         self.line(f"{target} = b[o]")
         self.line("o += 1")
         with self.source.block(f"if {target} > 127:"):
-            self.source.line(f"{target}, o = read_varint(b, o - 1)")
+            with self.source.block("if b[o] < 128:"):
+                self.source.line(f"{target} += (b[o] - 1) << 7")
+                self.source.line("o += 1")
+            with self.source.block("else:"):
+                self.source.line(f"{target}, o = read_varint(b, o - 1)")
 
     def content(self, target: str, kind: Kind, size: str, flexible: bool, name: str) -> None:
         """Read what follows a length or count. In flexible versions the prefix is one larger, as 0 means
@@ -228,7 +232,7 @@ class ReaderSource:
         if kind is Blob.STRING:
             self.line(f"{target} = str(b[{start}:o], 'utf-8')")
         elif kind is Blob.BYTES:
-            self.line(f"{target} = bytes(b[{start}:o])")
+            self.line(f"{target} = b[{start}:o] if b.__class__ is bytes else bytes(b[{start}:o])")
         else:
             self.line(f"{target} = view[{start}:o]")
 

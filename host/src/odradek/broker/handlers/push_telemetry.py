@@ -45,12 +45,13 @@ def invalid_request(response: type[Any]) -> Callable[[Any, ErrorCode, str | None
 
 @answers(PushTelemetryRequest, PushTelemetryResponse, refusal=invalid_request(PushTelemetryResponse))
 def push_telemetry(request: PushTelemetryRequest, context: RequestContext, broker: Broker) -> Answer:
-    if request.metrics is None and broker.telemetry.kafka_policy:
+    telemetry, sink = broker.telemetry, broker.sink
+    if request.metrics is None and telemetry.kafka_policy:
         raise WireError("metrics is null")
-    accepted = broker.telemetry.accept(request, context)
+    accepted = telemetry.accept(request, context)
     if isinstance(accepted, Deferred):
-        return accepted.then(partial(keep, broker.telemetry, broker.sink))
-    return keep(broker.telemetry, broker.sink, accepted)
+        return accepted.then(partial(keep, telemetry, sink))
+    return keep(telemetry, sink, accepted)
 
 
 def keep(telemetry: ClientMetricsManager, sink: TelemetrySink | None, accepted: Acceptance) -> Answer:

@@ -81,19 +81,17 @@ class Channel(RequestReader):
             if size >= 4:
                 frame_bytes = unpack_length(data)[0] + 4
                 if frame_bytes == size and size - 4 <= self.max_request_bytes:
-                    if now_ns > self.turns.free_until_ns and self.turns.must_wait(self, now_ns):
-                        self.buffer = bytearray(data)
-                        self.turns.join(self, single=True)
+                    turns = self.turns
+                    if now_ns > turns.free_until_ns and turns.must_wait(self, now_ns):
+                        self.buffer = data
+                        turns.join(self, single=True)
                     else:
                         self.exchange(data, 4)
                         self.used_ns += self.monotonic_ns() - now_ns
                     return
                 if frame_bytes > size and self.receive_large(frame_bytes, data):
                     return
-        if self.buffer is None:
-            self.buffer = bytearray(data)
-        else:
-            self.buffer += data
+        self.append(data)
         self.take_in()
 
     def exchange(self, frame: bytes | memoryview, offset: int) -> None:
@@ -148,13 +146,31 @@ class Channel(RequestReader):
         """Send more of an answer, or answer requests in the buffer until one mutes the channel or the turn is
         over; see `TurnTaker`.
         """
-        sent = self.send_more()
-        buffer, turns = self.buffer, self.turns
+        sent = self.pending is not None and self.send_more()
+        buffer = self.buffer
         if buffer is None:
             return sent
-        start, end, answered = 0, len(buffer), 0
+        answered = 0
+        if not (self.pending is not None or self.writing_paused or self.closing):
+            if self.holds_one_request(buffer):
+                # the buffer is the frame: hand it over, because views into it may outlive this call
+                self.buffer = None
+                self.exchange(buffer if isinstance(buffer, bytes) else memoryview(buffer), 4)
+                answered = 1
+            else:
+                answered = self.answer_requests(buffer, end_ns)
+        if self.buffer is not None or self.not_reading or self.counted_bytes:
+            self.limit_read_ahead()
+            self.receive_rest()
+        return sent or answered > 0
+
+    def answer_requests(self, buffer: bytes | bytearray, end_ns: int) -> int:
+        """Answer the whole requests in the buffer until one mutes the channel or the turn is over. Returns
+        how many were answered.
+        """
+        start, end, answered, turns = 0, len(buffer), 0, self.turns
         self.answers = []
-        while not (self.pending or self.writing_paused or self.closing) and end - start >= 4:
+        while end - start >= 4 and not self.muted:
             (size,) = unpack_length(buffer, start)
             if size < 0 or size > self.max_request_bytes:
                 self.refuse(bad_length(size, self.max_request_bytes))
@@ -167,23 +183,14 @@ class Channel(RequestReader):
                 turns.used_up += 1
                 break
             answered += 1
-            if start == 0 and size == end - 4:
-                # the buffer is the frame: hand it over, because views into it may outlive this call
-                self.buffer = None
-                self.exchange(memoryview(buffer), 4)
-                break
-            with memoryview(buffer) as view, view[start + 4 : start + 4 + size] as cut:
-                frame = bytes(cut)
+            frame = cut(buffer, start + 4, start + 4 + size)
             start += 4 + size
             self.exchange(frame, 0)
         self.write_answers()
         self.answers = None
         if self.buffer is not None:
-            del buffer[:start]
-            self.buffer = buffer or None
-        self.limit_read_ahead()
-        self.receive_rest()
-        return sent or answered > 0
+            self.buffer = shortened(buffer, start)
+        return answered
 
     def send(self, answer: bytes | Parts) -> None:
         """Write an answer. If that takes longer, the channel is muted meanwhile."""
@@ -320,6 +327,24 @@ class Channel(RequestReader):
         if self.not_reading and isinstance(self.pending, Throttled):
             return self.last_active_ms
         return None
+
+
+def cut(buffer: bytes | bytearray, start: int, end: int) -> bytes:
+    """A part of a buffer, copied once."""
+    if isinstance(buffer, bytes):
+        return buffer[start:end]
+    with memoryview(buffer) as view, view[start:end] as part:
+        return bytes(part)
+
+
+def shortened(buffer: bytes | bytearray, start: int) -> bytearray | None:
+    """What is left of a buffer without its first bytes."""
+    if start == len(buffer):
+        return None
+    if isinstance(buffer, bytes):
+        return bytearray(memoryview(buffer)[start:])
+    del buffer[:start]
+    return buffer
 
 
 def bad_length(size: int, limit: int) -> str:

@@ -43,8 +43,9 @@ class RequestReader(asyncio.Protocol):
 
     def __init__(self, owner: ChannelOwner) -> None:
         self.owner = owner
-        self.buffer: bytearray | None = None
-        """Bytes that are not answered yet; None if there are none."""
+        self.buffer: bytes | bytearray | None = None
+        """Bytes that are not answered yet; None if there are none. They are ``bytes`` as they arrived until
+        they have to grow or shrink."""
         self.frame_bytes = 0
         """Size of the request that a `LargeFrame` receives, or of a large one that is answered later."""
         self.missing_bytes = 0
@@ -132,6 +133,15 @@ class RequestReader(asyncio.Protocol):
         """Free the memory of a frame that did not get complete."""
         self.owner.memory.discarded.add(frame, size_bytes)
 
+    def append(self, data: bytes) -> None:
+        """Add what has arrived to the buffer."""
+        if self.buffer is None:
+            self.buffer = data
+        else:
+            if isinstance(self.buffer, bytes):
+                self.buffer = bytearray(self.buffer)
+            self.buffer += data
+
     def take_in(self) -> None:
         """Answer the request in the buffer; several ones wait for their turn."""
         buffer = self.buffer
@@ -163,6 +173,11 @@ class RequestReader(asyncio.Protocol):
             self.stop_reading(BACKLOG)
         elif self.not_reading and (muted or not self.has_request() or self.turns.may_read()):
             self.read_again(BACKLOG)
+
+    def holds_one_request(self, buffer: bytes | bytearray) -> bool:
+        """Whether a buffer is one whole request."""
+        size = len(buffer) - 4
+        return size >= 0 and unpack_length(buffer)[0] == size <= self.max_request_bytes
 
     def has_request(self) -> bool:
         """Whether the buffer begins with a whole request."""

@@ -241,14 +241,15 @@ class Turns:
             self.unread.popleft().read_next_piece()
         queue = self.ring if self.ring_overdue and self.ring else self.next_queue()
         self.ring_overdue = True
+        now_ns = self.monotonic_ns()
         while queue:
             self.ring_overdue = self.ring_overdue and queue is not self.ring
-            self.serve(queue.popleft(), end_ns, single=queue is self.singles)
-            if self.monotonic_ns() >= end_ns:
-                break
+            now_ns = self.serve(queue.popleft(), now_ns, end_ns, single=queue is self.singles)
             queue = self.next_queue()
+            if now_ns >= end_ns:
+                break
         self.scheduled = False
-        if self.next_queue() or self.unread:
+        if queue or self.unread:
             self.schedule()
 
     def next_queue(self) -> deque[TurnTaker]:
@@ -260,12 +261,20 @@ class Turns:
         self.reads_left -= 1
         return self.reads_left >= 0
 
-    def serve(self, connection: TurnTaker, end_ns: int, *, single: bool) -> None:
+    def serve(self, connection: TurnTaker, now_ns: int, end_ns: int, *, single: bool) -> int:
         """Give one connection a turn. It goes to the back of the ring; one that joined with a single request
-        only if it has another one.
+        only if it has another one. Returns the time after the turn.
         """
         connection.in_ring = not single
-        answered = self.give_turn(connection, end_ns)
+        try:
+            answered = connection.take_turn(end_ns)
+        except Exception:
+            # As the event loop does with an exception in `data_received`: a bug ends its own connection.
+            log.exception("closing a connection: its requests cannot be answered")
+            connection.abort()
+            answered = False
+        ended_ns = self.monotonic_ns()
+        connection.used_ns += ended_ns - now_ns
         if single:
             if answered and connection.has_request():
                 self.join(connection)
@@ -273,16 +282,4 @@ class Turns:
             self.ring.append(connection)
         else:
             connection.in_ring = False
-
-    def give_turn(self, connection: TurnTaker, end_ns: int) -> bool:
-        """Give one connection a turn; return whether it used it."""
-        try:
-            began_ns = self.monotonic_ns()
-            answered = connection.take_turn(end_ns)
-            connection.used_ns += self.monotonic_ns() - began_ns
-        except Exception:
-            # As the event loop does with an exception in `data_received`: a bug ends its own connection.
-            log.exception("closing a connection: its requests cannot be answered")
-            connection.abort()
-            return False
-        return answered
+        return ended_ns
