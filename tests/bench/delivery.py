@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,13 +25,16 @@ from pathlib import Path
 from contrib import go_program
 from contrib.otelcol.collector import COLLECTOR
 
-from bench.harness import UnavailableError, cores, cpu_ns, head, running, spread
+from bench.comparison import Comparison, Goal, compared
+from bench.harness import UnavailableError, cores, cpu_ns, head, running, skip, spread
 from integration.collector.conftest import wait_until_listening
 from support.ports import free_ports
 
 BATCHES = (1, 10, 40)
-GOAL = 10.0
-"""Required improvement over unary gRPC, at batches of 40."""
+UNARY = "batches of 1 over gRPC"
+GOALS = (Goal(peer="collector", most=1), Goal(peer=UNARY, most=0.1))
+DELIVERED = ("java25k", "librd6k")
+SECONDS = 1.5
 PROTOCOLS = {"http": "http/protobuf", "grpc": "grpc"}
 CONFIG = """
 receivers:
@@ -118,7 +121,7 @@ def collector_program() -> Path | None:
     try:
         return COLLECTOR.path()
     except go_program.UnavailableError as reason:
-        print(f"without a collector: {reason}", file=sys.stderr)
+        skip("collector", reason)
         return None
 
 
@@ -151,26 +154,51 @@ def show(report: Report, payload: str) -> None:
             f"  {who:<10}{protocol:<6}{batch:>3}  {spread(report.rows[row]):>26}"
             f"{1e6 / report.median(row):>10.0f}"
         )
-    unary = report.median(("odradek", "grpc", 1))
+    for line in compare(report, payload):
+        print(f"  {line}")
+
+
+def compare(report: Report, payload: str) -> Iterator[Comparison]:
+    """Each batch beside the collector's, and the largest one beside a batch of one over gRPC."""
     for protocol in PROTOCOLS:
-        ratio = unary / report.median(("odradek", protocol, 40))
-        verdict = "reached" if ratio >= GOAL else "MISSED"
-        print(f"  {protocol} in batches of 40: {ratio:.1f} times unary gRPC ({verdict}: goal {GOAL:.0f})")
+        for batch in BATCHES:
+            costs = {
+                who: report.median((who, protocol, batch))
+                for who in ("odradek", "collector")
+                if (who, protocol, batch) in report.rows
+            }
+            if batch == BATCHES[-1]:
+                costs[UNARY] = report.median(("odradek", "grpc", 1))
+            title = f"delivery, {payload}, {protocol}, batches of {batch}"
+            yield from compared(title, "µs", costs, ("odradek",), GOALS)
+
+
+def comparisons(rounds: int) -> Iterator[Comparison]:
+    """The lines of the table."""
+    for payload, report in reports(rounds, SECONDS, DELIVERED):
+        yield from compare(report, payload)
+
+
+def reports(rounds: int, seconds: float, payloads: Iterable[str]) -> Iterator[tuple[str, Report]]:
+    """Measure and print each payload."""
+    program = collector_program()
+    for payload in payloads:
+        report = Report()
+        for _ in range(rounds):
+            measure(report, program, payload, seconds)
+        show(report, payload)
+        yield payload, report
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=1.5)
+    parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--payload", action="append", help="default: java25k and librd6k")
     options = parser.parse_args()
     print(head("delivery"), file=sys.stderr)
-    program = collector_program()
-    for payload in options.payload or ["java25k", "librd6k"]:
-        report = Report()
-        for _ in range(options.rounds):
-            measure(report, program, payload, options.seconds)
-        show(report, payload)
+    for _ in reports(options.rounds, options.seconds, options.payload or DELIVERED):
+        continue
 
 
 if __name__ == "__main__":

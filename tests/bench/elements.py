@@ -164,7 +164,10 @@ def main() -> int:
         answer = "closed" if row.answer_bytes is None else f"{row.answer_bytes:,} B"
         print(f"{row.title:60} {row.longest_ms:6.1f} ms {row.total_ms:7.1f} ms {row.turns:6} {answer:>12}")
     print(f"{len(found)} requests: {len(slow)} above {GOAL_MS:g} ms, {len(over)} above {options.limit:g} ms")
-    return 1 if over else 0
+    unseen = [row.title for row in found if not row.turns]
+    if unseen or not found:
+        print(f"not measured: {', '.join(unseen) or 'no request was sent'}")
+    return 1 if over or unseen or not found else 0
 
 
 if __name__ == "__main__":

@@ -12,10 +12,11 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from bench.comparison import Comparison, Goal
 from bench.harness import Server
-from bench.record_servers import Bench, Windows
+from bench.record_servers import KAFKA, Bench, Windows
 from bench.record_window import RecordWindow, measure
-from bench.rows import MOCK, Goal
+from bench.rows import MOCK
 
 SIZE = 1000
 RECORDS = 100_000
@@ -28,7 +29,7 @@ class Row:
     title: str
     batch_bytes: int
     fetch_bytes: int
-    goals: tuple[Goal, ...] = ()
+    goals: tuple[Goal, ...] = (Goal(peer=KAFKA, most=1),)
 
 
 ROWS = {
@@ -74,6 +75,11 @@ def run(name: str, servers: dict[str, Server], bench: Bench) -> Windows:
         return measure(server, "fetch", settings[of_server], bench.load_core)
 
     return bench.interleaved(servers, window)
+
+
+def comparisons(rounds: int) -> list[Comparison]:
+    """The lines of the table."""
+    return Bench.main("fetch", __doc__, ROWS, run, ["--rounds", str(rounds)])
 
 
 if __name__ == "__main__":

@@ -11,17 +11,18 @@ import socket
 import ssl
 import statistics
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Final
 
 from contrib.fleet.descriptors import allow_descriptors
 
+from bench.comparison import Comparison, Goal, compared
 from bench.frames import API_VERSIONS_V3, ask
 from bench.gateway_relays import BARE, DIRECT, FRAMES, FULL, RELAYS, RecordLoad, Row, program, relays
 from bench.generator import Measurement, measure, median_cpu_us
-from bench.harness import PATIENCE_S, Server, UnavailableError, cores, head, rss_bytes, spread, verdict
+from bench.growth import grown
+from bench.harness import PATIENCE_S, Server, UnavailableError, cores, head, skip, spread
 
 ROWS: Final = (
     Row(title="Produce 1 MB", kind="produce", size=1_000_000, connections=4),
@@ -44,9 +45,13 @@ TELEMETRY_PART: Final = {False: 0.10, True: 0.02}
 """The part of telemetry and observation in the CPU time of requests, by whether they are large."""
 P99: Final = 1.5
 """Times the added latency of the relay that looks at frames."""
-IDLE_BYTES: Final = 10 * 1024
+IDLE_KIB: Final = 10
+SETTLED_S: Final = 0.2
 WARM_UP: Final = 200
 SPARE_DESCRIPTORS: Final = 300
+
+OF_THE_TABLE: Final = ("Produce 1 MB", "Fetch 1 MB", "10 x 1 kB", "Fetch 1 kB, 5", "one at a time")
+"""The rows of the table that all benches share."""
 
 Windows = dict[str, list[Measurement]]
 
@@ -69,8 +74,8 @@ def median_us(windows: Sequence[Measurement], field: str) -> float:
     return float(statistics.median(getattr(window, field) for window in windows))
 
 
-def report(row: Row, windows: Windows, secure: bool) -> int:
-    """Print the figures of a row. Returns the number of missed goals."""
+def report(row: Row, windows: Windows, secure: bool) -> list[Comparison]:
+    """Print the figures of a row; return its lines of the table."""
     direct = windows.pop(DIRECT, None)
     print(f"\n{row.title}{', TLS' if secure else ''}")
     titles = f"{'GB/core-s':>11}{'of Go':>7}{'p50 µs':>9}{'p99 µs':>9}{'core':>6}"
@@ -88,12 +93,10 @@ def report(row: Row, windows: Windows, secure: bool) -> int:
     if direct is not None:
         first = spread([window.p50_us for window in direct], 0)
         print(f"  the latencies are added to those of a direct connection, whose p50 is {first} µs")
-    missed = 0
-    for text, figure, most in goals(row, windows, secure, direct):
-        found_verdict = verdict(figure, most)
-        missed += found_verdict == "MISSED"
-        print(f"  {found_verdict}: {text}: {figure:.2f}, goal {most:.2f} at most")
-    return missed
+    lines = list(compare(row, windows, secure, direct))
+    for line in lines:
+        print(f"  {line}")
+    return lines
 
 
 def added_p99_us(windows: Windows, direct: Sequence[Measurement], name: str) -> float:
@@ -103,35 +106,38 @@ def added_p99_us(windows: Windows, direct: Sequence[Measurement], name: str) -> 
     return min(each.p99_us for each in windows[name]) - min(each.p99_us for each in direct)
 
 
-def goals(
+def compare(
     row: Row, windows: Windows, secure: bool, direct: Sequence[Measurement] | None
-) -> list[tuple[str, float, float]]:
-    """Name, figure and upper bound of each goal of a row; NaN if a relay is missing."""
-
-    def cpu(name: str) -> float:
-        return median_cpu_us(windows[name]) if name in windows else math.nan
-
-    def least(name: str) -> float:
-        """Of the best round: other programs can only add time, and the difference is small."""
-        return min((window.cpu_us for window in windows.get(name, [])), default=math.nan)
-
-    found = [("times the CPU time of Go", cpu(FULL) / cpu(FRAMES), 1 / OF_GO)]
-    if row.partitions > 1:
-        return found
+) -> Iterator[Comparison]:
+    """The lines of a row; figures are NaN if a relay is missing."""
+    title = f"gateway, {row.title}{', TLS' if secure else ''}"
+    cpu = {name: median_cpu_us(found) for name, found in windows.items() if name != BARE}
+    goals = [Goal(peer=FRAMES, most=1 / OF_GO)]
     if row.is_bulk:
-        found.append(("CPU ns per kB", cpu(FULL) / row.size * 1e6, 1e12 / BYTES_PER_CORE_S[secure]))
-    elif not row.is_single and not secure:
-        found.append(("CPU µs per pipelined request", cpu(FULL), SMALL_US))
+        goals.append(Goal(most=row.size / BYTES_PER_CORE_S[secure] * 1e6))
+    elif row.partitions == 1 and not row.is_single and not secure:
+        goals.append(Goal(most=SMALL_US))
+    yield from compared(title, "µs", cpu, [FULL], goals)
+    if row.partitions > 1:
+        return
     if direct is not None:
-        go, ours = (added_p99_us(windows, direct, name) for name in (FRAMES, FULL))
-        found.append(("times the added p99 of Go", ours / go, P99))
+        go, full = (added_p99_us(windows, direct, name) for name in (FRAMES, FULL))
+        goal = Goal(peer=FRAMES, most=P99)
+        added = f"{title}, added p99"
+        yield Comparison(row=added, unit="µs", ours=full, peer=FRAMES, theirs=go, goal=goal)
     else:
-        found.append(("part of telemetry", 1 - least(BARE) / least(FULL), TELEMETRY_PART[row.is_bulk]))
-    return found
+        part = 1 - least_us(windows, BARE) / least_us(windows, FULL)
+        goal = Goal(most=TELEMETRY_PART[row.is_bulk])
+        yield Comparison(row=f"{title}, part of telemetry", unit="of the CPU", ours=part, goal=goal)
+
+
+def least_us(windows: Windows, name: str) -> float:
+    """Of the best round: other programs can only add time, and the difference is small."""
+    return min((window.cpu_us for window in windows.get(name, [])), default=math.nan)
 
 
 def idle_bytes(server: Server, secure: bool, connections: int) -> float:
-    """Private memory of a relay for each idle pair, after one request on it."""
+    """Private memory of a relay for each idle pair, after one request on it; NaN if it was not measured."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with ExitStack() as stack:
@@ -143,29 +149,27 @@ def idle_bytes(server: Server, secure: bool, connections: int) -> float:
 
         for _ in range(WARM_UP):
             connect()
-        before = rss_bytes(server.pid)
-        for _ in range(connections):
-            connect()
-        time.sleep(0.5)
-        return (rss_bytes(server.pid) - before) / connections
+        return grown(server, connections, connect, settled_s=SETTLED_S).each
 
 
-def idle(servers: dict[str, Server], secure: bool, wanted: int) -> int:
-    """Print the memory of idle pairs. Returns the number of missed goals."""
+def idle(servers: dict[str, Server], secure: bool, wanted: int) -> list[Comparison]:
+    """Print the memory of idle pairs; return the lines of the table."""
     beside = WARM_UP + SPARE_DESCRIPTORS
     connections = min(wanted, allow_descriptors(2 * wanted + beside) - beside)
     print(f"\n{connections} idle pairs{', TLS' if secure else ''}")
-    missed = 0
-    for name, server in servers.items():
-        if name == DIRECT:
-            continue
-        found = idle_bytes(server, secure, connections)
-        verdict = ""
-        if name in (FULL, BARE) and not secure:
-            missed += found > IDLE_BYTES
-            verdict = f"  {'MISSED' if found > IDLE_BYTES else 'reached'}, goal {IDLE_BYTES / 1024:.0f}"
-        print(f"  {name:<15}{found / 1024:>8.1f} KiB per pair{verdict}")
-    return missed
+    costs = {
+        name: idle_bytes(server, secure, connections) / 1024
+        for name, server in servers.items()
+        if name != DIRECT
+    }
+    goals = [] if secure else [Goal(who=name, most=IDLE_KIB) for name in (FULL, BARE)]
+    title = f"gateway, an idle pair{', TLS' if secure else ''}"
+    lines = list(compared(title, "KiB", costs, [FULL, BARE], goals))
+    for name, kib in costs.items():
+        print(f"  {name:<15}{kib:>8.1f} KiB per pair")
+    for line in lines:
+        print(f"  {line}")
+    return lines
 
 
 def arguments_of(argv: Sequence[str]) -> argparse.Namespace:
@@ -180,29 +184,43 @@ def arguments_of(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def main() -> int:
-    """Measure and print. Returns 1 if a goal is missed."""
-    arguments = arguments_of(sys.argv[1:])
-    try:
-        program()
-    except UnavailableError as reason:
-        print(f"skipped: {reason}", file=sys.stderr)
-        return 0
+def measured(arguments: argparse.Namespace) -> Iterator[Comparison]:
+    """Measure and print; the lines of the table.
+
+    Raises:
+        UnavailableError: There is nothing to compare with.
+    """
+    program()
     allow_descriptors(2 * (arguments.idle + WARM_UP) + SPARE_DESCRIPTORS)
-    print(head("gateway"), file=sys.stderr)
     relay_core, load_core = cores()
     chosen = [row for row in ROWS if any(text in row.title for text in arguments.row or [""])]
     names = (DIRECT, *(name for name in RELAYS if name in (arguments.relays or RELAYS)))
-    missed = 0
     for secure in (False, True):
         if (secure and arguments.plain) or (not secure and arguments.tls):
             continue
         with relays(names, secure, relay_core, load_core) as servers:
             for row in chosen:
-                missed += report(row, run(row, servers, secure, arguments), secure)
+                yield from report(row, run(row, servers, secure, arguments), secure)
             if arguments.idle:
-                missed += idle(servers, secure, arguments.idle)
-    return 1 if missed else 0
+                yield from idle(servers, secure, arguments.idle)
+
+
+def comparisons(rounds: int) -> Iterator[Comparison]:
+    """The lines of the table."""
+    rows = [part for text in OF_THE_TABLE for part in ("--row", text)]
+    yield from measured(arguments_of([*rows, "--rounds", str(rounds)]))
+
+
+def main() -> int:
+    """Measure and print. Returns 1 if a goal is missed."""
+    arguments = arguments_of(sys.argv[1:])
+    print(head("gateway"), file=sys.stderr)
+    try:
+        lines = list(measured(arguments))
+    except UnavailableError as reason:
+        skip("gateway", reason)
+        return 0
+    return 1 if any(line.is_open for line in lines) else 0
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,6 +68,7 @@ def measure(server: Server, load: Generator, *, seconds: float, core: int | None
 
     Raises:
         UnavailableError: The generator gave up.
+        SystemExit: No request was answered in the window, or the server did no work for them.
     """
     generator = spawn(load.command(server.port), core)
     stdin, stdout = pipes(generator)
@@ -82,8 +84,10 @@ def measure(server: Server, load: Generator, *, seconds: float, core: int | None
         close(stdin)
         generator.wait(PATIENCE_S)
         close(stdout)
+    if not window["requests"] or spent_ns <= 0:
+        sys.exit(f"{window['requests']} requests in {spent_ns} ns of CPU: the window measured nothing")
     return Measurement(
-        cpu_us=spent_ns / 1000 / max(1, window["requests"]),
+        cpu_us=spent_ns / 1000 / window["requests"],
         requests_per_s=window["requests"] / window["seconds"],
         core=spent_ns / 1e9 / window["seconds"],
         p50_us=window["p50_us"],

@@ -1,12 +1,13 @@
 """Common parts of the bench scripts: building the C programs, starting servers, counting their CPU time.
 
-CPU time is read from ``/proc/<pid>/task/*/schedstat``: nanoseconds on a core, of every thread of a process
-and of its children, including kernel time (mostly TCP over loopback).
+CPU time is the clock of a process: nanoseconds on a core, of all its threads, those that have ended too, and
+of its children, including kernel time (mostly TCP over loopback).
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import shutil
 import statistics
@@ -14,8 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -24,10 +25,21 @@ HERE = Path(__file__).parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "odradek-bench"
 GCC_FLAGS = ("-O2", "-Wall", "-Wextra", "-D_GNU_SOURCE")
 PATIENCE_S = 20.0
+REACHED, MISSED, NOT_MEASURED = "reached", "MISSED", "not measured"
+
+
+SKIPPED: list[str] = []
+"""The rows and peers that were left out, with the reason."""
 
 
 class UnavailableError(Exception):
     """A row needs something that is not on this machine; the message names it."""
+
+
+def skip(what: str, reason: object) -> None:
+    """Note and print that something is not measured, because the machine does not have what it needs."""
+    SKIPPED.append(f"{what}: skipped, {reason}")
+    print(SKIPPED[-1], file=sys.stderr)
 
 
 def build(name: str) -> Path:
@@ -63,6 +75,17 @@ class Server:
     @property
     def pid(self) -> int:
         return self.process.pid
+
+
+def started(
+    stack: ExitStack, names: Iterable[str], command: Callable[[str], Sequence[str | Path]], core: int | None
+) -> Iterator[tuple[str, Server]]:
+    """Start the servers that this machine can run, and print which are missing."""
+    for name in names:
+        try:
+            yield name, stack.enter_context(running(command(name), core=core))
+        except UnavailableError as reason:
+            skip(name, reason)
 
 
 @contextmanager
@@ -118,27 +141,33 @@ def processes(pid: int) -> Iterator[int]:
     """A process and all its descendants."""
     yield pid
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in children.read_text().split():
-            yield from processes(int(child))
+        with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            for child in children.read_text().split():
+                yield from processes(int(child))
 
 
 def cpu_ns(pid: int) -> int:
-    """Nanoseconds on a core so far, of every live thread of a process and of its descendants."""
-    total = 0
-    for each in processes(pid):
-        for task in Path(f"/proc/{each}/task").glob("*/schedstat"):
-            total += int(task.read_text().split()[0])
-    return total
+    """Nanoseconds on a core so far, of a process and of its live descendants.
 
-
-def verdict(figure: float, most: float) -> str:
-    """Whether a cost is within its goal.
-
-    One that is NaN, or not above 0, was not measured: it is a difference that is smaller than its noise.
+    Threads that have ended count, too: without theirs, a window in which one ends would look too cheap.
     """
-    if not figure > 0:
-        return "not measured"
-    return "reached" if figure <= most else "MISSED"
+    return sum(time.clock_gettime_ns(cpu_clock(each)) for each in processes(pid))
+
+
+def cpu_clock(pid: int) -> int:
+    """The clock of a process's CPU time, as ``clock_getcpuclockid`` makes it on Linux."""
+    return ~pid << 3 | 2
+
+
+def verdict(figure: float, most: float, *, least: float = 0.0) -> str:
+    """Whether a cost, or a ratio, is within its goal.
+
+    One that is NaN, infinite, or not above 0, was not measured: it is a difference that is smaller than its
+    noise, or a ratio to nothing.
+    """
+    if not 0 < figure < math.inf:
+        return NOT_MEASURED
+    return REACHED if least <= figure <= most else MISSED
 
 
 def rss_bytes(pid: int) -> int:

@@ -11,54 +11,31 @@ Usage, from the folder above: ``python -m bench.idle_memory [--connections 10000
 from __future__ import annotations
 
 import argparse
-import math
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 from contrib.fleet.descriptors import allow_descriptors
 
+from bench.comparison import Comparison, Goal, compared
 from bench.frames import API_VERSIONS_V3, GET_NEW_INSTANCE, ask
-from bench.harness import Server, UnavailableError, build, head, rss_bytes, running, verdict
-from bench.rows import ASYNCIO, C_EPOLL, UVLOOP
+from bench.growth import Growth, grown
+from bench.harness import Server, UnavailableError, build, head, running, skip
+from bench.rows import ASYNCIO, C_EPOLL, OURS, UVLOOP
 
-GOALS_BYTES = {"idle connection": 3000, "client instance": 1000}
+CONNECTION, INSTANCE = "idle connection", "client instance"
+GOALS_BYTES = {CONNECTION: 3000, INSTANCE: 1000}
 GOAL_TOGETHER_BYTES = 100 << 20
 """For 10 000 connections and 16 000 instances, in addition to the server's memory before the first of
 them.
 """
-STEPS = 8
-LARGEST_RATIO = 3
-"""Of the largest step to the smallest: memory grows in chunks, and tables by doubling."""
+CONNECTIONS, INSTANCES = 10_000, 16_000
 WARM_UP = 200
 SPARE_DESCRIPTORS = 200
 PATIENCE_S = 300
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Growth:
-    """The private bytes of a server while something was added in steps of the same size."""
-
-    count: int
-    """Of all steps together."""
-    sizes: Sequence[int]
-    """Before the first step and after each."""
-
-    @property
-    def added(self) -> int:
-        return self.sizes[-1] - self.sizes[0]
-
-    @property
-    def each(self) -> float:
-        """Bytes of one thing; NaN if the steps contradict each other, because something else was freed."""
-        steps = [after - before for before, after in pairwise(self.sizes)]
-        agree = min(steps) > 0 and max(steps) <= LARGEST_RATIO * min(steps)
-        return self.added / self.count if agree else math.nan
 
 
 def command(server: str) -> list[str | Path]:
@@ -86,16 +63,6 @@ def connect(server: Server, stack: ExitStack) -> socket.socket:
     return connection
 
 
-def grown(server: Server, count: int, add: Callable[[], object]) -> Growth:
-    """Add things, and look at the memory after each step."""
-    sizes = [rss_bytes(server.pid)]
-    for _ in range(STEPS):
-        for _ in range(count // STEPS):
-            add()
-        sizes.append(rss_bytes(server.pid))
-    return Growth(count=count // STEPS * STEPS, sizes=sizes)
-
-
 def measure(server: Server, connections: int, instances: int) -> tuple[Growth, Growth]:
     """Create the instances, then open the connections."""
     with ExitStack() as stack:
@@ -110,45 +77,55 @@ def measure(server: Server, connections: int, instances: int) -> tuple[Growth, G
         return connected, filled
 
 
-def report(name: str, connected: Growth, filled: Growth) -> bool:
-    """Print bytes of each connection and each instance, and in total. Returns whether all goals are
-    reached.
+def costs_of(server: str, connections: int, instances: int) -> dict[str, float]:
+    """Bytes of each connection, of each instance, and in total.
+
+    Raises:
+        UnavailableError: The server does not run on this machine.
     """
-    figures = [("B per idle connection", connected.each, GOALS_BYTES["idle connection"])]
-    if name != C_EPOLL:  # it has no instances
-        figures.append(("B per client instance", filled.each, GOALS_BYTES["client instance"]))
-    added = connected.added + filled.added
-    held = f"{connected.count:,} connections and {filled.count:,} instances"
-    figures.append((f"B more with {held}", added, GOAL_TOGETHER_BYTES))
-    for what, size, goal in figures:
-        line = f"{name}: {size:,.0f} {what}"
-        print(line if name == C_EPOLL else f"{verdict(size, goal)}: {line}, goal {goal:,} at most")
-    return name == C_EPOLL or all(size <= goal for _, size, goal in figures)
+    with running(command(server)) as process:
+        connected, filled = measure(process, connections, instances)
+    costs = {CONNECTION: connected.each, INSTANCE: filled.each}
+    return costs | {
+        f"{connected.count:,} connections and {filled.count:,} instances": connected.added + filled.added
+    }
+
+
+def comparisons(connections: int = CONNECTIONS, instances: int = INSTANCES) -> Iterator[Comparison]:
+    """The lines of the table."""
+    beside = WARM_UP + SPARE_DESCRIPTORS
+    connections = min(connections, allow_descriptors(connections + beside) - beside)
+    found: dict[str, dict[str, float]] = {}
+    for name in (UVLOOP, ASYNCIO, C_EPOLL):
+        try:
+            costs = costs_of(name, connections, instances)
+        except UnavailableError as reason:
+            skip(name, reason)
+            continue
+        for what, cost in costs.items():
+            if name != C_EPOLL or what == CONNECTION:  # it has no instances
+                found.setdefault(what, {})[name] = cost
+    for what, costs in found.items():
+        most = GOALS_BYTES.get(what, GOAL_TOGETHER_BYTES)
+        goals = [Goal(who=name, most=most) for name in OURS]
+        yield from compared(f"memory, {what}", "B", costs, OURS, goals)
 
 
 def arguments_of(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--connections", type=int, default=10_000)
-    parser.add_argument("--instances", type=int, default=16_000, help="the host keeps at most 16 384")
+    parser.add_argument("--connections", type=int, default=CONNECTIONS)
+    parser.add_argument("--instances", type=int, default=INSTANCES, help="the host keeps at most 16 384")
     return parser.parse_args(argv)
 
 
 def main() -> None:
     signal.alarm(PATIENCE_S)
     arguments = arguments_of(sys.argv[1:])
-    beside = WARM_UP + SPARE_DESCRIPTORS
-    connections = min(arguments.connections, allow_descriptors(arguments.connections + beside) - beside)
     print(head("idle memory"), file=sys.stderr)
-    reached = True
-    for name in (C_EPOLL, UVLOOP, ASYNCIO):
-        try:
-            with running(command(name)) as server:
-                connected, filled = measure(server, connections, arguments.instances)
-        except UnavailableError as reason:
-            print(f"{name}: skipped, {reason}", file=sys.stderr)
-            continue
-        reached &= report(name, connected, filled)
-    if not reached:
+    lines = list(comparisons(arguments.connections, arguments.instances))
+    for line in lines:
+        print(line)
+    if any(line.is_open for line in lines):
         sys.exit(1)
 
 

@@ -12,10 +12,11 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from bench.comparison import Comparison, Goal
 from bench.harness import Server
-from bench.record_servers import Bench, Windows
+from bench.record_servers import KAFKA, Bench, Windows
 from bench.record_window import RecordWindow, measure
-from bench.rows import MOCK, UVLOOP, Goal, part_of
+from bench.rows import MOCK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,20 +34,21 @@ ROWS = {
         size=1000,
         records=50_000,
         client={"linger.ms": 5},
-        goals=(
-            Goal(
-                text="uvloop: part of the mock broker's records per CPU second",
-                least=0.40,
-                figure=part_of(UVLOOP, MOCK),
-            ),
-        ),
+        goals=(Goal(peer=KAFKA, most=1), Goal(peer=MOCK, most=2.5)),
     ),
-    "small": Row(title="produce, 100 B, linger 5 ms", size=100, records=300_000, client={"linger.ms": 5}),
+    "small": Row(
+        title="produce, 100 B, linger 5 ms",
+        size=100,
+        records=300_000,
+        client={"linger.ms": 5},
+        goals=(Goal(peer=KAFKA, most=1),),
+    ),
     "single": Row(
         title="produce, 1000 B, one record per request",
         size=1000,
         records=10_000,
         client={"linger.ms": 0, "batch.num.messages": 1},
+        goals=(Goal(peer=KAFKA, most=1), Goal(peer=MOCK, most=2.6)),
     ),
 }
 
@@ -59,6 +61,11 @@ def run(name: str, servers: dict[str, Server], bench: Bench) -> Windows:
         return measure(server, "produce", settings, bench.load_core)
 
     return bench.interleaved(servers, window)
+
+
+def comparisons(rounds: int) -> list[Comparison]:
+    """The lines of the table."""
+    return Bench.main("produce", __doc__, ROWS, run, ["--rounds", str(rounds)])
 
 
 if __name__ == "__main__":

@@ -15,10 +15,11 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
+from bench.comparison import Comparison, compared
 from bench.generator import Load, Measurement, measure, median_cpu_us, refused
-from bench.harness import Server, UnavailableError, build, cores, head, running, spread
+from bench.harness import Server, UnavailableError, build, cores, head, spread, started
 from bench.payloads import PAYLOADS
-from bench.rows import C_EPOLL, MOCK, ROWS, SERVERS, UVLOOP, Row
+from bench.rows import C_EPOLL, MOCK, OURS, ROWS, SERVERS, UVLOOP, Row
 
 
 def command(server: str, row: Row) -> list[str | Path]:
@@ -32,15 +33,6 @@ def command(server: str, row: Row) -> list[str | Path]:
     return [*host, "--enrich"] if row.enrich else host
 
 
-def start(stack: ExitStack, row: Row, names: Sequence[str], core: int | None) -> Iterator[tuple[str, Server]]:
-    """Start the available servers, and print which are missing."""
-    for name in names:
-        try:
-            yield name, stack.enter_context(running(command(name, row), core=core))
-        except UnavailableError as reason:
-            print(f"{name}: skipped, {reason}", file=sys.stderr)
-
-
 def run(row: Row, arguments: argparse.Namespace) -> dict[str, list[Measurement]]:
     """Alternate the servers, so that a change of the machine's speed affects all of them."""
     server_core, load_core = cores()
@@ -51,7 +43,7 @@ def run(row: Row, arguments: argparse.Namespace) -> dict[str, list[Measurement]]
         file.flush()
         depth, connections = arguments.depth, arguments.connections
         load = Load(connections=connections, depth=depth, codec=payload.codec, payload=Path(file.name))
-        servers = dict(start(stack, row, arguments.servers, server_core))
+        servers = dict(started(stack, arguments.servers, lambda name: command(name, row), server_core))
         for _ in range(arguments.rounds):
             for name, server in servers.items():
                 window = measure(server, load, seconds=arguments.seconds, core=load_core)
@@ -65,7 +57,7 @@ def check_delivery(name: str, server: Server, windows: Sequence[Measurement]) ->
     """Check that answered pushes were processed: the host's receiver got at least the pushes of the
     windows.
     """
-    if server.last_words:
+    if name in OURS:
         received = json.loads(server.last_words)["pushes"]
         if received < sum(window.requests for window in windows):
             sys.exit(f"{name}: the receiver saw {received} pushes, fewer than were accepted")
@@ -73,19 +65,31 @@ def check_delivery(name: str, server: Server, windows: Sequence[Measurement]) ->
         sys.exit(f"{name}: pushes were refused, by error code: {codes}")
 
 
-def report(row: Row, windows: dict[str, list[Measurement]]) -> None:
+def report(name: str, windows: dict[str, list[Measurement]]) -> list[Comparison]:
+    """Print the figures of a row; return its lines of the table."""
+    row = ROWS[name]
     print(f"\n{row.title}")
     print(f"  {'server':<18}{'CPU µs/request':>22}{'per core-s':>12}{'p50 µs':>9}{'p99 µs':>9}{'core':>7}")
-    for name, of_server in windows.items():
+    for server, of_server in windows.items():
         cpu_us = median_cpu_us(of_server)
         p50_us = spread([window.p50_us for window in of_server], 0).split()[0]
         p99_us = spread([window.p99_us for window in of_server], 0).split()[0]
         core = spread([window.core for window in of_server], 2).split()[0]
         all_us = spread([window.cpu_us for window in of_server])
-        print(f"  {name:<18}{all_us:>22}{1e6 / cpu_us:>12,.0f}{p50_us:>9}{p99_us:>9}{core:>7}")
-    medians = {name: median_cpu_us(of_server) for name, of_server in windows.items()}
-    for goal in row.goals:
-        print(f"  {goal.verdict(medians)}")
+        print(f"  {server:<18}{all_us:>22}{1e6 / cpu_us:>12,.0f}{p50_us:>9}{p99_us:>9}{core:>7}")
+    medians = {server: median_cpu_us(of_server) for server, of_server in windows.items()}
+    lines = list(compared(f"push, {name}", "µs", medians, OURS, row.goals))
+    for line in lines:
+        print(f"  {line}")
+    return lines
+
+
+def comparisons(rounds: int) -> Iterator[Comparison]:
+    """The lines of the table."""
+    build("load")
+    arguments = arguments_of(["--rounds", str(rounds)])
+    for name, row in ROWS.items():
+        yield from report(name, run(row, arguments))
 
 
 def arguments_of(argv: Sequence[str]) -> argparse.Namespace:
@@ -114,7 +118,7 @@ def main() -> None:
         windows = run(ROWS[name], arguments)
         results[name] = {server: [asdict(window) for window in many] for server, many in windows.items()}
         if not arguments.json:
-            report(ROWS[name], windows)
+            report(name, windows)
     if arguments.json:
         print(json.dumps(results, indent=1))
 

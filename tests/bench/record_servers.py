@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from bench.harness import Server, UnavailableError, cores, head, running, spread
+from bench.comparison import Comparison, Goal, compared
+from bench.harness import Server, cores, head, spread, started
 from bench.record_window import RecordWindow, median
-from bench.rows import ASYNCIO, MOCK, UVLOOP, Goal
+from bench.rows import ASYNCIO, MOCK, OURS, UVLOOP
 
 KAFKA = "Apache Kafka"
 SERVERS = (UVLOOP, ASYNCIO, MOCK, KAFKA)
@@ -42,15 +43,6 @@ def command(server: str) -> list[str | Path]:
         return [sys.executable, "-m", "bench.kafka_broker"]
     loop = "uvloop" if server == UVLOOP else "asyncio"
     return [sys.executable, "-m", "bench.host", "--loop", loop, "--receiver", "noop", "--clock", "real"]
-
-
-def start(stack: ExitStack, names: Sequence[str], core: int | None) -> Iterator[tuple[str, Server]]:
-    """Start the available servers, and print which are missing."""
-    for name in names:
-        try:
-            yield name, stack.enter_context(running(command(name), core=core))
-        except UnavailableError as reason:
-            print(f"{name}: skipped, {reason}", file=sys.stderr)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,22 +74,24 @@ class Bench:
         rows: Mapping[str, R],
         run: Callable[[str, dict[str, Server], Bench], Windows],
         argv: Sequence[str],
-    ) -> None:
-        """Run the rows that the command line names, each on all servers."""
+    ) -> list[Comparison]:
+        """Run the rows that the command line names, each on all servers; return the lines of the table."""
         arguments = arguments_of(description, list(rows), argv)
+        lines: list[Comparison] = []
         server_core, load_core = cores()
         bench = cls(warm_up=arguments.warm_up, rounds=arguments.rounds, load_core=load_core)
         results = {}
         print(head(name), file=sys.stderr)
         with ExitStack() as stack:
-            servers = dict(start(stack, arguments.servers, server_core))
+            servers = dict(started(stack, arguments.servers, command, server_core))
             for row in arguments.row or rows:
                 windows = run(row, servers, bench)
                 results[row] = {server: [asdict(each) for each in many] for server, many in windows.items()}
                 if not arguments.json:
-                    report(rows[row], windows)
+                    lines += report(f"{name}, {row}", rows[row], windows)
         if arguments.json:
             print(json.dumps(results, indent=1))
+        return lines
 
 
 def arguments_of(description: str | None, rows: Sequence[str], argv: Sequence[str]) -> argparse.Namespace:
@@ -112,20 +106,23 @@ def arguments_of(description: str | None, rows: Sequence[str], argv: Sequence[st
     return arguments
 
 
-def report(row: Row, windows: Windows) -> None:
+def report(name: str, row: Row, windows: Windows) -> list[Comparison]:
+    """Print the figures of a row; return its lines of the table."""
     print(f"\n{row.title}")
     heads = f"{'CPU µs/record':>24}{'µs/MB':>8}{'per core-s':>12}{'records/request':>17}{'core':>7}"
     print(f"  {'server':<18}{heads}")
     medians = {}
-    for name, of_server in windows.items():
-        medians[name] = median(of_server, lambda window: window.cpu_us)
+    for server, of_server in windows.items():
+        medians[server] = median(of_server, lambda window: window.cpu_us)
         cpu_us = spread([window.cpu_us for window in of_server], 3)
         per_mb_us = median(of_server, lambda window: window.cpu_us_per_mb)
         per_request = median(of_server, lambda window: window.records_per_request)
         core = median(of_server, lambda window: window.core)
         figures = (
-            f"{cpu_us:>24}{per_mb_us:>8,.0f}{1e6 / medians[name]:>12,.0f}{per_request:>17,.0f}{core:>7.2f}"
+            f"{cpu_us:>24}{per_mb_us:>8,.0f}{1e6 / medians[server]:>12,.0f}{per_request:>17,.0f}{core:>7.2f}"
         )
-        print(f"  {name:<18}{figures}", flush=True)
-    for goal in row.goals:
-        print(f"  {goal.verdict(medians)}")
+        print(f"  {server:<18}{figures}", flush=True)
+    lines = list(compared(name, "µs", medians, OURS, row.goals))
+    for line in lines:
+        print(f"  {line}")
+    return lines

@@ -71,6 +71,8 @@ def measure(server: Server, mode: str, settings: dict[str, Any], core: int | Non
             close(stdout)
     if report["problems"] or not report["records"]:
         sys.exit(f"not every record came through: {report['problems'][:3]}")
+    if spent_ns <= 0:
+        sys.exit(f"{spent_ns} ns of CPU: the window measured nothing")
     return RecordWindow(
         cpu_us=spent_ns / 1000 / report["records"],
         cpu_us_per_mb=spent_ns * 1000 / report["bytes"],

@@ -23,7 +23,7 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
-from bench.harness import head
+from bench.harness import REACHED, head, verdict
 from bench.temporality import labeled_push
 from odradek.temporality import Limits, TotalsSettings
 from odradek.temporality.budgets.policy import BudgetLimits
@@ -78,6 +78,7 @@ async def scraped(clients: list[ClientSeries], asked: Asked) -> tuple[float, flo
     cpu_s, wall_s = time.process_time(), time.perf_counter()
     page = await loop.run_in_executor(None, rendered, clients, time.time_ns() // 1_000_000, asked)
     spent = time.process_time() - cpu_s, time.perf_counter() - wall_s
+    await asyncio.sleep(2 * TICK_S)  # a stop at the very end is over when the next tick measures it
     ticking.cancel()
     return *spent, 1000 * max(stops_s), sum(map(len, page))
 
@@ -129,9 +130,9 @@ def main() -> int:
         size = len(generate(registry))
         spent_s = time.process_time() - began
         print(f"  prometheus_client, {name:11}: {spent_s:5.2f} s CPU, {size / 1e6:5.1f} MB")
-    met = worst_s <= GOAL_CPU_S and worst_ms <= GOAL_STOP_MS
-    print(f"  goals: {GOAL_CPU_S} s CPU, {GOAL_STOP_MS} ms: {'met' if met else 'missed'}")
-    return 0 if met else 1
+    verdicts = verdict(worst_s, GOAL_CPU_S), verdict(worst_ms, GOAL_STOP_MS)
+    print(f"  {verdicts[0]}: goal {GOAL_CPU_S} s CPU; {verdicts[1]}: goal {GOAL_STOP_MS} ms")
+    return 0 if {*verdicts} == {REACHED} else 1
 
 
 if __name__ == "__main__":

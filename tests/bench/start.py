@@ -11,10 +11,11 @@ from __future__ import annotations
 import argparse
 import re
 import socket
+import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 
@@ -22,8 +23,11 @@ import confluent_kafka
 from contrib.capture import kafka_node
 
 import odradek.testing
+from bench.comparison import Comparison, Goal, compared
 from bench.frames import API_VERSIONS_V3, ask
-from bench.harness import head, spread
+from bench.harness import UnavailableError, head, skip, spread
+from bench.record_servers import KAFKA
+from bench.rows import MOCK
 
 ADDRESS = re.compile(r"127\.0\.0\.1:(\d+)")
 STEP_S = 0.005
@@ -80,9 +84,44 @@ def apache_kafka() -> float:
         return time.perf_counter() - begin
 
 
-def report(what: str, measure: Callable[[], float], runs: int) -> None:
+def apache_kafka_is_ready() -> None:
+    """Find or fetch what Kafka needs, which is not a part of its start.
+
+    Raises:
+        UnavailableError: This machine cannot run it.
+    """
+    kafka_node.java_classpath = cache(kafka_node.java_classpath)
+    try:
+        kafka_node.java_classpath(kafka_node.NEWEST)
+    except (SystemExit, OSError) as reason:
+        raise UnavailableError(str(reason)) from None
+
+
+def report(what: str, measure: Callable[[], float], runs: int) -> float:
+    """Start and stop something, and print the seconds until it answers; return their median."""
     values = [measure() for _ in range(runs)]
     print(f"{what}: {spread(values, 3)} s, median and extremes of {len(values)}", flush=True)
+    return statistics.median(values)
+
+
+def comparisons(runs: int, kfake: str | None = None) -> Iterator[Comparison]:
+    """The lines of the table."""
+    fixture()  # imports the modules
+    of_fixture = report("fixture, not the first of a session", fixture, 4 * runs)
+    serve = (sys.executable, "-m", "odradek", "serve", "--ephemeral")
+    program(*serve)
+    of_serve = report("odradek serve --ephemeral", lambda: program(*serve), runs)
+    librdkafka_mock()
+    peers = {MOCK: report("mock broker of librdkafka, seen by its client", librdkafka_mock, runs)}
+    if kfake:
+        peers["kfake"] = report("kfake as a process", lambda: program(kfake), runs)
+    try:
+        apache_kafka_is_ready()
+        peers[KAFKA] = report(f"Apache Kafka {kafka_node.NEWEST}", apache_kafka, KAFKA_RUNS)
+    except UnavailableError as reason:
+        skip(KAFKA, reason)
+    for row, ours in (("fixture, a start", of_fixture), ("odradek serve --ephemeral, a start", of_serve)):
+        yield from compared(row, "s", {row: ours} | peers, [row], [Goal(peer=KAFKA, most=1)])
 
 
 def main() -> None:
@@ -91,18 +130,8 @@ def main() -> None:
     parser.add_argument("--kfake", metavar="PROGRAM")
     arguments = parser.parse_args()
     print(head("start"), file=sys.stderr)
-    fixture()  # imports the modules
-    report("fixture, not the first of a session", fixture, 4 * arguments.runs)
-    serve = (sys.executable, "-m", "odradek", "serve", "--ephemeral")
-    program(*serve)
-    report("odradek serve --ephemeral", lambda: program(*serve), arguments.runs)
-    librdkafka_mock()
-    report("mock broker of librdkafka, seen by its client", librdkafka_mock, arguments.runs)
-    if arguments.kfake:
-        report("kfake as a process", lambda: program(arguments.kfake), arguments.runs)
-    kafka_node.java_classpath = cache(kafka_node.java_classpath)  # building it is not part of a start
-    kafka_node.java_classpath(kafka_node.NEWEST)
-    report(f"Apache Kafka {kafka_node.NEWEST}", apache_kafka, KAFKA_RUNS)
+    for line in comparisons(arguments.runs, arguments.kfake):
+        print(line)
 
 
 if __name__ == "__main__":

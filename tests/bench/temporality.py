@@ -23,6 +23,7 @@ from pathlib import Path
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, MetricsData
 
 from bench import temporality_collector
+from bench.comparison import figure
 from bench.harness import CACHE, head
 from odradek.plugin import ClientTelemetryPayload, Origin, TelemetryRecord
 from odradek.plugin.labeled_payload import labeler
@@ -214,10 +215,10 @@ def beside_collector(wanted: int) -> None:
     print(f"  {clients} clients with {counters} counters, {points} points a push; us of CPU a point:")
     print(f"    engine, reading and writing included   {ours_us / points:6.2f}")
     print(f"    collector, receiving included          {theirs.cpu_us / points:6.2f}")
-    print(f"    collector, deltatocumulative alone     {(theirs.cpu_us - plain.cpu_us) / points:6.2f}")
+    print(f"    collector, deltatocumulative alone     {figure((theirs.cpu_us - plain.cpu_us) / points):>6}")
     print(
         f"    the collector's memory: {theirs.held_bytes / counters:.0f} bytes a series, "
-        f"{(theirs.held_bytes - plain.held_bytes) / counters:.0f} more than without the processor"
+        f"{figure((theirs.held_bytes - plain.held_bytes) / counters)} more than without the processor"
     )
 
 

@@ -10,16 +10,18 @@ Apache Kafka node takes turns with the host on the same core.
 from __future__ import annotations
 
 import argparse
+import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from ssl import SSLContext
 from typing import Final
 
+from bench.comparison import Comparison, Goal, compared
 from bench.frames import GET_NEW_INSTANCE, NIL_UUID, ask, frame
-from bench.harness import cores, cpu_ns, head, spread
+from bench.harness import UnavailableError, cores, cpu_ns, head, skip, spread
 from bench.secured import (
     KAFKA,
     ODRADEK,
@@ -133,9 +135,8 @@ def warm_up(server: Secured, clients: Mapping[str, SSLContext | None], count: in
                     ask(connection, request)
 
 
-def main(options: argparse.Namespace) -> None:
-    """Measure and print."""
-    print(head("tls"), file=sys.stderr)
+def measure(options: argparse.Namespace) -> Figures:
+    """Let the servers take turns."""
     figures: Figures = {}
     topics = [topic_of(size) for size in RECORD_BYTES]
     core, _ = cores()
@@ -150,12 +151,32 @@ def main(options: argparse.Namespace) -> None:
             for server in running:
                 for row, value in round_of(server, clients, options).items():
                     figures.setdefault(row, {}).setdefault(server.name, []).append(value)
+    return figures
+
+
+def report(figures: Figures, options: argparse.Namespace) -> None:
+    """Print a line for each row."""
     print(f"{'CPU in µs':<60}{ODRADEK:>28}{KAFKA if options.kafka else '':>28}")
     for row, values in figures.items():
         print(f"{row:<60}" + "".join(f"{spread(each):>28}" for each in values.values()))
 
 
-if __name__ == "__main__":
+def comparisons(rounds: int) -> Iterator[Comparison]:
+    """The lines of the table."""
+    options = arguments_of(["--kafka", "--rounds", str(rounds), "--handshakes", "200", "--requests", "400"])
+    try:
+        figures = measure(options)
+    except UnavailableError as reason:
+        skip(KAFKA, reason)
+        options.kafka = False
+        figures = measure(options)
+    report(figures, options)
+    for row, values in figures.items():
+        medians = {server: statistics.median(each) for server, each in values.items()}
+        yield from compared(row, "µs", medians, [ODRADEK], [Goal(peer=KAFKA, most=1)])
+
+
+def arguments_of(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--handshakes", type=int, default=300)
@@ -167,4 +188,10 @@ if __name__ == "__main__":
         default=2000,
         help="connections and requests of each kind before; a 20th for the host",
     )
-    main(parser.parse_args())
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    given = arguments_of(sys.argv[1:])
+    print(head("tls"), file=sys.stderr)
+    report(measure(given), given)

@@ -1,0 +1,136 @@
+"""The rows of all benches beside their peers, in one run and one table.
+
+Usage, from the folder above: ``python -m bench [--rounds 3] [--only push --only fetch] [--replace-table]``
+
+The benches print their own reports on standard error while they run; the table goes to standard output, or
+into the README with ``--replace-table``. The exit status is 1 if a goal is missed or was not measured, or if
+a bench failed. A row is marked if other programs kept more than a tenth of a core busy during it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from typing import Final
+
+from bench import (
+    delivery,
+    fetch,
+    fixture,
+    gateway,
+    idle_memory,
+    produce,
+    push,
+    start,
+    startup,
+    tls,
+)
+from bench.comparison import Comparison
+from bench.harness import HERE, SKIPPED, UnavailableError, head, skip
+from bench.others import Others
+
+README: Final = HERE / "README.md"
+BEGIN, END = "<!-- python -m bench --replace-table: begin -->\n", "<!-- end -->\n"
+BUSY_CORES: Final = 0.1
+MARK: Final = "*"
+ROUNDS: Final = 3
+
+BENCHES: Final[Mapping[str, Callable[[int], Iterable[Comparison]]]] = {
+    "push": push.comparisons,
+    "produce": produce.comparisons,
+    "fetch": fetch.comparisons,
+    "delivery": delivery.comparisons,
+    "gateway": gateway.comparisons,
+    "tls": tls.comparisons,
+    "idle_memory": lambda rounds: idle_memory.comparisons(),
+    "fixture": lambda rounds: fixture.comparisons(),
+    "start": start.comparisons,
+    "startup": startup.comparisons,
+}
+"""By the name of the module; each gets the number of rounds and prints its own report, too."""
+
+
+@dataclass(slots=True)
+class Table:
+    """The lines of all benches that ran."""
+
+    lines: list[tuple[Comparison, float]] = field(default_factory=list)
+    """Each with the cores that others kept busy."""
+    failed: list[str] = field(default_factory=list)
+
+    def add(self, name: str, rounds: int) -> None:
+        """Run a bench."""
+        others = Others()
+        try:
+            for line in BENCHES[name](rounds):
+                self.lines.append((line, others.cores()))
+        except UnavailableError as reason:
+            skip(name, reason)
+        except (SystemExit, Exception) as error:  # noqa: BLE001 - the other benches go on
+            self.failed.append(f"{name}: failed, {type(error).__name__}: {error}")
+            print(self.failed[-1], file=sys.stderr)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every bench ran, and reached its goals."""
+        return bool(self.lines) and not self.failed and not any(line.is_open for line, _ in self.lines)
+
+    def __str__(self) -> str:
+        """In Markdown."""
+        busy = False
+        text = "| row | odradek | peer | ratio | goal | | others' cores |\n|---|---|---|---|---|---|---|\n"
+        for line, cores in self.lines:
+            busy |= cores > BUSY_CORES
+            mark = MARK if cores > BUSY_CORES else ""
+            text += f"| {' | '.join(line.cells)} | {cores:.2f}{mark} |\n"
+        if busy:
+            text += f"\n{MARK} Other programs kept more than {BUSY_CORES} cores busy during the row.\n"
+        notes = [*dict.fromkeys(SKIPPED), *self.failed]
+        return text + "".join(f"\n* {note}" for note in notes) + ("\n" if notes else "")
+
+
+def replaced(page: str, table: str) -> str:
+    """The page with another table between the two markers."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise SystemExit(f"{README} has no markers: {BEGIN.strip()} and {END.strip()}")
+    return f"{before}{begin}\n{table.rstrip()}\n\n{end}{after}"
+
+
+def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--only", choices=BENCHES, action="append", help="only this bench; may be repeated")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="of each row")
+    parser.add_argument("--replace-table", action="store_true", help=f"put the table into {README.name}")
+    arguments = parser.parse_args(argv)
+    if arguments.replace_table and arguments.only:
+        parser.error("the published table is that of one whole run: --replace-table without --only")
+    return arguments
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the benches and print the table."""
+    arguments = arguments_of(argv)
+    page = README.read_text(encoding="utf-8")
+    replaced(page, "")
+    began_s, table, machine = time.monotonic(), Table(), head("all")
+    with redirect_stdout(sys.stderr):
+        for name in arguments.only or BENCHES:
+            print(f"\n== {name}", flush=True)
+            table.add(name, arguments.rounds)
+    minutes = (time.monotonic() - began_s) / 60
+    text = f"{machine}; rounds: {arguments.rounds}, minutes: {minutes:.0f}.\n\n{table}"
+    if arguments.replace_table:
+        README.write_text(replaced(page, text), encoding="utf-8")
+    else:
+        print(text)
+    return 0 if table.is_complete else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
