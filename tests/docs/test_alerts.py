@@ -28,6 +28,11 @@ SETTING = re.compile(r"\b[a-z]+(?:\.[a-z]+){2,}\b")
 ADDED = {"instance"}
 """Labels that Prometheus adds when it scrapes."""
 WITHOUT_ALERT = {
+    "workers of a gateway, which their parent starts again": (
+        "odradek.gateway.workers",
+        "odradek.gateway.worker.restarts",
+        "odradek.gateway.former.workers",
+    ),
     "counts of ordinary events, which an alert divides or compares by": (
         "odradek.connections.accepted",
         "kafka.server.socket.server.metrics.successful.authentication",

@@ -25,11 +25,15 @@ WITH_FAULTS = {
     "odradek.gateway.responses.rewritten",
     "odradek.gateway.server.names.refused",
     "odradek.gateway.telemetry.answers",
+    "odradek.gateway.former.workers",
+    "odradek.gateway.worker.restarts",
+    "odradek.gateway.workers",
     "odradek.source.lag",
     "odradek.source.rejected",
     "odradek.source.requests",
 }
-"""Metrics by node, cause, API or error have no rows before there is one; or the setting is the other one."""
+"""Metrics by node, cause, API or error have no rows before there is one; or the setting is the other one, as
+for those of workers."""
 
 
 def get(port: int, path: str) -> tuple[int, str]:

@@ -10,6 +10,7 @@ import pytest
 
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import running_host
+from support.ports import free_range
 from support.rogue_broker import HEARTBEAT, RogueBroker, read_all, receive, request, response
 from support.waiting import wait_until
 
@@ -31,7 +32,8 @@ def refuses(address: tuple[str, int]) -> bool:
     return False
 
 
-def test_requests_in_flight_are_answered_before_the_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_requests_in_flight_are_answered_before_the_end(tmp_path: Path, workers: int) -> None:
     both_came, stopping = threading.Event(), threading.Event()
 
     def answers_late(connection: socket.socket, correlation_id: int) -> None:
@@ -42,7 +44,8 @@ def test_requests_in_flight_are_answered_before_the_end(tmp_path: Path) -> None:
             connection.sendall(response(each, BODY))
         connection.recv(1)
 
-    with RogueBroker() as rogue, gateway_of(rogue.address, tmp_path) as gateway:
+    several = (f"gateway.workers={workers}", f"listeners=PLAINTEXT://127.0.0.1:{free_range(4)}")
+    with RogueBroker() as rogue, gateway_of(rogue.address, tmp_path, *several) as gateway:
         address = address_of(gateway)
         with (
             rogue.client(address, answers_late) as client,

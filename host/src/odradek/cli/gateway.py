@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 
 from odradek.cli.errors import CommandFailed
-from odradek.cli.gateway_run import GatewayRun
+from odradek.cli.gateway_run import GatewayRun, ready_line
+from odradek.cli.gateway_workers import WORKER, needs_parent, run_parent, run_worker
 from odradek.cli.serve import Start, announce, reload_file
 from odradek.cli.start_options import config_options, log_options
-from odradek.gateway.gateway_settings import UPSTREAM
-from odradek.server.config import REFERENCE, HostConfig
-from odradek.server.host import Host
+from odradek.gateway.gateway_settings import UPSTREAM, WORKERS
+from odradek.server.config import REFERENCE
 from odradek.server.log_format import audit_to_file, hide_in_log, log_to_stderr
 from odradek.server.plugins.process import (
     freeze_garbage,
@@ -29,10 +29,19 @@ from odradek.server.start_report import report
 
 @click.command(epilog=f"\b\nAll keys of the configuration:\n  {REFERENCE}")
 @click.option("--upstream", metavar="HOST:PORT[,...]", help="Brokers of the cluster; sets gateway.upstream.")
+@click.option(
+    "--workers",
+    type=int,
+    metavar="N",
+    help="Processes that share ports and work; sets gateway.workers.",
+)
+@click.option(WORKER, "is_worker", is_flag=True, hidden=True)
 @config_options
 @log_options
 def gateway(
     upstream: str | None,
+    workers: int | None,
+    is_worker: bool,
     config_file: Path | None,
     overrides: tuple[str, ...],
     plugins: tuple[str, ...],
@@ -47,18 +56,29 @@ def gateway(
 
     SIGUSR1 takes the next step of the kill switch: no-observation, no-telemetry, rewrite-only. SIGHUP reloads
     subscriptions, quotas, certificates, and the tables of plugins that can take a new one.
+
+    With --workers, the line ends with workers=N. Send signals to this process: it passes them on. It starts a
+    worker again that has ended.
     """
     log_to_stderr(log_level, log_format)
     if upstream is not None:
         overrides = (*overrides, f"{UPSTREAM}={upstream}")
+    if workers is not None:
+        overrides = (*overrides, f"{WORKERS}={workers}")
     start = Start(config_file, overrides, plugins, False, log_level)
     config = start.config()
     with config.secrets.hidden_in_errors():
-        made = GatewayRun(config)
+        if not is_worker and needs_parent(config):
+            run_parent(start, config)
+            return
+        made = None if is_worker else GatewayRun(config)
         if config.audit_log_file is not None:
             audit_to_file(config.audit_log_file)
             hide_in_log(config.secrets)
-        run_gateway(start, made)
+        if made is None:
+            run_worker(start)
+        else:
+            run_gateway(start, made)
 
 
 def run_gateway(start: Start, made: GatewayRun) -> None:
@@ -81,16 +101,9 @@ def run_gateway(start: Start, made: GatewayRun) -> None:
             on_hangup(partial(reload_file, host, start), stop)
             freeze_garbage()
             report(host, start.config_file, start.log_level)
-            announce(ready_line(made.config, host))
+            announce(ready_line(made.config, host.addresses))
             await stop.wait()
 
     run(main)
     if failures:
         raise CommandFailed(f"odradek stopped: {failures[0]}")
-
-
-def ready_line(config: HostConfig, host: Host) -> str:
-    """The line that scripts wait for. Its ports are the bound ones, never 0."""
-    listeners = ",".join(host.addresses)
-    upstream = ",".join(config.gateway.upstream)
-    return f"odradek ready listeners={listeners} upstream={upstream} nodes={config.gateway.addressing}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from odradek.cli.followed_cluster import client_of, first_poll
@@ -101,3 +101,11 @@ async def polled_first(watch: ClusterWatch, made: Gateway) -> Observed:
             extra={"upstream": ",".join(made.settings.upstream), "problem": found.failure},
         )
     return found
+
+
+def ready_line(config: HostConfig, addresses: Sequence[str]) -> str:
+    """The line that scripts wait for. Its ports are the bound ones, never 0."""
+    gateway = config.gateway
+    line = f"odradek ready listeners={','.join(addresses)} upstream={','.join(gateway.upstream)} "
+    line += f"nodes={gateway.addressing}"
+    return f"{line} workers={gateway.workers}" if gateway.workers > 1 else line

@@ -13,7 +13,7 @@ from odradek.settings.kinds import INT, LONG, Choice, Flag, Items, Special, Whol
 from odradek.settings.setting import section, setting
 from odradek.wire.config_resource import ConfigType
 
-UPSTREAM, REUSE_PORT = "gateway.upstream", "gateway.reuse.port"
+UPSTREAM, REUSE_PORT, WORKERS = "gateway.upstream", "gateway.reuse.port", "gateway.workers"
 LEAST_IDLE_MS = 600_001
 """Brokers close idle connections after 600 s."""
 
@@ -50,6 +50,11 @@ class GatewaySettings:
         "gateway.bypass.unmapped", Flag(), False,
         "Tells clients the own address of a broker whose id is not in `gateway.nodes`, so that they dial it "
         "directly; by default it is left out of all responses.", page=PAGE,
+    )
+    workers: int = setting(
+        WORKERS, Whole(INT, 1, 64), 1,
+        "Processes that share all ports and the work, one for each core that the gateway may use; "
+        "`--workers` sets it.", unit="processes", page=PAGE,
     )
     reuse_port: bool = setting(
         REUSE_PORT, Flag(), False,

@@ -252,3 +252,11 @@ class RenamesLabels(Protocol):
     """The number of these data points since the forwarder was made, for a metric; None if it does not rename.
     Any thread may read it.
     """
+
+
+@runtime_checkable
+class Listens(Protocol):
+    """A forwarder that listens on an address of its own, which several workers of a gateway cannot share."""
+
+    listens: str | None
+    """The address, ``HOST:PORT``; None if it does not listen."""

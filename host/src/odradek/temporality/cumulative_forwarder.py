@@ -16,6 +16,7 @@ from odradek.clock import SystemClock
 from odradek.plugin import (
     CountsRefusedPoints,
     Forwarder,
+    Listens,
     NotOtlp,
     Reject,
     RenamesLabels,
@@ -86,6 +87,11 @@ class CumulativeForwarder:
     def refused_points(self) -> Mapping[str, int]:
         """The counts of the other forwarder."""
         return self.forwarder.refused_points if isinstance(self.forwarder, CountsRefusedPoints) else {}
+
+    @property
+    def listens(self) -> str | None:
+        """The address of the other forwarder."""
+        return self.forwarder.listens if isinstance(self.forwarder, Listens) else None
 
     def is_rebuilt(self) -> bool:
         """Whether the totals are to be built again from the beginning of the log. Call before the start."""

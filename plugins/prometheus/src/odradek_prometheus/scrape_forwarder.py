@@ -18,6 +18,8 @@ class ScrapeForwarder:
 
     def __init__(self, settings: ScrapeSettings, exposition: Exposition) -> None:
         self.exposition = exposition
+        host, port = settings.address
+        self.listens = f"{host}:{port}"
         self.listener = ScrapeListener(settings, self.clients, self.foldings)
 
     async def start(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 
 from opentelemetry.metrics import CallbackOptions, Observation
 from opentelemetry.sdk.metrics import MeterProvider, ObservableCounter, ObservableGauge
@@ -20,7 +20,7 @@ from odradek import __version__
 from odradek.server.meters.metrics import INSTRUMENTS
 from odradek.telemetry.client_metrics_stats import MetricRow
 
-ReadRows = Callable[[], Iterable[MetricRow]]
+ReadRows = Callable[[], Iterable[MetricRow] | AsyncIterable[MetricRow]]
 """Read every row; called on the loop."""
 
 ROWS_PER_STEP = 500
@@ -32,9 +32,11 @@ CARDINALITY_LIMITS: dict[type, int] = {ObservableCounter: MAX_SERIES, Observable
 """For the reader."""
 
 
-async def take(source: Iterable[MetricRow]) -> dict[str, list[MetricRow]]:
+async def take(source: Iterable[MetricRow] | AsyncIterable[MetricRow]) -> dict[str, list[MetricRow]]:
     """Read rows by name, in small steps that do not block the loop."""
     by_name: dict[str, list[MetricRow]] = defaultdict(list)
+    if isinstance(source, AsyncIterable):
+        source = [row async for row in source]
     for index, row in enumerate(source):
         by_name[row.name].append(row)
         if index % ROWS_PER_STEP == 0:

@@ -22,6 +22,7 @@ from odradek.server.meters.forward_metrics import FORWARD_INSTRUMENTS
 from odradek.server.meters.forwarder_points import POINT_INSTRUMENTS
 from odradek.server.meters.gateway_path_metrics import GATEWAY_PATH_INSTRUMENTS
 from odradek.server.meters.gateway_telemetry_metrics import GATEWAY_TELEMETRY_INSTRUMENTS
+from odradek.server.meters.gateway_worker_metrics import GATEWAY_WORKER_INSTRUMENTS
 from odradek.server.meters.instrument import Instrument
 from odradek.server.meters.loop_lag import LOOP_LAG_INSTRUMENTS
 from odradek.server.meters.memory_metrics import MEMORY_INSTRUMENTS
@@ -234,6 +235,7 @@ INSTRUMENTS = {
     **CLUSTER_INSTRUMENTS,
     **GATEWAY_PATH_INSTRUMENTS,
     **GATEWAY_TELEMETRY_INSTRUMENTS,
+    **GATEWAY_WORKER_INSTRUMENTS,
 }
 """By row name."""
 
@@ -246,7 +248,8 @@ def listener_rows(listeners: Sequence[Listener]) -> Iterator[MetricRow]:
         yield MetricRow("connections-accepted", "counter", labels, listener.accepted)
         yield MetricRow("connections-refused", "counter", labels, listener.refused)
     yield from authentication_rows(listeners)
-    yield from turn_rows(listeners[0].turns)
+    if listeners:
+        yield from turn_rows(listeners[0].turns)
 
 
 def request_rows(dispatcher: Dispatcher, broker: Broker) -> Iterator[MetricRow]:

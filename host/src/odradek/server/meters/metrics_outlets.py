@@ -6,14 +6,13 @@ Their modules take 0.1 s each to import, so they are only imported if they are n
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from odradek.server.meters.health import LoopProbe, Probe, probes
 from odradek.server.meters.metrics_settings import MetricsAddress, MetricsPushSettings
-from odradek.telemetry.client_metrics_stats import MetricRow
 
 if TYPE_CHECKING:
+    from odradek.server.meters.host_meter import ReadRows
     from odradek.server.meters.metrics_endpoint import MetricsEndpoint
     from odradek.server.meters.metrics_push import MetricsPush
     from odradek.server.sockets.listener_tls import ListenerTls
@@ -26,11 +25,14 @@ class MetricsOutlets:
         read_rows: The current values.
         not_ready: Why load balancers should send no clients here, other than that the process stops; None
             if they should. Called on other threads.
+        not_alive: Why the process counts as dead, other than that its loop does not answer; None if it does
+            not. Called on other threads.
     """
 
-    def __init__(self, read_rows: Callable[[], Iterable[MetricRow]], not_ready: Probe) -> None:
+    def __init__(self, read_rows: ReadRows, not_ready: Probe, not_alive: Probe = lambda: None) -> None:
         self.read_rows = read_rows
         self.not_ready = not_ready
+        self.not_alive = not_alive
         self.draining = False
         """Whether the process stops: it is alive, but should get no clients."""
         self.endpoint: MetricsEndpoint | None = None
@@ -47,8 +49,8 @@ class MetricsOutlets:
             return
         from odradek.server.meters.metrics_endpoint import MetricsEndpoint
 
-        self.loop_probe = LoopProbe()
-        checks = probes(self.loop_probe.problem, self.readiness)
+        self.loop_probe = loop_probe = LoopProbe()
+        checks = probes(lambda: loop_probe.problem() or self.not_alive(), self.readiness)
         self.endpoint = MetricsEndpoint(address, self.read_rows, checks, token, tls)
 
     def push_to(self, settings: MetricsPushSettings) -> None:

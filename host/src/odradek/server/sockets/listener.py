@@ -133,11 +133,8 @@ class Listener:
         self.loop = asyncio.get_running_loop()
         try:
             sockets = await self.listening()
-        except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else str(error)
-            raise ConfigError("listeners", f"cannot listen on {self.address}: {reason.lower()}") from error
-        except UnicodeError as error:
-            raise ConfigError("listeners", f"{self.address} does not name a host") from error
+        except (OSError, UnicodeError) as error:
+            raise not_listening(self.address, error) from error
         self.acceptor = Acceptor(
             self.address.name,
             sockets,
@@ -309,3 +306,11 @@ def refuse_requests(frame: bytes | memoryview, offset: int, connection: Connecti
         CloseConnection: Always.
     """
     raise CloseConnection("the client has no principal")
+
+
+def not_listening(address: ListenerAddress, error: OSError | UnicodeError) -> ConfigError:
+    """The error of an address that cannot be bound."""
+    if isinstance(error, UnicodeError):
+        return ConfigError("listeners", f"{address} does not name a host")
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return ConfigError("listeners", f"cannot listen on {address}: {reason.lower()}")

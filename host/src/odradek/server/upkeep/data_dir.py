@@ -29,18 +29,20 @@ class DataDir:
     Args:
         path: The directory.
         key: The configuration key to name in errors.
+        file: The name of the file that is locked.
 
     Raises:
         UnusableDirectory: The directory cannot be created or written.
         ConfigError: Another process uses it.
     """
 
-    def __init__(self, path: Path, key: str = "data.dir") -> None:
+    def __init__(self, path: Path, key: str = "data.dir", file: str = LOCK_FILE) -> None:
         self.path = path
+        self.file = path / file
         try:
             self.created = not path.exists()
             path.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
-            self.lock = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+            self.lock = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
             self.warn_if_others_read()
         except OSError as error:
             raise UnusableDirectory(key, f"{path} cannot be used: {error.strerror}") from error
@@ -67,10 +69,9 @@ class DataDir:
 
     def abandon(self) -> None:
         """Release the lock of a start that failed. A directory that it made is removed if it is empty."""
-        file = self.path / LOCK_FILE
         with suppress(OSError):
-            if self.created and [*self.path.iterdir()] == [file]:
-                file.unlink()
+            if self.created and [*self.path.iterdir()] == [self.file]:
+                self.file.unlink()
                 self.path.rmdir()
         self.close()
 
