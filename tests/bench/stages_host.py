@@ -30,16 +30,21 @@ from bench.host import RECEIVERS, SETTINGS, JumpingClock, plugins_of
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.clock import SystemClock
 from odradek.log.extent import Extent
+from odradek.log.file_slice import FileSlice
+from odradek.log.open_files import OpenFiles
 from odradek.log.partition_log import PartitionLog
+from odradek.log.segment_file import SegmentFile
 from odradek.server.config import load_config
 from odradek.server.host import Host
 from odradek.server.plugins.process import freeze_garbage, keep_buffers, switch_threads_often
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES, LargeFrame
+from odradek.server.sockets.sending import LARGE_SLICE_BYTES, Sending, plain_socket
 from odradek.server.sockets.turns import Turns
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.client_metrics_stats import InstanceStats
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
+from odradek.wire.parts import Parts
 
 EXCLUDED = {"reading": (Dispatcher, "answer_read")}
 """A function within those of a probe that is not part of it."""
@@ -63,7 +68,8 @@ PROBES: dict[str, tuple[tuple[type, str], ...]] = {
     "metrics": ((InstanceStats, "record_export"), (Dispatcher, "charge")),
     "payload": ((ClientMetricsManager, "open"), (PartitionLog, "prepare")),
     "receivers": ((ClientMetricsReceiverPlugin, "export"),),
-    "log": ((PartitionLog, "append_prepared"), (PartitionLog, "find"), (Extent, "read")),
+    "log": ((PartitionLog, "append_prepared"), (PartitionLog, "find"), (Extent, "read"), (Extent, "slice")),
+    "written": ((FileSlice, "send_to"),),
 }
 
 
@@ -197,8 +203,11 @@ class Echo(asyncio.Protocol):
             self.correlation_id = bytes(data[8:12])
         self.missing_bytes -= len(data)
         if not self.missing_bytes:
-            length, rest = next(self.answers)
-            self.transport.writelines((length + self.correlation_id, rest))
+            self.answer()
+
+    def answer(self) -> None:
+        length, rest = next(self.answers)
+        self.transport.writelines((length + self.correlation_id, rest))
 
 
 class LargeEcho(Echo, asyncio.BufferedProtocol):
@@ -213,11 +222,36 @@ class LargeEcho(Echo, asyncio.BufferedProtocol):
         self.data_received(self.buffer[:nbytes])
 
 
+class FileEcho(Echo):
+    """The same for large answers, which are sent as the host does: by the kernel, from the file."""
+
+    file: SegmentFile
+    writing_paused = False
+    sending: Sending | None = None
+
+    def answer(self) -> None:
+        length, rest = next(self.answers)
+        parts = Parts([length + self.correlation_id, self.file.slice(len(rest), 8)])
+        self.sending = Sending(parts, plain_socket(self.transport))
+        self.resume_writing()
+
+    def pause_writing(self) -> None:
+        self.writing_paused = True
+
+    def resume_writing(self) -> None:
+        self.writing_paused = False
+        while self.sending is not None and not self.writing_paused:
+            self.sending.write_to(self, scarce=False)
+            if not self.sending.left:
+                self.sending = None
+
+
 async def echo(answer: Path, *, large: bool) -> None:
     """Answer everything with the bytes of a file."""
     # several copies, because a large answer of the host is not in the processor's nearest cache either
     Echo.answers = cycle([(answer.read_bytes()[:4], answer.read_bytes()[8:]) for _ in range(COPIES)])
-    kind = LargeEcho if large else Echo
+    FileEcho.file = SegmentFile(answer, OpenFiles())
+    kind = LargeEcho if large else FileEcho if answer.stat().st_size > LARGE_SLICE_BYTES else Echo
     server = await asyncio.get_running_loop().create_server(kind, "127.0.0.1", 0)
     freeze_garbage()
     await Controlled(None).run(server.sockets[0].getsockname()[1])

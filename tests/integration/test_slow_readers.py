@@ -1,8 +1,10 @@
-"""Clients that ask for much and read nothing, on real sockets: their answers stay in the files."""
+"""Clients that ask for much, on real sockets: the kernel sends their answers from the files as they read."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import socket
 import struct
 from collections.abc import AsyncIterator, Callable
@@ -15,7 +17,7 @@ from odradek.log.partition_log import PartitionLog
 from odradek.log.segment import Segment
 from odradek.plugin.context import ConnectionContext
 from odradek.server.sockets.channel import Channel
-from odradek.server.sockets.listener import WRITE_HIGH_WATER_BYTES
+from odradek.server.sockets.sending import WAITING_BYTES, WRITE_HIGH_WATER_BYTES
 from odradek.wire.codec import decode
 from odradek.wire.header import flexible_response_header, read_response_header
 from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
@@ -47,7 +49,9 @@ class LoopListener(BrokerListener):
 
 
 @asynccontextmanager
-async def slow_readers(number: int) -> AsyncIterator[tuple[LoopListener, list[socket.socket]]]:
+async def slow_readers(
+    number: int, requests: bytes | None = None
+) -> AsyncIterator[tuple[LoopListener, list[socket.socket]]]:
     """A broker with 12 MB in a topic, and clients that have asked for all of it and do not read yet."""
     loop = asyncio.get_running_loop()
     listener = LoopListener(call_soon=loop.call_soon)
@@ -63,7 +67,7 @@ async def slow_readers(number: int) -> AsyncIterator[tuple[LoopListener, list[so
             client.setblocking(False)
             clients.append(client)
             await loop.sock_connect(client, server.sockets[0].getsockname())
-            await loop.sock_sendall(client, fetch())
+            await loop.sock_sendall(client, requests or fetch())
         await until(lambda: len(listener.channels) == number)
         await until(lambda: all(channel.writing_paused for channel in listener.channels))
         try:
@@ -80,24 +84,36 @@ async def until(true: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def fetch() -> bytes:
-    wanted = FetchTopic(topic="t", partitions=[FetchPartition(partition_max_bytes=EVERYTHING)])
+def fetch(offset: int = 0) -> bytes:
+    partition = FetchPartition(fetch_offset=offset, partition_max_bytes=EVERYTHING)
+    wanted = FetchTopic(topic="t", partitions=[partition])
     return framed(FetchRequest(min_bytes=1, max_bytes=EVERYTHING, topics=[wanted]), VERSION)
 
 
 async def answer_to(client: socket.socket) -> bytes:
     """The records that a client receives."""
-    loop = asyncio.get_running_loop()
-    data = bytearray()
-    async with asyncio.timeout(TIMEOUT_S):
-        while len(data) < 4 or len(data) < 4 + struct.unpack_from(">i", data)[0]:
-            piece = await loop.sock_recv(client, 1 << 20)
-            if not piece:
-                raise EOFError
-            data += piece
+    data = await received(client, 4)
+    data += await received(client, struct.unpack(">i", data)[0])
     _, start = read_response_header(memoryview(data), 4, flexible_response_header(FetchResponse, VERSION))
     response = decode(FetchResponse, VERSION, memoryview(data), start)
     return bytes(response.responses[0].partitions[0].records or b"")
+
+
+async def received(client: socket.socket, size_bytes: int) -> bytearray:
+    """So many bytes.
+
+    Raises:
+        EOFError: The connection has ended before.
+    """
+    loop = asyncio.get_running_loop()
+    data = bytearray()
+    async with asyncio.timeout(TIMEOUT_S):
+        while len(data) < size_bytes:
+            piece = await loop.sock_recv(client, min(size_bytes - len(data), 1 << 20))
+            if not piece:
+                raise EOFError
+            data += piece
+    return data
 
 
 @pytest.fixture
@@ -115,17 +131,61 @@ def read_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("new_loop", loops())
-def test_unread_answers_are_not_read_from_the_files(new_loop: NewLoop, read_bytes: list[int]) -> None:
-    async def run() -> tuple[int, int]:
+def test_unread_answers_are_not_in_memory(new_loop: NewLoop, read_bytes: list[int]) -> None:
+    async def run() -> tuple[list[int], int, int]:
         async with slow_readers(5) as (listener, _):
-            held = sum(channel.transport.get_write_buffer_size() for channel in listener.channels)
-            return held, sum(read_bytes)
+            held = [channel.transport.get_write_buffer_size() for channel in listener.channels]
+            return held, listener.memory.answers.total_bytes, sum(read_bytes)
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        held, read = runner.run(run())
+        held, counted, read = runner.run(run())
 
-    assert held < 5 * 1_000_000
-    assert read < 5 * BATCHES * VALUE_BYTES / 2  # the kernel holds a part
+    assert 0 < max(held) <= WAITING_BYTES
+    assert sum(held) <= counted < 5 * 2 * WAITING_BYTES
+    assert read < 5 * BATCHES * VALUE_BYTES / 50
+
+
+@pytest.mark.parametrize("new_loop", loops())
+def test_few_bytes_are_read_for_a_client_that_reads(new_loop: NewLoop, read_bytes: list[int]) -> None:
+    async def run() -> tuple[int, int]:
+        async with slow_readers(1) as (_, clients):
+            return len(await answer_to(clients[0])), sum(read_bytes)
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        sent, read = runner.run(run())
+
+    assert read < sent / 50
+
+
+@pytest.mark.parametrize("new_loop", loops())
+def test_pipelined_answers_are_sent_in_order(new_loop: NewLoop) -> None:
+    offsets = (BATCHES - 1, 0, BATCHES, BATCHES - 2, 0, BATCHES - 1)
+
+    async def run() -> tuple[list[bytes], list[bytes]]:
+        async with slow_readers(1, b"".join(map(fetch, offsets))) as (listener, clients):
+            stored = [listener.log.read(each, EVERYTHING) for each in offsets]
+            return stored, [await answer_to(clients[0]) for _ in offsets]
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        stored, received = runner.run(run())
+
+    assert received == stored
+
+
+@pytest.mark.parametrize("new_loop", loops())
+def test_what_the_kernel_cannot_send_is_read(new_loop: NewLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_socket: int, _file: int, _offset: int, _count: int) -> int:
+        raise OSError(errno.EINVAL, "the file system cannot do that")
+
+    async def run() -> tuple[bytes, bytes]:
+        async with slow_readers(1) as (listener, clients):
+            return listener.log.read(0, EVERYTHING), await answer_to(clients[0])
+
+    monkeypatch.setattr(os, "sendfile", refuse)
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        stored, received = runner.run(run())
+
+    assert received == stored
 
 
 @pytest.mark.parametrize("new_loop", loops())

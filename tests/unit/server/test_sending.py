@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from odradek.broker.dispatch.dispatcher import Answer
 from odradek.deferred import Deferred
 from odradek.server.sockets.channel import Channel
-from odradek.server.sockets.sending import PIECE_BYTES, PIECES_PER_TURN
+from odradek.server.sockets.sending import LARGE_SLICE_BYTES, PIECE_BYTES, TURN_BYTES, WAITING_BYTES, Sending
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.parts import Parts
+from odradek.wire.parts import Parts, RecordSlice
 from support.channels import EchoDispatcher, RecordingTransport, ScriptedListener, framed
 
 LARGE = PIECE_BYTES * 3
 
 
-class Slice:
+class Slice(RecordSlice):
     """A slice of a file of `LARGE` bytes, or what is left of it."""
 
     def __init__(self, left: int = LARGE) -> None:
@@ -148,13 +150,13 @@ def test_requests_wait_while_an_answer_is_sent(listener: ScriptedListener) -> No
 
 def test_other_connections_have_their_turn_while_a_large_answer_is_sent(listener: ScriptedListener) -> None:
     channel, transport = connected(listener)
-    answer = Parts([Slice() for _ in range(PIECES_PER_TURN)])
+    answer = Parts([Slice() for _ in range(1 + TURN_BYTES // LARGE)])
 
     channel.send(answer)
     sent = len(transport.written)
     listener.run_turns()
 
-    assert sent == PIECES_PER_TURN * PIECE_BYTES < len(answer)
+    assert sent == TURN_BYTES < len(answer)
     assert transport.written == bytes(answer)
     assert channel.pending is None
 
@@ -247,3 +249,191 @@ def test_an_answer_that_is_lost_before_it_is_known_lets_the_files_go(listener: S
     del part, deferred
 
     assert alive() is None
+
+
+class Kernel:
+    """Takes what slices send to the socket of a transport, up to a limit."""
+
+    def __init__(self, transport: PlainTransport, room: int = 1 << 30) -> None:
+        self.transport, self.room = transport, room
+
+    def take(self, content: bytes) -> int:
+        if not self.room:
+            raise BlockingIOError
+        taken = content[: self.room]
+        self.room -= len(taken)
+        self.transport.written += taken
+        return len(taken)
+
+
+class PlainTransport(FullTransport):
+    """Has a socket, and pauses the channel as it is told; what it does not pause it has written."""
+
+    def __init__(self, **info: Any) -> None:
+        super().__init__()
+        self.info: dict[str, Any] = {"socket": self} | info
+        self.high = 0
+        self.is_lost = False
+
+    def fileno(self) -> int:
+        return 7
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self.info.get(name, default)
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self.high = high or 0
+
+    def is_closing(self) -> bool:
+        return self.is_lost
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        if not self.is_lost:
+            super().write(data)
+
+
+@dataclass
+class SentSlice(RecordSlice):
+    """A slice that a `Kernel` can send."""
+
+    kernel: Kernel
+    content: bytes = bytes(range(256)) * (LARGE // 256)
+    fails: Callable[[], Exception] | None = None
+    read_bytes: int = 0
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+    def __bytes__(self) -> bytes:
+        return self.content
+
+    def read(self, start: int, length: int) -> bytes:
+        if self.fails is not None:
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "cannot read")
+        self.read_bytes += length
+        return self.content[start : start + length]
+
+    def send_to(self, socket: int, start: int, length: int) -> int:
+        assert socket == 7
+        if self.fails is not None:
+            raise self.fails()
+        return self.kernel.take(self.content[start : start + length])
+
+
+def plain(listener: ScriptedListener, **info: Any) -> tuple[Channel, PlainTransport]:
+    channel, transport = Channel(listener), PlainTransport(**info)
+    channel.connection_made(transport)
+    return channel, transport
+
+
+def test_the_kernel_sends_a_large_slice_between_the_bytes_around_it(listener: ScriptedListener) -> None:
+    channel, transport = plain(listener)
+    part = SentSlice(Kernel(transport))
+
+    channel.send(Parts([b"<", part, b">"]))
+
+    assert transport.written == b"<" + part.content + b">"
+    assert part.read_bytes == 0
+    assert channel.pending is None
+
+
+def test_a_transport_holds_nothing_while_the_kernel_sends(listener: ScriptedListener) -> None:
+    channel, transport = plain(listener)
+    part = SentSlice(Kernel(transport, room=0))
+    transport.channel = channel
+
+    channel.send(Parts([part, b">"]))
+    meanwhile = transport.high
+    part.kernel.room, transport.channel = LARGE, None
+    channel.resume_writing()
+
+    assert (meanwhile, transport.high > 0) == (0, True)
+    assert transport.written == part.content + b">"
+
+
+def test_a_full_socket_costs_a_few_bytes(listener: ScriptedListener) -> None:
+    channel, transport = plain(listener)
+    part = SentSlice(Kernel(transport, room=LARGE // 2))
+    channel.send(Parts([b"<"]))
+    transport.channel = channel
+
+    channel.send(Parts([part]))
+
+    assert transport.written == b"<" + part.content[: LARGE // 2 + WAITING_BYTES]
+    assert part.read_bytes == WAITING_BYTES
+
+
+def test_small_slices_are_read_and_written_together(listener: ScriptedListener) -> None:
+    channel, transport = plain(listener)
+    kernel = Kernel(transport)
+    small = [SentSlice(kernel, b"x" * (LARGE_SLICE_BYTES - 1)), SentSlice(kernel, b"y" * 10)]
+    large = SentSlice(kernel)
+
+    channel.send(Parts([b"<", small[0], b"=", small[1], b"=", large]))
+
+    assert transport.written == b"<" + small[0].content + b"=" + small[1].content + b"=" + large.content
+    assert transport.writes == 1
+
+
+def test_a_connection_with_tls_gets_what_was_read(listener: ScriptedListener) -> None:
+    channel, transport = plain(listener, ssl_object=object())
+    part = SentSlice(Kernel(transport))
+
+    channel.send(Parts([b"<", part]))
+
+    assert part.read_bytes == LARGE
+    assert transport.written == b"<" + part.content
+
+
+def test_other_connections_have_their_turn_while_the_kernel_sends(listener: ScriptedListener) -> None:
+    channel, transport = plain(listener)
+    answer = Parts([SentSlice(Kernel(transport)) for _ in range(1 + TURN_BYTES // LARGE)])
+
+    channel.send(answer)
+    sent = len(transport.written)
+    listener.run_turns()
+
+    assert sent == TURN_BYTES < len(answer)
+    assert transport.written == bytes(answer)
+
+
+def test_nothing_follows_what_a_closing_transport_drops(listener: ScriptedListener) -> None:
+    channel, transport = plain(listener)
+    parts = [SentSlice(Kernel(transport, room=100)), SentSlice(Kernel(transport))]
+    sending = Sending(Parts(parts), transport.fileno())
+    transport.channel = channel
+    sending.write_to(channel, scarce=False)
+    sent = transport.written
+
+    transport.is_lost, channel.writing_paused = True, False
+    parts[0].kernel.room = LARGE
+    sending.write_to(channel, scarce=False)
+
+    assert transport.written == sent
+
+
+@pytest.mark.parametrize("error", [OSError(5, "input/output error"), ApiError(ErrorCode.KAFKA_STORAGE_ERROR)])
+def test_a_file_that_the_kernel_cannot_read_closes_the_connection(
+    listener: ScriptedListener, error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    channel, transport = plain(listener)
+
+    channel.send(Parts([SentSlice(Kernel(transport), fails=lambda: error)]))
+
+    assert transport.aborted
+    assert "its answer cannot be read" in caplog.text
+
+
+def test_a_file_that_has_lost_its_end_closes_the_connection_too(
+    listener: ScriptedListener, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Shorter(SentSlice):
+        def __len__(self) -> int:
+            return LARGE + 10
+
+    channel, transport = plain(listener)
+
+    channel.send(Parts([Shorter(Kernel(transport)), b">"]))
+
+    assert transport.aborted
+    assert "shorter than when it was read" in str(caplog.records[-1].__dict__["why"])

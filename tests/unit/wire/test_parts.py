@@ -7,12 +7,12 @@ import pytest
 from odradek.wire.codec import decode, encode, writer
 from odradek.wire.errors import WireError
 from odradek.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
-from odradek.wire.parts import Parts
+from odradek.wire.parts import Parts, RecordSlice
 
 VERSIONS = range(FetchResponse.VERSIONS.first, FetchResponse.VERSIONS.last + 1)
 
 
-class Slice:
+class Slice(RecordSlice):
     """A slice that notes whether it was read."""
 
     def __init__(self, content: bytes) -> None:

@@ -7,10 +7,15 @@ from typing import Protocol
 
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.parts import RecordSlice
 
 
 class Readable(Protocol):
     """A segment."""
+
+    @property
+    def descriptor(self) -> int:
+        """The open file."""
 
     def pread(self, length: int, position: int) -> bytes:
         """Bytes of the file."""
@@ -33,6 +38,15 @@ class HeldFile:
         """Take the descriptor of a segment that is being closed; -1 if it has none."""
         self._segment, self._descriptor = None, descriptor
 
+    @property
+    def descriptor(self) -> int:
+        """The open file; -1 if it is closed for good.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR.
+        """
+        return self._descriptor if self._segment is None else self._segment.descriptor
+
     def pread(self, length: int, position: int) -> bytes:
         """Bytes of the file.
 
@@ -51,7 +65,7 @@ class HeldFile:
             os.close(self._descriptor)
 
 
-class FileSlice:
+class FileSlice(RecordSlice):
     """Bytes of a segment that do not change: appends only add to the file."""
 
     __slots__ = ("_file", "_position", "_size_bytes")
@@ -74,3 +88,15 @@ class FileSlice:
             ApiError: KAFKA_STORAGE_ERROR.
         """
         return self._file.pread(min(length, self._size_bytes - start), self._position + start)
+
+    def send_to(self, socket: int, start: int, length: int) -> int:
+        """Let the kernel copy ``length`` bytes from ``start`` on to a socket that does not block.
+
+        Returns:
+            How many it took; fewer if the socket is full, or if the file has lost the others.
+
+        Raises:
+            OSError: It took none: the socket is full, or one of both has failed.
+            ApiError: KAFKA_STORAGE_ERROR.
+        """
+        return os.sendfile(socket, self._file.descriptor, self._position + start, length)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
 
 
-@runtime_checkable
-class RecordSlice(Protocol):
+class RecordSlice:
     """Records in a file, which are read while they are sent."""
+
+    __slots__ = ()
 
     def __len__(self) -> int:
         """The number of bytes."""
+        raise NotImplementedError
 
     def __bytes__(self) -> bytes:
         """All bytes.
@@ -19,6 +20,7 @@ class RecordSlice(Protocol):
         Raises:
             ApiError: KAFKA_STORAGE_ERROR.
         """
+        raise NotImplementedError
 
     def read(self, start: int, length: int) -> bytes:
         """Return ``length`` bytes from ``start`` on; fewer only if the file has lost them.
@@ -26,6 +28,19 @@ class RecordSlice(Protocol):
         Raises:
             ApiError: KAFKA_STORAGE_ERROR.
         """
+        raise NotImplementedError
+
+    def send_to(self, socket: int, start: int, length: int) -> int:
+        """Send ``length`` bytes from ``start`` on to a socket that does not block, without reading them.
+
+        Returns:
+            How many it took; fewer if the socket is full, or if the file has lost the others.
+
+        Raises:
+            OSError: It took none: the socket is full, or one of both has failed.
+            ApiError: KAFKA_STORAGE_ERROR.
+        """
+        raise NotImplementedError
 
 
 class Parts:
@@ -42,13 +57,19 @@ class Parts:
         self.pieces: list[bytes | RecordSlice] = []
         between: list[bytes | memoryview] = []
         for piece in pieces:
-            if isinstance(piece, bytes | memoryview) or not isinstance(piece, RecordSlice):
+            if isinstance(piece, RecordSlice):
+                self.add(b"".join(between))
+                self.pieces.append(piece)
+                between.clear()
+            else:
                 between.append(piece)
-                continue
-            self.pieces += b"".join(between), piece
-            between.clear()
-        self.pieces.append(b"".join(between))
+        self.add(b"".join(between))
         self.size_bytes = sum(map(len, self.pieces))
+
+    def add(self, joined: bytes) -> None:
+        """Append what lies between two slices, if there is anything."""
+        if joined:
+            self.pieces.append(joined)
 
     def __len__(self) -> int:
         return self.size_bytes

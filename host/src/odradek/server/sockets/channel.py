@@ -24,7 +24,7 @@ from odradek.plugin.context import ConnectionContext
 from odradek.server.sockets.channel_owner import ChannelOwner
 from odradek.server.sockets.held_bytes import COUNTED_BYTES
 from odradek.server.sockets.request_reader import RequestReader, unpack_length
-from odradek.server.sockets.sending import Sending
+from odradek.server.sockets.sending import Sending, plain_socket
 from odradek.wire.api_error import ApiError
 from odradek.wire.errors import WireError
 from odradek.wire.parts import Parts
@@ -197,7 +197,7 @@ class Channel(RequestReader):
         if isinstance(answer, bytes):
             self.transport.write(answer)
             return
-        self.pending = Sending(answer)
+        self.pending = Sending(answer, plain_socket(self.transport))
         if self.has_sent(self.pending):
             self.pending = None
 

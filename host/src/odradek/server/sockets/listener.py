@@ -26,6 +26,7 @@ from odradek.server.sockets.held_bytes import Memory
 from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
 from odradek.server.sockets.peer import Peer
 from odradek.server.sockets.proxy_settings import ProxySettings
+from odradek.server.sockets.sending import WRITE_HIGH_WATER_BYTES
 from odradek.server.sockets.turns import Turns
 from odradek.server.sockets.unauthenticated import Unauthenticated
 
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from odradek.server.sockets.handshakes import Handshakes
 
 log = logging.getLogger(__name__)
-
-WRITE_HIGH_WATER_BYTES = 262_144
 
 
 @dataclass(frozen=True, slots=True)
