@@ -279,6 +279,12 @@ def test_narrower_plans(metrics: list[str], narrower: list[set[str]]) -> None:
     assert len({each.checksum for _, each in found}) == len(found)
 
 
+def test_clients_of_equal_plans_share_the_narrower_plans() -> None:
+    first, second = narrower_plans(plan("*", "a")), narrower_plans(plan("*", "a"))
+
+    assert first is second
+
+
 def test_narrowed_clients_are_asked_for_the_standard_metrics() -> None:
     metrics = client_metrics().values()
 

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from odradek.clock import Clock, Timer, TimerTask
@@ -28,6 +28,8 @@ from odradek.wire.uuid_text import uuid_text
 
 log = logging.getLogger(__name__)
 
+REMEMBERED_PLANS: Final = 256
+"""Plans whose narrower plans are remembered."""
 OF_CLIENTS: Final = (
     "org.apache.kafka.producer.connection.creation.",
     "org.apache.kafka.producer.produce.throttle.time.",
@@ -237,10 +239,13 @@ class NarrowedClients:
             self.remove(client_instance_id)
 
 
+@lru_cache(maxsize=REMEMBERED_PLANS)
 def narrower_plans(plan: SubscriptionPlan) -> Sequence[tuple[Narrowness, SubscriptionPlan]]:
     """The narrower plans for clients of a plan, in the order in which they are tried.
 
     Each asks for fewer metrics than the one before it, at the same interval; the last one asks for nothing.
+    They are remembered: when subscriptions change, the next push of every client has an id that is looked for
+    in them, and Java's order of the metrics takes 0.1 ms.
     """
     found: list[tuple[Narrowness, SubscriptionPlan]] = []
     before = set(plan.metrics)
@@ -251,7 +256,7 @@ def narrower_plans(plan: SubscriptionPlan) -> Sequence[tuple[Narrowness, Subscri
             checksum = subscription_checksum(metrics, interval_ms)
             found.append((narrowness, SubscriptionPlan(tuple(metrics), interval_ms, checksum)))
             before = set(metrics)
-    return found
+    return tuple(found)
 
 
 def common_prefixes(metrics: Sequence[str], kept: Sequence[str]) -> list[str]:
