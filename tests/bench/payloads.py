@@ -59,13 +59,18 @@ class Payload:
 
 
 def java25k() -> Payload:
-    """150 metrics, each in its own ResourceMetrics, all with the same Resource."""
+    """150 metrics, about 21 kB."""
+    return java("java25k", 150)
+
+
+def java(name: str, count: int) -> Payload:
+    """Metrics, each in its own ResourceMetrics, all with the same Resource."""
     data = MetricsData()
     resource = resource_of(RACK)
-    for metric in metrics(150, seed=25):
+    for metric in metrics(count, seed=25):
         entry = data.resource_metrics.add(resource=resource)
         entry.scope_metrics.add().metrics.append(metric)
-    return compressed("java25k", data)
+    return compressed(name, data)
 
 
 def librd6k() -> Payload:

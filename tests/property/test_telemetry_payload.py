@@ -18,7 +18,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from odradek.plugin.labeled_payload import PayloadLimits
-from odradek.plugin.labels import encode_labels
+from odradek.plugin.labels import EncodedLabels, encode_labels
 from odradek.plugin.protobuf_bytes import NotOtlp
 from odradek.telemetry.otlp_schema import validate
 from odradek.telemetry.payload import label, open_payload
@@ -104,6 +104,41 @@ def test_labels_are_those_of_the_straightforward_implementation(
 
 @settings(max_examples=300)
 @given(
+    pushes=st.lists(
+        st.tuples(payloads(), st.lists(st.tuples(st.integers(0, 60), st.integers(0, 255)), max_size=2))
+    ),
+    wanted=labels,
+)
+def test_what_is_remembered_of_a_client_changes_no_payload(
+    pushes: list[tuple[MetricsData, list[tuple[int, int]]]], wanted: dict[str, str]
+) -> None:
+    used = encode_labels(wanted)
+
+    for data, flips in pushes:
+        raw = data.SerializeToString()
+        for pushed in (raw, flipped(raw, flips), raw):
+            assert outcome(pushed, used) == outcome(pushed, encode_labels(wanted))
+
+
+def outcome(raw: bytes, encoded: EncodedLabels) -> bytes | type[Exception]:
+    """The labeled payload, or the kind of the refusal."""
+    try:
+        return label(raw, encoded, LIMITS)
+    except (TooLarge, NotOtlp) as error:
+        return type(error)
+
+
+def flipped(raw: bytes, flips: list[tuple[int, int]]) -> bytes:
+    """The bytes with other ones at some positions, as long as before."""
+    mutated = bytearray(raw)
+    for position, byte in flips:
+        if position < len(mutated):
+            mutated[position] = byte
+    return bytes(mutated)
+
+
+@settings(max_examples=300)
+@given(
     data=payloads(),
     cut=st.integers(0, 200),
     flips=st.lists(st.tuples(st.integers(0, 500), st.integers(0, 255))),
@@ -111,11 +146,8 @@ def test_labels_are_those_of_the_straightforward_implementation(
 def test_validator_refuses_the_same_payloads_as_the_full_schema(
     data: MetricsData, cut: int, flips: list[tuple[int, int]]
 ) -> None:
-    mutated = bytearray(data.SerializeToString())
-    for position, byte in flips:
-        if position < len(mutated):
-            mutated[position] = byte
-    raw = bytes(mutated[: len(mutated) - cut] if cut < len(mutated) else mutated)
+    mutated = flipped(data.SerializeToString(), flips)
+    raw = mutated[: len(mutated) - cut] if cut < len(mutated) else mutated
 
     assert accepted_by_validator(raw) == accepted_by_protobuf(raw)
 

@@ -10,7 +10,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.plugin.labeled_payload import PayloadLimits, single_scope
-from odradek.plugin.labels import EncodedLabels, encode_labels
+from odradek.plugin.labels import NO_LAYOUT, EncodedLabels, encode_labels
 from odradek.plugin.protobuf_bytes import NotOtlp, delimited
 from odradek.plugin.protobuf_fields import TooMuchWork
 from odradek.telemetry.payload import PayloadWork, label, open_payload
@@ -65,7 +65,10 @@ def test_one_entry_with_one_scope_is_recognized_by_its_lengths(resource: bytes) 
 
     parts = single_scope(data)
 
-    assert parts == (resource, scope)
+    assert parts is not None
+    start, field, content = parts
+    assert (data[start:field], data[field:]) == (resource, scope)
+    assert data[content:] == b"scope" * 100
 
 
 @pytest.mark.parametrize(
@@ -99,6 +102,49 @@ def test_one_scope_is_labeled() -> None:
     assert single_scope(one) is not None
     assert attributes_of(labeled) == [{"rack": "a", **NAMED}]
     assert names_of(labeled) == [["m0"]]
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        metrics_data({"rack": "b", "client_id": "liar"}).SerializeToString(),
+        metrics_data({"rack": "a", "client_id": "liar"}).SerializeToString() + EMPTY_ENTRY,
+        metrics_data({"rack": "a", "client_id": "liar"}).SerializeToString()[:-1],
+    ],
+    ids=["another resource", "another entry after it", "cut"],
+)
+def test_payload_after_another_is_labeled_as_the_first_one_is(after: bytes) -> None:
+    usual = metrics_data({"rack": "a", "client_id": "liar"}).SerializeToString()
+    used = encode_labels(NAMED)
+
+    for data in (usual, usual, after, usual):
+        assert outcome_of(data, used) == outcome_of(data, encode_labels(NAMED))
+
+
+def outcome_of(data: bytes, labels: EncodedLabels) -> bytes | type[Exception]:
+    """The labeled payload, or the kind of the refusal."""
+    try:
+        return label(data, labels, LIMITS)
+    except (TooLarge, NotOtlp) as error:
+        return type(error)
+
+
+def test_bad_bytes_laid_out_like_the_last_payload_are_refused() -> None:
+    labels = encode_labels(NAMED)
+    good = metrics_data({"rack": "a"}).SerializeToString()
+    bad = good.replace(b"\x0a\x02m0", b"\x0a\x02\xff\xff")
+    label(good, labels, LIMITS)
+
+    with pytest.raises(NotOtlp):
+        label(bad, labels, LIMITS)
+
+
+def test_large_resource_is_not_remembered() -> None:
+    labels = encode_labels(NAMED)
+
+    label(metrics_data({"rack": "a" * 2000}).SerializeToString(), labels, LIMITS)
+
+    assert (labels.layout, labels.known) == (NO_LAYOUT, (b"", b""))
 
 
 def test_entries_without_a_resource_get_one() -> None:

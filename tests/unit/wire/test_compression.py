@@ -14,6 +14,7 @@ import pytest
 import snappy
 import zstandard
 
+from odradek.wire import compression
 from odradek.wire.compression import MAX_MEMBERS, Codec, CorruptData, TooLarge, compress, decompress
 
 CODECS = list(Codec)
@@ -275,10 +276,27 @@ def test_hostile_structure_is_corrupt(codec: Codec, packed: bytes) -> None:
         decompress(codec, packed, limit_bytes)
 
 
-def test_a_failed_decompressor_leaves_nothing_behind() -> None:
-    good, bad = zstd_stream(TEXT), zstd_stream(TEXT)[:-3] + b"\xff\xff\xff"
-    content_or_none(Codec.ZSTD, bad)
+@pytest.mark.parametrize("codec", COMPRESSED)
+def test_a_failed_decompressor_leaves_nothing_behind(codec: Codec) -> None:
+    good = compress(codec, TEXT)
+    for bad in (good[:-3] + b"\xff\xff\xff", good[: len(good) // 2], good + b"more"):
+        content_or_none(codec, bad)
 
-    unpacked = decompress(Codec.ZSTD, good, ENOUGH)
+        unpacked = decompress(codec, good, ENOUGH)
 
-    assert unpacked == TEXT
+        assert unpacked == TEXT
+
+
+def test_an_lz4_decompressor_is_kept_without_large_buffers() -> None:
+    large = lz4.frame.compress(TEXT, block_size=lz4.frame.BLOCKSIZE_MAX4MB)
+    idle = compression._idle_lz4
+    idle.clear()
+
+    decompress(Codec.LZ4, large, ENOUGH)
+    kept_of_large = list(idle)
+    decompress(Codec.LZ4, compress(Codec.LZ4, TEXT), ENOUGH)
+    (kept,) = idle
+    decompress(Codec.LZ4, compress(Codec.LZ4, TEXT), ENOUGH)
+
+    assert kept_of_large == []
+    assert idle == [kept]

@@ -1,9 +1,11 @@
 """The labels of a client, set on the bytes of a MetricsData. One rule for all that set labels.
 
 Strategy: never an object per metric. Java clients repeat the same Resource in a ResourceMetrics of its own
-for each metric; they become one ResourceMetrics with one labeled Resource. librdkafka sends one
-entry of one scope, whose Resource is found by its length. Different resources, and schema URLs, stay apart:
-that is done on bytes, entry by entry, and bounded, since no client is known to send them.
+for each metric; they become one ResourceMetrics with one labeled Resource. librdkafka and franz-go send one
+entry of one scope, whose Resource is found by its length. Their numbers have a fixed length, so a push is
+mostly as long as the one before: then a comparison of its first bytes finds the same Resource. Different
+resources, and schema URLs, stay apart: that is done on bytes, entry by entry, and bounded, since no client is
+known to send them.
 """
 
 from __future__ import annotations
@@ -12,10 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from odradek.plugin.labels import EncodedLabels, encode_labels
+from odradek.plugin.labels import MAX_KEPT_BYTES, EncodedLabels, encode_labels
 from odradek.plugin.metrics_data import merged_resources, resource_metrics
 from odradek.plugin.protobuf_bytes import ONE_BYTE, NotOtlp, delimited, varint
-from odradek.plugin.protobuf_fields import LENGTH_DELIMITED, FieldBudget, fields, value_bounds
+from odradek.plugin.protobuf_fields import FieldBudget, fields, length_bounds
 from odradek.wire.compression import TooLarge
 
 RESOURCE_METRICS: Final = 0x0A
@@ -52,7 +54,8 @@ def labeler(labels: Mapping[str, str]) -> Callable[[bytes], bytes]:
 
     def label(data: bytes) -> bytes:
         try:
-            return labeled(data, encoded, limits)
+            whole = labeled_scope(data, encoded, limits)
+            return labeled_entries(data, encoded, limits) if whole is None else whole
         except TooLarge as error:
             raise NotOtlp(str(error)) from error
 
@@ -71,12 +74,31 @@ def too_many_entries(limits: PayloadLimits) -> TooLarge:
     return TooLarge(f"more than {limits.max_resource_metrics} ResourceMetrics")
 
 
-def labeled(data: bytes, labels: EncodedLabels, limits: PayloadLimits) -> bytes:
-    """The payload with its labels, not yet validated."""
+def labeled_scope(data: bytes, labels: EncodedLabels, limits: PayloadLimits) -> bytes | None:
+    """A payload of one entry with one scope, with its labels; None for any other payload.
+
+    The result is sound if ``data`` is, which is not checked here.
+    """
+    size, head, before, kept, scope = labels.layout
+    # The head ends with the length of the scope, so this is one scope in one entry again.
+    if len(data) == size and data.startswith(head):
+        return b"".join((before, kept, labels.encoded, data[scope:]))
     parts = single_scope(data)
-    if parts is not None:
-        resource, rest = parts
-        return one_entry(with_labels(resource, labels, limits), rest)
+    if parts is None:
+        return None
+    start, scope, content = parts
+    kept = labels.kept(data[start:scope], FieldBudget(limits.max_fields))
+    resource_bytes = len(kept) + len(labels.encoded)
+    before = ONE_BYTE[RESOURCE] + varint(resource_bytes)
+    entry_bytes = len(before) + resource_bytes + len(data) - scope
+    before = ONE_BYTE[RESOURCE_METRICS] + varint(entry_bytes) + before
+    if scope <= MAX_KEPT_BYTES:
+        labels.layout = len(data), data[:content], before, kept, scope
+    return b"".join((before, kept, labels.encoded, data[scope:]))
+
+
+def labeled_entries(data: bytes, labels: EncodedLabels, limits: PayloadLimits) -> bytes:
+    """Any payload with its labels, not yet validated; equal Resources become one."""
     entries = bounded_count(data, limits)
     if not entries:
         return data
@@ -90,33 +112,38 @@ def labeled(data: bytes, labels: EncodedLabels, limits: PayloadLimits) -> bytes:
         # Resources come first, so equal ones are a repetition that one comparison finds.
         repeated_bytes = len(own) * found
         if repeated_bytes <= len(body) and body.startswith(own * found):
-            return one_entry(with_labels(resource, labels, limits), body[repeated_bytes:])
+            return one_entry(
+                with_labels(resource, labels, FieldBudget(limits.max_fields)), body[repeated_bytes:]
+            )
     return regrouped(data, labels, limits)
 
 
-def single_scope(data: bytes) -> tuple[bytes, bytes] | None:
-    """The Resource and the other bytes of a payload of one entry with one scope, as librdkafka sends it:
-    three lengths tell. None for any other payload.
+def single_scope(data: bytes) -> tuple[int, int, int] | None:
+    """A payload of one entry with one scope, as librdkafka sends it: three lengths tell.
+
+    Returns:
+        Where the Resource starts, where the field with the scope starts, which is also the end of the
+        Resource, and where the scope starts. None for any other payload.
     """
+    size = len(data)
     try:
-        start, end = value_bounds(data, 1, LENGTH_DELIMITED)
-        if data[0] != RESOURCE_METRICS or end != len(data):
+        start, end = length_bounds(data, 1)
+        if data[0] != RESOURCE_METRICS or end != size:
             return None
-        resource = b""
+        scope = start
         if data[start] == RESOURCE:
-            value, start = value_bounds(data, start + 1, LENGTH_DELIMITED)
-            resource = data[value:start]
-        if data[start] != SCOPE_METRICS or value_bounds(data, start + 1, LENGTH_DELIMITED)[1] != end:
+            start, scope = length_bounds(data, start + 1)
+        if data[scope] != SCOPE_METRICS:
             return None
+        content, end = length_bounds(data, scope + 1)
     except IndexError:
         return None
-    return resource, data[start:]
+    return (start, scope, content) if end == size else None
 
 
-def with_labels(resource: bytes, labels: EncodedLabels, limits: PayloadLimits) -> bytes:
-    """A Resource with its labels, which may be remembered from the last push."""
-    whole = labels.known(resource)
-    return labels.apply(resource, FieldBudget(limits.max_fields)) if whole is None else whole
+def with_labels(resource: bytes, labels: EncodedLabels, budget: FieldBudget) -> bytes:
+    """A serialized Resource with the labels set, its own attributes of the same names replaced."""
+    return labels.kept(resource, budget) + labels.encoded
 
 
 def one_entry(resource: bytes, rest: bytes) -> bytes:
@@ -136,7 +163,7 @@ def regrouped(data: bytes, labels: EncodedLabels, limits: PayloadLimits) -> byte
                 raise TooLarge(f"more than {limits.max_resources} different resources")
             groups.setdefault(key, []).extend(rest)
     return b"".join(
-        one_entry(labels.apply(resource, budget), b"".join((*rest, schema_url)))
+        one_entry(with_labels(resource, labels, budget), b"".join((*rest, schema_url)))
         for (resource, schema_url), rest in groups.items()
     )
 

@@ -20,6 +20,12 @@ MAX_KEPT_BYTES: Final = 1024
 """A Resource larger than this is not remembered. Clients send less than 300 bytes."""
 
 
+Layout = tuple[int, bytes, bytes, bytes, int]
+"""A payload of one scope: its size, its bytes up to the fields of the scope, the bytes before the labeled
+Resource, that Resource without its labels, and where the scope starts."""
+NO_LAYOUT: Final[Layout] = (-1, b"", b"", b"", 0)
+
+
 @dataclass(slots=True, eq=False)
 class EncodedLabels:
     """Attributes ready to be appended to a Resource.
@@ -29,25 +35,24 @@ class EncodedLabels:
 
     keys: frozenset[bytes]
     encoded: bytes
-    resource: bytes = b""
-    kept: bytes = b""
-    """``resource`` without the attributes that the labels replace."""
+    known: tuple[bytes, bytes] = (b"", b"")
+    """The last Resource, and the same without the attributes that the labels replace."""
+    layout: Layout = NO_LAYOUT
+    """Of the last payload of one scope. One object, so that threads may share the labels."""
 
-    def known(self, resource: bytes) -> bytes | None:
-        """The last result of `apply`, if it was for the same Resource; otherwise None."""
-        return self.kept + self.encoded if resource == self.resource else None
-
-    def apply(self, resource: bytes, budget: FieldBudget) -> bytes:
-        """A serialized Resource with the labels set, its own attributes of the same names replaced.
+    def kept(self, resource: bytes, budget: FieldBudget) -> bytes:
+        """A serialized Resource without the attributes that the labels replace.
 
         Raises:
             NotOtlp: ``resource`` is none.
             TooMuchWork: It has more attributes than the budget allows.
         """
-        kept = without(resource, self.keys, budget)
-        if len(resource) <= MAX_KEPT_BYTES:
-            self.resource, self.kept = resource, kept
-        return kept + self.encoded
+        known, kept = self.known
+        if resource != known:
+            kept = without(resource, self.keys, budget)
+            if len(resource) <= MAX_KEPT_BYTES:
+                self.known = resource, kept
+        return kept
 
 
 def encode_labels(labels: Mapping[str, str]) -> EncodedLabels:

@@ -79,11 +79,7 @@ def fields(data: bytes, budget: FieldBudget, position: int = 0, end: int | None 
 def value_bounds(data: bytes, position: int, wire_type: int) -> tuple[int, int]:
     """Start and end of the value whose tag ends at ``position``."""
     if wire_type == LENGTH_DELIMITED:
-        length = data[position]
-        position += 1
-        if length > 0x7F:
-            length, position = read_varint(data, position - 1)
-        return position, position + length
+        return length_bounds(data, position)
     if wire_type == VARINT:
         return position, read_varint(data, position)[1]
     if wire_type == FIXED64:
@@ -91,3 +87,16 @@ def value_bounds(data: bytes, position: int, wire_type: int) -> tuple[int, int]:
     if wire_type == FIXED32:
         return position, position + 4
     raise NotOtlp(f"wire type {wire_type} at {position}")
+
+
+def length_bounds(data: bytes, position: int) -> tuple[int, int]:
+    """Start and end of the value whose length is at ``position``; the end may lie beyond the data."""
+    length = data[position]
+    if length < 0x80:
+        return position + 1, position + 1 + length
+    # Two bytes are the rule above 127: they are read without a loop.
+    high = data[position + 1]
+    if high < 0x80:
+        return position + 2, position + 2 + (length & 0x7F | high << 7)
+    length, position = read_varint(data, position)
+    return position, position + length

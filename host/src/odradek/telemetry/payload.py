@@ -13,7 +13,8 @@ from odradek.plugin.labeled_payload import (
     RESOURCE_METRICS,
     PayloadLimits,
     bounded_count,
-    labeled,
+    labeled_entries,
+    labeled_scope,
     too_many_entries,
 )
 from odradek.plugin.labels import EncodedLabels
@@ -22,8 +23,9 @@ from odradek.plugin.protobuf_fields import FieldBudget, fields
 from odradek.telemetry.otlp_schema import validate
 from odradek.wire.compression import decompress
 
-COUNT_FIRST_BYTES: Final = 65_536
-"""Above this size the entries are counted on the bytes before protobuf takes 16 bytes for each."""
+COUNT_FIRST_BYTES: Final = 1 << 20
+"""Above this size the entries are counted on the bytes before protobuf takes memory for each: 32 bytes, so at
+most 16 MiB for the empty entries of a smaller payload. To count takes three times as long as all the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,13 +79,17 @@ def label(data: bytes, labels: EncodedLabels | None, limits: PayloadLimits) -> b
     try:
         if len(data) > COUNT_FIRST_BYTES:
             count_bytewise(data, limits)
-        whole = data
-        if labels is not None:
-            whole = labeled(data, labels, limits)
-        # An entry takes two bytes or more: most payloads cannot hold too many.
-        elif len(data) > 2 * limits.max_resource_metrics:
-            bounded_count(data, limits)
-        validate(whole)
+        if labels is None:
+            # An entry takes two bytes or more: most payloads cannot hold too many.
+            if len(data) > 2 * limits.max_resource_metrics:
+                bounded_count(data, limits)
+            validate(data)
+            return data
+        checked = data
+        whole = labeled_scope(data, labels, limits)
+        if whole is None:
+            whole = checked = labeled_entries(data, labels, limits)
+        validate(checked)
     except NotOtlp:
         if limits.require_otlp:
             raise
