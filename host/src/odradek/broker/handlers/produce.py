@@ -58,6 +58,7 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.produce import (
     BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
@@ -70,6 +71,9 @@ ProduceAnswer = ProduceResponse | None
 """None with acks=0."""
 
 ALL_ACKS = (-1, 0, 1)
+WRITE, TOPIC = AclOperation.WRITE, ResourceType.TOPIC
+THIS_LEADER = LeaderIdAndEpoch()
+"""Clients are told of no other leader: there is none."""
 
 
 def refuse(request: ProduceRequest, code: ErrorCode, message: str | None) -> ProduceResponse:
@@ -116,7 +120,7 @@ def produce(
 ) -> ProduceAnswer | Deferred[ProduceAnswer]:
     if request.acks not in ALL_ACKS:
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
-    writes = broker.authorization.rights(context, AclOperation.WRITE, ResourceType.TOPIC)
+    writes = broker.authorization.rights(context, WRITE, TOPIC)
     work = ProduceWork(request, context, broker, writes)
     topics = request.topic_data
     if len(topics) == 1 and len(topics[0].partition_data) == 1:
@@ -256,8 +260,10 @@ def append_batch(
         base_offset=appended.base_offset,
         log_append_time_ms=appended.log_append_time_ms,
         log_start_offset=appended.log_start_offset,
+        current_leader=THIS_LEADER,
     )
-    work.flushes.appended(log, answer)
+    if log.config.flushes:
+        work.flushes.appended(log, answer)
     return answer
 
 
@@ -298,6 +304,6 @@ def check_transactional(work: ProduceWork, data: TopicProduceData) -> bool:
         return False
     name, kind = work.request.transactional_id, ResourceType.TRANSACTIONAL_ID
     authorization = work.broker.authorization
-    if name is None or not authorization.allows(work.context, AclOperation.WRITE, kind, name):
+    if name is None or not authorization.allows(work.context, WRITE, kind, name):
         raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     return True
