@@ -60,9 +60,8 @@ async def delivered(
         PluginConfig("plugins.otlp", {"endpoint": endpoint, "protocol": protocol, "requests.in.flight": 1})
     )
     assert isinstance(forwarder, OtlpForwarder)
-    batches = [
-        batch for start in range(0, CLIENTS, size) if (batch := records(payload)[start : start + size])
-    ]
+    pushes = records(payload)
+    batches = [pushes[start : start + size] for start in range(0, CLIENTS, size)]
     await forwarder.start()
     for number in range(WARM_UP):
         await forwarder.deliver(batches[number % len(batches)])
