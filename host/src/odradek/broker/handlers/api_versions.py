@@ -26,11 +26,14 @@ Differs from Kafka:
 from __future__ import annotations
 
 import re
+from functools import cache
+from typing import cast
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import ROUTES, answers
 from odradek.broker.dispatch.throttling import charge_if_known
 from odradek.plugin.context import RequestContext
+from odradek.wire.codec import element_writer
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.api_versions import (
     ApiVersion,
@@ -41,6 +44,7 @@ from odradek.wire.messages.api_versions import (
 )
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
+from odradek.wire.types import EncodedElements
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 NO_NODE = -1
@@ -62,6 +66,22 @@ def listing(api_key: int) -> ApiVersion:
     return ApiVersion(api_key=api_key, min_version=versions.first, max_version=versions.last)
 
 
+@cache
+def listings(version: int, telemetry: bool, _apis: int) -> list[ApiVersion]:
+    """The rows of all APIs, encoded once for all connections.
+
+    Args:
+        version: The version of the response.
+        telemetry: Whether the telemetry APIs are listed.
+        _apis: How many APIs are served: rows that were remembered before another handler was imported are not
+            used again.
+    """
+    write = element_writer(ApiVersionsResponse, version, "api_keys")
+    assert write is not None
+    listed = [key for key in sorted(ROUTES) if telemetry or key not in TELEMETRY_KEYS]
+    return cast(list[ApiVersion], EncodedElements(write(listing(key)) for key in listed))
+
+
 @answers(ApiVersionsRequest, ApiVersionsResponse, refusal=refuse, charge=charge_if_known)
 def api_versions(request: ApiVersionsRequest, context: RequestContext, broker: Broker) -> ApiVersionsResponse:
     if context.api_version >= 3:
@@ -78,9 +98,8 @@ def api_versions(request: ApiVersionsRequest, context: RequestContext, broker: B
         broker.settings.node_id,
     ):
         return refuse(request, ErrorCode.REBOOTSTRAP_REQUIRED, None)
-    hidden = TELEMETRY_KEYS if not broker.wants_telemetry else frozenset()
     return ApiVersionsResponse(
-        api_keys=[listing(key) for key in sorted(ROUTES) if key not in hidden],
+        api_keys=listings(context.api_version, broker.wants_telemetry, len(ROUTES)),
         supported_features=[
             SupportedFeatureKey(
                 name=feature.name, min_version=feature.min_version, max_version=feature.max_version
