@@ -51,7 +51,7 @@ from odradek_spark.tables.log import live
 from odradek_spark.tables.retention import KEPT_DAYS
 from odradek_spark.tables.schemas import BY_NAME, PUSHES
 
-from .harness import head, processes, rss_bytes
+from .harness import head, processes, rss_bytes, tree_cpu_s
 
 TOPIC, PARTITIONS, MINUTE_MS = "__client_telemetry", 1, 60_000
 START_MS = 1_790_035_200_000
@@ -134,12 +134,7 @@ def memory(pid: int) -> int:
 
 def cpu_s() -> float:
     """CPU seconds of this process, of its descendants and of those that have ended."""
-    ticks = 0
-    for each in family():
-        with suppress(OSError):
-            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
-            ticks += sum(map(int, fields[11:15]))
-    return ticks / os.sysconf("SC_CLK_TCK")
+    return sum(tree_cpu_s(os.getpid()).values())
 
 
 def ingest(dataset: Dataset, decoder: Decoder, records: list[TopicRecord], batch: int) -> RangeReport:

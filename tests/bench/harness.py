@@ -146,6 +146,25 @@ def processes(pid: int) -> Iterator[int]:
                 yield from processes(int(child))
 
 
+def tree_cpu_s(root: int) -> dict[str, float]:
+    """CPU of a driver of Spark, of its JVM and of its Python workers, including ended children."""
+    parents, used, names = {}, {}, {}
+    for each in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # a process may end meanwhile
+            fields = each.read_text().rpartition(")")[2].split()
+            pid = int(each.parent.name)
+            parents[pid], used[pid] = int(fields[1]), sum(map(int, fields[11:15]))
+            names[pid] = (each.parent / "comm").read_text().strip()
+    family = {root}
+    while more := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= more
+    parts = {"driver": 0.0, "JVM": 0.0, "Python": 0.0}
+    for pid in family:
+        part = "driver" if pid == root else "JVM" if names.get(pid) == "java" else "Python"
+        parts[part] += used.get(pid, 0) / os.sysconf("SC_CLK_TCK")
+    return parts
+
+
 def cpu_ns(pid: int) -> int:
     """Nanoseconds on a core so far, of a process and of its live descendants.
 

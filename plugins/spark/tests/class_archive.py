@@ -1,13 +1,28 @@
-"""Writes the class-data archive of Spark's JVM and waits until it is whole."""
+"""Writes the class-data archive of Spark's JVM and waits until it is whole.
+
+The archive has the classes that this run loads, so the run ingests a batch.
+"""
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
+from ingested import settings
+from spark_topics import TOPIC, fill, records
+
+import odradek.testing
+from odradek_spark.ingest.run import run_ingest
 from odradek_spark.ingest.session import archive_path, local_session
 
 
 def main() -> None:
     session = local_session("class archive", "local[1]", archive=archive_path())
     session.range(10).selectExpr("sum(id)").collect()
+    with odradek.testing.host() as host, tempfile.TemporaryDirectory() as folder:
+        host.topics.create(TOPIC)
+        fill(host.bootstrap, records(1))
+        run_ingest(session, settings(host.bootstrap, Path(folder)), once=True)
     gateway = session.sparkContext._gateway
     session.stop()
     assert gateway is not None

@@ -140,9 +140,9 @@ def test_the_last_batch_is_read_from_the_history_of_the_tables(tmp_path: Path) -
     assert batch is not None
     assert (batch.pushes, batch.points) == (2, 2)
     assert abs((batch.at - before).total_seconds()) < 60
-    now = version(str(tmp_path))
-    assert batches_since(str(tmp_path), 0) == (Totals(1, 2, 2, 0), now)
-    assert batches_since(str(tmp_path), now) == (NOTHING, now)
+    now = version(Dataset(str(tmp_path)))
+    assert batches_since(Dataset(str(tmp_path)), 0) == (Totals(1, 2, 2, 0), now)
+    assert batches_since(Dataset(str(tmp_path)), now) == (NOTHING, now)
 
 
 def test_a_dataset_without_a_batch_has_no_last_batch(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from odradek_spark.source.offsets import (
     as_json,
     backlog,
     from_json,
+    grouped,
     limited,
     ranges,
     tasks,
@@ -54,14 +55,23 @@ def test_batches_and_tasks_cover_the_topic_without_overlap(
         for partition in end:
             at.setdefault(partition, 0)
         reached = limited(at, end, sizes, max_bytes)
-        for piece in tasks(ranges(at, reached), sizes, task_bytes):
-            read.setdefault(piece.partition, []).extend(range(piece.start, piece.end))
+        for group in grouped(tasks(ranges(at, reached), sizes, task_bytes), sizes, task_bytes // 8):
+            for piece in group:
+                read.setdefault(piece.partition, []).extend(range(piece.start, piece.end))
         at = reached
         if not append and at == end:
             break
 
     assert at == end
     assert read == {partition: list(range(count)) for partition, count in end.items() if count}
+
+
+def test_small_pieces_share_a_task_and_large_ones_do_not() -> None:
+    pieces = [OffsetRange(part, 0, count) for part, count in enumerate((3, 2, 5, 1, 9, 40, 1))]
+
+    groups = grouped(pieces, dict.fromkeys(range(7), 100.0), 1_000)
+
+    assert [[each.partition for each in group] for group in groups] == [[0, 1, 2], [3, 4], [5], [6]]
 
 
 @given(st.dictionaries(st.integers(0, 5), st.integers(1, 10_000), min_size=1), st.integers(1, 1 << 16))

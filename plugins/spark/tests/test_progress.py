@@ -17,7 +17,7 @@ from odradek_spark.ingest.status import Totals
 from odradek_spark.ingest.watching import IngestWatch
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.options import read_options
-from odradek_spark.source.task import FILE, RangeReport, ingest_range
+from odradek_spark.source.task import FILE, RangeReport, ingest_ranges
 from odradek_spark.source.topic import TopicReader
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.files import Manifest
@@ -57,7 +57,7 @@ def test_durations_are_shown_in_readable_units() -> None:
 def ingest(bootstrap: str, root: Path, start: int, end: int, batch: int) -> None:
     """The effect of a batch, without Spark."""
     reader = TopicReader(read_options({"bootstrap.servers": bootstrap, "topic": TOPIC}))
-    found = ingest_range(reader, Decoder(), str(root), OffsetRange(0, start, end)).to_pylist()
+    found = ingest_ranges(reader, Decoder(), str(root), [OffsetRange(0, start, end)]).to_pylist()
     reader.close()
     files = [Manifest.parse(row["body"]) for row in found if row["kind"] == FILE]
     reports = [RangeReport.parse(row["body"]) for row in found if row["kind"] != FILE]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from odradek_spark.ingest.dataset_root import check_root
-from odradek_spark.ingest.session import NoSpark, check_java, jvm_options
+from odradek_spark.ingest.session import NoSpark, archive_path, check_java, jvm_options
 from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.tables.dataset import Dataset, DatasetError
 
@@ -79,6 +80,21 @@ def test_an_archive_is_used_once_it_exists(tmp_path: Path) -> None:
     assert f"-XX:ArchiveClassesAtExit={archive}" in first
     assert f"-XX:SharedArchiveFile={archive}" in second
     assert "jsa" not in jvm_options(None)
+
+
+def test_another_java_has_another_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    fake_java(tmp_path, 'openjdk version "17.0.1"', monkeypatch)
+    first = archive_path()
+    again = archive_path()
+    os.utime(tmp_path / "java", (1, 1))
+    upgraded = archive_path()
+    (tmp_path / "java").unlink()
+    absent = archive_path()
+
+    assert first == again
+    assert first.is_relative_to(tmp_path)
+    assert len({first, upgraded, absent}) == 3
 
 
 def test_a_root_that_is_empty_new_or_a_dataset_is_accepted(tmp_path: Path) -> None:

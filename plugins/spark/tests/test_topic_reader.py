@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from spark_topics import TOPIC, fill, options, records
 import odradek.testing
 from odradek.testing import RunningHost
 from odradek_spark.source import data_source, topic
-from odradek_spark.source.data_source import Piece, TopicStreamReader, read_piece
+from odradek_spark.source.data_source import Piece, TopicStreamReader, followed, read_piece
 from odradek_spark.source.offsets import OffsetRange, from_json, ranges
 from odradek_spark.source.topic import DataLoss, TopicError, TopicReader, Unreachable
 from odradek_spark.tables.dataset import Dataset
@@ -221,7 +222,10 @@ def test_offsets_lost_to_retention_are_counted_if_allowed(host: RunningHost, tmp
 
     assert end == {"0": 20, "1": 0}
     assert sorted(
-        (each.range.start, each.range.end, each.is_deleted) for each in pieces if isinstance(each, Piece)
+        (one.start, one.end, each.is_deleted)
+        for each in pieces
+        if isinstance(each, Piece)
+        for one in each.ranges
     ) == [
         (3, 7, True),
         (7, 20, False),
@@ -256,8 +260,8 @@ def test_a_completely_lost_range_counts_as_read_to_its_end(host: RunningHost, tm
 
     pieces = TopicStreamReader(given).partitions({"0": 3, "1": 0}, {"0": 12, "1": 0})
 
-    assert [(each.range, each.is_deleted) for each in pieces if isinstance(each, Piece)] == [
-        (OffsetRange(0, 3, 12), True)
+    assert [(each.ranges, each.is_deleted) for each in pieces if isinstance(each, Piece)] == [
+        ((OffsetRange(0, 3, 12),), True)
     ]
 
 
@@ -349,7 +353,40 @@ def test_an_added_partition_is_read_from_its_start(host: RunningHost) -> None:
     pieces = planner.partitions(at, end)
 
     assert end == {"0": 5, "1": 5, "2": 4}
-    assert [each.range for each in pieces if isinstance(each, Piece)] == [OffsetRange(2, 0, 4)]
+    assert [each.ranges for each in pieces if isinstance(each, Piece)] == [(OffsetRange(2, 0, 4),)]
+
+
+def test_a_small_batch_of_several_partitions_is_one_task_with_one_file_per_table(
+    host: RunningHost, tmp_path: Path
+) -> None:
+    fill(host.bootstrap, records(11, partitions=2))
+    given = options(host.bootstrap, rows="manifests", dataset=str(tmp_path / "data"))
+
+    (piece,) = TopicStreamReader(given).partitions({"0": 0, "1": 0}, {"0": 6, "1": 5})
+    (batch,) = read_piece(given, piece)
+
+    rows = batch.to_pylist()
+    reports = [json.loads(row["body"]) for row in rows if row["kind"] == "range"]
+    assert [(each["partition"], each["start"], each["end"], each["pushes"]) for each in reports] == [
+        (0, 0, 6, 6),
+        (1, 0, 5, 5),
+    ]
+    files = [json.loads(row["body"]) for row in rows if row["kind"] == "file"]
+    assert [(each["table"], each["rows"]) for each in files] == [("points", 33), ("pushes", 11)]
+
+
+def test_an_empty_trigger_does_not_look_at_the_tables(host: RunningHost, tmp_path: Path) -> None:
+    fill(host.bootstrap, records(4, partitions=2))
+    dataset = Dataset(str(tmp_path / "tables"))
+    dataset.create()
+    planner = TopicStreamReader(options(host.bootstrap, rows="manifests", dataset=dataset.root))
+    end = planner.latestOffset(planner.initialOffset(), ReadAllAvailable())
+    followed(dataset.root).opened.clear()
+
+    idle = planner.latestOffset(end, ReadAllAvailable())
+
+    assert idle == end
+    assert not followed(dataset.root).opened
 
 
 def test_the_start_of_a_dataset_does_not_move(host: RunningHost, tmp_path: Path) -> None:

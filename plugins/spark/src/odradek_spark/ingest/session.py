@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import logging
 import os
 import re
@@ -11,12 +12,14 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from odradek_spark.ingest.failures import explain
 from odradek_spark.ingest.masters import MasterError, driver_address
 from odradek_spark.ingest.startup_noise import without_noise
+from odradek_spark.prefork.driver import forked_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,9 +106,18 @@ def check_java() -> int:
 
 
 def archive_path() -> Path:
-    """The path of the class-data archive, which halves the start time of the JVM."""
+    """The path of the class-data archive, which halves the start time of the JVM.
+
+    A JVM ignores an archive of another Java or of other jars, so each pair has an archive of its own.
+    """
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return cache / "odradek" / "spark" / f"classes-{sys.version_info.major}{sys.version_info.minor}.jsa"
+    spark = find_spec("pyspark")
+    parts = [Path(spark.origin)] if spark is not None and spark.origin else []
+    with suppress(NoSpark):  # said when it is started
+        parts.append(Path(java_command()).resolve())
+    named = "".join(f"{each} {each.stat().st_mtime_ns}\n" for each in parts)
+    digest = hashlib.sha256(named.encode()).hexdigest()[:16]
+    return cache / "odradek" / "spark" / f"classes-{digest}.jsa"
 
 
 def jvm_options(archive: Path | None) -> str:
@@ -153,7 +165,7 @@ def local_session(
     for key, value in (values | dict(settings or {})).items():
         builder = builder.config(key, value)
     try:
-        with without_noise():
+        with forked_workers(master), without_noise():
             session = builder.getOrCreate()
     except (PySparkException, Py4JJavaError, OSError, RuntimeError) as error:
         raise NoSpark(f"the Spark session did not start: {explain(error).message}") from error

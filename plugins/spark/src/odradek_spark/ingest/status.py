@@ -50,9 +50,9 @@ class Totals:
 NOTHING = Totals(0, 0, 0, 0)
 
 
-def version(root: str) -> int:
+def version(dataset: Dataset) -> int:
     """The version of ``pushes``, the table that is committed last; -1 if it does not exist."""
-    found = Dataset(root).open(PUSHES)
+    found = dataset.open(PUSHES)
     return -1 if found is None else found.version()
 
 
@@ -62,9 +62,9 @@ def last_batch(root: str) -> Batch | None:
     return None if found is None else next(batches(found.history(RECENT)), None)
 
 
-def batches_since(root: str, before: int) -> tuple[Totals, int]:
+def batches_since(dataset: Dataset, before: int) -> tuple[Totals, int]:
     """The totals of the batches since a version, and the version that they reach."""
-    found = Dataset(root).open(PUSHES)
+    found = dataset.open(PUSHES)
     if found is None or found.version() <= before:
         return NOTHING, before
     came = list(batches(found.history(found.version() - before)))

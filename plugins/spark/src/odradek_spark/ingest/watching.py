@@ -35,7 +35,8 @@ class IngestWatch:
     def __init__(self, settings: IngestSettings, show: Show) -> None:
         self.settings, self.show = settings, show
         self.topic: TopicReader | None = None
-        self.seen_version = version(settings.dataset)
+        self.dataset = Dataset(settings.dataset, follows=True)
+        self.seen_version = version(self.dataset)
         self.total = NOTHING
         """The totals since the start."""
 
@@ -51,9 +52,9 @@ class IngestWatch:
     def __call__(self, query: StreamingQuery | None = None) -> None:
         """Show a new batch, if there is one. A store that does not answer is asked again later."""
         with suppress(DeltaError, OSError):
-            if version(self.settings.dataset) == self.seen_version:
+            if version(self.dataset) == self.seen_version:
                 return
-            came, self.seen_version = batches_since(self.settings.dataset, self.seen_version)
+            came, self.seen_version = batches_since(self.dataset, self.seen_version)
             self.total += came
             if came.batches:
                 self.show(self.total, self.waiting())
@@ -64,7 +65,7 @@ class IngestWatch:
         if marks is None:
             return None
         reached = {part: first for part, (first, _) in marks.items()}
-        reached |= Dataset(self.settings.dataset).source_offsets(PUSHES, self.settings.topic, list(reached))
+        reached |= self.dataset.source_offsets(PUSHES, self.settings.topic, list(reached))
         return backlog(reached, {part: end for part, (_, end) in marks.items()})
 
     def marks(self) -> dict[int, tuple[int, int]] | None:

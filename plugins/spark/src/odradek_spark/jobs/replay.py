@@ -75,7 +75,7 @@ class ReplayTask:
         absent = Absent(Dataset(self.root), found, self.kept_from)
         records = reader.read(found)
         manifests = written.files(records, decoder(self.options), self.root, absent)
-        return manifest_rows(manifests, written.report(found, reader.lost))
+        return manifest_rows(manifests, [written.report(found, reader.lost)])
 
 
 def run_replay(

@@ -36,12 +36,13 @@ from odradek_spark.source.offsets import (
     as_json,
     backlog,
     from_json,
+    grouped,
     limited,
     ranges,
     tasks,
 )
-from odradek_spark.source.options import TASK_BYTES, Rows, SourceOptions, read_options
-from odradek_spark.source.task import MANIFEST_SCHEMA, ingest_range, lost_range
+from odradek_spark.source.options import GROUP_BYTES, TASK_BYTES, Rows, SourceOptions, read_options
+from odradek_spark.source.task import MANIFEST_SCHEMA, ingest_ranges, lost_range
 from odradek_spark.source.topic import TopicReader, clamped
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import POINTS, TIMESTAMP
@@ -61,9 +62,9 @@ SCHEMAS = {Rows.POINTS: POINTS.schema, Rows.RECORDS: RECORDS, Rows.MANIFESTS: MA
 
 @dataclass
 class Piece(InputPartition):
-    """The range that one task reads."""
+    """The ranges that one task reads."""
 
-    range: OffsetRange
+    ranges: tuple[OffsetRange, ...]
     is_deleted: bool = False
     """Whether retention deleted the range, which then counts as read."""
 
@@ -103,7 +104,7 @@ class TopicBatchReader(DataSourceReader):
                 {partition: first for partition, (first, _) in marks.items()},
                 {partition: end for partition, (_, end) in marks.items()},
             )
-            return [Piece(each) for each in tasks(found, reader.sizes(found), TASK_BYTES)]
+            return planned(found, reader.sizes(found))
         finally:
             reader.close()
 
@@ -154,9 +155,6 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         marks = self.topic.watermarks(self.topic.partitions())
         for partition in marks:
             begin.setdefault(partition, 0)  # a partition that was added to the topic
-        unfinished = self.unfinished_batch(begin)
-        if unfinished is not None:
-            return as_json(unfinished)
         end = {
             partition: max(begin[partition], self.bounded(partition, stop))
             for partition, (_, stop) in marks.items()
@@ -164,6 +162,9 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         reachable = self.reachable(begin, end, marks)
         if not backlog(begin, end):
             return as_json(begin)
+        unfinished = self.unfinished_batch(begin)
+        if unfinished is not None:
+            return as_json(unfinished)
         sizes = self.topic.sizes(ranges(reachable, end))
         if self.is_little(reachable, end, sizes):
             return as_json(begin)
@@ -195,7 +196,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         if not self.options.dataset:
             return None
-        reached = ahead(Dataset(self.options.dataset), self.options.topic, begin)
+        reached = ahead(followed(self.options.dataset), self.options.topic, begin)
         return reached if reached != begin else None
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
@@ -205,14 +206,20 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             begin.setdefault(partition, 0)
         reachable = self.reachable(begin, stop, marks)
         found = ranges(reachable, stop)
-        pieces = [Piece(each) for each in tasks(found, self.topic.sizes(found), TASK_BYTES)]
-        return [*pieces, *(Piece(each, is_deleted=True) for each in ranges(begin, reachable))]
+        deleted = (Piece((each,), is_deleted=True) for each in ranges(begin, reachable))
+        return [*planned(found, self.topic.sizes(found)), *deleted]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_piece(self.options, partition)
 
     def commit(self, end: dict[str, int]) -> None:
         self.topic.show_progress(from_json(end))
+
+
+def planned(found: list[OffsetRange], record_bytes: Mapping[int, float]) -> list[InputPartition]:
+    """The tasks that read ranges whose records have these mean sizes, by partition."""
+    pieces = tasks(found, record_bytes, TASK_BYTES)
+    return [Piece(each) for each in grouped(pieces, record_bytes, GROUP_BYTES)]
 
 
 PLANNERS: dict[tuple[tuple[str, str], ...], TopicReader] = {}
@@ -225,6 +232,12 @@ def planner(client: tuple[tuple[str, str], ...], options: SourceOptions) -> Topi
     if key not in PLANNERS:
         PLANNERS[key] = TopicReader(options)
     return PLANNERS[key]
+
+
+@cache
+def followed(root: str) -> Dataset:
+    """The dataset that all planning in this process looks at before each batch."""
+    return Dataset(root, follows=True)
 
 
 def decoder(options: SourceOptions) -> Decoder:
@@ -247,18 +260,19 @@ def read_piece(options: SourceOptions, partition: InputPartition) -> Iterator[pa
     assert isinstance(partition, Piece)
     if partition.is_deleted:
         if options.rows is Rows.MANIFESTS:
-            yield lost_range(partition.range)
+            yield lost_range(*partition.ranges)
         return
     reader = TopicReader(options)
     try:
         if options.rows is Rows.MANIFESTS:
-            yield ingest_range(reader, decoder(options), options.dataset, partition.range)
+            yield ingest_ranges(reader, decoder(options), options.dataset, partition.ranges)
             return
-        for records in reader.read(partition.range):
-            if options.rows is Rows.RECORDS:
-                yield record_rows(records)
-            else:
-                yield plain(decoder(options).decode(records).points)
+        for each in partition.ranges:
+            for records in reader.read(each):
+                if options.rows is Rows.RECORDS:
+                    yield record_rows(records)
+                else:
+                    yield plain(decoder(options).decode(records).points)
     finally:
         reader.close()
 

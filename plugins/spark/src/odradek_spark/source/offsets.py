@@ -86,6 +86,23 @@ def ranges(start: Mapping[int, int], end: Mapping[int, int]) -> list[OffsetRange
     ]
 
 
+def grouped(
+    pieces: list[OffsetRange], record_bytes: Mapping[int, float], group_bytes: int
+) -> list[tuple[OffsetRange, ...]]:
+    """Put small adjacent pieces together, up to ``group_bytes``: a task costs more than a few records."""
+    groups: list[tuple[OffsetRange, ...]] = []
+    held = 0.0
+    for each in pieces:
+        size = each.records * max(1.0, record_bytes.get(each.partition, 1.0))
+        if groups and held + size <= group_bytes:
+            groups[-1] = (*groups[-1], each)
+            held += size
+        else:
+            groups.append((each,))
+            held = size
+    return groups
+
+
 def tasks(found: list[OffsetRange], record_bytes: Mapping[int, float], task_bytes: int) -> list[OffsetRange]:
     """Split ranges into pieces of about ``task_bytes``."""
     pieces: list[OffsetRange] = []

@@ -15,6 +15,8 @@ DEFAULT_PAYLOAD_BYTES = 64 << 20
 DEFAULT_INTERVAL_MS, MAX_INTERVAL_MS = 60_000, 2**31 - 1
 TASK_BYTES = 128 << 20
 """Approximate bytes of uncompressed payloads in a task; about 13 MB in the topic."""
+GROUP_BYTES = 16 << 20
+"""Ranges of several partitions share a task up to so many bytes: they are decoded in a tenth of a second."""
 
 
 class OptionError(ValueError):

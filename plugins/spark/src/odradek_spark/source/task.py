@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from typing import Protocol
 
@@ -58,15 +58,21 @@ class RecordReader(Protocol):
         """The records of a range, in chunks."""
 
 
-def ingest_range(reader: RecordReader, decoder: Decoder, root: str, found: OffsetRange) -> pa.RecordBatch:
-    """Write the rows of a range of records as files of a dataset, one for each table and folder.
+def ingest_ranges(
+    reader: RecordReader, decoder: Decoder, root: str, found: Sequence[OffsetRange]
+) -> pa.RecordBatch:
+    """Write the rows of ranges of records as files of a dataset, one for each table and folder.
 
     Returns:
-        Rows of `MANIFEST_SCHEMA`: the files, which are not committed yet, and a report of the range.
+        Rows of `MANIFEST_SCHEMA`: the files, which are not committed yet, and a report of each range.
     """
-    written = Written()
-    manifests = written.files(reader.read(found), decoder, root)
-    return manifest_rows(manifests, written.report(found, reader.lost))
+    reports = []
+    with table_files(root) as files:
+        for each in found:
+            written, lost = Written(), reader.lost
+            written.write(reader.read(each), decoder, files)
+            reports.append(written.report(each, reader.lost - lost))
+    return manifest_rows(manifests_of(files), reports)
 
 
 def ingest_records(chunks: Iterable[list[TopicRecord]], decoder: Decoder, root: str) -> pa.RecordBatch:
@@ -74,7 +80,19 @@ def ingest_records(chunks: Iterable[list[TopicRecord]], decoder: Decoder, root: 
     written = Written()
     manifests = written.files(chunks, decoder, root)
     found = OffsetRange(written.partition, written.first, written.last + 1)
-    return manifest_rows(manifests, written.report(found, 0))
+    return manifest_rows(manifests, [written.report(found, 0)])
+
+
+@contextmanager
+def table_files(root: str) -> Iterator[dict[str, TableFiles]]:
+    """The files of a task by table: completed at the end of ``with``, deleted after an error."""
+    with ExitStack() as writing:
+        yield {table.name: writing.enter_context(TableFiles(root, table)) for table in INGESTED}
+
+
+def manifests_of(files: Mapping[str, TableFiles]) -> list[Manifest]:
+    """The completed files."""
+    return [each for table in files.values() for each in table.manifests]
 
 
 def everything(table: str, rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -99,14 +117,23 @@ class Written:
         self, chunks: Iterable[list[TopicRecord]], decoder: Decoder, root: str, wanted: Wanted = everything
     ) -> list[Manifest]:
         """Decode records and write the rows that ``wanted`` selects."""
-        with ExitStack() as writing:
-            files = {table.name: writing.enter_context(TableFiles(root, table)) for table in INGESTED}
-            for records in chunks:
-                decoded = decoder.decode(records)
-                self.count(records, decoded)
-                for name, rows in decoded.batches():
-                    files[name].write(wanted(name, rows))
-        return [each for table in files.values() for each in table.manifests]
+        with table_files(root) as files:
+            self.write(chunks, decoder, files, wanted)
+        return manifests_of(files)
+
+    def write(
+        self,
+        chunks: Iterable[list[TopicRecord]],
+        decoder: Decoder,
+        files: Mapping[str, TableFiles],
+        wanted: Wanted = everything,
+    ) -> None:
+        """Decode records, all of one partition, and add the rows that ``wanted`` selects to files."""
+        for records in chunks:
+            decoded = decoder.decode(records)
+            self.count(records, decoded)
+            for name, rows in decoded.batches():
+                files[name].write(wanted(name, rows))
 
     def count(self, records: Sequence[TopicRecord], decoded: Decoded) -> None:
         """Count records, all of one partition and in order."""
@@ -136,11 +163,13 @@ class Written:
 
 def lost_range(found: OffsetRange) -> pa.RecordBatch:
     """The report of a range that retention deleted."""
-    return manifest_rows([], RangeReport(found.partition, found.start, found.end, 0, 0, 0, 0, found.records))
+    return manifest_rows(
+        [], [RangeReport(found.partition, found.start, found.end, 0, 0, 0, 0, found.records)]
+    )
 
 
-def manifest_rows(manifests: Sequence[Manifest], report: RangeReport) -> pa.RecordBatch:
+def manifest_rows(manifests: Sequence[Manifest], reports: Sequence[RangeReport]) -> pa.RecordBatch:
     """The result of a task, as rows that Spark carries to the driver."""
     rows = [(FILE, manifest.text()) for manifest in manifests]
-    rows.append((RANGE, report.text()))
+    rows.extend((RANGE, report.text()) for report in reports)
     return pa.RecordBatch.from_pylist([{"kind": kind, "body": body} for kind, body in rows], MANIFEST_SCHEMA)

@@ -51,11 +51,18 @@ class Dataset:
     Args:
         root: A local path, or a URI.
         storage_options: Options of ``deltalake`` for the store of a URI.
+        follows: Whether tables stay open, so that opening one again reads only the commits since. The tables
+            that `open` returned before then move along. For processes that look again and again.
     """
 
-    def __init__(self, root: str, storage_options: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, root: str, storage_options: Mapping[str, str] | None = None, *, follows: bool = False
+    ) -> None:
         self.root = root.rstrip("/")
         self.storage_options = dict(storage_options or {}) or None
+        self.follows = follows
+        self.opened: dict[str, DeltaTable] = {}
+        """By name, the tables that it follows."""
 
     def uri(self, table: Table) -> str:
         """The path or URI of a table."""
@@ -85,10 +92,17 @@ class Dataset:
 
     def open(self, table: Table) -> DeltaTable | None:
         """Open the current version of a table; None if it does not exist."""
+        followed = self.opened.pop(table.name, None)
         try:
-            return DeltaTable(self.uri(table), storage_options=self.storage_options)
+            if followed is None:
+                followed = DeltaTable(self.uri(table), storage_options=self.storage_options)
+            else:
+                followed.update_incremental()
         except TableNotFoundError:
             return None
+        if self.follows:
+            self.opened[table.name] = followed
+        return followed
 
     def existing(self, table: Table) -> DeltaTable:
         """Open the current version of a table that must exist.

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from odradek_spark.tables.files import file_system
 from odradek_spark.tables.schemas import Table
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 SQL_TYPES = {
     pa.string(): "VARCHAR",
@@ -59,6 +62,8 @@ def fetched(uri: str, table: Table, files: Sequence[str]) -> ds.Dataset:
     The dataset of `deltalake` itself is not used: if the log has no range for a column, it takes the column
     for null and skips rows in queries about it.
     """
+    import pyarrow.dataset as ds  # it imports pandas, which takes a quarter of a second
+
     system, base = file_system(uri)
     folders = pa.schema([table.schema.field(name) for name in table.partitions])
     return ds.dataset(
