@@ -29,6 +29,7 @@ from bench import (
     start,
     startup,
     tls,
+    workers,
 )
 from bench.comparison import Comparison
 from bench.harness import HERE, SKIPPED, UnavailableError, head, skip
@@ -47,6 +48,7 @@ BENCHES: Final[Mapping[str, Callable[[int], Iterable[Comparison]]]] = {
     "labeling": labeling.comparisons,
     "delivery": delivery.comparisons,
     "gateway": gateway.comparisons,
+    "workers": workers.comparisons,
     "tls": tls.comparisons,
     "idle_memory": lambda rounds: idle_memory.comparisons(),
     "fixture": lambda rounds: fixture.comparisons(),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from contrib.capture.kafka_node import CLUSTER_ID, kafka_node
 
 from integration.java.conftest import TOOLS_VERSION
 from integration.java.jvm import Jvm
+from support.gateway_workers import workers_of
 from support.gateways import GatewayProcess, gateway_of
 from support.waiting import wait_until
 from support.wire_client import WireClient
@@ -22,18 +25,19 @@ NO_RECEIVER = ""
 """Without a metrics reporter that takes telemetry, a broker does not offer it."""
 
 
+SETTINGS = ("gateway.name=edge", "gateway.subscriptions.interval.ms=300", "plugins.stdout.enabled=true")
+
+
 @pytest.fixture(scope="module")
-def gateway(jvm: Jvm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    settings = (
-        "gateway.name=edge",
-        "gateway.nodes=1",
-        "gateway.subscriptions.interval.ms=300",
-        "plugins.stdout.enabled=true",
-    )
-    with (
-        kafka_node(reporters=NO_RECEIVER, kafka=TOOLS_VERSION) as node,
-        gateway_of(f"127.0.0.1:{node.port}", tmp_path_factory.mktemp("gateway"), *settings) as process,
-    ):
+def upstream() -> Iterator[str]:
+    """The address of the broker."""
+    with kafka_node(reporters=NO_RECEIVER, kafka=TOOLS_VERSION) as node:
+        yield f"127.0.0.1:{node.port}"
+
+
+@pytest.fixture(scope="module")
+def gateway(jvm: Jvm, upstream: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    with gateway_of(upstream, tmp_path_factory.mktemp("gateway"), "gateway.nodes=1", *SETTINGS) as process:
         yield process
 
 
@@ -70,3 +74,29 @@ def test_a_java_producer_pushes_what_the_tool_of_the_cluster_asks_for(
     assert context["broker_id"] in (NODE, -1)
     assert (labels["gateway"], labels["cluster_id"]) == ("edge", CLUSTER_ID)
     assert all(name.startswith("org.apache.kafka.producer.") for name in push["names"])
+
+
+def test_a_java_producer_goes_on_pushing_when_its_worker_is_killed(
+    jvm: Jvm, upstream: str, tmp_path: Path
+) -> None:
+    name = "java-that-moves"
+    subscribed = ("subscriptions.all.metrics=*", "subscriptions.all.interval.ms=300", "gateway.observe=none")
+    with (
+        ThreadPoolExecutor(1) as threads,
+        workers_of(upstream, tmp_path, *SETTINGS, *subscribed) as gateway,
+    ):
+        arguments = (gateway.process.bootstrap, "moved-to-a-worker", "6", name)
+        running = threads.submit(jvm.run, "odradek.TelemetryProducer", *arguments)
+
+        def of_worker(push: dict[str, Any], label: str) -> bool:
+            return bool(push["context"]["client_id"] == name and push["labels"]["gateway"] == label)
+
+        first = gateway.process.next_push(lambda push: push["context"]["client_id"] == name, 60)
+        label = first["labels"]["gateway"]
+        gateway.kill(int(label == "edge-1"))
+        other = "edge" if label == "edge-1" else "edge-1"
+        push = gateway.process.next_push(lambda push: of_worker(push, other))
+        done = running.result(60)
+
+    assert done.status == 0, done.said
+    assert push["context"]["client_instance_id"] == first["context"]["client_instance_id"]
