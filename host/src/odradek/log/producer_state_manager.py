@@ -104,13 +104,10 @@ class ProducerStateManager:
         transaction.
         """
         state = self.producers.get(header.producer_id)
-        return (
-            state is not None
-            and state.producer_epoch == header.producer_epoch
-            and header.base_sequence == state.last_sequence + 1 & _SEQUENCE_MASK
-            and bool(state.batches)
-            and (state.current_txn_first_offset != _NO_OFFSET) == header.is_transactional
-        )
+        if state is None or state.producer_epoch != header.producer_epoch or not state.batches:
+            return False
+        follows = header.base_sequence == state.batches[-1].last_sequence + 1 & _SEQUENCE_MASK
+        return follows and (state.current_txn_first_offset != _NO_OFFSET) == header.is_transactional
 
     def duplicate_of(self, header: RecordBatchHeader) -> AppendedBatch | None:
         """The batch in the log that ``header`` repeats, with the same epoch and the same sequences."""
