@@ -10,6 +10,7 @@ a bench failed. A row is marked if other programs kept more than a tenth of a co
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +33,7 @@ from bench import (
     workers,
 )
 from bench.comparison import Comparison
-from bench.harness import HERE, SKIPPED, UnavailableError, head, skip
+from bench.harness import CACHE, HERE, SKIPPED, UnavailableError, head, skip
 from bench.others import Others
 
 README: Final = HERE / "README.md"
@@ -122,6 +123,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = arguments_of(argv)
     page = README.read_text(encoding="utf-8")
     replaced(page, "")
+    # the servers and clients that are started find their modules compiled, as where Odradek is installed
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(CACHE / "bytecode")
     began_s, table, machine = time.monotonic(), Table(), head("all")
     with redirect_stdout(sys.stderr):
         for name in arguments.only or BENCHES:

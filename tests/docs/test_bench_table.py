@@ -123,6 +123,9 @@ def test_the_exit_status_tells_whether_all_goals_are_reached(
 ) -> None:
     monkeypatch.setattr(table, "BENCHES", {"push": lambda rounds: lines_of(1.0, cost)})
 
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", "")
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+
     assert table.main(["--rounds", "1"]) == status
     assert capsys.readouterr().out.count("| push |") == 2
 

@@ -54,7 +54,7 @@ def read_file(path: Path) -> bytes:
 def fetch_over_http(url: str, ca_file: str | None) -> bytes:
     """Return the document at an address. Redirects are followed on the same host only."""
     import ssl
-    from urllib import request
+    from urllib import error, request
 
     class SameHost(request.HTTPRedirectHandler):
         def redirect_request(
@@ -70,7 +70,12 @@ def fetch_over_http(url: str, ca_file: str | None) -> bytes:
     )
     asked = request.Request(url, headers={"Accept": "application/json"})  # noqa: S310  the scheme was checked
     response: HTTPResponse
-    with opener.open(asked, timeout=TIMEOUT_S) as response:
+    try:
+        response = opener.open(asked, timeout=TIMEOUT_S)
+    except error.HTTPError as refused:
+        refused.close()  # it holds the connection
+        raise
+    with response:
         document = bytearray()
         while piece := response.read1(PIECE_BYTES):
             document += piece
