@@ -14,9 +14,11 @@ Java and the extra ``spark``.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import multiprocessing
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -27,7 +29,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .harness import head, tree_cpu_s
+from .comparison import Comparison, Goal, compared
+from .harness import UnavailableError, head, tree_cpu_s
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "plugins" / "spark" / "tests"))
 
@@ -46,6 +49,8 @@ STAGES = (
 )
 FORKED, PLAIN, NO_ARCHIVE = "odradek", "plain", "no archive"
 WAYS = (FORKED, PLAIN, NO_ARCHIVE)
+GOAL = 0.5
+"""Of the CPU of a start without either."""
 PATIENCE_S = 120.0
 
 
@@ -130,8 +135,8 @@ def started(way: str, bootstrap: str, folder: str, archive: str) -> dict[str, An
     return found
 
 
-def report_starts(bootstrap: str, starts: int, ways: Sequence[str]) -> None:
-    """Measure starts, the ways in turn, and print medians."""
+def report_starts(bootstrap: str, starts: int, ways: Sequence[str]) -> dict[str, float]:
+    """Measure starts, the ways in turn, and print medians. Returns the CPU seconds of each way."""
     with tempfile.TemporaryDirectory(prefix="spark-start-") as folder:
         archive = f"{folder}/classes.jsa"
         started(FORKED, bootstrap, f"{folder}/first", archive)
@@ -151,6 +156,7 @@ def report_starts(bootstrap: str, starts: int, ways: Sequence[str]) -> None:
     for part in ("driver", "JVM", "Python"):
         cells = [f"{statistics.median(each['parts'][part] for each in found[way]):18.2f}" for way in ways]
         print(f"{'CPU of ' + part:20}" + "".join(cells))
+    return {way: statistics.median(sum(each["parts"].values()) for each in found[way]) for way in ways}
 
 
 def report_triggers(bootstrap: str, triggers: int, fill: Callable[[], None]) -> None:
@@ -211,29 +217,54 @@ def serve(done: Any, told: Any) -> None:
         done.wait()
 
 
-def main() -> None:
+@contextmanager
+def filled() -> Iterator[tuple[str, Callable[[], None]]]:
+    """A host whose topic has pushes; yields its address, and what adds more of them.
+
+    Raises:
+        UnavailableError: The extra ``spark`` or Java is missing.
+    """
+    if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
+        raise UnavailableError("no Java, or no pyspark")
     from spark_topics import fill, records
 
+    done = multiprocessing.Event()
+    told, tell = multiprocessing.Pipe()
+    serving = multiprocessing.Process(target=serve, args=(done, tell), daemon=True)
+    serving.start()
+    bootstrap = told.recv()
+
+    def add() -> None:
+        fill(bootstrap, records(PUSHES, partitions=PARTITIONS))
+
+    try:
+        add()
+        yield bootstrap, add
+    finally:
+        done.set()
+        serving.join()
+
+
+def comparisons(rounds: int) -> Iterator[Comparison]:
+    """The lines of the table."""
+    with filled() as (bootstrap, _):
+        costs = report_starts(bootstrap, rounds, WAYS)
+    goals = [Goal(peer=NO_ARCHIVE, most=GOAL)]
+    yield from compared("spark, a start of ingest", "s", costs, [FORKED], goals)
+
+
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--starts", type=int, default=3)
     parser.add_argument("--triggers", type=int, default=15)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     arguments = parser.parse_args()
     print(head("spark_start"), file=sys.stderr)
-    done = multiprocessing.Event()
-    told, tell = multiprocessing.Pipe()
-    serving = multiprocessing.Process(target=serve, args=(done, tell), daemon=True)
-    serving.start()
-    bootstrap = told.recv()
-    fill(bootstrap, records(PUSHES, partitions=PARTITIONS))
-    if arguments.starts:
-        report_starts(bootstrap, arguments.starts, arguments.ways)
-    if arguments.triggers:
-        report_triggers(
-            bootstrap, arguments.triggers, lambda: fill(bootstrap, records(PUSHES, partitions=PARTITIONS))
-        )
-    done.set()
-    serving.join()
+    with filled() as (bootstrap, add):
+        if arguments.starts:
+            report_starts(bootstrap, arguments.starts, arguments.ways)
+        if arguments.triggers:
+            report_triggers(bootstrap, arguments.triggers, add)
 
 
 if __name__ == "__main__":
