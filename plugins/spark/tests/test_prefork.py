@@ -185,6 +185,22 @@ def test_a_client_ends_with_its_worker(server: Prefork, modules: Path) -> None:
     client.communicate()
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["the worker first", "the client first"])
+def test_a_worker_and_its_client_may_end_at_once(modules: Path, order: tuple[int, int]) -> None:
+    with running() as server:
+        client, worker = sleeper(server, modules)
+        os.kill(server.process.pid, signal.SIGSTOP)
+        for each in order:
+            os.kill((worker, client.pid)[each], signal.SIGKILL)
+            time.sleep(0.05)  # the kernel reports the ends in this order
+        os.kill(server.process.pid, signal.SIGCONT)
+        client.communicate(timeout=PATIENCE_S)
+
+        assert run(server, modules, "-m", "a_worker").returncode == 3
+        assert server.process.poll() is None
+    assert server.process.returncode == 0
+
+
 @pytest.mark.parametrize("body", [b"", b"\x00\x00\x00\x02[]", b"\xff\xff\xff\xff"])
 def test_a_malformed_request_harms_nobody(server: Prefork, modules: Path, body: bytes) -> None:
     with socket.socket(socket.AF_UNIX) as client:

@@ -104,12 +104,10 @@ class Server:
                     return
                 if key.fileobj is self.listener:
                     self.accept()
-                elif key.fileobj is key.data.client:
-                    # Spark ended the client, so it wants the worker to end
-                    self.selector.unregister(key.data.client)
-                    signal.pidfd_send_signal(key.data.pidfd, signal.SIGTERM)
-                else:
+                elif key.fileobj is not key.data.client:
                     self.reap(key.data)
+                else:
+                    self.end(key.data)
 
     def accept(self) -> None:
         """Fork a worker for a client; disconnect a client without a proper request."""
@@ -129,6 +127,12 @@ class Server:
             return
         self.selector.register(worker.pidfd, selectors.EVENT_READ, worker)
         self.selector.register(client, selectors.EVENT_READ, worker)
+
+    def end(self, worker: Worker) -> None:
+        """End a worker, because Spark ended its client."""
+        if worker.client.fileno() >= 0:  # it has not ended at the same moment
+            self.selector.unregister(worker.client)
+            signal.pidfd_send_signal(worker.pidfd, signal.SIGTERM)
 
     def reap(self, worker: Worker) -> None:
         """Tell the client that its worker has ended."""
