@@ -57,6 +57,20 @@ def optional_dependencies(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str
     return extras
 
 
+def versions_of(project: dict[str, Any]) -> list[str]:
+    prefix = "Programming Language :: Python :: "
+    return [name.removeprefix(prefix) for name in project["classifiers"] if name.startswith(prefix)]
+
+
+def test_all_distributions_name_the_same_versions_of_python() -> None:
+    found = {name: versions_of(toml(folder)["project"]) for name, folder in zip(NAMES, PLUGINS, strict=True)}
+    lowest = HOST["project"]["requires-python"].removeprefix(">=")
+
+    assert len(found) == 6
+    assert set(map(tuple, found.values())) == {tuple(versions_of(HOST["project"]))}
+    assert versions_of(HOST["project"])[:2] == ["3", lowest]
+
+
 def test_the_relay_has_the_version_of_the_host() -> None:
     project = ET.parse(ROOT / "contrib/relay/pom.xml").getroot()
 
