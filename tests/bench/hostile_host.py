@@ -13,6 +13,7 @@ import sys
 import time
 from array import array
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,9 @@ class Holds:
             return self.timed(f"step of {task.steps.__qualname__}", advance)(runner, task, end_ns)
 
         def timed_schedule(deadline_ms: int, action: Callable[[], None]) -> Any:
-            name = f"timer: {getattr(action, '__qualname__', action)}"
+            called = action.func if isinstance(action, partial) else action
+            # not its repr, which may be long
+            name = f"timer: {getattr(called, '__qualname__', type(called).__name__)}"
             return schedule(deadline_ms, self.timed(name, action))
 
         def timed_finished(route: Any, *rest: Any) -> Any:

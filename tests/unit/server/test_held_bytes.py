@@ -85,6 +85,7 @@ class Crowd:
         """Advance the clock; transports that were aborted lose their connections."""
         for _ in range(ms // CHECK_MS):
             self.clock.advance(CHECK_MS)
+            self.listener.run_turns()
             for channel in self.channels:
                 transport = channel.transport
                 if isinstance(transport, ClosingTransport) and transport.closed and channel.counted_bytes:

@@ -8,7 +8,13 @@ from collections.abc import Callable
 import pytest
 
 from odradek.server.plugins.process import SWITCH_INTERVAL_S, switch_threads_often
-from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES, SMALL_PIECE_BYTES, LargeFrame
+from odradek.server.sockets.large_frame import (
+    HUGE_FRAME_BYTES,
+    SHARED_BUFFER_BYTES,
+    SMALL_PIECE_BYTES,
+    HugeFrame,
+    LargeFrame,
+)
 from odradek.step_runner import StepRunner
 from odradek.steps import Steps
 from support.rounds import Rounds, busy, framed, single
@@ -104,3 +110,12 @@ def test_a_thread_that_computes_gives_the_interpreter_up_soon() -> None:
         assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
     finally:
         sys.setswitchinterval(interval_s)
+
+
+def test_a_huge_frame_is_received_in_small_pieces_because_its_pages_have_to_be_found() -> None:
+    rounds = Rounds(max_request_bytes=100 << 20)
+    channel, transport = rounds.connect()
+    channel.data_received(framed("x" * HUGE_FRAME_BYTES)[:100_000])
+
+    assert isinstance(transport.protocol, HugeFrame)
+    assert len(transport.protocol.get_buffer(-1)) == SMALL_PIECE_BYTES

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from odradek.server.sockets.large_frame import LargeFrame
 from odradek.server.sockets.request_reader import BACKLOG, READ_AHEAD_BYTES
 from odradek.server.sockets.turns import COUNTED_NS, READS_PER_ROUND, TurnSettings
-from support.rounds import Rounds, busy, framed, single
+from support.rounds import Rounds, Socket, busy, framed, single
 
 PER_ROUND = 1
 """Requests of a millisecond: one is longer than a round."""
@@ -125,14 +127,49 @@ def test_on_a_busy_loop_few_large_frames_are_received_in_one_round() -> None:
     busy(rounds)
 
     for _, transport in connections:
-        assert isinstance(transport.protocol, LargeFrame)
-        transport.protocol.buffer_updated(100_000)
+        receive_piece(transport, 100_000)
     reading = [sum(transport.reads for _, transport in connections)]
     for _ in range(3):
         rounds.run_once()
         reading.append(sum(transport.reads for _, transport in connections))
 
     assert reading == [number * READS_PER_ROUND for number in range(4)]
+
+
+def receive_piece(transport: Socket, size_bytes: int, took: Callable[[], object] = lambda: None) -> None:
+    """Receive part of a large frame, which takes some time."""
+    assert isinstance(transport.protocol, LargeFrame)
+    transport.protocol.get_buffer(-1)
+    took()
+    transport.protocol.buffer_updated(size_bytes)
+
+
+def test_the_pieces_of_a_large_frame_count_as_long_as_they_take() -> None:
+    rounds = Rounds()
+    channel, transport = rounds.connect()
+    channel.data_received(struct.pack(">i", 1 << 19) + bytes(100_000))
+    used_ns = channel.used_ns
+
+    receive_piece(transport, 1_000, took=lambda: rounds.clock.advance(3))
+
+    assert channel.used_ns - used_ns == 3_000_000
+
+
+def test_in_a_long_pass_a_light_connection_waits_with_its_large_frame_but_not_with_a_request() -> None:
+    rounds = Rounds()
+    channel, transport = rounds.connect()
+    other, _ = rounds.connect()
+    channel.data_received(struct.pack(">i", 1 << 19) + bytes(100_000))
+    rounds.clock.advance(60_000)
+    reads = []
+    for took_ms in (0, 1, 1):  # libuv reads a socket again at once while it fills the buffer
+        receive_piece(transport, 1_000, took=partial(rounds.clock.advance, took_ms))
+        reads.append(transport.reads)
+
+    assert reads == [True, True, False]
+    assert single(rounds, other, "light") == ["light"]
+    rounds.run_once()
+    assert transport.reads
 
 
 def test_all_pipelining_connections_together_hold_the_loop_for_one_round() -> None:

@@ -22,7 +22,8 @@ SHARED_BUFFER_BYTES = 1 << 20
 """Nearly all frames of a megabyte arrive in one piece; a buffer of a quarter of it costs 10 % more CPU."""
 SMALL_PIECE_BYTES = 65_536
 """The same while memory is scarce, so that a thousand connections do not get another megabyte each; and on a
-busy loop, on which many connections may have a piece in one pass."""
+busy loop, on which many connections may have a piece in one pass; and always for pages that the system still
+has to find."""
 HUGE_FRAME_BYTES = 32 << 20
 """A frame of this size has pages of its own. Smaller ones would take more CPU that way: they use memory that
 the process already has."""
@@ -41,8 +42,12 @@ class FrameTaker(Protocol):
     def wants_small_pieces(self) -> bool:
         """Whether memory is scarce or the loop is busy."""
 
-    def piece_received(self, piece_bytes: int) -> None:
-        """A piece of the frame has arrived. If the loop is busy, the next one waits."""
+    def monotonic_ns(self) -> int: ...
+
+    def piece_received(self, began_ns: int) -> None:
+        """A piece of the frame has arrived, which took since ``began_ns``. If the loop is busy, the next one
+        waits.
+        """
 
     def large_frame_grew(self, size_bytes: int, missing_bytes: int) -> None:
         """Count what has arrived."""
@@ -61,7 +66,7 @@ class FrameTaker(Protocol):
 class LargeFrame(asyncio.BufferedProtocol):
     """Takes the channel's place on its transport until one frame is complete, then hands it over."""
 
-    __slots__ = ("channel", "frame", "missing_bytes", "shared", "size_bytes")
+    __slots__ = ("began_ns", "channel", "frame", "missing_bytes", "shared", "size_bytes")
 
     def __init__(
         self, channel: FrameTaker, frame_bytes: int, beginning: bytes | bytearray, shared: memoryview
@@ -73,6 +78,8 @@ class LargeFrame(asyncio.BufferedProtocol):
         """The frame so far, with its length."""
         self.missing_bytes = frame_bytes - len(beginning)
         self.size_bytes = len(beginning)
+        self.began_ns = channel.monotonic_ns()
+        """When the reading of a piece began."""
 
     def begin(self, _frame_bytes: int, beginning: bytes | bytearray) -> Any:
         """The memory of the frame; raises OSError if there is none."""
@@ -83,6 +90,7 @@ class LargeFrame(asyncio.BufferedProtocol):
         switch(transport, self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
+        self.began_ns = self.channel.monotonic_ns()
         return self.shared[: min(self.missing_bytes, self.room)]
 
     @property
@@ -96,10 +104,10 @@ class LargeFrame(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         channel = self.channel
-        channel.piece_received(nbytes)
         if channel.closing:
             return
         self.take(nbytes)
+        channel.piece_received(self.began_ns)
         self.size_bytes += nbytes
         self.missing_bytes -= nbytes
         channel.large_frame_grew(self.size_bytes, self.missing_bytes)
@@ -137,7 +145,8 @@ class HugeFrame(LargeFrame):
         return frame
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return memoryview(self.frame)[self.size_bytes : self.size_bytes + self.room]
+        self.began_ns = self.channel.monotonic_ns()
+        return memoryview(self.frame)[self.size_bytes : self.size_bytes + SMALL_PIECE_BYTES]
 
     def take(self, nbytes: int) -> None:
         """Nothing: it is in its place."""

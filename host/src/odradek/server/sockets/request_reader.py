@@ -24,8 +24,6 @@ BACKLOG: Final = 1
 """A reason to stop reading: enough requests wait for their turn, for an answer or for the client to read."""
 TURN: Final = 8
 """Another one: the rest of a large frame waits because the loop is busy."""
-BYTES_PER_NS: Final = 4
-"""How fast the parts of a large frame are received, the kernel's part included."""
 
 
 class RequestReader(asyncio.Protocol):
@@ -89,12 +87,12 @@ class RequestReader(asyncio.Protocol):
         self.large_frame_grew(len(beginning), frame_bytes - len(beginning))
         return True
 
-    def piece_received(self, piece_bytes: int) -> None:
+    def piece_received(self, began_ns: int) -> None:
         """Part of a large frame has arrived. On a busy loop the next one waits, as a request does."""
         now_ns = self.monotonic_ns()
         self.last_active_ms = self.monotonic_ms()
-        self.used_ns += piece_bytes // BYTES_PER_NS
-        if now_ns > self.turns.free_until_ns and self.turns.must_wait(self, now_ns):
+        self.used_ns += now_ns - began_ns
+        if now_ns > self.turns.free_until_ns and self.turns.must_pause(self, now_ns):
             self.stop_reading(TURN)
             self.turns.read_later(self)
 

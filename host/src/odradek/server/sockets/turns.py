@@ -41,6 +41,10 @@ ROUND_NS: Final = 500_000
 """How long the ring may keep the loop busy before the sockets are read again."""
 FREE_NS: Final = 250_000
 """How long a pass of the loop answers everybody before connections that are not light have to wait."""
+LONG_PASS_NS: Final = 1_000_000
+"""After this time beyond `FREE_NS` a light connection has to wait, too, before it receives more of a large
+frame. libuv reads a socket up to 32 times in a row while it fills the buffer, and the kernel may take half a
+millisecond to find memory for 64 KiB."""
 RESERVE_NS: Final = 500_000
 """The part of its share that a connection has to leave: a new one is not light."""
 COUNTED_NS: Final = 4_000_000_000
@@ -187,6 +191,10 @@ class Turns:
             return False
         self.delayed += 1
         return True
+
+    def must_pause(self, connection: TurnTaker, now_ns: int) -> bool:
+        """Whether a connection has to wait before it receives more of a large frame; see `must_wait`."""
+        return self.must_wait(connection, now_ns) or now_ns > self.free_until_ns + LONG_PASS_NS
 
     def begin_pass(self, now_ns: int) -> None:
         """Measure a pass of the loop, which ends with the next round of callbacks."""
