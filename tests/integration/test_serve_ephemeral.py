@@ -124,7 +124,7 @@ def test_a_restart_keeps_the_port_and_the_data(serve: ServeProcess, control: Con
     [
         ("topic/names", "{}", 404, "no operation /topic/names: did you mean topics/names?; GET / lists them"),
         ("topics/create", "{", 400, "the body is not JSON"),
-        ("topics/create", "[" * 100_000, 400, "recursion"),
+        ("topics/create", "[" * 100_000, 400, "the body is nested too deeply"),
         ("topics/create", "[]", 400, "the body must be a JSON object of the arguments"),
         ("topics/create", "{}", 400, "argument 'name' is missing: name, partitions=1, ..."),
         ("topics/create", '{"name": "a/b"}', 400, "a/b"),

@@ -104,6 +104,8 @@ class Handler(BaseHTTPRequestHandler):
             given = json.loads(body or b"{}")
         except ValueError as error:
             raise ValueError(f"the body is not JSON: {error}") from error
+        except RecursionError as error:
+            raise ValueError("the body is nested too deeply") from error
         if not isinstance(given, dict):
             raise ValueError("the body must be a JSON object of the arguments")
         return self.operations.call(self.path.strip("/"), given)
