@@ -194,8 +194,8 @@ class Fleet:
                 seat.timer.cancel()
         for line in self.lines:
             line.closing = True
-            if line.link is not None:
-                line.link.close()
+            if line.opened is not None:
+                line.opened.close()
         for task in list(self.tasks):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
@@ -218,9 +218,10 @@ class Fleet:
             try:
                 async with self.gate, asyncio.timeout(CONNECT_TIMEOUT_S):
                     if broker.host == LOOPBACK:
-                        await loop.create_connection(made, sock=await dialed(broker, line.number))
+                        sock = await dialed(broker, line.number)
+                        _, line.opened = await loop.create_connection(made, sock=sock)
                     else:
-                        await loop.create_connection(made, broker.host, broker.port)
+                        _, line.opened = await loop.create_connection(made, broker.host, broker.port)
             except OSError:  # a timeout is one, too
                 self.tally.failed += 1
                 continue
@@ -245,7 +246,7 @@ class Fleet:
 
     def lost(self, line: Line) -> None:
         """Connect again, unless the fleet ends."""
-        was_ready, line.link = line.link is not None, None
+        was_ready, line.link, line.opened = line.link is not None, None, None
         if line.closing:
             return
         self.tally.lost += was_ready

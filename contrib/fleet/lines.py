@@ -54,7 +54,9 @@ class Line:
     kind: Kind
     seats: list[Seat] = field(default_factory=list)
     link: Link | None = None
-    """None while it is down."""
+    """None while it is down, and until the broker has said what it offers."""
+    opened: Link | None = None
+    """The same from the beginning."""
     attempt: int = 0
     quiet_until_s: float = 0.0
     """A throttled client sends nothing before this time of the loop."""

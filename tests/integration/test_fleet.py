@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import json
+import socket
+import warnings
 from pathlib import Path
 
 import pytest
@@ -13,6 +17,7 @@ from contrib.fleet.fleet import Fleet
 from contrib.fleet.lines import recorded_payload
 
 from odradek.client.address import addresses
+from odradek.endpoints import Address
 from support.hosts import EVERYTHING, ThreadedHost, running_host
 
 MIX = {"java": 60.0, "librdkafka": 30.0, "franz-go": 10.0}
@@ -57,6 +62,24 @@ def test_a_storm_and_churn_lose_no_accepted_push(tmp_path: Path) -> None:
     assert tally.joined > 0
     assert tally.terminated > 0
     assert tally.accepted <= accounts.appended <= tally.accepted + tally.unanswered
+
+
+def test_connections_that_wait_for_an_answer_are_closed_at_the_end() -> None:
+    kinds = mixed(MIX, 5)
+    with socket.create_server(("127.0.0.1", 0)) as silent, warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", ResourceWarning)
+        broker = Address("127.0.0.1", silent.getsockname()[1])
+        fleet = Fleet([broker], kinds, 5, recorded_payload(list(dict.fromkeys(kinds))))
+
+        async def cut_short() -> None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.3):
+                    await fleet.run(1.0)
+
+        asyncio.run(cut_short())
+        gc.collect()
+
+    assert [str(each.message) for each in warned] == []
 
 
 def test_the_command_prints_a_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

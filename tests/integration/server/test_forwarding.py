@@ -390,9 +390,9 @@ def test_stop_with_the_destination_down_ends_in_time_and_closes() -> None:
         runner.offer(record_of())
     before_s = time.monotonic()
 
-    runner.stop(1.5)
+    runner.stop(PATIENCE_S)
 
-    assert time.monotonic() - before_s < 4
+    assert time.monotonic() - before_s < 2 * PATIENCE_S
     assert runner.stats().dropped == {"stopped": 10}
     assert runner.stats().balanced
     assert forwarder.calls == ["start", "close"]

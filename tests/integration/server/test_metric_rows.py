@@ -9,6 +9,7 @@ from odradek.server.meters.cluster_metrics import CLUSTER_INSTRUMENTS
 from odradek.server.meters.forward_metrics import FORWARD_INSTRUMENTS
 from odradek.server.meters.gateway_path_metrics import GATEWAY_PATH_INSTRUMENTS
 from odradek.server.meters.gateway_telemetry_metrics import GATEWAY_TELEMETRY_INSTRUMENTS
+from odradek.server.meters.gateway_worker_metrics import GATEWAY_WORKER_INSTRUMENTS
 from odradek.server.meters.loop_lag import LOOP_LAG_INSTRUMENTS
 from odradek.server.meters.metrics import INSTRUMENTS
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
@@ -66,7 +67,12 @@ def test_a_host_without_clients_exports_all_metrics_but_those_of_clients(tmp_pat
         exported = host.call(lambda: {row.name for row in host.host.metric_rows()})
 
     assert exported <= INSTRUMENTS.keys()
-    of_gateways = {*GATEWAY_TELEMETRY_INSTRUMENTS, *GATEWAY_PATH_INSTRUMENTS, *LOOP_LAG_INSTRUMENTS}
+    of_gateways = {
+        *GATEWAY_TELEMETRY_INSTRUMENTS,
+        *GATEWAY_PATH_INSTRUMENTS,
+        *GATEWAY_WORKER_INSTRUMENTS,
+        *LOOP_LAG_INSTRUMENTS,
+    }
     of_clusters = CLUSTER_INSTRUMENTS.keys() | FORWARD_INSTRUMENTS.keys()
     of_budgets = QUOTA_INSTRUMENTS.keys() | CARDINALITY_INSTRUMENTS.keys()
     elsewhere = of_budgets | of_gateways | of_clusters
