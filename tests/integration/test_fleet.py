@@ -16,8 +16,7 @@ from contrib.fleet.behavior import mixed
 from contrib.fleet.fleet import Fleet
 from contrib.fleet.lines import recorded_payload
 
-from odradek.client.address import addresses
-from odradek.endpoints import Address
+from odradek.client.address import Address, addresses
 from support.hosts import EVERYTHING, ThreadedHost, running_host
 
 MIX = {"java": 60.0, "librdkafka": 30.0, "franz-go": 10.0}
