@@ -27,6 +27,7 @@ from odradek.server.gateway.workers.share import check_plugins, check_workers, f
 from odradek.server.gateway.workers.workers import WorkerEnded, Workers
 from odradek.server.plugins.process import (
     freeze_garbage,
+    give_back_freed,
     keep_buffers,
     on_hangup,
     raise_descriptor_limit,
@@ -34,6 +35,7 @@ from odradek.server.plugins.process import (
 )
 from odradek.server.start_report import report
 from odradek.server.upkeep.data_dir import DataDir
+from odradek.server.upkeep.freed_memory import FreedMemory
 
 log = logging.getLogger(__name__)
 
@@ -173,6 +175,7 @@ async def serve(
         loop.add_signal_handler(signal.SIGUSR1, made.gateway.step_down)
         on_hangup(partial(reload_file, host, start), stop)
         freeze_garbage()
+        FreedMemory(lambda: host.broker.connection_quotas.total, host.clock, host.timer, give_back_freed)
         report(host, start.config_file, start.log_level)
         link = ParentLink(channel, host, made.gateway.step_down, stop.set)
         await link.start(host.addresses)
