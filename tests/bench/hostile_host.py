@@ -44,14 +44,19 @@ class LoopProbe:
         self.tick()
 
     def tick(self) -> None:
+        self.note()
+        self.loop.call_later(TICK_S, self.tick)
+
+    def note(self) -> None:
+        """Note the time since the last tick."""
         cpu_ns, wall_ns = time.thread_time_ns(), time.perf_counter_ns()
         self.cpu_ns.append(cpu_ns - self.last_cpu_ns)
         self.wall_ns.append(wall_ns - self.last_wall_ns)
         self.last_cpu_ns, self.last_wall_ns = cpu_ns, wall_ns
-        self.loop.call_later(TICK_S, self.tick)
 
     def report(self) -> dict[str, float]:
-        """Milliseconds between ticks since the last report."""
+        """Milliseconds between ticks since the last report, and since the last tick."""
+        self.note()
         cpu, wall = sorted(self.cpu_ns), sorted(self.wall_ns)
         del self.cpu_ns[:], self.wall_ns[:]
         last = len(cpu) - 1

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from contrib.capture.kafka_node import free_port, kafka_node
 
@@ -30,6 +30,8 @@ LISTENERS: Final = (PLAIN, TLS, TLS_RSA, TLS_MUTUAL, SASL, SASL_TLS)
 USER, PASSWORD = "alice", "secret"
 SCRAM: Final = ScramMechanism.SCRAM_SHA_256
 MECHANISMS: Final = "sasl.enabled.mechanisms=SCRAM-SHA-256,PLAIN"
+ONE_ADDRESS: Final = ("max.authentication.rate.per.ip=1000000", "connections.unauthenticated.max=10000")
+"""For many clients of one address, which the defaults take for an attack."""
 LOGIN_MODULES: Final = "org.apache.kafka.common.security"
 SERVER_JVM: Final = (
     "-server",
@@ -41,6 +43,9 @@ SERVER_JVM: Final = (
     "-XX:-UseDynamicNumberOfCompilerThreads",
 )
 """Kafka's own options of its script, and compiler threads that do not end: their CPU time would be lost."""
+
+
+Process = TypeVar("Process", bound=ServeProcess)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +94,27 @@ def common_settings(files: Files) -> list[str]:
 
 @contextmanager
 def odradek(folder: Path, core: int | None, *more: str) -> Iterator[Secured]:
-    """``odradek serve``, with some more settings."""
+    """``odradek serve`` for clients of one address, with some more settings."""
+    with served(folder, core, ServeProcess, *ONE_ADDRESS, *more) as (server, _):
+        yield server
+
+
+@contextmanager
+def served(
+    folder: Path, core: int | None, process: type[Process], *more: str
+) -> Iterator[tuple[Secured, Process]]:
+    """``odradek serve`` with some more settings, as a process of some kind."""
     settings = (
         "listeners=" + ",".join(f"{name}://127.0.0.1:0" for name in LISTENERS),
         f"data.dir={folder / 'data'}", *common_settings(Files(folder)), "subscriptions.bench.metrics=*",
-        MECHANISMS, "max.authentication.rate.per.ip=1000000",
-        "connections.unauthenticated.max=10000", *more,
+        MECHANISMS, *more,
     )  # fmt: skip
     with pinned(core):
-        serve = ServeProcess(*(part for each in settings for part in ("--set", each)))
+        serve = process(*(part for each in settings for part in ("--set", each)))
     try:
         addresses = serve.ready.split("listeners=")[1].split(" ")[0].split(",")
         ports = {each.split("://")[0]: int(each.rpartition(":")[2]) for each in addresses}
-        yield Secured(ODRADEK, serve.process.pid, ports)
+        yield Secured(ODRADEK, serve.process.pid, ports), serve
     finally:
         serve.terminate()
 

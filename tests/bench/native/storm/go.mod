@@ -1,0 +1,3 @@
+module odradek/bench/storm
+
+go 1.22
