@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
@@ -26,7 +25,7 @@ from support.accounts import assert_accounts_balance
 from support.hosts import EVERYTHING, ThreadedHost, running_host
 from support.kafka_export import TOPIC, read
 from support.otlp_source import ANYWHERE, ScriptedIntake, body_of, entry, fail_now_and_then, running_source
-from support.ports import free_port
+from support.ports import answers, free_port
 from support.spooling import FAST, FarSide, Plugin, push_all
 from support.telemetry_records import resource_labels
 from support.waiting import wait_until
@@ -50,14 +49,6 @@ def taking(
         wait_until(lambda: answers(port), "nothing listens")
         yield host
         host.call(lambda: assert_accounts_balance(host.host))
-
-
-def answers(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
 
 
 def exporter_of(protocol: str, port: int) -> MetricExporter:

@@ -1,6 +1,7 @@
 """Ports of 127.0.0.1 that nothing listens on, for servers whose port has to be known before they start.
 
-They are below those that the system gives out: a client elsewhere could get one of these before the server.
+The free ones are below those that the system gives out: a client elsewhere could get one of these before the
+server.
 """
 
 from __future__ import annotations
@@ -36,3 +37,12 @@ def free_ports(count: int) -> list[int]:
 
 def free_port() -> int:
     return free_range(1)
+
+
+def answers(port: int) -> bool:
+    """Whether something listens on a port now."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True

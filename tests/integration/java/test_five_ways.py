@@ -26,7 +26,7 @@ from support.gateways import gateway_of
 from support.hosts import EVERYTHING, running_host
 from support.kafka_export import TOPIC, metrics_of, read
 from support.otlp_collector import Collector, Exchange, collecting
-from support.ports import free_port
+from support.ports import answers, free_port
 from support.telemetry_records import resource_labels
 from support.waiting import wait_until
 from support.wire_client import WireClient
@@ -91,6 +91,7 @@ def otlp_of(client_id: str) -> bytes:
 
 
 def post(port: int) -> None:
+    wait_until(lambda: answers(port), "the source does not listen")
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/v1/metrics", otlp_of("otlp"), {"content-type": "application/x-protobuf"}
     )
