@@ -14,7 +14,7 @@ class Goal:
     """Bounds of a cost, or of its ratio to a peer's."""
 
     who: str = ""
-    """Whose cost, if odradek has several."""
+    """The server with the cost, if odradek has several."""
     peer: str = ""
     """Empty: the cost itself is compared."""
     most: float = math.inf

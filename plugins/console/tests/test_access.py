@@ -1,4 +1,4 @@
-"""Who may look, and what a request may need, by requests without a socket."""
+"""Access without a login, names of the console, and bounds, by requests without a socket."""
 
 from __future__ import annotations
 

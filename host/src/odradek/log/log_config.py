@@ -198,7 +198,7 @@ class LogConfig:
         used=False,
     )
     # fmt: on
-    # What every append asks for follows from the values above.
+    # Every append asks for these values, which follow from those above.
     is_compacted: bool = field(init=False, compare=False)
     flushes: bool = field(init=False, compare=False)
     """Whether the host flushes appends to disk; otherwise the operating system decides when to write."""

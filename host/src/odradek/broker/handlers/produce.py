@@ -143,7 +143,7 @@ class ProduceWork:
     flushes: FlushWait = field(default_factory=FlushWait)
 
     def budget(self) -> OpeningBudget:
-        """What the validation of the batches may cost on the event loop."""
+        """The bounds of the work that validates the batches on the event loop."""
         settings = self.broker.settings
         return OpeningBudget(
             settings.produce_inline_records,
@@ -268,7 +268,7 @@ def append_batch(
 
 
 def finished(request: ProduceRequest, response: ProduceResponse) -> ProduceAnswer:
-    """What the client gets.
+    """The answer to the client; None if it wants none.
 
     Raises:
         CloseConnection: A partition was refused, and the client gets no answer.

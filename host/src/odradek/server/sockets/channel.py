@@ -338,7 +338,7 @@ def cut(buffer: bytes | bytearray, start: int, end: int) -> bytes:
 
 
 def shortened(buffer: bytes | bytearray, start: int) -> bytearray | None:
-    """What is left of a buffer without its first bytes."""
+    """A buffer without its first bytes; None if nothing is left."""
     if start == len(buffer):
         return None
     if isinstance(buffer, bytes):

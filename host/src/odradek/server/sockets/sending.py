@@ -33,7 +33,7 @@ SENT_BYTES: Final = 1_048_576
 LARGE_SLICE_BYTES: Final = 131_072
 """Smaller slices are read: that needs no more CPU than the system calls around them."""
 WAITING_BYTES: Final = 4_096
-"""What a transport gets to find out when a full socket takes more."""
+"""If a socket is full, the transport gets so much: it tells when the socket takes more."""
 NO_SOCKET: Final = -1
 
 
