@@ -8,13 +8,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Final
 
-from contrib import go_program
-
-from bench.harness import HERE, Server, UnavailableError, running
+from bench.go_programs import built
+from bench.harness import HERE, Server, running
 from support.certificates import Files
 from support.gateways import GatewayProcess
 
@@ -66,21 +64,13 @@ class RecordLoad:
         return [program(), "load", f"127.0.0.1:{port}", row.kind, *numbers, "tls" if self.secure else "plain"]
 
 
-@cache
 def program() -> Path:
     """The Go program.
 
     Raises:
         UnavailableError: There is no Go.
     """
-
-    def build(folder: Path, path: Path) -> None:
-        go_program.run(["go", "build", "-o", str(path), "."], folder, CGO_ENABLED="0")
-
-    try:
-        return go_program.GoProgram(name="gateway-bench", sources=SOURCES, build=build).path()
-    except go_program.UnavailableError as reason:
-        raise UnavailableError(f"the relays to compare with: {reason}") from reason
+    return built("gateway-bench", SOURCES, "the relays to compare with")
 
 
 @contextmanager

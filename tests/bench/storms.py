@@ -26,13 +26,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from contrib import go_program
 from contrib.fleet.descriptors import allow_descriptors
 
+from bench.go_programs import built
 from bench.harness import (
     HERE,
     UnavailableError,
@@ -82,21 +81,13 @@ MIB: Final = 1 << 20
 ENDS: Final = ("p999", "max")
 
 
-@cache
 def program() -> Path:
     """The clients.
 
     Raises:
         UnavailableError: There is no Go.
     """
-
-    def build(folder: Path, path: Path) -> None:
-        go_program.run(["go", "build", "-o", str(path), "."], folder, CGO_ENABLED="0")
-
-    try:
-        return go_program.GoProgram(name="storm-bench", sources=SOURCES, build=build).path()
-    except go_program.UnavailableError as reason:
-        raise UnavailableError(f"the clients of the storm: {reason}") from reason
+    return built("storm-bench", SOURCES, "the clients of the storm")
 
 
 class Memory:
