@@ -9,7 +9,8 @@ import pytest
 
 GROWN_AND_FREED = """
 import ctypes
-from odradek.server.plugins.process import give_back_freed, keep_buffers
+from odradek.server.plugins.process import keep_buffers
+from odradek.server.upkeep.freed_memory import give_back_freed
 
 def resident():
     with open("/proc/self/statm") as file:

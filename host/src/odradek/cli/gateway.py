@@ -19,7 +19,6 @@ from odradek.server.config import REFERENCE
 from odradek.server.log_format import audit_to_file, hide_in_log, log_to_stderr
 from odradek.server.plugins.process import (
     freeze_garbage,
-    give_back_freed,
     keep_buffers,
     on_hangup,
     raise_descriptor_limit,
@@ -102,7 +101,7 @@ def run_gateway(start: Start, made: GatewayRun) -> None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, made.gateway.step_down)
             on_hangup(partial(reload_file, host, start), stop)
             freeze_garbage()
-            FreedMemory(lambda: host.broker.connection_quotas.total, host.clock, host.timer, give_back_freed)
+            FreedMemory.of_process(host.broker.connection_quotas, host.clock, host.timer)
             report(host, start.config_file, start.log_level)
             announce(ready_line(made.config, host.addresses))
             await stop.wait()

@@ -27,7 +27,6 @@ from odradek.server.gateway.workers.share import check_plugins, check_workers, f
 from odradek.server.gateway.workers.workers import WorkerEnded, Workers
 from odradek.server.plugins.process import (
     freeze_garbage,
-    give_back_freed,
     keep_buffers,
     on_hangup,
     raise_descriptor_limit,
@@ -175,7 +174,7 @@ async def serve(
         loop.add_signal_handler(signal.SIGUSR1, made.gateway.step_down)
         on_hangup(partial(reload_file, host, start), stop)
         freeze_garbage()
-        FreedMemory(lambda: host.broker.connection_quotas.total, host.clock, host.timer, give_back_freed)
+        FreedMemory.of_process(host.broker.connection_quotas, host.clock, host.timer)
         report(host, start.config_file, start.log_level)
         link = ParentLink(channel, host, made.gateway.step_down, stop.set)
         await link.start(host.addresses)

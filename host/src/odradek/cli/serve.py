@@ -21,7 +21,6 @@ from odradek.server.host import Host
 from odradek.server.log_format import audit_to_file, hide_in_log, log_to_stderr
 from odradek.server.plugins.process import (
     freeze_garbage,
-    give_back_freed,
     keep_buffers,
     on_hangup,
     raise_descriptor_limit,
@@ -156,9 +155,7 @@ def serve_until_stopped(start: Start, config: HostConfig) -> None:
                 on_hangup(partial(reload_file, host, start), stop)
                 freeze_garbage(full_after=OVERDUE)
                 collect_when_calm(host.broker.steps, host.clock, host.timer)
-                FreedMemory(
-                    lambda: host.broker.connection_quotas.total, host.clock, host.timer, give_back_freed
-                )
+                FreedMemory.of_process(host.broker.connection_quotas, host.clock, host.timer)
                 report(host, start.config_file, start.log_level)
                 announce(ready_line(config, host))
                 await stop.wait()

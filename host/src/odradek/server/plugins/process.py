@@ -25,7 +25,6 @@ MOST_DESCRIPTORS = 1 << 20
 # allocator gives them back to the kernel every time, which doubles the cost of the payload path
 # (tests/bench/push.py).
 MALLOC_OPTIONS = {-1: 256 << 20, -3: 64 << 20, -2: 16 << 20}  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_TOP_PAD
-KEPT_BYTES = 16 << 20
 COLLECTION_THRESHOLDS = (700, 2, 12_000)
 SWITCH_INTERVAL_S = 0.0005
 
@@ -36,17 +35,6 @@ def keep_buffers() -> None:
         library = ctypes.CDLL(None)
         for option, value in MALLOC_OPTIONS.items():
             library.mallopt(option, value)
-
-
-def give_back_freed() -> None:
-    """Give the system the freed memory that `keep_buffers` keeps, except for the next pushes' share.
-
-    musl's allocator needs no such call, and has none.
-    """
-    if sys.platform == "linux":
-        library = ctypes.CDLL(None)
-        if hasattr(library, "malloc_trim"):
-            library.malloc_trim(ctypes.c_size_t(KEPT_BYTES))
 
 
 def switch_threads_often() -> None:

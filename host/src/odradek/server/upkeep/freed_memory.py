@@ -6,12 +6,16 @@ memory: a process that has lost ten thousand connections with TLS would go on ho
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Callable
 from typing import Final
 
 from odradek.clock import Clock, Timer
+from odradek.quota.connection_quotas import ConnectionQuotas
 
 LOOK_MS: Final = 10_000
+KEPT_BYTES: Final = 16 << 20
 MANY: Final = 1_000
 """Connections, of 2 to 25 kB each."""
 
@@ -44,6 +48,11 @@ class FreedMemory:
         """The most connections since memory was given back, and those of the last look."""
         self.plan()
 
+    @classmethod
+    def of_process(cls, quotas: ConnectionQuotas, clock: Clock, timer: Timer) -> FreedMemory:
+        """That of this process, by the connections that the quotas count."""
+        return cls(lambda: quotas.total, clock, timer, give_back_freed)
+
     def plan(self) -> None:
         self.timer.schedule(self.clock.monotonic_ms() + LOOK_MS, self.look)
 
@@ -55,3 +64,14 @@ class FreedMemory:
             self.most = now
         self.most, self.last = max(self.most, now), now
         self.plan()
+
+
+def give_back_freed() -> None:
+    """Give the system the freed memory that `keep_buffers` keeps, except for the next pushes' share.
+
+    musl's allocator needs no such call, and has none.
+    """
+    if sys.platform == "linux":
+        library = ctypes.CDLL(None)
+        if hasattr(library, "malloc_trim"):
+            library.malloc_trim(ctypes.c_size_t(KEPT_BYTES))
