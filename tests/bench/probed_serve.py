@@ -10,6 +10,7 @@ from typing import Any
 from bench.hostile_host import LoopProbe
 from odradek.cli.main import main
 from odradek.server.host import Host
+from support.child_process import same_imports
 from support.hosts import ServeProcess
 
 TIMEOUT_S = 30
@@ -19,6 +20,9 @@ class ProbedServe(ServeProcess):
     """The process, from outside."""
 
     program = ("-m", "bench.probed_serve")
+
+    def __init__(self, *arguments: str) -> None:
+        super().__init__(*arguments, env=same_imports())
 
     def report(self) -> dict[str, float]:
         """How long the loop was busy since the last report, see `LoopProbe.report`."""

@@ -39,6 +39,7 @@ from odradek_console.web.console import make_console
 from odradek_console.web.server import WebServer
 from odradek_console.web.server_settings import ServerSettings
 from support.certificates import Files
+from support.child_process import same_imports
 from support.consoles import serving
 from support.ports import free_port
 from support.waiting import wait_until
@@ -59,7 +60,7 @@ def host(odradek_hosts: Callable[..., RunningHost]) -> RunningHost:
 @contextmanager
 def running(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command, and the address of its page."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
+    environment = same_imports()
     with subprocess.Popen(
         [sys.executable, "-m", "odradek_console", *arguments],
         stdin=subprocess.PIPE,
@@ -246,7 +247,7 @@ async def page_opens(port: int) -> None:
 
 
 def test_a_host_runs_it_and_starts_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(each for each in sys.path if each))
+    monkeypatch.setenv("PYTHONPATH", same_imports()["PYTHONPATH"])
     port = free_port()
     plugins = HostPluginManager()
     plugins.add("console", odradek_console, "odradek-console", "1.0")

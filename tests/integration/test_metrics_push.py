@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import socket
 import subprocess
@@ -21,6 +20,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
+from support.child_process import same_imports
 from support.hosts import ThreadedHost, running_host
 from support.wire_client import WireClient
 
@@ -166,7 +166,7 @@ def test_without_an_endpoint_the_exporter_is_not_imported(tmp_path: Path) -> Non
         "with running_host(Path(sys.argv[1])): pass\n"
         "print([name for name in sys.modules if name.startswith(('opentelemetry.sdk', 'prometheus_client'))])"
     )
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    environment = same_imports()
     command = [sys.executable, "-c", program, str(tmp_path)]
 
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)

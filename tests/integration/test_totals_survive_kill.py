@@ -5,7 +5,6 @@ Only a real death shows what a file holds at that moment.
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from integration.totals_program import CLIENTS, increment
+from support.child_process import same_imports
 from support.delta_pushes import push_delta
 from support.hosts import EVERYTHING, serving
 from support.otlp_collector import Collector, busy, collecting
@@ -31,7 +31,7 @@ TESTS = Path(__file__).parents[1]
 
 def lived(folder: Path, life_s: float) -> int:
     """The exit status of a process after its life."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, str(TESTS)])}
+    environment = same_imports()
     command = [sys.executable, "-m", "integration.totals_program", str(folder), str(RECORDS), str(life_s)]
     return subprocess.run(command, cwd=TESTS, env=environment, timeout=100, check=False).returncode
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 STOP_S = 20.0
+
+
+def same_imports() -> dict[str, str]:
+    """An environment in which a program finds the modules that this process finds."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import signal
 import struct
@@ -24,6 +23,7 @@ from odradek_prometheus.families import Family, FamilyType
 from odradek_prometheus.remote_write.answers import Reason
 from odradek_prometheus.remote_write.receiver import Receiver
 from odradek_prometheus.remote_write.sample import NativeHistogram, Sample
+from support.child_process import same_imports
 from support.delta_clients import EPOCH_S, Scene, d
 from support.ports import free_ports
 from support.prometheus_server import PrometheusServer, prometheus_server
@@ -198,7 +198,7 @@ def test_the_last_increment_of_a_client_that_says_goodbye(
 
 def lived(prometheus: PrometheusServer, folder: Path, first_s: float, life_s: float) -> int:
     """The exit status of a sender after its life."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, str(TESTS)])}
+    environment = same_imports()
     command = [sys.executable, "-m", "integration.remote_write_program", url_of(prometheus), str(folder)]
     command += [str(RECORDS), str(first_s), str(life_s)]
     return subprocess.run(command, cwd=TESTS, env=environment, timeout=100, check=False).returncode

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.child_process import same_imports
 from support.gateways import GatewayProcess
 from support.ports import free_range
 
@@ -33,9 +32,7 @@ class WatchedGateway(GatewayProcess):
     def __init__(self, seen: Path, secret: str, *arguments: str) -> None:
         self.seen = seen
         self.program = (str(PROGRAM), str(seen), secret, HOST)
-        super().__init__(
-            *arguments, env={"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
-        )
+        super().__init__(*arguments, env=same_imports())
 
     def stopped(self) -> Seen:
         """Stop it and return what its clients were sent."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import queue
 import subprocess
 import sys
@@ -14,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from support.child_process import same_imports
 
 READY = "odradek ready listeners=PLAINTEXT://"
 START_TIMEOUT_S = 20
@@ -82,7 +83,7 @@ def host_process(folder: Path, *settings: str) -> Iterator[HostProcess]:
     """Start with more ``key=value`` settings, wait for the ready line, yield, stop with SIGTERM. The log is
     ``folder/host.log``.
     """
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    environment = same_imports()
     with (folder / "host.log").open("w") as log:
         process = subprocess.Popen(
             serve_command(folder / "data", *settings),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ import pytest
 
 from integration.java.console_tools import ConsoleTools
 from integration.java.jvm import Jvm
+from support.child_process import same_imports
 from support.hosts import ServeProcess, serving
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(180)]
@@ -111,7 +111,7 @@ def test_our_command_line_reads_the_file_of_a_java_client(
         text=True,
         timeout=30,
         check=False,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)},
+        env=same_imports(),
     )
 
     assert "both" in ours.stdout.splitlines(), ours.stderr
