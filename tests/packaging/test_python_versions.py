@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import symtable
 import sys
@@ -11,8 +12,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+ROOMS_OF_FILES = ("log", "metadata", "temporality")
+SILENT = {"exists", "is_file"}
+"""Methods of paths that hide a failure of the disk from Python 3.14 on."""
 INLINED = ("listcomp", "setcomp", "dictcomp")
-pytestmark = pytest.mark.skipif(
+inlining_is_seen = pytest.mark.skipif(
     sys.version_info >= (3, 12), reason="from Python 3.12 on, a comprehension has no symbol table of its own"
 )
 
@@ -41,6 +45,7 @@ def hidden_in(source: str) -> list[tuple[int, str]]:
     return list(hidden(symtable.symtable(source, "source", "exec")))
 
 
+@inlining_is_seen
 @pytest.mark.parametrize(
     ("body", "found"),
     [
@@ -54,6 +59,7 @@ def test_what_hides_a_global(body: str, found: list[tuple[int, str]]) -> None:
     assert hidden_in(f"name = str\ndef read():\n{body}") == found
 
 
+@inlining_is_seen
 def test_no_variable_of_a_comprehension_hides_a_global_of_its_function() -> None:
     listed = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, check=True, capture_output=True, text=True)
     files = [ROOT / name for name in listed.stdout.split()]
@@ -63,4 +69,31 @@ def test_no_variable_of_a_comprehension_hides_a_global_of_its_function() -> None
         str(path.relative_to(ROOT)): places
         for path in files
         if path.exists() and (places := hidden_in(path.read_text(encoding="utf-8")))
+    } == {}
+
+
+def silent_calls(source: str) -> list[int]:
+    """The lines that ask a path whether it is there."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SILENT
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [("path.exists()", [1]), ("(path / 'x').is_file()", [1]), ("exists(path)", []), ("path.stat()", [])],
+)
+def test_what_asks_a_path(line: str, found: list[int]) -> None:
+    assert silent_calls(line) == found
+
+
+def test_a_failing_disk_does_not_look_empty() -> None:
+    """The rooms that keep what must not be lost ask `odradek.path_kind`."""
+    files = [path for room in ROOMS_OF_FILES for path in (ROOT / "host/src/odradek" / room).rglob("*.py")]
+
+    assert len(files) > 50
+    assert {
+        path.name: lines for path in files if (lines := silent_calls(path.read_text(encoding="utf-8")))
     } == {}

@@ -233,13 +233,14 @@ def test_validate_only_returns_the_result_and_stores_nothing() -> None:
 
 
 def test_an_answered_change_is_in_the_file(tmp_path: Path) -> None:
-    file = tmp_path / "metadata.db"
-    broker = make_broker(metadata=MetadataStore(file))
+    store = MetadataStore(tmp_path / "metadata.db")
 
-    ask(broker, setting("sub-1", metrics="a"))
+    ask(make_broker(metadata=store), setting("sub-1", metrics="a"))
 
-    other_process = MetadataStore(file)
+    other_process = MetadataStore(store.path)
     assert other_process.resource(CLIENT_METRICS, "sub-1") == {"metrics": "a"}
+    other_process.close()
+    store.close()
 
 
 def test_a_topics_key_changes_its_logs() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
@@ -87,13 +88,15 @@ def test_a_fenced_producer_cannot_continue(version: int, code: ErrorCode) -> Non
 
 def test_a_transactional_id_survives_a_restart(tmp_path: Any) -> None:
     def restarted() -> BrokerClient:
-        stores = MetadataStore(path), SqliteTransactionStore(path)
-        return BrokerClient(make_broker(tmp_path / "logs", metadata=stores[0], transactions=stores[1]))
+        metadata = opened.enter_context(closing(MetadataStore(path)))
+        transactions = opened.enter_context(closing(SqliteTransactionStore(path)))
+        return BrokerClient(make_broker(tmp_path / "logs", metadata=metadata, transactions=transactions))
 
     path = tmp_path / "metadata.db"
     wanted: dict[str, Any] = {"transactional_id": "tx", "transaction_timeout_ms": 1_000}
 
-    answers = [ask(restarted(), **wanted) for _ in range(3)]
+    with ExitStack() as opened:
+        answers = [ask(restarted(), **wanted) for _ in range(3)]
 
     assert answers == [(0, 0, 0), (0, 0, 1), (0, 0, 2)]
 

@@ -144,6 +144,7 @@ def test_deleted_offsets_make_room(tmp_path: Path) -> None:
     assert counts == [(6, 0), (4, 0), (3, 0)]
     assert of(client.broker, "offsets") == (0, 0)
     assert of(client.broker, "characters of offset metadata") == (0, 0)
+    offsets.close()
 
 
 def test_transactional_ids() -> None:
@@ -214,6 +215,7 @@ def test_a_transaction_that_ends_frees_its_partitions(tmp_path: Path) -> None:
 
     assert of(restarted, "partitions in transactions") == (3, 0)
     assert of(client.broker, "partitions in transactions") == (0, 0)
+    transactions.close()
 
 
 def test_producer_ids_are_counted_once_per_partition() -> None:
@@ -271,3 +273,4 @@ def test_producers_are_counted_again_after_a_restart(tmp_path: Path) -> None:
     assert of(again, "producer ids") == (5, 0)
     log = again.topics.log("a", 0)
     assert [append(again, log, producer_id) for producer_id in (4, 5)] == [OK, REFUSED]
+    metadata.close()

@@ -81,6 +81,7 @@ def test_stored_topics_beyond_the_limit_are_loaded(tmp_path: Path) -> None:
     assert [each.name for each in client.broker.topics] == ["a", "b", "c"]
     assert create_topics(client, d=1) == [REFUSED]
     assert (of(client.broker, "topics"), of(client.broker, "partitions")) == ((3, 1), (6, 0))
+    metadata.close()
 
 
 def test_users() -> None:

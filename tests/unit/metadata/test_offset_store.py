@@ -98,6 +98,8 @@ def test_the_failures_of_all_stores_of_a_file_are_one_log(
         ("cannot use the metadata file", 0),
         ("cannot use the metadata file", 2),
     ]
+    for store in (metadata, offsets, transactions):
+        store.close()
 
 
 def test_a_failed_write_is_refused_and_stores_nothing(path: Path) -> None:

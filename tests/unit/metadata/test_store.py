@@ -288,7 +288,8 @@ def test_the_store_continues_after_a_failed_transaction(store: MetadataStore) ->
 
     store.put_resource(SUBSCRIPTION, "x", {"metrics": "a"})
 
-    assert reopened(store).resource(SUBSCRIPTION, "x") == {"metrics": "a"}
+    with closing(reopened(store)) as again:
+        assert again.resource(SUBSCRIPTION, "x") == {"metrics": "a"}
 
 
 def test_an_unfinished_transaction_of_a_killed_process_is_rolled_back(
@@ -314,7 +315,8 @@ def test_producer_ids_increase_and_are_stored_in_blocks(store: MetadataStore) ->
 def test_a_producer_id_is_never_reused_after_a_restart(store: MetadataStore) -> None:
     before = [store.allocate_producer_id() for _ in range(3)]
 
-    after = reopened(store).allocate_producer_id()
+    with closing(reopened(store)) as again:
+        after = again.allocate_producer_id()
 
     assert after not in before
     assert after == PRODUCER_ID_BLOCK

@@ -296,3 +296,4 @@ def test_the_clients_of_one_record_are_each_added_once(tmp_path: Path) -> None:
     ran(forwarder.deliver([*message, delta(1.0, 1)]))
 
     assert destination.batches == [[5.0, 7.0], [5.0, 7.0], [5.0, 7.0, 6.0]]
+    ran(forwarder.close())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -38,12 +38,13 @@ def delta(value: float, offset: int, start: float, end: float, instance: bytes =
 
 
 @pytest.fixture
-def forwarder(tmp_path: Path) -> CumulativeForwarder:
+def forwarder(tmp_path: Path) -> Iterator[CumulativeForwarder]:
     seconds = itertools.count(step=COMMIT_NS)
     settings = TotalsSettings(file=tmp_path / "totals.db", limits=Limits(max_streams=2))
     made = CumulativeForwarder(Destination(), settings, monotonic_ns=lambda: next(seconds))
     ran(made.start())
-    return made
+    yield made
+    ran(made.close())
 
 
 def values(forwarder: CumulativeForwarder) -> dict[str, float]:

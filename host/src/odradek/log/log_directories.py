@@ -20,6 +20,7 @@ from odradek.log.partition_folder import (
 from odradek.log.private_file import FOLDER_MODE
 from odradek.log.replica_move import DELETED_SUFFIX, FUTURE_SUFFIX, MOVED_MARK, remove_tree
 from odradek.log.storage_failures import StorageFailures
+from odradek.path_kind import exists
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.types import NIL_UUID
@@ -97,7 +98,7 @@ class LogDirectories:
         found = []
         for each in self.online:
             try:
-                if (each / name).exists():
+                if exists(each / name):
                     found.append(each)
             except OSError as error:
                 raise self.failures.answer("read", each / name, error) from error
@@ -195,7 +196,7 @@ class LogDirectories:
         for name in sorted(os.listdir(directory)):
             copy = directory / name
             mark, partition = copy / MOVED_MARK, partition_of(name)
-            if partition is None or not mark.exists():
+            if partition is None or not exists(mark):
                 continue
             for other in self.holding(name):
                 older = other / name
@@ -258,7 +259,7 @@ class LogDirectories:
         number = 0
         while True:
             grave = folder.with_name(f"{folder.name[:_NAME_LENGTH]}.{text}.{number}{DELETED_SUFFIX}")
-            if not grave.exists():
+            if not exists(grave):
                 break
             number += 1
         os.rename(folder, grave)

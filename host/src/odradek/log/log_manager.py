@@ -29,6 +29,7 @@ from odradek.log.partition_log import FlushWanted, PartitionLog
 from odradek.log.private_file import FOLDER_MODE
 from odradek.log.producer_ids import ProducerIds
 from odradek.log.replica_move import FUTURE_SUFFIX, MoveThrottle, ReplicaMove, Unlimited
+from odradek.path_kind import exists
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.types import NIL_UUID
@@ -276,7 +277,7 @@ class LogManager:
             folders = [] if deleted.offline else [deleted.directory]
         try:
             for folder in folders:
-                if folder.exists():
+                if exists(folder):
                     self.folders.bury(folder)
         except OSError as error:
             raise self.files.failures.answer("delete", folder, error) from error

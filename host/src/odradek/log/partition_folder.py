@@ -16,6 +16,7 @@ from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
 from odradek.log.private_file import write_private
+from odradek.path_kind import exists
 from odradek.wire.types import NIL_UUID
 from odradek.wire.uuid_text import parse_uuid, uuid_text
 
@@ -58,19 +59,16 @@ def partition_folders(directory: Path) -> Iterator[PartitionFolder]:
     Raises:
         OSError: The directory cannot be read.
     """
-    for name in sorted(os.listdir(directory)) if directory.exists() else ():
+    for name in sorted(_names(directory)):
         partition = partition_of(name)
         path = directory / name
-        if partition is not None and ((path / METADATA_FILE).exists() or any(_segments(path))):
+        if partition is not None and (exists(path / METADATA_FILE) or any(_segments(path))):
             yield PartitionFolder(*partition, path)
 
 
 def has_segments(folder: Path) -> bool:
     """Whether the folder exists and holds a segment, which may be empty."""
-    try:
-        return any(".log" in name for name in os.listdir(folder))
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+    return any(".log" in name for name in _names(folder))
 
 
 def was_used(folder: Path) -> bool:
@@ -93,7 +91,14 @@ def last_segment(folder: Path) -> tuple[int, int]:
 
 
 def _segments(folder: Path) -> Iterator[Path]:
-    return (each for each in folder.glob("*.log") if _SEGMENT.fullmatch(each.name))
+    return (folder / name for name in _names(folder) if _SEGMENT.fullmatch(name))
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def topic_id_of(folder: Path) -> bytes | None:
@@ -142,7 +147,7 @@ def set_aside(folder: Path, partition: Partition, why: str, now_ms: int) -> None
         unique_id = uuid5(NAMESPACE_URL, f"{folder}?{now_ms}#{number}").hex
         suffix = f"-{index}.{unique_id}{STRAY_SUFFIX}"
         stray = folder.with_name(topic[: LONGEST_NAME - len(suffix)] + suffix)
-        if not stray.exists():
+        if not exists(stray):
             break
         number += 1
     os.rename(folder, stray)

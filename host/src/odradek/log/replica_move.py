@@ -22,6 +22,7 @@ from odradek.log.partition_log import PartitionLog
 from odradek.log.private_file import FOLDER_MODE, write_private
 from odradek.log.segment import LOG_SUFFIX, Segment
 from odradek.log.segment_index import INDEX_SUFFIXES
+from odradek.path_kind import exists, is_file
 from odradek.steps import Pause, Steps
 from odradek.wire.api_error import ApiError
 
@@ -272,9 +273,7 @@ class ReplicaMove:
         """The small files of the log, by name."""
         try:
             (current / MOVED_MARK).unlink(missing_ok=True)  # of an earlier move: only one folder may have it
-            files = [
-                each for each in current.iterdir() if each.is_file() and each.suffix not in _OWN_SUFFIXES
-            ]
+            files = [each for each in current.iterdir() if is_file(each) and each.suffix not in _OWN_SUFFIXES]
             return {each.name: each.read_bytes() for each in files}
         except OSError as error:
             raise self._files.failures.answer("move", current, error) from error
@@ -287,7 +286,7 @@ class ReplicaMove:
         self._segments, self._source, self._position = [], None, 0
         self.end_offset = self.log.log_start_offset
         try:
-            if self.folder.exists():
+            if exists(self.folder):
                 unique = f"{self.folder.name}-{self.clock.monotonic_ns()}"
                 grave = self.folder.with_name(unique + DELETED_SUFFIX)
                 os.rename(self.folder, grave)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from odradek.metadata.failure import in_one_line
 from odradek.metadata.store import CLUSTER_ID
+from odradek.path_kind import exists, is_file
 
 COMPANIONS = ("", "-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps for one database."""
@@ -23,7 +24,7 @@ def loss(path: Path) -> str | None:
     """
     if not os.path.lexists(path):
         return "is missing"
-    if path.is_file() and not path.stat().st_size:
+    if is_file(path) and not path.stat().st_size:
         return "is empty"
     try:
         with closing(sqlite3.connect(path)) as connection:
@@ -37,7 +38,7 @@ def loss(path: Path) -> str | None:
 
 def damage(path: Path) -> str | None:
     """How the file is damaged, in SQLite's words; None if it is intact, missing, or cannot be read now."""
-    if not path.is_file():
+    if not is_file(path):
         return None
     try:
         with closing(sqlite3.connect(path)) as connection:
@@ -60,7 +61,7 @@ def set_aside(path: Path, suffix: str) -> list[Path]:
     renamed = []
     for companion in COMPANIONS:
         old, new = Path(f"{path}{companion}"), Path(f"{path}{suffix}{companion}")
-        if old.exists():
+        if exists(old):
             old.rename(new)
             renamed.append(new)
     return renamed

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from odradek import __version__
+from odradek.path_kind import is_file
 
 STEPS: Final[tuple[str, ...]] = (
     """
@@ -44,7 +45,7 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 def version_in(path: Path) -> int | None:
     """The version of a file; None if there is no file, or it cannot be read as a database."""
-    if not path.is_file():
+    if not is_file(path):
         return None
     try:
         with closing(sqlite3.connect(path)) as connection:

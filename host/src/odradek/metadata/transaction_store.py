@@ -33,11 +33,15 @@ class SqliteTransactionStore:
         self.failures = failures or MetadataFailures(path)
         try:
             self.connection = sqlite3.connect(path, isolation_level=None)
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{path}: {error}") from error
+        try:
             self.connection.execute("pragma journal_mode = wal")
             self.connection.execute("pragma synchronous = normal")
             self.connection.execute(f"pragma wal_autocheckpoint = {WAL_PAGES}")
             self.connection.execute(f"{SCHEMA} without rowid")
         except sqlite3.DatabaseError as error:
+            self.connection.close()
             raise StoreError(f"{path}: {error}") from error
 
     def transactions(self) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from odradek.path_kind import exists, is_file
 from odradek.temporality.shape import BadState
 from odradek.temporality.state_file import FILES, MARK, ForeignFile, StateFile, failures
 
@@ -16,7 +17,7 @@ NEW: Final = ".new"
 
 def is_rebuilt(path: Path) -> bool:
     """Whether the file asks for the log from its beginning; False if the file cannot be read."""
-    if not path.is_file():
+    if not is_file(path):
         return False
     try:
         with closing(sqlite3.connect(path)) as connection:
@@ -38,7 +39,7 @@ def begin_again(path: Path) -> Path | None:
         StoreFailed: The file cannot be opened now.
         OSError: A file cannot be moved or created.
     """
-    had_one = path.exists()
+    had_one = exists(path)
     if had_one:
         try:
             with closing(StateFile(path)) as file:
@@ -55,7 +56,7 @@ def begin_again(path: Path) -> Path | None:
     for suffix in FILES:
         source, target = Path(f"{path}{suffix}"), Path(f"{old}{suffix}")
         target.unlink(missing_ok=True)
-        if source.exists():
+        if exists(source):
             source.replace(target)
     fresh.replace(path)
     return old if had_one else None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from odradek.gateway.gateway_settings import WORKERS
+from odradek.path_kind import exists
 from odradek.plugin.config import ConfigError
 from odradek.plugin.protocols import Listens
 from odradek.quota.connection_limits import ConnectionLimits
@@ -105,7 +106,7 @@ def former_workers(config: HostConfig) -> list[int]:
     """
     folder = config.data_dir / FOLDER
     try:
-        names = [each.name for each in folder.iterdir()] if folder.exists() else []
+        names = [each.name for each in folder.iterdir()] if exists(folder) else []
     except OSError as error:
         raise ConfigError("data.dir", f"{folder} cannot be read: {error.strerror}") from error
     return sorted(int(name) for name in names if name.isdecimal() and int(name) >= config.gateway.workers)
