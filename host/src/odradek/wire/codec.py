@@ -33,13 +33,14 @@ from odradek.wire.reader_source import (
     SteppedRead,
     compile_reader,
     compile_stepped_reader,
+    has_loops,
 )
 from odradek.wire.types import Buffer
 from odradek.wire.writer_source import compile_writer
 
 __all__ = [
     "MAX_ELEMENTS", "MAX_RESPONSE_ELEMENTS", "SteppedRead", "decode", "element_writer", "encode", "reader",
-    "stepped_reader", "writer",
+    "stepped_reader", "takes_steps", "writer",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -81,13 +82,22 @@ def reader(cls: type[T], version: int) -> Callable[[Buffer, int], tuple[T, int]]
     return compiled_reader(cls, version)  # type: ignore[arg-type]  # mypy doubts that classes are hashable
 
 
-def stepped_reader(cls: type[T], version: int) -> Callable[..., SteppedRead] | None:
-    """The function that reads a large message in steps; None if the message has no arrays that take long.
+def stepped_reader(cls: type[T], version: int) -> Callable[..., SteppedRead]:
+    """The function that reads a large message in steps; only if it `takes_steps`.
 
     Raises:
         WireError: The message has no such version.
     """
     return compiled_stepped_reader(cls, version)  # type: ignore[arg-type]  # as in `reader`
+
+
+def takes_steps(cls: type, version: int) -> bool:
+    """Whether a message has arrays that take long to read, if they are large: those of numbers do not.
+
+    Raises:
+        WireError: The message has no such version.
+    """
+    return has_loops(layout(cls, version))
 
 
 def writer(cls: type[T], version: int) -> Callable[[T], bytes | Parts]:
@@ -135,7 +145,7 @@ def compiled_reader(cls: type, version: int) -> Callable[[Buffer, int], tuple[An
 
 
 @functools.cache
-def compiled_stepped_reader(cls: type, version: int) -> Callable[..., SteppedRead] | None:
+def compiled_stepped_reader(cls: type, version: int) -> Callable[..., SteppedRead]:
     """`stepped_reader` without its type."""
     return compile_stepped_reader(layout(cls, version), f"{cls.__name__} v{version} stepped reader")
 

@@ -80,14 +80,10 @@ def compile_reader(message: StructOf, title: str) -> Callable[[Any, int], tuple[
     return ReaderSource(message).compile(title)
 
 
-def compile_stepped_reader(message: StructOf, title: str) -> Callable[..., SteppedRead] | None:
+def compile_stepped_reader(message: StructOf, title: str) -> Callable[..., SteppedRead]:
     """The same as a generator, which yields after each `STEP_ELEMENTS` elements of arrays. Its third argument
     is a function that makes the lists of large arrays.
-
-    None if the message has no arrays, except of numbers, which are read with one call.
     """
-    if not has_loops(message):
-        return None
     return ReaderSource(message, stepped=True).compile(title)
 
 

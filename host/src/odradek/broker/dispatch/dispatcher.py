@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import struct
+from collections.abc import Generator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,7 +17,7 @@ from odradek.broker.dispatch.throttling import Exchange, SpentTime, Throttle, Th
 from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext, RequestContext
 from odradek.wire.api_error import ApiError
-from odradek.wire.codec import SteppedRead, stepped_reader
+from odradek.wire.codec import SteppedRead
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
 from odradek.wire.header import read_client_id
@@ -80,7 +81,7 @@ class Dispatcher:
             api_key, version = unpack_api(frame, offset)
             if api_key == API_VERSIONS_KEY and version not in self.routes[API_VERSIONS_KEY].versions:
                 return self.unsupported_api_versions(correlation_id)
-            route = self.compile(api_key, version)
+            return self.answer_first(api_key, version, frame, offset, connection)
         client_id, body = read_client_id(
             frame, offset + REQUEST_HEADER.size, client_id_bytes, route.flexible_request
         )
@@ -90,12 +91,36 @@ class Dispatcher:
             connection, route.api_key, route.version, correlation_id, client_id, self.now_ms()
         )
         size_bytes = len(frame) - offset
-        if size_bytes > LARGE_REQUEST_BYTES:
-            read = stepped_reader(route.request, route.version)
-            if read is not None:
-                reading = read(frame, body, self.broker.steps.large_list)
-                return self.answer_large(route, reading, context, size_bytes)
+        if size_bytes > LARGE_REQUEST_BYTES and route.takes_steps:
+            reading = route.read_in_steps(frame, body, self.broker.steps.large_list)
+            return self.answer_large(route, reading, context, size_bytes)
         return self.answer_read(route, route.read(frame, body)[0], context, size_bytes, started_ns)
+
+    def answer_first(
+        self,
+        api_key: int,
+        version: int,
+        frame: bytes | memoryview,
+        offset: int,
+        connection: ConnectionContext,
+    ) -> Answer:
+        """Compile the codecs of a version in steps, because that takes milliseconds; then answer.
+
+        Raises:
+            WireError, CloseConnection: As in `answer`, if it is found in the first turn.
+        """
+        found = self.broker.steps.answer(self.compile_in_steps(api_key, version), droppable=True)
+        if not isinstance(found, Deferred):
+            return self.answer(frame, offset, connection)
+        found.finish = self.ended
+        return found.then(lambda _: self.answer(frame, offset, connection))
+
+    def compile_in_steps(self, api_key: int, version: int) -> Generator[None, None, None]:
+        """`compile`, with steps. The first one does nothing: every request has it at once."""
+        route = self.route_of(api_key, version)
+        yield
+        yield from route.compile(version)
+        self.compile(api_key, version)
 
     def answer_read(
         self,
@@ -273,8 +298,8 @@ class Dispatcher:
             bug = error
         return route.frame(context.correlation_id, self.refusal(route, request, context, bug))
 
-    def compile(self, api_key: int, version: int) -> CompiledRoute:
-        """Look up everything a request needs, once per API and version.
+    def route_of(self, api_key: int, version: int) -> Route:
+        """The route of an API.
 
         Raises:
             WireError: The host does not serve this API, or not in this version.
@@ -284,7 +309,15 @@ class Dispatcher:
             raise WireError(f"unknown api key {api_key}")
         if version not in route.versions:
             raise WireError(f"unsupported version {version} of api key {api_key}")
-        compiled = self.compiled[(api_key << 16) + version] = route.at(version)
+        return route
+
+    def compile(self, api_key: int, version: int) -> CompiledRoute:
+        """Look up everything a request needs, once per API and version.
+
+        Raises:
+            WireError: As in `route_of`.
+        """
+        compiled = self.compiled[(api_key << 16) + version] = self.route_of(api_key, version).at(version)
         return compiled
 
     def refuse(
