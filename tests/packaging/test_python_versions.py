@@ -97,3 +97,12 @@ def test_a_failing_disk_does_not_look_empty() -> None:
     assert {
         path.name: lines for path in files if (lines := silent_calls(path.read_text(encoding="utf-8")))
     } == {}
+
+
+def test_one_function_says_which_certificates_are_accepted() -> None:
+    """`ssl.create_default_context` accepts fewer from Python 3.13 on."""
+    code = [*ROOT.glob("host/src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")]
+
+    found = {path.name for path in code if ".create_default_context(" in path.read_text(encoding="utf-8")}
+
+    assert found == {"tls_context.py"}

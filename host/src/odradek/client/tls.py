@@ -9,6 +9,7 @@ from typing import Final
 
 from odradek.client.address import Address
 from odradek.client.errors import ConnectFailed, TimedOut
+from odradek.endpoints.tls_context import default_context
 from odradek.plugin.config import ConfigError
 from odradek.security.cipher_suites import openssl_names
 from odradek.security.key_store import as_file, read_key_store, read_trust_store
@@ -33,7 +34,7 @@ class ClientTls:
         """
         trusted = read_trust_store(self.settings)
         try:
-            context = ssl.create_default_context(cadata=trusted)
+            context = default_context(cadata=trusted)
         except ssl.SSLError as error:
             raise ConfigError(TRUSTSTORE_LOCATION, f"cannot load the certificates: {error}") from None
         context.check_hostname = self.check_host

@@ -7,6 +7,7 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
+from odradek.endpoints.tls_context import default_context
 from odradek.endpoints.watched_files import WatchedFiles
 
 log = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ class ListenerTls:
         Raises:
             OSError, ValueError: A file is unreadable, not PEM or encrypted, or the key does not match.
         """
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context = default_context(ssl.Purpose.CLIENT_AUTH)
         # Without a password argument OpenSSL would ask for one on the terminal.
         context.load_cert_chain(self.certificate, self.key, password="")
         if self.client_ca is not None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from odradek.endpoints.tls_context import default_context
 from odradek.plugin.config import PluginConfig
 
 
@@ -32,7 +33,7 @@ class TlsFiles:
             BadCertificate: A file is unreadable, not PEM or encrypted, or does not match the others.
         """
         try:
-            context = ssl.create_default_context(cafile=self.ca)
+            context = default_context(cafile=self.ca)
             if self.certificate is not None:
                 # Without a password argument OpenSSL would ask for one on the terminal.
                 context.load_cert_chain(self.certificate, self.key, password="")

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
+from odradek.endpoints.tls_context import default_context
+
 if TYPE_CHECKING:
     from http.client import HTTPResponse
 
@@ -53,7 +55,6 @@ def read_file(path: Path) -> bytes:
 
 def fetch_over_http(url: str, ca_file: str | None) -> bytes:
     """Return the document at an address. Redirects are followed on the same host only."""
-    import ssl
     from urllib import error, request
 
     class SameHost(request.HTTPRedirectHandler):
@@ -65,9 +66,7 @@ def fetch_over_http(url: str, ca_file: str | None) -> bytes:
             return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
 
     deadline_s = time.monotonic() + TIMEOUT_S
-    opener = request.build_opener(
-        SameHost, request.HTTPSHandler(context=ssl.create_default_context(cafile=ca_file))
-    )
+    opener = request.build_opener(SameHost, request.HTTPSHandler(context=default_context(cafile=ca_file)))
     asked = request.Request(url, headers={"Accept": "application/json"})  # noqa: S310  the scheme was checked
     response: HTTPResponse
     try:
