@@ -86,6 +86,7 @@ WITHOUT_ALERT = {
         "odradek.gateway.telemetry.answers",
     ),
     "moments of what another metric counts, or sees at its limit": (
+        "odradek.connections.departing",
         "odradek.connections.unauthenticated",
         "odradek.connections.waiting",
         "odradek.gateway.nodes.known",

@@ -202,6 +202,17 @@ def test_a_lost_connection_abandons_its_pending_answer(channel: Channel, listene
     assert listener.lost == 1
 
 
+def test_a_client_that_leaves_is_disconnected_in_its_turn(
+    channel: Channel, listener: ScriptedListener
+) -> None:
+    later = channel.eof_received()
+    before = transport(channel).closed
+    listener.run_turns()
+
+    assert later
+    assert (before, transport(channel).closed) == (False, True)
+
+
 def test_draining_closes_at_once_without_a_pending_answer(channel: Channel) -> None:
     channel.drain()
 

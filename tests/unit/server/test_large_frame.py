@@ -189,3 +189,18 @@ def test_a_connection_lost_during_a_large_frame_is_closed(
 
     assert listener.lost == 1
     assert channel.closing
+
+
+def test_a_client_that_leaves_during_a_large_frame_is_disconnected_in_its_turn(
+    channel: Channel, listener: ScriptedListener
+) -> None:
+    channel.data_received(framed(b"x" * LIMIT)[:5_000])
+    protocol = transport(channel).protocol
+    assert isinstance(protocol, LargeFrame)
+
+    later = protocol.eof_received()
+    before = transport(channel).closed
+    listener.run_turns()
+
+    assert later
+    assert (before, transport(channel).closed) == (False, True)

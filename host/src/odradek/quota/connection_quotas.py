@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 
 from odradek.clock import Clock, Timer, TimerTask
@@ -124,6 +124,8 @@ class ConnectionQuotas:
         self.counts: dict[str, int] = {}
         self.total = 0
         self.waiting: list[Arrival] = []
+        self.departing: Sized = ()
+        """Connections that are counted although their clients have left: others wait until they are gone."""
         self.over_limit: Callable[[], None] | None = None
         """Called when there are more connections than the broker may have; must close `excess` of them."""
         self.resolve_overrides()

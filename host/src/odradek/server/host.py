@@ -232,6 +232,7 @@ class Host:
         self.listener_kind = self.kinds(self.authentications, self.dispatcher, self.certificates.listeners)
         self.listeners = [self.make_listener(address) for address in config.listeners]
         limits.over_limit = partial(displace, limits, self.listeners)  # listeners need the limits
+        limits.departing = self.turns.departures
         self.sources = Sources(self.plugins, self.telemetry, sink, self.clock)
         self.observation = self.observed()
         self.companions = Companions(self.plugins, self.clock)

@@ -92,6 +92,12 @@ INSTRUMENTS = {
     "connections-waiting": Instrument(
         "odradek.connections.waiting", "gauge", "{connection}", "Connections whose requests wait for a turn"
     ),
+    "connections-departing": Instrument(
+        "odradek.connections.departing",
+        "gauge",
+        "{connection}",
+        "Connections whose clients have left, to be ended",
+    ),
     "requests-delayed": Instrument(
         "odradek.requests.delayed",
         "counter",
@@ -261,8 +267,9 @@ def request_rows(dispatcher: Dispatcher, broker: Broker) -> Iterator[MetricRow]:
 
 
 def turn_rows(turns: Turns) -> Iterator[MetricRow]:
-    """The connections with several requests waiting."""
+    """The connections with several requests waiting, and those that are to be ended."""
     yield MetricRow("connections-waiting", "gauge", {}, len(turns))
+    yield MetricRow("connections-departing", "gauge", {}, len(turns.departures))
     yield MetricRow("turns-used-up", "counter", {}, turns.used_up)
     yield MetricRow("requests-delayed", "counter", {}, turns.delayed)
 

@@ -148,7 +148,9 @@ class Acceptor:
             self.loop.remove_reader(listening)
 
     def accept(self, listening: socket.socket) -> None:
-        """Accept the connections in the backlog, or a portion of them."""
+        """Accept the connections in the backlog, or a portion of them, unless others have to end first."""
+        if len(self.quotas.departing):
+            return
         for _ in range(ACCEPTED_AT_ONCE):
             try:
                 connection, address = listening.accept()

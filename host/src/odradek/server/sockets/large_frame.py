@@ -58,6 +58,8 @@ class FrameTaker(Protocol):
     def large_frame_received(self, frame: bytearray | mmap.mmap) -> None:
         """Take the transport back and answer the frame. Nothing after it has been read."""
 
+    def eof_received(self) -> bool: ...
+
     def connection_lost(self, exc: Exception | None) -> None: ...
     def pause_writing(self) -> None: ...
     def resume_writing(self) -> None: ...
@@ -121,6 +123,9 @@ class LargeFrame(asyncio.BufferedProtocol):
         thus this object, until the next large frame.
         """
         del self.frame, self.channel
+
+    def eof_received(self) -> bool:
+        return self.channel.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
         channel = self.channel

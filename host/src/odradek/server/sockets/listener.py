@@ -261,11 +261,11 @@ class Listener:
             self.quotas.dec(self.address.name, peer.address)
 
     def close_idle(self, now_ms: int, max_idle_ms: int) -> int:
-        """Close the channels that were idle for ``max_idle_ms``. A channel that is already being closed is
-        aborted: its client does not read.
+        """Close the channels that were idle for ``max_idle_ms``, a few in each pass of the loop. A channel
+        that is already being closed is aborted: its client does not read.
 
         Returns:
-            How many were closed.
+            How many are closed.
         """
         idle = [
             channel
@@ -273,10 +273,7 @@ class Listener:
             if (since_ms := channel.idle_since_ms()) is not None and now_ms - since_ms >= max_idle_ms
         ]
         for channel in idle:
-            if channel.closing:
-                channel.abort()
-            else:
-                channel.close()
+            self.turns.departures.add(channel.abort if channel.closing else channel.close)
         return len(idle)
 
     async def close(self, timeout_s: float) -> None:
@@ -294,6 +291,7 @@ class Listener:
             await asyncio.sleep(0.01)
         for channel in list(self.channels):
             channel.abort()
+        self.turns.departures.end(len(self.turns.departures))
         await asyncio.sleep(0)  # aborted channels close in the next turn
         self.quotas.remove_listener(self.address.name)
 

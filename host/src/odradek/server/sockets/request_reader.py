@@ -127,6 +127,11 @@ class RequestReader(asyncio.Protocol):
         self.frame_bytes = 0
         self.take_in()
 
+    def eof_received(self) -> bool:
+        """The client sends no more. The connection is closed in its turn; meanwhile its transport stays."""
+        self.turns.departures.add(self.transport.close)
+        return True
+
     def discard(self, frame: mmap, size_bytes: int) -> None:
         """Free the memory of a frame that did not get complete."""
         self.owner.memory.discarded.add(frame, size_bytes)

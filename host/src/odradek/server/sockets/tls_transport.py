@@ -20,6 +20,7 @@ RECORD_BYTES: Final = 16_384
 LAST_WORDS_S: Final = 0.02
 """Seconds until the end follows what was written last. kafka-python drops an answer that it reads together
 with the end of the connection, such as the refusal of a login."""
+
 GONE: Final = asyncio.Protocol()
 """Takes the place of the protocol of a lost connection, which can then be freed."""
 
@@ -57,8 +58,8 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
     """
 
     __slots__ = (
-        "closing", "handshaken", "incoming", "is_delivering", "is_open", "is_paused", "loop", "outgoing",
-        "plain", "protocol", "tls",
+        "closing", "handshaken", "has_left", "incoming", "is_delivering", "is_open", "is_paused",
+        "is_silent", "loop", "outgoing", "plain", "protocol", "tls",
     )  # fmt: skip
 
     plain: asyncio.Transport
@@ -80,6 +81,10 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         self.is_paused = False
         self.is_delivering = False
         self.closing = False
+        self.has_left = False
+        """The client sends no more, and the protocol closes the connection later."""
+        self.is_silent = False
+        """It has ended the connection without a goodbye, so it gets none."""
 
     # the protocol of the plain transport
 
@@ -94,8 +99,19 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
             for start in range(0, len(data), PART_BYTES):
                 self.take(view[start : start + PART_BYTES])
 
-    def eof_received(self) -> None:
-        """The plain transport closes itself."""
+    def eof_received(self) -> bool:
+        """The client has ended the connection. The plain transport closes itself, unless the protocol does so
+        later.
+        """
+        if self.is_open and not self.closing:
+            self.is_silent = True
+            self.client_left()
+        return self.has_left
+
+    def client_left(self) -> bool:
+        """The client sends no more. Returns whether the protocol closes the connection later."""
+        self.has_left = bool(self.protocol.eof_received())
+        return self.has_left
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closing = True
@@ -153,7 +169,10 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
             while self.has_bytes() and not (self.is_paused or self.closing):
                 if not self.deliver_some():
                     self.closing = True
-                    self.say_goodbye()
+                    if self.client_left():
+                        self.plain.pause_reading()
+                    else:
+                        self.say_goodbye()
         except ssl.SSLWantReadError:
             pass  # the rest of a record has not arrived
         except ssl.SSLError:
@@ -234,7 +253,12 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
 
     def close(self) -> None:
         """Close after everything written has been sent. The client's own goodbye is not awaited."""
-        if not self.closing:
+        if self.has_left:
+            self.closing = True
+            if not self.is_silent:
+                self.say_goodbye()
+            self.plain.close()
+        elif not self.closing:
             self.closing = True
             self.loop.call_later(LAST_WORDS_S, self.say_goodbye)
 

@@ -32,6 +32,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from odradek.clock import Clock
+from odradek.server.sockets.departures import Departures
 from odradek.settings.kinds import INT, Whole
 from odradek.settings.setting import setting
 
@@ -136,6 +137,8 @@ class Turns:
         self.ring: deque[TurnTaker] = deque()
         self.unread: deque[TurnTaker] = deque()
         """Connections in the middle of large frames."""
+        self.departures = Departures(self.soon)
+        """Connections whose clients have left."""
         self.work: deque[Callable[[], None]] = deque()
         """The turns of the ring and of long requests that are due. The first one may have begun."""
         self.ring_overdue = False
