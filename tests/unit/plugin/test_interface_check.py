@@ -109,5 +109,5 @@ def test_an_object_without_the_methods_is_refused_with_the_expected_types() -> N
 
 
 def test_a_method_without_a_signature_is_accepted() -> None:
-    check_interface(with_method("labels", partial(dict)), (Enricher,), "plugins.team", "hook")
+    check_interface(with_method("labels", staticmethod(partial(dict))), (Enricher,), "plugins.team", "hook")
     check_interface(with_method("labels", dict), (Enricher,), "plugins.team", "hook")
