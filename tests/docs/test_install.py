@@ -65,6 +65,20 @@ def test_the_page_lists_every_extra() -> None:
     assert set(listed) == {"extra", "none", "all", *hook["siblings"], *hook["extras"]}
 
 
+def test_the_classifiers_name_the_versions_with_which_all_tests_have_passed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    tested = rows(sections(INSTALL_PAGE)["Versions of Python"])
+
+    passed = {
+        ".".join(python.split(".")[:2]) for python, found in tested.items() if found[1].startswith("all pass")
+    }
+    prefix = "Programming Language :: Python :: 3."
+    assert {
+        "3." + each.removeprefix(prefix) for each in project["classifiers"] if each.startswith(prefix)
+    } == passed
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(400)  # an installation alone may take 300 s
 def test_a_checkout_can_be_installed_as_on_the_page(tmp_path: Path) -> None:

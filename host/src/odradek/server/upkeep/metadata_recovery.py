@@ -66,7 +66,11 @@ def open_metadata(
         for aside in set_aside(path, f".{uuid4().hex}{STRAY_SUFFIX}"):
             log.error("set a metadata file aside", extra={"set_aside": str(aside)})
     metadata = MetadataStore(path)
-    fill(metadata, recovered_topics(directories), now_ms)
+    try:
+        fill(metadata, recovered_topics(directories), now_ms)
+    except BaseException:
+        metadata.close()
+        raise
     return metadata
 
 
