@@ -13,6 +13,7 @@ from time import process_time_ns
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from odradek.gateway.observation.apis import LOOKED_AT, PRODUCE
 from odradek.gateway.observation.client_report import report
 from odradek.gateway.observation.names import wanted_names
 from odradek.wire.codec import encode
@@ -37,15 +38,21 @@ def frames(request: object, response: object, version: int) -> tuple[int, int, b
 def exchange(pair: Pair, rounds: int, made: tuple[int, int, bytes, bytes]) -> Callable[[], None]:
     """A function that passes a request and its response many times."""
     key, version, sent, received = made
-    request, response = pair.observer.request, pair.observer.response
+    observer, read = pair.observer, pair.beginning.read
     sent_size, received_size = len(sent), len(received)
 
     def run() -> None:
         for _ in range(rounds):
-            reader = request(key, version, sent_size, sent, 0, 1)
-            if reader is not None:
-                reader(sent)
-            response(key, version, received_size, LATENCY_NS, received, 0)
+            if key == PRODUCE:
+                read(sent, 0, sent_size, version)
+                reader = observer.produce(version, sent, 0, sent_size, pair.beginning)
+                if reader is not None:
+                    reader(sent)
+            elif key in LOOKED_AT:
+                observer.look(key, version, sent, 0)
+            observer.requests(key, version, 1, sent_size + 4, 1)
+            observer.responses(key, 1, received_size + 4, LATENCY_NS)
+            observer.outcome(key, version, received_size, received, 0)
 
     return run
 

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from odradek.gateway.observation.names import OWN
 from odradek.gateway.observation.produce_request import Produced
+from odradek.gateway.pair_failure import PairFailure
+from odradek.gateway.produce_beginning import ProduceBeginning, acks_end
 from odradek.wire.codec import encode
 from odradek.wire.compression import Codec
 from odradek.wire.header import RequestHeader, request_header
@@ -75,11 +77,12 @@ def test_a_request_in_pieces_has_the_same_sums(
     frame = request_header(header, version in ProduceRequest.FLEXIBLE) + encode(request, version)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(frame)), max_size=6)))
     pieces = [frame[start:end] for start, end in zip([0, *cuts], [*cuts, len(frame)], strict=True)]
-    first = data.draw(st.integers(0, len(frame)))
-    produced = Produced()
+    produced, beginning = Produced(), ProduceBeginning()
+    first = data.draw(st.integers(acks_end(frame, 0, len(frame), version), len(frame)))
 
     for _ in range(2):  # the second request is compared with the first
-        reader = produced.read(version, b"__" + frame[:first], 2, len(frame))
+        assert not beginning.read(b"__" + frame[:first], 2, len(frame), version)
+        reader = produced.read(version, b"__" + frame[:first], 2, len(frame), beginning)
         if reader is not None:
             for piece in pieces:
                 reader(piece)
@@ -89,11 +92,15 @@ def test_a_request_in_pieces_has_the_same_sums(
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.binary(max_size=200), st.integers(0, 14), st.integers(0, 200))
+@given(st.binary(min_size=12, max_size=200), st.integers(0, 14), st.integers(0, 200))
 def test_bytes_that_are_no_request_raise_nothing(data: bytes, version: int, cut: int) -> None:
-    produced = Produced()
+    produced, beginning = Produced(), ProduceBeginning()
 
-    reader = produced.read(version, data, 0, len(data))
+    try:
+        beginning.read(data, 0, len(data), version)
+    except PairFailure:
+        return
+    reader = produced.read(version, data, 0, len(data), beginning)
     if reader is not None:
         reader(data[:cut])
         reader(data[cut:])

@@ -9,10 +9,12 @@ from typing import Any
 from conformance.telemetry_broker import TelemetryBroker
 from odradek.broker.dispatch.routes import API_VERSIONS_KEY, load_handlers
 from odradek.deferred import Deferred
+from odradek.gateway.observation.apis import LOOKED_AT, PRODUCE
 from odradek.gateway.observation.observation import SOURCE_NAME, Observation
 from odradek.gateway.observation.observer import CloseCause, PairObserver
 from odradek.gateway.observation.settings import ObservationSettings, Observe
 from odradek.gateway.pair_identity import PairIdentity
+from odradek.gateway.produce_beginning import ProduceBeginning
 from odradek.plugin import TelemetryRecord
 from odradek.telemetry.record_source import RecordSource
 from odradek.testing.data_points import DataPoint, data_points
@@ -92,6 +94,7 @@ class Pair:
     """So much of a request has arrived when its header is known."""
     piece_bytes: int = 1 << 20
     outstanding: list[int] = field(default_factory=list)
+    beginning: ProduceBeginning = field(default_factory=ProduceBeginning)
 
     def send(self, request: Any, version: int, *, answered: bool = True) -> int:
         """Pass a request; return the length of its frame."""
@@ -106,9 +109,20 @@ class Pair:
         """Pass a request frame without its length, between bytes of others."""
         if answered:
             self.outstanding.append(key)
+        size = len(frame)
+        if key == PRODUCE:
+            self.produce(version, frame)
+        elif key in LOOKED_AT:
+            self.observer.look(key, version, b"before" + frame + b"after it", 6)
+        self.observer.requests(key, version, 1, size + 4, len(self.outstanding))
+
+    def produce(self, version: int, frame: bytes) -> None:
+        """Pass a Produce request, whose acks at least have arrived."""
         first = frame[: self.head_bytes]
+        while needed := self.beginning.read(first, 0, len(frame), version):
+            first = frame[:needed]
         chunk = b"before" + first + (b"after it" if len(first) == len(frame) else b"")
-        reader = self.observer.request(key, version, len(frame), chunk, 6, len(self.outstanding))
+        reader = self.observer.produce(version, chunk, 6, len(frame), self.beginning)
         if reader is not None:
             reader(memoryview(first))
             for start in range(len(first), len(frame), self.piece_bytes):
@@ -121,7 +135,8 @@ class Pair:
         frame = bytes(4) + (b"\0" if flexible else b"") + encode(response, version)
         self.outstanding.remove(key)
         latency_ns = round(latency_ms * 1_000_000)
-        self.observer.response(key, version, len(frame), latency_ns, b"x" + frame + b"next", 1)
+        self.observer.responses(key, 1, len(frame) + 4, latency_ns)
+        self.observer.outcome(key, version, len(frame), b"x" + frame + b"next", 1)
         return len(frame) + 4
 
     def exchange(self, request: Any, response: Any, version: int, *, latency_ms: float = 3) -> None:

@@ -14,6 +14,7 @@ from odradek.broker.dispatch.throttling import Throttle, Throttled
 from odradek.deferred import Deferred
 from odradek.gateway.observation.observer import HEAD_BYTES, CloseCause, Reader
 from odradek.gateway.pair_identity import PairIdentity
+from odradek.gateway.produce_beginning import ProduceBeginning
 from odradek.plugin.client_quota import ClientQuotaType
 from odradek.plugin.context import ConnectionContext
 from odradek.quota.client_quota_manager import ClientQuotaManager
@@ -25,6 +26,8 @@ from odradek.wire.parts import Parts
 from support.channels import RecordingTransport, ScriptedListener, framed, receive, transport, written
 
 PRODUCE, FETCH, HEARTBEAT, API_VERSIONS = 0, 1, 12, 18
+NO_TAGS_ACKS_1 = b"\0\0\0\1"
+"""After the client id of Produce v9; there is no transactional id."""
 ANSWER = struct.pack(">ii", 10, 7) + b"answer"
 
 
@@ -34,8 +37,10 @@ class Seen:
 
     identity: PairIdentity | None = None
     clients: list[tuple[str, str, str]] = field(default_factory=list)
-    requests: list[tuple[int, int, int, bytes]] = field(default_factory=list)
-    responses: list[tuple[int, int, int, bytes]] = field(default_factory=list)
+    looks: list[tuple[int, int, bytes]] = field(default_factory=list)
+    asked: list[tuple[int, int, int]] = field(default_factory=list)
+    answered: list[tuple[int, int]] = field(default_factory=list)
+    outcomes: list[tuple[int, int, int, bytes]] = field(default_factory=list)
     read: bytes = b""
     wants_all: bool = False
     ends: list[tuple[CloseCause, list[int]]] = field(default_factory=list)
@@ -44,24 +49,34 @@ class Seen:
         self.identity = identity
         return self
 
-    def request(
-        self, api_key: int, version: int, size: int, head: bytes, at: int, in_flight: int
+    def produce(
+        self, version: int, head: bytes, at: int, size: int, beginning: ProduceBeginning
     ) -> Reader | None:
-        assert in_flight == 1
-        self.requests.append((api_key, version, size, head[at : at + 10]))
+        assert beginning.acks == 1
+        assert head[at + beginning.end - 2 : at + beginning.end] == b"\0\1"
+        return self.take if self.wants_all else None
+
+    def look(self, api_key: int, version: int, head: bytes, at: int) -> None:
+        self.looks.append((api_key, version, head[at : at + 10]))
+
+    def requests(self, api_key: int, version: int, count: int, size: int, in_flight: int) -> None:
+        assert (count, in_flight) == (1, 1)
+        self.asked.append((api_key, version, size))
         identity = self.identity
         assert identity is not None
         self.clients.append((identity.client_id, identity.principal, identity.software_name))
-        return self.take if self.wants_all else None
 
     def take(self, data: bytes | memoryview) -> None:
         self.read += data
 
-    def response(
-        self, api_key: int, version: int, size: int, latency_ns: int, head: bytes, at: int, *_: int | None
-    ) -> None:
+    def responses(self, api_key: int, count: int, size: int, latency_ns: int) -> None:
+        assert count == 1
         assert latency_ns >= 0
-        self.responses.append((api_key, version, size, head[at : at + HEAD_BYTES]))
+        self.answered.append((api_key, size))
+
+    def outcome(self, api_key: int, version: int, size: int, head: bytes, at: int, *_: int | None) -> None:
+        assert self.answered[-1] == (api_key, size + 4)
+        self.outcomes.append((api_key, version, size, head[at : at + HEAD_BYTES]))
 
     def closed(self, by: CloseCause, outstanding: Iterable[int]) -> None:
         self.ends.append((by, list(outstanding)))
@@ -101,8 +116,9 @@ def test_a_request_and_its_answer_are_seen() -> None:
     channel.data_received(framed(frame))
 
     assert written(channel) == ANSWER
-    assert seen.requests == [(HEARTBEAT, 3, len(frame), frame[:10])]
-    assert seen.responses == [(HEARTBEAT, 3, len(ANSWER) - 4, ANSWER[4:])]
+    assert seen.asked == [(HEARTBEAT, 3, len(frame) + 4)]
+    assert seen.looks == [(HEARTBEAT, 3, frame[:10])]
+    assert seen.outcomes == [(HEARTBEAT, 3, len(ANSWER) - 4, ANSWER[4:])]
 
 
 def test_pipelined_requests_are_seen_each() -> None:
@@ -111,14 +127,15 @@ def test_pipelined_requests_are_seen_each() -> None:
 
     receive(channel, framed(request(HEARTBEAT), request(FETCH, 12, body=b"x" * 3_000), request(HEARTBEAT, 4)))
 
-    assert [each[:2] for each in seen.requests] == [(HEARTBEAT, 3), (FETCH, 12), (HEARTBEAT, 4)]
-    assert [each[:2] for each in seen.responses] == [(HEARTBEAT, 3), (FETCH, 12), (HEARTBEAT, 4)]
+    assert [each[:2] for each in seen.asked] == [(HEARTBEAT, 3), (FETCH, 12), (HEARTBEAT, 4)]
+    assert [each[:2] for each in seen.outcomes] == [(HEARTBEAT, 3), (FETCH, 12), (HEARTBEAT, 4)]
 
 
-def test_a_reader_gets_the_whole_request() -> None:
+@pytest.mark.parametrize("client_id", ["app", "c" * 2_000])
+def test_a_reader_gets_the_whole_request(client_id: str) -> None:
     seen = Seen(wants_all=True)
     channel = observed(seen)
-    frame = request(PRODUCE, 9, body=b"r" * 5_000)
+    frame = request(PRODUCE, 9, client_id, NO_TAGS_ACKS_1 + b"r" * 5_000)
 
     receive(channel, framed(frame))
 
@@ -132,7 +149,7 @@ def test_a_request_without_an_answer_has_none() -> None:
     channel.data_received(framed(request(PRODUCE)))
     channel.connection_lost(None)
 
-    assert (len(seen.requests), seen.responses) == (1, [])
+    assert (len(seen.asked), seen.outcomes) == (1, [])
     assert seen.ends == [("client", [])]
 
 
@@ -141,12 +158,12 @@ def test_a_later_answer_is_seen_when_it_comes() -> None:
     later: Deferred[Any] = Deferred()
     channel = observed(seen, later)
     channel.data_received(framed(request(FETCH)))
-    assert seen.responses == []
+    assert seen.outcomes == []
 
     later.complete(ANSWER)
 
     assert written(channel) == ANSWER
-    assert [each[0] for each in seen.responses] == [FETCH]
+    assert [each[0] for each in seen.outcomes] == [FETCH]
 
 
 def test_a_client_that_leaves_a_request_behind() -> None:
@@ -168,7 +185,7 @@ def test_a_refused_request_is_seen_and_closed_by_the_host(error: Exception) -> N
     channel.connection_lost(None)
 
     assert transport(channel).closed
-    assert [each[0] for each in seen.requests] == [FETCH]
+    assert [each[0] for each in seen.asked] == [FETCH]
     assert seen.ends == [("broker", [FETCH])]
 
 
@@ -179,7 +196,7 @@ def test_the_beginning_of_an_answer_with_records_is_seen() -> None:
 
     channel.data_received(framed(request(FETCH)))
 
-    assert seen.responses == [(FETCH, 3, len(answer) - 4, answer[4 : 4 + HEAD_BYTES])]
+    assert seen.outcomes == [(FETCH, 3, len(answer) - 4, answer[4 : 4 + HEAD_BYTES])]
 
 
 def test_the_answer_of_a_throttled_client_is_seen() -> None:
@@ -189,7 +206,7 @@ def test_the_answer_of_a_throttled_client_is_seen() -> None:
 
     channel.data_received(framed(request(FETCH)))
 
-    assert [each[0] for each in seen.responses] == [FETCH]
+    assert [each[0] for each in seen.outcomes] == [FETCH]
 
 
 def test_the_client_is_known_with_its_first_request_after_the_opening() -> None:
@@ -210,7 +227,7 @@ def test_bytes_that_are_no_request_are_not_seen() -> None:
 
     channel.data_received(framed(b"short"))
 
-    assert seen.requests == []
+    assert seen.asked == []
 
 
 def test_a_listener_may_replace_what_answers() -> None:
@@ -221,4 +238,4 @@ def test_a_listener_may_replace_what_answers() -> None:
     channel.data_received(framed(request(HEARTBEAT)))
 
     assert written(channel) == ANSWER
-    assert len(seen.responses) == 1
+    assert len(seen.outcomes) == 1

@@ -155,7 +155,7 @@ class Pair:
         state = self.state
         state.path.meter.closed[cause] += 1
         if state.observer is not None:
-            state.observer.closed(SIDES.get(cause, "gateway"), [each[1] for each in state.outstanding])
+            state.observer.closed(SIDES.get(cause, "gateway"), [burst[0] for _, burst in state.outstanding])
         if state.path.answers is not None:
             state.path.answers.closed(state.identity)
         if self.charges is not None:

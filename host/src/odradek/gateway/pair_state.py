@@ -59,8 +59,12 @@ RAW_TOKEN: Final = LocalAnswer(b"")
 """Marks a SASL token without a header: its answer comes from the broker, and has no correlation id."""
 
 
-Outstanding = tuple[int, int, int, int, LocalAnswer | None]
-"""A request that waits for its response: correlation id, API key, version, time in ns, local answer."""
+Burst = tuple[int, int, int, LocalAnswer | None]
+"""Requests of one API and version that arrived together, with no other one between them: API key, version,
+monotonic time in ns; and the slot of the local answer, if it is one request that has one. Their responses are
+treated alike, and both are counted together."""
+Outstanding = tuple[int, Burst]
+"""A request that waits for its response: its correlation id, and those that it arrived with."""
 
 
 @dataclass(slots=True, eq=False)
@@ -87,5 +91,7 @@ def unexpected(size: int, correlation_id: int, oldest: Outstanding | None) -> Pa
     """The failure of a response that is too short, or that no request waits for."""
     if size < SMALLEST:
         return PairFailure(Cause.MALFORMED_RESPONSE, f"a response of {size} bytes")
-    expected = "no response" if oldest is None else f"the response to request {oldest[0]} of API {oldest[1]}"
+    expected = (
+        "no response" if oldest is None else f"the response to request {oldest[0]} of API {oldest[1][0]}"
+    )
     return PairFailure(Cause.DESYNC, f"response to request {correlation_id}, expected {expected}")

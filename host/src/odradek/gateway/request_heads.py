@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import NamedTuple
 
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.wire.errors import WireError
@@ -13,8 +12,6 @@ from odradek.wire.varint import read_varint
 HEAD_BYTES = 12
 """Length, API key, version and correlation id."""
 SMALLEST_FRAME = 8
-FIRST_FLEXIBLE_PRODUCE = 9
-FIRST_TRANSACTIONAL_PRODUCE = 3
 MOST_HEADER_TAGS = 64
 HIGHEST_KEY, HIGHEST_VERSION = 1000, 100
 """A first request beyond these is no request: today's are 94 and 18."""
@@ -96,51 +93,3 @@ def after_tags(data: bytes, at: int) -> int:
     except WireError as error:
         raise PairFailure(Cause.BAD_REQUEST, str(error)) from None
     return at
-
-
-class Acks(NamedTuple):
-    """The field `acks` of a Produce request."""
-
-    value: int
-    """0 if the field has not arrived."""
-    end: int
-    """The end of the field, from the length of the frame on. If the data ends before it, that many bytes are
-    needed, or more."""
-
-
-def produce_acks(data: bytes, pos: int, size: int, version: int) -> Acks:
-    """Return the field `acks` of the Produce request at `pos`, and how many bytes are needed to read it.
-
-    Raises:
-        PairFailure: The frame ends before the field, or is malformed.
-    """
-    end = len(data)
-    at = client_id_end(data, pos)
-    flexible = version >= FIRST_FLEXIBLE_PRODUCE
-    if flexible and at <= end:
-        at = after_tags(data, at)
-    if version >= FIRST_TRANSACTIONAL_PRODUCE and at <= end:
-        at = after_text(data, at, flexible)
-    if at + 2 > pos + 4 + size:
-        raise PairFailure(Cause.BAD_REQUEST, "a Produce request ends before its acks")
-    value = unpack_int16(data, at)[0] if at + 2 <= end else 0
-    return Acks(value, at + 2 - pos)
-
-
-def after_text(data: bytes, at: int, compact: bool) -> int:
-    """Return the offset after a nullable string; an offset beyond `len(data)` if the string is cut.
-
-    Raises:
-        PairFailure: Its length is no varint.
-    """
-    if compact:
-        try:
-            size, at = read_varint(data, at)
-        except IndexError:
-            return max(at, len(data)) + 1
-        except WireError as error:
-            raise PairFailure(Cause.BAD_REQUEST, str(error)) from None
-        return at + max(size - 1, 0)
-    if len(data) < at + 2:
-        return at + 2
-    return at + 2 + max(unpack_int16(data, at)[0], 0)

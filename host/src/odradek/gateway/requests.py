@@ -11,9 +11,18 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 from odradek.gateway.local_answers import LocalAnswers
+from odradek.gateway.observation.apis import LOOKED_AT
 from odradek.gateway.observation.observer import Reader
 from odradek.gateway.pair_failure import Cause, PairFailure
-from odradek.gateway.pair_state import IN_FLIGHT, LARGE_FRAME_BYTES, RAW_TOKEN, LocalAnswer, PairState
+from odradek.gateway.pair_state import (
+    IN_FLIGHT,
+    LARGE_FRAME_BYTES,
+    RAW_TOKEN,
+    Burst,
+    LocalAnswer,
+    PairState,
+)
+from odradek.gateway.produce_beginning import ProduceBeginning
 from odradek.gateway.request_heads import (
     HEAD_BYTES,
     SMALLEST_FRAME,
@@ -21,7 +30,6 @@ from odradek.gateway.request_heads import (
     bad_length,
     client_id,
     client_id_end,
-    produce_acks,
     starts_well,
     unpack_head,
     unpack_int32,
@@ -38,16 +46,14 @@ from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHands
 PRODUCE, HANDSHAKE, API_VERSIONS, AUTHENTICATE, SUBSCRIPTIONS, PUSH = 0, 17, 18, 36, 71, 72
 READ_WHOLE_BYTES: Final = 8192
 """ApiVersions and SaslHandshake requests up to this size are read."""
-KNOWN_HEAD_BYTES: Final = 512
-"""Longer beginnings of Produce requests are not remembered."""
 
 
 class Requests:
     """The direction from the client to the broker."""
 
     __slots__ = (
-        "acks", "answering_bytes", "first", "needed", "now_ns", "partial", "produce_head", "produce_version",
-        "reader", "sent", "skip", "special", "state",
+        "answering_bytes", "beginning", "burst", "first", "needed", "now_ns", "partial", "reader", "sent",
+        "skip", "special", "state",
     )  # fmt: skip
 
     SPECIAL: ClassVar[Mapping[int, Callable[[Any, bytes, int, Head], int]]]
@@ -72,10 +78,9 @@ class Requests:
         """Wants the rest of the current frame, for the observation."""
         self.answering_bytes = 0
         """Large telemetry requests whose answers are not ready."""
-        self.produce_head = b""
-        """The bytes of the last Produce request from the client id to its acks: the next one has the same."""
-        self.produce_version = -1
-        self.acks = 1
+        self.beginning = ProduceBeginning()
+        self.burst: Burst = (-1, -1, 0, None)
+        """The requests that the current one arrived with."""
 
     def feed(self, data: bytes) -> None:
         """Take bytes of the client.
@@ -136,31 +141,55 @@ class Requests:
             The offset of the first frame that is held back; or the end of the last one, which may be beyond
             the chunk.
         """
-        state = self.state
-        outstanding, observer = state.outstanding, state.observer
-        special, requests = self.special, state.path.meter.requests
-        most = state.path.limits.max_request_bytes
         self.needed = 0
-        if self.first or state.sasl.raw_rounds:
+        if self.first or self.state.sasl.raw_rounds:
             pos = self.begin(data, pos)
         while pos + HEAD_BYTES <= end and not self.needed:
-            head = unpack_head(data, pos)
-            size, key, version, correlation_id = head
-            if not SMALLEST_FRAME <= size <= most:
-                raise bad_length(size, most)
-            handle = special.get(key)
-            if handle is None:
-                outstanding.append((correlation_id, key, version, self.now_ns, None))
-            elif needed := handle(self, data, pos, head):
-                self.needed = needed
-                return pos
-            requests[key] += 1
-            if observer is not None:
-                self.reader = observer.request(key, version, size, data, pos + 4, len(outstanding))
-                if self.reader is not None:
-                    self.read_on(data, pos + 4, pos + 4 + size)
-            pos += size + 4
+            pos = self.take_burst(unpack_head(data, pos), data, pos, end)
         self.needed = self.needed or HEAD_BYTES
+        return pos
+
+    def take_burst(  # noqa: C901  straight-line: it runs for every request
+        self, head: Head, data: bytes, pos: int, end: int
+    ) -> int:
+        """Decide about requests that follow each other and have the API and version of the first one's head.
+        They are counted together.
+
+        Returns:
+            The offset of the first other request, or as `walk`. `needed` is not 0 if a request is held back.
+        """
+        state = self.state
+        outstanding, observer = state.outstanding, state.observer
+        most = state.path.limits.max_request_bytes
+        _, key, version, _ = head
+        self.burst = burst = (key, version, self.now_ns, None)
+        handle = self.special.get(key)
+        looks = observer if key in LOOKED_AT else None
+        start, count = pos, 0
+        try:
+            while True:
+                size, api_key, api_version, correlation_id = head
+                if api_key != key or api_version != version:
+                    break
+                if not SMALLEST_FRAME <= size <= most:
+                    raise bad_length(size, most)
+                if handle is None:
+                    outstanding.append((correlation_id, burst))
+                elif needed := handle(self, data, pos, head):
+                    self.needed = needed
+                    break
+                if looks is not None:
+                    looks.look(key, version, data, pos + 4)
+                count += 1
+                pos += size + 4
+                if pos + HEAD_BYTES > end:
+                    break
+                head = unpack_head(data, pos)
+        finally:
+            if count:
+                state.path.meter.requests[key] += count
+                if observer is not None:
+                    observer.requests(key, version, count, pos - start, len(outstanding))
         return pos
 
     def begin(self, data: bytes, pos: int) -> int:
@@ -178,7 +207,7 @@ class Requests:
                 self.needed = 4 + size
                 return pos
             sasl.raw_token(data[pos + 4 : pos + 4 + size])
-            self.state.outstanding.append((0, AUTHENTICATE, 0, self.now_ns, RAW_TOKEN))
+            self.state.outstanding.append((0, (AUTHENTICATE, 0, self.now_ns, RAW_TOKEN)))
             pos += 4 + size
         if self.first:
             is_head = starts_well(data, self.state.path.limits.max_request_bytes)
@@ -199,8 +228,7 @@ class Requests:
 
     def passes(self, head: Head) -> int:
         """Add a request that is passed on to those that wait for a response."""
-        _, key, version, correlation_id = head
-        self.state.outstanding.append((correlation_id, key, version, self.now_ns, None))
+        self.state.outstanding.append((head[3], self.burst))
         return 0
 
     def takes(self, data: bytes, pos: int, head: Head, answer: LocalAnswer) -> int:
@@ -210,29 +238,23 @@ class Requests:
             self.state.upstream.write(data[self.sent : pos])
         self.sent = pos + 4 + size
         self.state.path.meter.local_answers += 1
-        self.state.outstanding.append((correlation_id, key, version, self.now_ns, answer))
+        self.state.outstanding.append((correlation_id, (key, version, self.now_ns, answer)))
         return 0
 
     def produce(self, data: bytes, pos: int, head: Head) -> int:
         """A Produce request with acks=0 has no response."""
-        size, key, version, correlation_id = head
-        known = self.produce_head
-        if (
-            version != self.produce_version
-            or not data.startswith(known, pos + HEAD_BYTES)
-            or size < HEAD_BYTES - 4 + len(known)
-        ):
-            acks, needed = produce_acks(data, pos, size, version)
-            if pos + needed > len(data):
-                return needed
-            self.acks = acks
-            is_known = needed <= KNOWN_HEAD_BYTES
-            self.produce_head = data[pos + HEAD_BYTES : pos + needed] if is_known else b""
-            self.produce_version = version if is_known else -1
-        if self.acks:
-            self.state.outstanding.append((correlation_id, key, version, self.now_ns, None))
+        size, _, version, correlation_id = head
+        state, beginning = self.state, self.beginning
+        if needed := beginning.read(data, pos + 4, size, version):
+            return 4 + needed
+        if beginning.acks:
+            state.outstanding.append((correlation_id, self.burst))
         else:
-            self.state.path.meter.acks0 += 1
+            state.path.meter.acks0 += 1
+        if state.observer is not None:
+            self.reader = state.observer.produce(version, data, pos + 4, size, beginning)
+            if self.reader is not None:
+                self.read_on(data, pos + 4, pos + 4 + size)
         return 0
 
     def api_versions(self, data: bytes, pos: int, head: Head) -> int:

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
-from odradek.gateway.observation.observer import HEAD_BYTES, LONG_HEADS
+from odradek.gateway.observed_response import UNREAD, ObservedResponse
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_state import (
     IN_FLIGHT,
@@ -18,7 +18,7 @@ from odradek.gateway.pair_state import (
     LOCAL_ANSWER,
     RAW_TOKEN,
     SMALLEST,
-    Outstanding,
+    Burst,
     PairState,
     unexpected,
 )
@@ -26,7 +26,8 @@ from odradek.gateway.path_meter import HELD
 from odradek.gateway.request_heads import unpack_int32
 from odradek.gateway.rewriting.api_versions import rewrite_api_versions
 from odradek.gateway.rewriting.catalog import ADDRESSED, AddressedApi, rewriter_for
-from odradek.gateway.rewriting.rewriter import Rewriter
+from odradek.gateway.rewriting.complete import USUAL
+from odradek.gateway.rewriting.rewriter import Rewriter, Seen
 from odradek.gateway.whole_requests import response_body
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateResponse
 from odradek.wire.messages.sasl_handshake import SaslHandshakeResponse
@@ -43,8 +44,8 @@ class Responses:
     """The direction from the broker to the client."""
 
     __slots__ = (
-        "current", "head", "head_bytes", "held_since_ns", "is_blocked", "is_counted", "key", "needed",
-        "now_ns", "out", "partial", "rest", "rewriter", "size", "state", "taken",
+        "held_since_ns", "is_blocked", "is_counted", "key", "needed", "now_ns", "observed", "out", "partial",
+        "rest", "rewriter", "state", "taken",
     )  # fmt: skip
 
     WHOLE: ClassVar[Mapping[int, Callable[[Responses, bytes, int], bytes | None]]]
@@ -73,11 +74,8 @@ class Responses:
         self.key = -1
         """The API key of the last response that was rewritten."""
         self.now_ns = 0
-        self.current: Outstanding | None = None
-        """The request of a response that is observed and not complete."""
-        self.size = 0
-        self.head = bytearray()
-        self.head_bytes = 0
+        self.observed: ObservedResponse | None = None
+        """The current response, if it is observed and not complete."""
 
     def feed(self, data: bytes) -> None:
         """Take bytes of the broker.
@@ -92,7 +90,7 @@ class Responses:
                 return
             data = completed
         rest, end = self.rest, len(data)
-        if rest > end and self.rewriter is None and self.current is None:
+        if rest > end and self.rewriter is None and self.observed is None:
             self.rest = rest - end
             self.state.client.write(data)
             return
@@ -148,17 +146,16 @@ class Responses:
         held_ns = self.state.path.monotonic_ns() - self.held_since_ns
         self.state.path.meter.added[HELD].add(held_ns / 1e9)
 
-    def walk(self, data: bytes, pos: int, end: int) -> int:  # noqa: C901  straight-line: each response passes
+    def walk(self, data: bytes, pos: int, end: int) -> int:  # noqa: C901  each chunk passes
         """Find the responses of a chunk and treat each as its request demands.
 
         Returns:
             The offset of the first byte that is held back, or the end of the chunk.
         """
-        outstanding, observer, now_ns = self.state.outstanding, self.state.observer, self.now_ns
-        addressed = self.ADDRESSED
+        outstanding = self.state.outstanding
         self.needed = 0
         while True:
-            if outstanding and outstanding[0][4] is not None:
+            if outstanding and outstanding[0][1][3] is not None:
                 pos = self.aligned(data, pos, end)
                 if self.needed:
                     return pos
@@ -169,29 +166,56 @@ class Responses:
             if size < SMALLEST or not outstanding or outstanding[0][0] != correlation_id:
                 self.pass_to(data, pos)
                 raise unexpected(size, correlation_id, outstanding[0] if outstanding else None)
-            key = outstanding[0][1]
-            after = pos + 4 + size
-            if key in self.WHOLE:
-                if not self.whole(data, pos, size):
-                    return pos
+            burst = outstanding[0][1]
+            if burst[0] not in self.WHOLE:
+                pos = self.take_burst(burst, size, data, pos, end)
+                if self.rest:
+                    return end
+            elif self.whole(data, pos, size):
+                pos += 4 + size
+            else:
+                return pos
+
+    def take_burst(  # noqa: C901  straight-line: it runs for every response
+        self, burst: Burst, size: int, data: bytes, pos: int, end: int
+    ) -> int:
+        """Treat the responses to requests that arrived together, the first of `size` bytes, as one count.
+
+        Returns:
+            The offset after the last response that is complete. If another one has begun, `rest` is not 0.
+        """
+        outstanding, observer = self.state.outstanding, self.state.observer
+        key, version, sent_ns, _ = burst
+        api = self.ADDRESSED.get(key)
+        see = api.seen if api is not None and version >= api.first else None
+        seen: Seen = UNREAD
+        start, count = pos, 0
+        try:
+            while True:
+                outstanding.popleft()
+                after, rewriter = pos + 4 + size, None
+                if see is not None:
+                    found = see(version, data, pos + 4, after) if after <= end else None
+                    rewriter = self.rewrite(burst, data, pos, size) if found is None else None
+                    seen = found or rewriter or UNREAD
+                if after > end:
+                    self.rest, self.rewriter = after - end, rewriter
+                    if observer is not None:
+                        self.observed = ObservedResponse(burst, size, memoryview(data)[pos + 4 :])
+                    break
+                if observer is not None and seen is not USUAL:
+                    observer.outcome(key, version, size, data, pos + 4, seen.error_code, seen.throttle_ms)
+                count += 1
                 pos = after
-                continue
-            request = outstanding.popleft()
-            version, api, rewriter = request[2], addressed.get(key), None
-            error = throttle_ms = None
-            if api is not None and version >= api.first:
-                seen = api.seen(version, data, pos + 4, after) if after <= end else None
-                if seen is None:
-                    seen = rewriter = self.rewrite(request, data, pos, size)
-                error, throttle_ms = seen.error_code, seen.throttle_ms
-            if after > end:
-                self.rest, self.rewriter = after - end, rewriter
-                if observer is not None:
-                    self.observe_rest(request, size, data, pos)
-                return end
-            if observer is not None:
-                observer.response(key, version, size, now_ns - request[3], data, pos + 4, error, throttle_ms)
-            pos = after
+                if pos + HEAD > end or not outstanding or outstanding[0][1] is not burst:
+                    break
+                size, correlation_id = unpack_head(data, pos)
+                if outstanding[0][0] != correlation_id or size < SMALLEST:
+                    break
+        finally:
+            if count and observer is not None:
+                observer.responses(key, count, pos - start, self.now_ns - sent_ns)
+        return pos
 
     def aligned(self, data: bytes, pos: int, end: int) -> int:
         """Send local answers whose turn has come, and pass SASL tokens without headers.
@@ -201,7 +225,7 @@ class Responses:
         """
         outstanding = self.state.outstanding
         self.needed = 0
-        while outstanding and outstanding[0][4] is not None and not self.needed:
+        while outstanding and outstanding[0][1][3] is not None and not self.needed:
             pos = self.local(data, pos, end)
         return pos
 
@@ -213,33 +237,31 @@ class Responses:
             self.out += rewriter.feed(memoryview(data)[:size])
             self.taken = size
         self.rest -= size
-        if self.current is not None:
-            missing = self.head_bytes - len(self.head)
-            if missing > 0:
-                self.head += data[: min(missing, size)]
+        if self.observed is not None:
+            self.observed.add(memoryview(data)[:size])
             if not self.rest:
-                self.observed(self.current, self.size, bytes(self.head), 0, rewriter)
-                self.current = None
+                self.observed.show(self.state.observer, self.now_ns, rewriter or UNREAD)
+                self.observed = None
         if not self.rest:
             self.rewriter = None
         return size
 
-    def rewrite(self, request: Outstanding, data: bytes, pos: int, size: int) -> Rewriter:
+    def rewrite(self, burst: Burst, data: bytes, pos: int, size: int) -> Rewriter:
         """Give the first part of a response to its rewriter."""
-        self.key, after = request[1], pos + 4 + size
-        rewriter = self.rewriter_of(request, size)
+        self.key, after = burst[0], pos + 4 + size
+        rewriter = self.rewriter_of(burst, size)
         assert rewriter is not None
         self.pass_to(data, pos)
         self.out += rewriter.feed(memoryview(data)[pos + 4 : after])
         self.taken = min(after, len(data))
         return rewriter
 
-    def rewriter_of(self, request: Outstanding, size: int) -> Rewriter | None:
+    def rewriter_of(self, burst: Burst, size: int) -> Rewriter | None:
         """The rewriter of a response; None if it names no address."""
         state = self.state
-        rewriter = rewriter_for(request[1], request[2], size, state.addresses, state.path.limits.hold)
+        rewriter = rewriter_for(burst[0], burst[1], size, state.addresses, state.path.limits.hold)
         if rewriter is not None:
-            state.path.meter.rewritten[request[1]] += 1
+            state.path.meter.rewritten[burst[0]] += 1
         return rewriter
 
     def whole(self, data: bytes, pos: int, size: int) -> bool:
@@ -254,15 +276,14 @@ class Responses:
         if len(data) - pos < 4 + size:
             self.needed = 4 + size
             return False
-        request = self.state.outstanding.popleft()
+        _, burst = self.state.outstanding.popleft()
         frame = data[pos + 4 : pos + 4 + size]
-        instead = self.WHOLE[request[1]](self, frame, request[2])
+        instead = self.WHOLE[burst[0]](self, frame, burst[1])
         if instead is not None:
             self.pass_to(data, pos)
             self.out += (pack_length(len(instead)), instead)
             self.taken = pos + 4 + size
-        if self.state.observer is not None:
-            self.observed(request, size, data, pos + 4, None)
+        ObservedResponse(burst, size, frame).show(self.state.observer, self.now_ns)
         return True
 
     def api_versions(self, frame: bytes, version: int) -> bytes | None:
@@ -292,7 +313,7 @@ class Responses:
             The offset of the next response. `needed` is not 0 if this one is not ready.
         """
         state = self.state
-        answer = state.outstanding[0][4]
+        answer = state.outstanding[0][1][3]
         assert answer is not None
         if answer is RAW_TOKEN:
             return self.raw_token(data, pos, end)
@@ -304,15 +325,14 @@ class Responses:
                 state.upstream.hold(LOCAL_ANSWER)
             self.needed = HEAD
             return pos
-        request = state.outstanding.popleft()
+        _, burst = state.outstanding.popleft()
         self.pass_to(data, pos)
         if not answer.frame:
             raise PairFailure(Cause.BAD_REQUEST, "a telemetry request that cannot be answered")
         self.out += (pack_length(len(answer.frame)), answer.frame)
         if answer.close is not None:
             raise answer.close
-        if state.observer is not None:
-            self.observed(request, len(answer.frame), answer.frame, 0, None)
+        ObservedResponse(burst, len(answer.frame), answer.frame).show(state.observer, self.now_ns)
         return pos
 
     def raw_token(self, data: bytes, pos: int, end: int) -> int:
@@ -336,7 +356,8 @@ class Responses:
         if self.rest:
             return
         outstanding = self.state.outstanding
-        if not outstanding or outstanding[0][4] is None or outstanding[0][4].frame is None:
+        answer = outstanding[0][1][3] if outstanding else None
+        if answer is None or answer.frame is None:
             return
         if not self.is_blocked:
             self.before_partial()
@@ -370,27 +391,6 @@ class Responses:
         elif out:
             self.state.client.writelines(out)
         self.out = []
-
-    def observe_rest(self, request: Outstanding, size: int, data: bytes, pos: int) -> None:
-        """Show a response to the observer when it is complete."""
-        self.current = request
-        self.size = size
-        self.head_bytes = min(size, LONG_HEADS.get(request[1], HEAD_BYTES))
-        self.head = bytearray(data[pos + 4 : pos + 4 + self.head_bytes])
-
-    def observed(
-        self, request: Outstanding, size: int, head: bytes, at: int, rewriter: Rewriter | None
-    ) -> None:
-        """Show a complete response to the observer."""
-        observer = self.state.observer
-        assert observer is not None
-        latency_ns = self.now_ns - request[3]
-        if rewriter is None:
-            observer.response(request[1], request[2], size, latency_ns, head, at)
-        else:
-            observer.response(
-                request[1], request[2], size, latency_ns, head, at, rewriter.error_code, rewriter.throttle_ms
-            )
 
 
 Responses.WHOLE = {

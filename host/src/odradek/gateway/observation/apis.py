@@ -58,6 +58,10 @@ SHARE_FETCH: Final = 78
 OPENING: Final = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
 """Sent before it is known who the client is."""
 TELEMETRY: Final = frozenset({GET_TELEMETRY_SUBSCRIPTIONS, PUSH_TELEMETRY})
+COORDINATION: Final = frozenset({JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP, CONSUMER_GROUP_HEARTBEAT})
+"""The APIs of group members, whose requests and responses are read."""
+LOOKED_AT: Final = COORDINATION | {INIT_PRODUCER_ID}
+"""The APIs whose requests are read, beside Produce."""
 
 
 class Role(IntFlag):

@@ -61,11 +61,11 @@ class NodeAccount:
         """Whether nothing happened in the window."""
         return not self.rows and not self.connections and not self.disconnects
 
-    def row(self, api_key: int, is_special: bool) -> Row:
+    def row(self, api_key: int) -> Row:
         """The row of an API, known or new."""
         row = self.rows.get(api_key)
         if row is None:
-            row = self.rows[api_key] = Row(api_key, is_special)
+            row = self.rows[api_key] = Row(api_key)
         return row
 
     def closed(self, by: CloseCause) -> None:
@@ -76,7 +76,7 @@ class NodeAccount:
     def merge(self, other: NodeAccount) -> None:
         """Take over the sums of another account."""
         for api_key, row in other.rows.items():
-            self.row(api_key, row.is_special).merge(row)
+            self.row(api_key).merge(row)
         self.in_flight_max = max(self.in_flight_max, other.in_flight_max)
 
     def clear(self) -> None:

@@ -23,8 +23,6 @@ from odradek.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbea
 from odradek.wire.messages.consumer_protocol import ConsumerProtocolAssignment
 from odradek.wire.messages.sync_group import SyncGroupResponse
 
-COORDINATION: Final = frozenset({JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP, CONSUMER_GROUP_HEARTBEAT})
-"""The APIs whose requests and responses are read."""
 NONE: Final = 0
 UNKNOWN_MEMBER_ID: Final = 25
 REBALANCE_IN_PROGRESS: Final = 27

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, Literal, Protocol
 
 from odradek.gateway.pair_identity import PairIdentity
+from odradek.gateway.produce_beginning import ProduceBeginning
 
 Reader = Callable[[bytes | memoryview], None]
 """Takes the bytes of one request frame from its API key on, in pieces of any size. Does not raise."""
@@ -22,41 +23,71 @@ LONG_HEADS: Final = {0: 65_536, 14: 65_536, 68: 65_536}
 class PairObserver(Protocol):
     """Sees the frames of one pair."""
 
-    def request(
-        self, api_key: int, version: int, size: int, head: bytes, at: int, in_flight: int
+    def produce(
+        self, version: int, head: bytes, at: int, size: int, beginning: ProduceBeginning
     ) -> Reader | None:
-        """Take note of a request. Called once for each, when its header has arrived.
+        """Look at a Produce request. Called once for each, when its field acks has arrived.
 
         Args:
-            api_key: The API, including those that the gateway answers.
             version: Version of the request.
-            size: The frame's int32 length.
             head: Bytes that contain the beginning of the frame: the received chunk itself.
             at: Position in ``head`` of the API key. More than this frame may follow.
-            in_flight: Requests of the pair without a response, with this one if it gets a response.
+            size: The frame's int32 length.
+            beginning: Has read the request.
 
         Returns:
             None, or a reader to which the pair passes the whole frame from its API key on.
         """
 
-    def response(
+    def look(self, api_key: int, version: int, head: bytes, at: int) -> None:
+        """Look at a request of `apis.LOOKED_AT`. Called once for each, when its header has arrived.
+
+        Args:
+            api_key: The API.
+            version: Version of the request.
+            head: As in `produce`.
+            at: As in `produce`.
+        """
+
+    def requests(self, api_key: int, version: int, count: int, size: int, in_flight: int) -> None:
+        """Take note of requests that arrived together, with no other one between them.
+
+        Args:
+            api_key: The API, including those that the gateway answers.
+            version: Version of the requests.
+            count: How many they are.
+            size: The bytes of all of them, with their lengths.
+            in_flight: Requests of the pair without a response, with these if they get responses.
+        """
+
+    def responses(self, api_key: int, count: int, size: int, latency_ns: int) -> None:
+        """Take note of responses whose last bytes were passed to the client together.
+
+        Args:
+            api_key: The API of the requests, which arrived together, too.
+            count: How many responses.
+            size: The bytes of all of them, with their lengths, as the broker sent them.
+            latency_ns: Time from the first bytes of the requests to now.
+        """
+
+    def outcome(
         self,
         api_key: int,
         version: int,
         size: int,
-        latency_ns: int,
         head: bytes,
         at: int,
         error_code: int | None = None,
         throttle_ms: int | None = None,
     ) -> None:
-        """Take note of a response. Called once for each, when its last byte was passed to the client.
+        """Take note of what a response says.
+
+        Called once for each, unless it has the usual form, which has no error and no throttle time.
 
         Args:
             api_key: The API of the request.
             version: Version of the request.
             size: The frame's int32 length, as the broker sent it.
-            latency_ns: Time from the first byte of the request to now.
             head: Bytes that contain the first `HEAD_BYTES` of the frame, or more for `LONG_HEADS`, as the
                 broker sent them. A pair that gets them in pieces keeps a copy while it passes them on.
             at: Position in ``head`` of the correlation id.

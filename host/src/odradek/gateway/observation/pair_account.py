@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 from odradek.clock import Clock
 from odradek.gateway.observation.apis import (
+    COORDINATION,
     INIT_PRODUCER_ID,
     OPENING,
     PRODUCE,
@@ -29,15 +30,13 @@ from odradek.gateway.observation.client_account import (
     ClientKey,
     NodeAccount,
 )
-from odradek.gateway.observation.membership import COORDINATION, Coordination, Texts
+from odradek.gateway.observation.membership import Coordination, Texts
 from odradek.gateway.observation.observer import CloseCause, Reader
 from odradek.gateway.observation.row import BOUNDS_NS, DISCONNECTED, Row
 from odradek.gateway.pair_identity import PairIdentity
+from odradek.gateway.produce_beginning import ProduceBeginning
 from odradek.plugin.context import UNKNOWN
 
-SPECIAL: Final = COORDINATION | {PRODUCE, INIT_PRODUCER_ID}
-"""APIs of which more is read than the first fields of a response."""
-LENGTH_BYTES: Final = 4
 FASTEST_NS: Final = BOUNDS_NS[0]
 """The bound of the first bucket, which most responses belong to."""
 FLEXIBLE_INIT_PRODUCER_ID: Final = 2
@@ -103,45 +102,43 @@ class PairAccount:
 
     # For every frame
 
-    def request(
-        self, api_key: int, version: int, size: int, head: bytes, at: int, in_flight: int
+    def produce(
+        self, version: int, head: bytes, at: int, size: int, beginning: ProduceBeginning
     ) -> Reader | None:
-        row = self.rows.get(api_key)
-        if row is None:
-            row = self.new_row(api_key)
-        row.requests += 1
-        row.request_bytes += size + LENGTH_BYTES
+        row = self.rows.get(PRODUCE) or self.new_row(PRODUCE)
+        assert row.produced is not None
+        return row.produced.read(version, head, at, size, beginning)
+
+    def requests(self, api_key: int, version: int, count: int, size: int, in_flight: int) -> None:
+        row = self.row(api_key)
+        row.requests += count
+        row.request_bytes += size
         row.version = version
         if in_flight > self.node.in_flight_max:
             self.node.in_flight_max = in_flight
-        if row.produced is not None:
-            return row.produced.read(version, head, at, size)
-        if row.is_special:
-            self.special_request(api_key, version, head, at)
-        return None
 
-    def response(  # noqa: C901  straight-line: it runs for every response
+    def responses(self, api_key: int, count: int, size: int, latency_ns: int) -> None:
+        row = self.row(api_key)
+        row.responses += count
+        row.response_bytes += size
+        row.latency_ns += count * latency_ns
+        if latency_ns > row.latency_max_ns:
+            row.latency_max_ns = latency_ns
+        row.buckets[bisect_left(BOUNDS_NS, latency_ns) if latency_ns > FASTEST_NS else 0] += count
+
+    def outcome(  # noqa: C901  straight-line: it runs for most responses
         self,
         api_key: int,
         version: int,
         size: int,
-        latency_ns: int,
         head: bytes,
         at: int,
         error_code: int | None = None,
         throttle_ms: int | None = None,
     ) -> None:
-        row = self.rows.get(api_key)
-        if row is None:
-            row = self.new_row(api_key)
-        row.responses += 1
-        row.response_bytes += size + LENGTH_BYTES
-        row.latency_ns += latency_ns
-        if latency_ns > row.latency_max_ns:
-            row.latency_max_ns = latency_ns
-        row.buckets[bisect_left(BOUNDS_NS, latency_ns) if latency_ns > FASTEST_NS else 0] += 1
         if error_code == 0 and throttle_ms == 0:
             return  # the rewriter has read both, and those of partitions
+        row = self.row(api_key)
         if row.produced is not None:
             note_produced(row, version, head, at, size)
             return
@@ -159,8 +156,12 @@ class PairAccount:
             row.throttle(throttle_ms)
         if error_code:
             row.fail(error_code)
-        if row.is_special:
-            self.special_response(api_key, error_code or 0, head, at, size)
+        if api_key in COORDINATION:
+            self.coordinated(error_code or 0, head, at, size)
+
+    def row(self, api_key: int) -> Row:
+        """The row of an API in the current window, known or new."""
+        return self.rows.get(api_key) or self.new_row(api_key)
 
     # For the first frame of an API in a window, and for rare APIs
 
@@ -173,10 +174,10 @@ class PairAccount:
             client.role |= ROLES.get(api_key, Role.NONE)
             if api_key in TELEMETRY:
                 client.pushes = True
-        return self.node.row(api_key, api_key in SPECIAL)
+        return self.node.row(api_key)
 
-    def special_request(self, api_key: int, version: int, head: bytes, at: int) -> None:
-        """Look at a request of a rare API."""
+    def look(self, api_key: int, version: int, head: bytes, at: int) -> None:
+        self.row(api_key)  # with which the pair finds its client
         if api_key == INIT_PRODUCER_ID:
             self.note_transactional_id(version, head, at)
             return
@@ -184,9 +185,9 @@ class PairAccount:
             self.coordination = Coordination()
         self.coordination.request(api_key, version, head, at, self.clients.clock.monotonic_ns())
 
-    def special_response(self, api_key: int, error_code: int, head: bytes, at: int, size: int) -> None:
-        """Look at a response of a rare API."""
-        if api_key in COORDINATION and self.coordination is not None and self.client is not None:
+    def coordinated(self, error_code: int, head: bytes, at: int, size: int) -> None:
+        """Look at a response to a member of a group."""
+        if self.coordination is not None and self.client is not None:
             now_ns = self.clients.clock.monotonic_ns()
             self.coordination.response(self.client.memberships, error_code, head, at, size, now_ns)
 
@@ -206,10 +207,7 @@ class PairAccount:
                 return  # a connection without a request, such as a health check
             self.clients.bind(self)
         for api_key in outstanding:
-            row = self.rows.get(api_key)
-            if row is None:
-                row = self.new_row(api_key)
-            row.fail(DISCONNECTED)
+            self.row(api_key).fail(DISCONNECTED)
         self.node.closed(by)
         if self.client is not None:
             self.client.pairs.discard(self)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
-CLIENT_ID: Final = 8
-"""Position of the client id's length: after API key, version and correlation id."""
+TIMEOUT_BYTES: Final = 4
 FLEXIBLE: Final = 9
 TOPIC_IDS: Final = 13
-TRANSACTIONAL: Final = 3
 MAGIC: Final = 2
 LOG_OVERHEAD: Final = 12
 """Base offset and length of a batch."""
@@ -18,42 +18,45 @@ BATCH_HEAD_BYTES: Final = 61
 
 short = struct.Struct(">h").unpack_from
 number = struct.Struct(">i").unpack_from
-acks_and_topics = struct.Struct(">hii").unpack_from
-acks_timeout = struct.Struct(">hi").unpack_from
 partition_records = struct.Struct(">ii").unpack_from
 # Base offset, length, leader epoch, magic, then the record count at 57.
 batch = struct.Struct(">8xi4xb40xi").unpack_from
-# The length of the records before it, a varint of two bytes.
-usual_batch = struct.Struct(">BB8xi4xb40xi").unpack_from
 usual_partition = struct.Struct(">4xBB8xi4xb40xi")
-"""The same from the partition's index on."""
+"""The same from the partition's index on; the length of its records is a varint of two bytes."""
 usual_head = usual_partition.unpack_from
 TWO_BYTES: Final = 0x80
 """Added to a length by the first byte of its varint, because a second one follows."""
-# The same, int32.
-sized_batch = struct.Struct(">i8xi4xb40xi").unpack_from
 
 
 class UnusualRequest(Exception):
     """A request that is malformed, or whose encoding is longer than necessary."""
 
 
-def request_head(version: int, data: bytes | memoryview, at: int) -> tuple[int, int, int]:
-    """Acks, the position of the first topic, and the number of topics."""
-    (length,) = short(data, at + CLIENT_ID)
-    position = at + CLIENT_ID + 2 + max(length, 0)
+OneBatch = tuple[Callable[[bytes, int], tuple[int, int, int, int, int]], int, int]
+"""The form of a request with one batch for one partition, from the end of its acks on.
+
+The first item unpacks the number of topics and of partitions, the length of the batch, its magic and the
+number of its records. The second is how a count of one is written. The third counts the bytes that the length
+of the batch does not.
+"""
+
+
+@lru_cache(maxsize=1024)
+def one_batch(flexible: bool, topic_bytes: int, length_bytes: int) -> OneBatch:
+    """The form of a request, by the bytes of the topic's name or id and of the length of its records."""
+    count, tags = ("B", 3) if flexible else ("i", 0)
+    opening = f">4x{count}{topic_bytes}x{count}4x{length_bytes}x"
+    shape = struct.Struct(opening + "8xi4xb40xi")
+    return shape.unpack_from, 2 if flexible else 1, struct.calcsize(opening) + LOG_OVERHEAD + tags
+
+
+def topic_count(version: int, data: bytes | memoryview, position: int) -> tuple[int, int]:
+    """The position of the first topic, and the number of topics, after the acks at ``position``."""
+    position += TIMEOUT_BYTES
     if version < FLEXIBLE:
-        if version >= TRANSACTIONAL:
-            (length,) = short(data, position)
-            position += 2 + max(length, 0)
-        acks, _, topics = acks_and_topics(data, position)
-        return acks, position + 10, topics
-    position = after_tags(data, position)
-    length, position = long_length(data, position)
-    position += max(length - 1, 0)
-    acks, _ = acks_timeout(data, position)
-    topics, position = long_length(data, position + 6)
-    return acks, position, topics - 1
+        return position + 4, number(data, position)[0]
+    topics, position = long_length(data, position)
+    return position, topics - 1
 
 
 def plain_topic(data: bytes | memoryview, position: int) -> tuple[int, int]:

@@ -1,8 +1,7 @@
 """Records, batches and bytes of Produce requests, from the headers of their batches.
 
 Records are skipped by their length, compressed or not. A request is nearly always one batch for one
-partition, which lies at the same place as in the last request: `Produced.read` takes one comparison and one
-lookup.
+partition, in the same form as the last one: then its fields are in known places.
 """
 
 from __future__ import annotations
@@ -13,24 +12,30 @@ from typing import Final
 
 from odradek.gateway.observation.produce_fields import (
     BATCH_HEAD_BYTES,
-    CLIENT_ID,
     FLEXIBLE,
     LOG_OVERHEAD,
     MAGIC,
-    TWO_BYTES,
+    OneBatch,
     UnusualRequest,
     after_tags,
     batch,
     compact_topic,
     long_length,
+    one_batch,
     partition_records,
     plain_topic,
-    request_head,
-    sized_batch,
-    usual_batch,
+    topic_count,
     usual_partitions,
 )
+from odradek.gateway.produce_beginning import ProduceBeginning
 
+TOPIC_ID_BYTES: Final = 16
+MOST_TOPIC_BYTES: Final = 256
+"""Names of topics are shorter; forms with longer ones are not made."""
+TWO_BYTE_LENGTH: Final = 2
+"""The length of batches between 115 bytes and 16 kB takes two bytes."""
+LEAST_LENGTH: Final = BATCH_HEAD_BYTES - LOG_OVERHEAD
+"""The length of a batch without records."""
 MAX_HELD: Final = 65_536
 """Bytes of an incomplete element. Names and tags are shorter; a request with longer ones is not counted."""
 
@@ -38,7 +43,7 @@ MAX_HELD: Final = 65_536
 class Produced:
     """Sums of some Produce requests."""
 
-    __slots__ = ("acks", "acks0", "batches", "bytes", "length_at", "prefix", "records")
+    __slots__ = ("acks0", "batches", "bytes", "records", "usual")
 
     def __init__(self) -> None:
         self.records = 0
@@ -47,13 +52,8 @@ class Produced:
         """Batches with their headers, compressed as sent."""
         self.acks0 = 0
         """Requests without a response."""
-        self.prefix = b"\x80"
-        """The bytes of the last request from the client id to the only partition's index. At first some that
-        no request has."""
-        self.length_at = 0
-        """Position of the length of its records, from the API key on."""
-        self.acks = 1
-        """Of the last request."""
+        self.usual = one_batch(True, TOPIC_ID_BYTES, TWO_BYTE_LENGTH)
+        """The form of the last request with one batch."""
 
     def merge(self, other: Produced) -> None:
         """Add the sums of another object."""
@@ -62,64 +62,70 @@ class Produced:
         self.bytes += other.bytes
         self.acks0 += other.acks0
 
-    def read(  # noqa: C901  straight-line: it runs for every Produce request
-        self, version: int, head: bytes, at: int, size: int
-    ) -> Callable[[bytes | memoryview], None] | None:
-        """Count a request whose first bytes are ``head[at:]``.
+    def read(
+        self, version: int, head: bytes, at: int, size: int, beginning: ProduceBeginning
+    ) -> ProduceWalk | None:
+        """Count a request whose first bytes are ``head[at:]``. It runs for every Produce request.
+
+        Args:
+            version: Of the request.
+            head: Bytes that hold the request, or its first part.
+            at: Position of the API key.
+            size: Of the request, from there on.
+            beginning: Has read the request.
 
         Returns:
             None if it is counted, or a reader that needs the whole frame from the API key on.
         """
+        unpack, one, around = self.usual
+        end = beginning.end
         try:
-            if not head.startswith(self.prefix, at + CLIENT_ID):
-                if version >= FLEXIBLE and at + size <= len(head) and self.many(version, head, at, size):
-                    return None
-                walk = self.learn(version, head, at)
-                if walk is not None:
-                    return walk
-            start = at + self.length_at
-            first, second, batch_length, magic, records = usual_batch(head, start)
+            topics, partitions, batch_length, magic, records = unpack(head, at + end)
+        except struct.error:
+            return self.read_other(version, head, at, size, beginning)
+        # A topic with a longer or shorter name moves the batch's length, which then does not fit the size.
+        if not (
+            topics == partitions == one
+            and LEAST_LENGTH <= batch_length == size - end - around
+            and magic == MAGIC
+        ):
+            return self.read_other(version, head, at, size, beginning)
+        self.records += records
+        self.batches += 1
+        self.bytes += batch_length + LOG_OVERHEAD
+        if not beginning.acks:
+            self.acks0 += 1
+        return None
+
+    def read_other(
+        self, version: int, head: bytes, at: int, size: int, beginning: ProduceBeginning
+    ) -> ProduceWalk | None:
+        """Count a request that has another form than the last one with one batch."""
+        try:
+            position, topics = topic_count(version, head, at + beginning.end)
             if (
                 version >= FLEXIBLE
-                and first >= TWO_BYTES > second
-                and first - TWO_BYTES + (second << 7) == batch_length + LOG_OVERHEAD + 1
-                and magic == MAGIC
-                and start + 2 + batch_length + LOG_OVERHEAD <= at + size
+                and at + size <= len(head)
+                and self.many(version, head, position, topics, at + size)
             ):
-                self.records += records
-                self.batches += 1
-                self.bytes += batch_length + LOG_OVERHEAD
-                if not self.acks:
+                if not beginning.acks:
                     self.acks0 += 1
                 return None
-            if version >= FLEXIBLE:
-                length, start = long_length(head, start)
-                batch_length, magic, records = batch(head, start)
-                end = start + length - 1
-            else:
-                length, batch_length, magic, records = sized_batch(head, start)
-                end = start + 4 + length
-                length += 1
-            if batch_length + LOG_OVERHEAD + 1 == length and magic == MAGIC and end <= at + size:
-                self.records += records
-                self.batches += 1
-                self.bytes += length - 1
-                if not self.acks:
-                    self.acks0 += 1
-                return None
+            form = form_of(version, head, position, topics)
+            if form is not None and form is not self.usual:
+                self.usual = form
+                return self.read(version, head, at, size, beginning)
         except (IndexError, struct.error, UnusualRequest):
             pass
-        return ProduceWalk(self, version)
+        return ProduceWalk(self, version, beginning)
 
-    def many(self, version: int, head: bytes, at: int, size: int) -> bool:
+    def many(self, version: int, head: bytes, position: int, topics: int, end: int) -> bool:
         """Count a complete request with several usual partitions; False if it is another one.
 
         Raises:
             UnusualRequest, IndexError, struct.error: It is malformed.
         """
-        acks, position, topics = request_head(version, head, at)
         records = batches = size_bytes = 0
-        end = at + size
         for _ in range(topics):
             position, partitions = compact_topic(version, head, position)
             if topics == partitions == 1:
@@ -135,34 +141,25 @@ class Produced:
         self.records += records
         self.batches += batches
         self.bytes += size_bytes
-        if not acks:
-            self.acks0 += 1
         return True
 
-    def learn(self, version: int, head: bytes, at: int) -> ProduceWalk | None:
-        """Find the only partition of a request.
 
-        Returns:
-            None if it is found; a walk through the request if there is not exactly one.
+def form_of(version: int, head: bytes, topic: int, topics: int) -> OneBatch | None:
+    """The form of a request with one partition, whose topic is at a position; None if it has not exactly one.
 
-        Raises:
-            UnusualRequest, IndexError, struct.error: The bytes end before it, or are malformed.
-        """
-        acks, position, topics = request_head(version, head, at)
-        topics_at = position
-        if version >= FLEXIBLE:
-            position, partitions = compact_topic(version, head, position)
-        else:
-            position, partitions = plain_topic(head, position)
-        if topics != 1 or partitions != 1:
-            walk = ProduceWalk(self, version)
-            walk.begun(acks, topics)
-            walk.skip = topics_at - at
-            return walk
-        self.prefix = bytes(head[at + CLIENT_ID : position])
-        self.length_at = position + 4 - at
-        self.acks = acks
+    Raises:
+        UnusualRequest, IndexError, struct.error: The bytes end before its records, or are malformed.
+    """
+    flexible = version >= FLEXIBLE
+    position, partitions = compact_topic(version, head, topic) if flexible else plain_topic(head, topic)
+    if topics != 1 or partitions != 1:
         return None
+    count_bytes, length_bytes = 4, 4
+    if flexible:
+        count_bytes = 1
+        length_bytes = long_length(head, position + 4)[1] - (position + 4)
+    topic_bytes = position - count_bytes - topic
+    return one_batch(flexible, topic_bytes, length_bytes) if topic_bytes <= MOST_TOPIC_BYTES else None
 
 
 class ProduceWalk:
@@ -172,18 +169,20 @@ class ProduceWalk:
         "held", "partitions", "produced", "records_left", "skip", "step", "topics", "version"
     )  # fmt: skip
 
-    def __init__(self, produced: Produced, version: int) -> None:
+    def __init__(self, produced: Produced, version: int, beginning: ProduceBeginning) -> None:
         self.produced = produced
         self.version = version
         self.held = b""
         """The beginning of an element whose rest has not arrived."""
-        self.skip = 0
+        self.skip = beginning.end
         """Bytes to pass before the next element."""
         self.topics = 0
         self.partitions = 0
         self.records_left = 0
         """Bytes of the partition's batches that have not been counted."""
         self.step: Callable[[bytes | memoryview, int], int] | None = self.begin
+        if not beginning.acks:
+            produced.acks0 += 1
 
     def __call__(self, piece: bytes | memoryview) -> None:
         """Take the next bytes."""
@@ -210,17 +209,10 @@ class ProduceWalk:
             self.step, self.held = None, b""
 
     def begin(self, data: bytes | memoryview, position: int) -> int:
-        """Everything before the first topic."""
-        acks, position, topics = request_head(self.version, data, position)
-        self.begun(acks, topics)
+        """Everything between the acks and the first topic."""
+        position, self.topics = topic_count(self.version, data, position)
+        self.step = self.topic if self.topics > 0 else None
         return position
-
-    def begun(self, acks: int, topics: int) -> None:
-        """Everything before the first topic has been read."""
-        if not acks:
-            self.produced.acks0 += 1
-        self.topics = topics
-        self.step = self.topic if topics > 0 else None
 
     def topic(self, data: bytes | memoryview, position: int) -> int:
         """The head of a topic."""

@@ -22,15 +22,13 @@ class Row:
     """The sums, changed in place by `PairAccount`."""
 
     __slots__ = (
-        "answers", "api_key", "buckets", "errors", "is_special", "latency_max_ns", "latency_ns", "place",
+        "answers", "api_key", "buckets", "errors", "latency_max_ns", "latency_ns", "place",
         "place_version", "produced", "request_bytes", "requests", "response_bytes", "responses",
         "throttle_max_ms", "throttle_ms", "version",
     )  # fmt: skip
 
-    def __init__(self, api_key: int, is_special: bool) -> None:
+    def __init__(self, api_key: int) -> None:
         self.api_key = api_key
-        self.is_special = is_special
-        """Requests or responses are looked at beyond their first fields."""
         self.requests = 0
         self.request_bytes = 0
         """Frames with their lengths."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from odradek.gateway.pair_failure import Cause, PairFailure
-from odradek.gateway.pair_state import LocalAnswer, Outstanding, PairState
+from odradek.gateway.pair_state import Burst, LocalAnswer, PairState
 from odradek.gateway.request_heads import Head, unpack_int32
 from odradek.gateway.requests import PRODUCE, Requests
 from odradek.gateway.responses import Responses
@@ -117,10 +117,10 @@ class ChargedResponses(Responses):
         super().feed(data)
         self.charges.spent_ns += self.state.path.monotonic_ns() - started_ns
 
-    def rewriter_of(self, request: Outstanding, size: int) -> Rewriter:
+    def rewriter_of(self, burst: Burst, size: int) -> Rewriter:
         """The rewriter of a response, which also writes the throttle time if there is one."""
-        inner = super().rewriter_of(request, size)
-        _, key, version, _, _ = request
+        inner = super().rewriter_of(burst, size)
+        key, version, _, _ = burst
         throttle_ms = self.charges.response(key, size, self.now_ns // NS_PER_MS)
         if throttle_ms > 0:
             inner = with_throttle_time(key, version, size, inner, throttle_ms, self.state.path.limits.hold)

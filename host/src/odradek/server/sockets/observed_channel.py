@@ -9,9 +9,11 @@ from typing import Final
 from odradek.broker.dispatch.dispatcher import Answer
 from odradek.broker.dispatch.throttling import Throttled
 from odradek.deferred import Deferred
-from odradek.gateway.observation.apis import OPENING
+from odradek.gateway.observation.apis import LOOKED_AT, OPENING, PRODUCE
 from odradek.gateway.observation.observer import HEAD_BYTES, Observer
+from odradek.gateway.pair_failure import PairFailure
 from odradek.gateway.pair_identity import PairIdentity
+from odradek.gateway.produce_beginning import ProduceBeginning
 from odradek.plugin.context import UNKNOWN, ConnectionContext
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.channel_owner import ChannelOwner
@@ -34,7 +36,7 @@ class ObservedChannel(Channel):
     Requests of a connection are answered one after the other, so at most one waits for its answer.
     """
 
-    __slots__ = ("asked_ns", "identity", "inner", "is_stale", "key", "pair", "version", "waits")
+    __slots__ = ("asked_ns", "beginning", "identity", "inner", "is_stale", "key", "pair", "version", "waits")
 
     def __init__(self, owner: ChannelOwner, observer: Observer) -> None:
         super().__init__(owner)
@@ -42,6 +44,7 @@ class ObservedChannel(Channel):
         self.is_stale = True
         """The identity has to be read again."""
         self.pair = observer.opened(self.identity)
+        self.beginning = ProduceBeginning()
         self.waits = False
         """A request waits for its answer."""
         self.key = self.version = self.asked_ns = 0
@@ -83,9 +86,24 @@ class ObservedChannel(Channel):
         else:
             head, at = bytes(frame[offset : offset + REQUEST_HEAD_BYTES]), 0
         self.key, self.version, self.asked_ns, self.waits = key, version, self.monotonic_ns(), True
-        reader = self.pair.request(key, version, len(frame) - offset, head, at, 1)
+        if key == PRODUCE:
+            self.note_produce(version, head, at, memoryview(frame)[offset:])
+        elif key in LOOKED_AT:
+            self.pair.look(key, version, head, at)
+        self.pair.requests(key, version, 1, LENGTH_BYTES + len(frame) - offset, 1)
+
+    def note_produce(self, version: int, head: bytes, at: int, request: memoryview) -> None:
+        """Show a Produce request to the observer. A malformed one is for the host to refuse."""
+        size = len(request)
+        try:
+            if self.beginning.read(head, at, size, version):
+                head, at = bytes(request), 0
+                self.beginning.read(head, at, size, version)
+        except PairFailure:
+            return
+        reader = self.pair.produce(version, head, at, size, self.beginning)
         if reader is not None:
-            reader(memoryview(frame)[offset:])
+            reader(request)
 
     def identify(
         self, frame: bytes | memoryview, at: int, client_id_bytes: int, context: ConnectionContext
@@ -111,7 +129,8 @@ class ObservedChannel(Channel):
         head = frame if isinstance(frame, bytes) else beginning(frame)
         size = len(frame) - LENGTH_BYTES
         latency_ns = self.monotonic_ns() - self.asked_ns
-        self.pair.response(self.key, self.version, size, latency_ns, head, LENGTH_BYTES)
+        self.pair.responses(self.key, 1, len(frame), latency_ns)
+        self.pair.outcome(self.key, self.version, size, head, LENGTH_BYTES)
 
     def resume(self, answer: bytes | Parts | Throttled | WireError | None) -> None:
         self.note_answer(answer)

@@ -1,0 +1,172 @@
+"""An observer is told once of requests that arrive together, and once of their responses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from odradek.gateway.observation.observer import HEAD_BYTES, CloseCause, PairObserver, Reader
+from odradek.gateway.pair_identity import PairIdentity
+from odradek.gateway.produce_beginning import ProduceBeginning
+from odradek.wire.messages.fetch import FetchResponse
+from odradek.wire.messages.produce import ProduceRequest, ProduceResponse
+from support.gateway_pair import FETCH, HEARTBEAT, Through, answer, bare, framed, request, response
+from unit.gateway.observation.test_observed_requests import produced
+
+PRODUCE = 0
+
+
+@dataclass
+class Told:
+    """The observer of all pairs and of the only one: what it was told, in order."""
+
+    asked: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    answered: list[tuple[int, int, int, int]] = field(default_factory=list)
+    outcomes: list[tuple[int, bytes, int | None, int | None]] = field(default_factory=list)
+    looks: list[int] = field(default_factory=list)
+    acks: list[int] = field(default_factory=list)
+
+    def opened(self, identity: PairIdentity) -> PairObserver:
+        return self
+
+    def produce(
+        self, version: int, head: bytes, at: int, size: int, beginning: ProduceBeginning
+    ) -> Reader | None:
+        self.acks.append(beginning.acks)
+        return None
+
+    def look(self, api_key: int, version: int, head: bytes, at: int) -> None:
+        self.looks.append(api_key)
+
+    def requests(self, api_key: int, version: int, count: int, size: int, in_flight: int) -> None:
+        self.asked.append((api_key, version, count, size, in_flight))
+
+    def responses(self, api_key: int, count: int, size: int, latency_ns: int) -> None:
+        self.answered.append((api_key, count, size, latency_ns))
+
+    def outcome(
+        self,
+        api_key: int,
+        version: int,
+        size: int,
+        head: bytes,
+        at: int,
+        error_code: int | None = None,
+        throttle_ms: int | None = None,
+    ) -> None:
+        self.outcomes.append((api_key, head[at : at + min(size, HEAD_BYTES)], error_code, throttle_ms))
+
+    def closed(self, by: CloseCause, outstanding: Iterable[int]) -> None: ...
+
+
+def test_requests_that_arrive_together_are_told_together() -> None:
+    told = Told()
+    through = Through(observer=told)
+    messages = [
+        bare(FETCH, 12, 1, bytes(10)),
+        bare(FETCH, 12, 2, bytes(30)),
+        bare(FETCH, 11, 3),
+        bare(HEARTBEAT, 3, 4),
+        bare(FETCH, 11, 5),
+    ]
+
+    through.send(*messages)
+
+    assert told.asked == [
+        (FETCH, 12, 2, len(messages[0] + messages[1]), 2),
+        (FETCH, 11, 1, len(messages[2]), 3),
+        (HEARTBEAT, 3, 1, len(messages[3]), 4),
+        (FETCH, 11, 1, len(messages[4]), 5),
+    ]
+    assert told.looks == [HEARTBEAT]
+    assert through.path.meter.requests == {FETCH: 4, HEARTBEAT: 1}
+
+
+def test_responses_to_requests_that_arrived_together_are_told_together() -> None:
+    told, now_ns = Told(), [1_000]
+    through = Through(observer=told, monotonic_ns=lambda: now_ns[0])
+    through.send(bare(FETCH, 12, 1), bare(FETCH, 12, 2))
+    now_ns[0] = 3_000
+    through.send(bare(FETCH, 12, 3), bare(FETCH, 12, 4))
+    now_ns[0] = 9_000
+    replies = [answer(number, bytes(20 * number)) for number in (1, 2, 3, 4)]
+
+    through.reply(*replies)
+
+    assert told.answered == [
+        (FETCH, 2, len(replies[0] + replies[1]), 8_000),
+        (FETCH, 2, len(replies[2] + replies[3]), 6_000),
+    ]
+    assert [head for _, head, _, _ in told.outcomes] == [each[4 : 4 + HEAD_BYTES] for each in replies]
+
+
+def test_a_response_of_the_usual_form_has_no_outcome() -> None:
+    told = Told()
+    through = Through(observer=told)
+    through.send(*(request(ProduceRequest(acks=1), 13, number) for number in (1, 2, 3)))
+    replies = [produced(0), produced(6), produced(0)]
+
+    through.reply(*(response(each, 13, number) for number, each in enumerate(replies, 1)))
+
+    assert [(key, count) for key, count, _, _ in told.answered] == [(PRODUCE, 3)]
+    assert [(key, error) for key, _, error, _ in told.outcomes] == [(PRODUCE, 6)]
+
+
+def test_a_response_in_pieces_is_told_when_it_is_complete() -> None:
+    told = Told()
+    through = Through(observer=told)
+    through.send(bare(FETCH, 12, 1), bare(FETCH, 12, 2))
+    first, second = answer(1), answer(2, bytes(range(200)))
+
+    through.reply(first, second[:30])
+    assert [(count, size) for _, count, size, _ in told.answered] == [(1, len(first))]
+    through.reply(second[30:])
+
+    assert [(count, size) for _, count, size, _ in told.answered] == [(1, len(first)), (1, len(second))]
+    assert told.outcomes[-1] == (FETCH, second[4 : 4 + HEAD_BYTES], None, None)
+
+
+def test_requests_before_one_that_closes_the_pair_are_told() -> None:
+    told = Told()
+    through = Through(observer=told)
+
+    through.send(bare(FETCH, 12, 1), bare(FETCH, 12, 2), framed(b"x"), bare(FETCH, 12, 3))
+
+    assert through.cause == "bad-request"
+    assert [(key, count) for key, _, count, _, _ in told.asked] == [(FETCH, 2)]
+
+
+def test_responses_before_one_that_closes_the_pair_are_told() -> None:
+    told = Told()
+    through = Through(observer=told)
+    through.send(bare(FETCH, 12, 1), bare(FETCH, 12, 2))
+
+    through.reply(answer(1), answer(7))
+
+    assert through.cause == "desync"
+    assert through.received == answer(1)
+    assert [(key, count) for key, count, _, _ in told.answered] == [(FETCH, 1)]
+
+
+def test_the_observer_gets_the_acks_of_each_produce_request() -> None:
+    told = Told()
+    through = Through(observer=told)
+
+    through.send(
+        *(request(ProduceRequest(acks=acks), 9, number) for number, acks in enumerate((1, 1, 0, -1)))
+    )
+
+    assert told.acks == [1, 1, 0, -1]
+    assert [(count, in_flight) for _, _, count, _, in_flight in told.asked] == [(4, 3)]
+    through.reply(*(response(ProduceResponse(), 9, number) for number in (0, 1, 3)))
+    assert [(count, in_flight) for _, count, in_flight, _ in told.answered] == [(3, 3 * 15)]
+
+
+def test_a_rewritten_response_tells_what_its_rewriter_has_read() -> None:
+    told = Told()
+    through = Through(observer=told)
+    through.send(bare(FETCH, 16, 1))
+
+    through.reply(response(FetchResponse(error_code=70, throttle_time_ms=30), 16, 1))
+
+    assert [each[2:] for each in told.outcomes] == [(70, 30)]
