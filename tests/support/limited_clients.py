@@ -44,6 +44,7 @@ def produce(host: Reachable, seconds: float, client_id: str = CLIENT_ID, total: 
             producer.poll(0)
         except BufferError:
             producer.poll(0.05)
+    progress.end()
     producer.purge()
     producer.poll(0)
     return progress
@@ -67,5 +68,6 @@ def consume(
         for message in consumer.consume(100, 0.1):
             assert message.error() is None
             progress.arrived(len(message.value()))
+    progress.end()
     consumer.close()
     return progress

@@ -43,6 +43,9 @@ class Progress:
     """Seconds, and the total so far."""
     throttles: Points = field(default_factory=list)
     """Seconds, and the throttle time from then on."""
+    began_s: float = field(default_factory=time.monotonic)
+    lasted_s: float = 0
+    """Until the client has ended."""
 
     def arrived(self, amount: float, at_s: float | None = None) -> None:
         """Add an amount, by default now."""
@@ -52,6 +55,10 @@ class Progress:
         """Begin a throttle time, by default now. It replaces the rest of an earlier one."""
         if seconds > 0:
             self.throttles.append((time.monotonic() if at_s is None else at_s, seconds))
+
+    def end(self) -> None:
+        """Note that the client has ended, possibly later than it should."""
+        self.lasted_s = time.monotonic() - self.began_s
 
     @property
     def total(self) -> float:
