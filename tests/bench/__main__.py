@@ -30,6 +30,7 @@ from bench import (
     spark_start,
     start,
     startup,
+    storms,
     tls,
     workers,
 )
@@ -52,6 +53,7 @@ BENCHES: Final[Mapping[str, Callable[[int], Iterable[Comparison]]]] = {
     "gateway": gateway.comparisons,
     "workers": workers.comparisons,
     "tls": tls.comparisons,
+    "storms": storms.comparisons,
     "idle_memory": lambda rounds: idle_memory.comparisons(),
     "fixture": lambda rounds: fixture.comparisons(),
     "start": start.comparisons,

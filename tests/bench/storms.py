@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,12 +24,12 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from contrib.fleet.descriptors import allow_descriptors
 
+from bench.comparison import Comparison
 from bench.go_programs import built
 from bench.harness import (
     HERE,
@@ -43,7 +42,6 @@ from bench.harness import (
     rss_bytes,
     skip,
     spawn,
-    spread,
 )
 from bench.payloads import small
 from bench.probed_serve import ProbedServe
@@ -61,6 +59,7 @@ from bench.secured import (
     apache_kafka,
     served,
 )
+from bench.storm_figures import Figures, Storm, lines
 from odradek.client.admin import AdminClient
 from odradek.client.resources import ConfigChange, ConfigResource
 from odradek.server.upkeep.freed_memory import LOOK_MS
@@ -77,8 +76,6 @@ PAUSE_S: Final = 2.0
 GIVEN_BACK_S: Final = 2 * LOOK_MS / 1000 + PAUSE_S
 SAMPLE_S: Final = 0.2
 SPARE_DESCRIPTORS: Final = 200
-MIB: Final = 1 << 20
-ENDS: Final = ("p999", "max")
 
 
 def program() -> Path:
@@ -115,92 +112,6 @@ class Memory:
     def close(self) -> None:
         self.over.set()
         self.thread.join()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Storm:
-    """One storm."""
-
-    clients: dict[str, Any]
-    """What they report, see ``native/storm/main.go``."""
-    cpu_s: float
-    """Of the server."""
-    loop: dict[str, float]
-    """See `LoopProbe.report`; empty for a peer."""
-    lost: int
-    """Times that a client found the queue of the listener full; its kernel knocks again after a second."""
-    after_bytes: int
-    """Private memory at the end, with all connections open."""
-
-    @property
-    def failed(self) -> str:
-        """How many clients had to try again and why, and how many never pushed; empty if all did at once."""
-        found = dict(self.clients["reasons"])
-        text = ", ".join(f"{count} {reason}" for reason, count in sorted(found.items()))
-        again = f"{self.clients['again']} tried again: {text}" if found else ""
-        missing = f"{self.clients['unfinished']} NEVER PUSHED" if self.clients["unfinished"] else ""
-        queue = f"{self.lost} times a full listen queue" if self.lost else ""
-        return "; ".join(each for each in (again, missing, queue) if each)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """What a server took for the storms of one kind."""
-
-    server: str
-    kind: str
-    count: int
-    """Clients."""
-    first: Storm
-    """The first arrival of the clients, after which the code of a JVM is compiled."""
-    storms: Sequence[Storm]
-    before_bytes: int
-    """Private memory before the first client."""
-    peak_bytes: int
-    left_bytes: int
-    """After all clients have left."""
-    leaving: dict[str, float]
-    """The loop while all clients leave at once; empty for a peer."""
-
-    def __str__(self) -> str:
-        cpu_s = [each.cpu_s for each in self.storms]
-        held = ", ".join(f"{each.after_bytes / MIB:.0f}" for _, each in self.named())
-        facts = {
-            f"s until all {self.count:,} have pushed": self.spread("seconds"),
-            "s of one client, p50": self.spread("p50_s"),
-            "s of one client, p99": self.spread("p99_s"),
-            "s of CPU, server": spread(cpu_s, 2),
-            "ms of CPU of the server per client": f"{statistics.median(cpu_s) / self.count * 1000:.3f}",
-            "s of CPU, clients": self.spread("cpu_s"),
-            "MiB before, peak, after all have left": f"{self.before_bytes / MIB:.0f}, "
-            f"{self.peak_bytes / MIB:.0f}, {self.left_bytes / MIB:.0f}",
-            "MiB at the end of each storm": held,
-            "first arrival, s, s of CPU": f"{self.first.clients['seconds']:.2f}, {self.first.cpu_s:.2f}",
-        }
-        if self.leaving:
-            for title, key in (("loop busy, ms of CPU", "cpu"), ("loop late, ms", "wall")):
-                p999, most = (max(each.loop[f"{key}_{end}_ms"] for each in self.storms) for end in ENDS)
-                facts[f"{title}: p99.9, longest"] = f"{p999:.1f}, {most:.1f}"
-            facts["the same, longest, when all leave"] = f"{self.leaving['cpu_max_ms']:.1f}"
-        facts |= {title: each.failed for title, each in self.named() if each.failed}
-        return "\n".join(
-            [f"{self.kind}: {self.server}", *(f"  {title:44}{fact}" for title, fact in facts.items())]
-        )
-
-    def spread(self, key: str) -> str:
-        """Of a figure of the clients."""
-        return spread([each.clients[key] for each in self.storms], 2)
-
-    def named(self) -> Iterator[tuple[str, Storm]]:
-        """The arrival and the storms."""
-        yield "first arrival", self.first
-        for number, each in enumerate(self.storms, 1):
-            yield f"storm {number}", each
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every client pushed in every storm."""
-        return not any(each.clients["unfinished"] for _, each in self.named())
 
 
 def listen_overflows() -> int:
@@ -319,6 +230,28 @@ def servers_of(options: argparse.Namespace) -> list[str]:
     """The servers to measure."""
     own = [] if options.kafka_only else [ODRADEK]
     return [*own, KAFKA] if options.kafka or options.kafka_only else own
+
+
+def comparisons(rounds: int) -> Iterator[Comparison]:
+    """The lines of the table: storms in plaintext beside Apache Kafka, and over TLS without it.
+
+    Raises:
+        UnavailableError: The clients do not run on this machine.
+    """
+    options = arguments_of(["--storms", str(rounds)])
+    allow_descriptors(2 * options.clients + SPARE_DESCRIPTORS)
+    with tempfile.TemporaryDirectory() as root:
+        for kind, peers in (("plain", (KAFKA,)), ("tls", ())):
+            ours = measure(ODRADEK, kind, options, Path(root) / kind)
+            print(ours, flush=True)
+            theirs = []
+            for name in peers:
+                try:
+                    theirs.append(measure(name, kind, options, Path(root) / f"{kind}-peer"))
+                    print(theirs[-1], flush=True)
+                except UnavailableError as reason:
+                    skip(f"storms, {kind}: {name}", reason)
+            yield from lines(ours, theirs)
 
 
 def main() -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from bench.harness import MISSED, NOT_MEASURED, REACHED
 from bench.probed_serve import ProbedServe
 from bench.secured import KAFKA, ODRADEK, PASSWORD, PLAIN, SASL_TLS, USER, Secured, served
-from bench.storms import Figures, Storm, arguments_of, command, servers_of
+from bench.storm_figures import Figures, Storm, lines
+from bench.storms import arguments_of, command, servers_of
 from support.certificates import Files
 
 QUIET = {"cpu_p999_ms": 1.0, "cpu_max_ms": 2.0, "wall_p999_ms": 3.0, "wall_max_ms": 4.0}
@@ -58,6 +60,26 @@ def test_a_peer_has_no_loop() -> None:
 
     assert "loop" in str(FIGURES)
     assert "loop" not in str(peer)
+
+
+def test_the_lines_of_the_table_compare_with_a_peer_and_the_loop_with_its_bounds() -> None:
+    peer = replace(FIGURES, server=KAFKA, peak_bytes=80 << 20, leaving={})
+
+    alone, beside = ([(each.row, each.verdict) for each in lines(FIGURES, peers)] for peers in ((), (peer,)))
+
+    title = "storm of 10,000 clients, plain"
+    facts = [f"{title}, {fact}" for fact in ("until all have pushed", "CPU per client", "peak memory")]
+    busy = [(f"{title}, loop busy, {end}", REACHED) for end in ("p99.9", "longest")]
+    assert alone == [*((fact, "") for fact in facts), *busy]
+    assert beside == [*zip(facts, (REACHED, REACHED, MISSED), strict=True), *busy]
+
+
+def test_a_storm_in_which_a_client_never_pushed_is_not_measured() -> None:
+    missing = replace(FIGURES, storms=[with_clients(unfinished=1)])
+
+    verdicts = [each.verdict for each in lines(missing, (replace(FIGURES, server=KAFKA),))]
+
+    assert verdicts == [NOT_MEASURED] * 3 + [REACHED] * 2
 
 
 @pytest.mark.parametrize("one_address", [False, True])
