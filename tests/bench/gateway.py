@@ -50,9 +50,6 @@ SETTLED_S: Final = 0.2
 WARM_UP: Final = 200
 SPARE_DESCRIPTORS: Final = 300
 
-OF_THE_TABLE: Final = ("Produce 1 MB", "Fetch 1 MB", "10 x 1 kB", "Fetch 1 kB, 5", "one at a time")
-"""The rows of the table that all benches share."""
-
 Windows = dict[str, list[Measurement]]
 
 
@@ -207,8 +204,7 @@ def measured(arguments: argparse.Namespace) -> Iterator[Comparison]:
 
 def comparisons(rounds: int) -> Iterator[Comparison]:
     """The lines of the table."""
-    rows = [part for text in OF_THE_TABLE for part in ("--row", text)]
-    yield from measured(arguments_of([*rows, "--rounds", str(rounds)]))
+    yield from measured(arguments_of(["--rounds", str(rounds)]))
 
 
 def main() -> int:
