@@ -22,7 +22,7 @@ class Storm:
     """One storm."""
 
     clients: dict[str, Any]
-    """What they report, see ``native/storm/main.go``."""
+    """Their report, see ``native/storm/main.go``."""
     cpu_s: float
     """Of the server."""
     loop: dict[str, float]
@@ -45,7 +45,7 @@ class Storm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What a server took for the storms of one kind."""
+    """The cost of the storms of one kind to a server."""
 
     server: str
     kind: str
@@ -93,9 +93,7 @@ class Figures:
 
     @property
     def costs(self) -> dict[str, float]:
-        """What a server and its clients pay for a storm, by the figure with its unit; NaN if a client never
-        pushed.
-        """
+        """The medians of the storms, by figure and unit; NaN if a client never pushed."""
         seconds = statistics.median(each.clients["seconds"] for each in self.storms)
         cpu_s = statistics.median(each.cpu_s for each in self.storms)
         found = {

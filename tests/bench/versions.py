@@ -37,7 +37,7 @@ Costs = dict[str, dict[str, list[float]]]
 
 
 def output(python: Path, *arguments: str) -> str:
-    """What a program prints. Its modules are compiled once, as where Odradek is installed."""
+    """The output of a program. Its modules are compiled once, as where Odradek is installed."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = str(CACHE / "bytecode")
     done = subprocess.run(

@@ -85,7 +85,7 @@ class Passing(GatewayProcess):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """What the load is put on."""
+    """The server under load."""
 
     port: int
     own: tuple[int, ...]

@@ -58,7 +58,7 @@ def delete_topics(count: int = 1) -> DeleteTopicsRequest:
 
 
 def in_each_turn(clock: TickingClock, answer: Callable[[], Any], seen: list[str]) -> list[list[str]]:
-    """What was compiled in each turn until the answer came, without the turns in which nothing was."""
+    """The codecs compiled in each turn until the answer came, without the turns that compiled none."""
     turns: list[list[str]] = []
     before = len(seen)
     while answer() is None:

@@ -136,7 +136,7 @@ def test_an_assignment_is_read_to_its_end_and_no_further() -> None:
 
 
 class Asked:
-    """What a worker is asked about."""
+    """A worker with some metric rows, which is not ready."""
 
     def __init__(self, rows: int) -> None:
         self.rows = rows

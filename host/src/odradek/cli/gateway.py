@@ -9,20 +9,16 @@ from pathlib import Path
 
 import click
 
-from odradek.cli.errors import CommandFailed
 from odradek.cli.gateway_run import GatewayRun, ready_line
 from odradek.cli.gateway_workers import WORKER, needs_parent, run_parent, run_worker
-from odradek.cli.serve import Start, announce, reload_file
+from odradek.cli.serve import Failed, Start, announce, reload_file, run_server
 from odradek.cli.start_options import config_options, log_options
 from odradek.gateway.gateway_settings import UPSTREAM, WORKERS
 from odradek.server.config import REFERENCE
 from odradek.server.log_format import audit_to_file, hide_in_log, log_to_stderr
 from odradek.server.plugins.process import (
     freeze_garbage,
-    keep_buffers,
     on_hangup,
-    raise_descriptor_limit,
-    run,
 )
 from odradek.server.start_report import report
 from odradek.server.upkeep.freed_memory import FreedMemory
@@ -88,15 +84,8 @@ def run_gateway(start: Start, made: GatewayRun) -> None:
     Raises:
         CommandFailed: The gateway stopped by itself.
     """
-    failures: list[str] = []
 
-    async def main(stop: asyncio.Event) -> None:
-        def failed(reason: str) -> None:
-            failures.append(reason)
-            stop.set()
-
-        keep_buffers()
-        raise_descriptor_limit()
+    async def main(stop: asyncio.Event, failed: Failed) -> None:
         async with made.running(failed) as host:
             asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, made.gateway.step_down)
             on_hangup(partial(reload_file, host, start), stop)
@@ -106,6 +95,4 @@ def run_gateway(start: Start, made: GatewayRun) -> None:
             announce(ready_line(made.config, host.addresses))
             await stop.wait()
 
-    run(main)
-    if failures:
-        raise CommandFailed(f"odradek stopped: {failures[0]}")
+    run_server(main)

@@ -16,7 +16,7 @@ import click
 
 from odradek.cli.errors import CommandFailed
 from odradek.cli.gateway_run import GatewayRun, ready_line
-from odradek.cli.serve import Start, announce, reload_file
+from odradek.cli.serve import Failed, Start, announce, reload_file, run_server
 from odradek.plugin.config import ConfigError
 from odradek.server.config import HostConfig
 from odradek.server.gateway.gateway_host import GatewayHost
@@ -27,9 +27,7 @@ from odradek.server.gateway.workers.share import check_plugins, check_workers, f
 from odradek.server.gateway.workers.workers import WorkerEnded, Workers
 from odradek.server.plugins.process import (
     freeze_garbage,
-    keep_buffers,
     on_hangup,
-    raise_descriptor_limit,
     run,
 )
 from odradek.server.start_report import report
@@ -129,23 +127,14 @@ def run_worker(start: Start) -> None:
         assignment.worker,
     )
     config = own.config()
-    failures: list[str] = []
 
-    async def main(stop: asyncio.Event) -> None:
-        def failed(reason: str) -> None:
-            failures.append(reason)
-            stop.set()
-
-        keep_buffers()
-        raise_descriptor_limit()
+    async def main(stop: asyncio.Event, failed: Failed) -> None:
         if assignment.worker < config.gateway.workers:
             await serve(own, config, assignment, channel, failed, stop)
         else:
             await deliver(config, channel, failed, stop)
 
-    run(main)
-    if failures:
-        raise CommandFailed(f"odradek stopped: {failures[0]}")
+    run_server(main)
 
 
 async def serve(

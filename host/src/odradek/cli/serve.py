@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -132,11 +133,18 @@ class Start:
         return config
 
 
-def serve_until_stopped(start: Start, config: HostConfig) -> None:
-    """Run a host on the loop of this thread.
+Failed = Callable[[str], None]
+"""Takes the reason why a server stops by itself."""
+
+
+def run_server(serve: Callable[[asyncio.Event, Failed], Coroutine[Any, Any, None]]) -> None:
+    """Run a host or a gateway on the loop of this thread.
+
+    Args:
+        serve: Serves until the event is set, by a signal or by its own failure.
 
     Raises:
-        CommandFailed: The host stopped by itself.
+        CommandFailed: The server stopped by itself.
     """
     failures: list[str] = []
 
@@ -146,8 +154,23 @@ def serve_until_stopped(start: Start, config: HostConfig) -> None:
             stop.set()
 
         keep_buffers()
-        switch_threads_often()
         raise_descriptor_limit()
+        await serve(stop, failed)
+
+    run(main)
+    if failures:
+        raise CommandFailed(f"odradek stopped: {failures[0]}")
+
+
+def serve_until_stopped(start: Start, config: HostConfig) -> None:
+    """Run a host on the loop of this thread.
+
+    Raises:
+        CommandFailed: The host stopped by itself.
+    """
+
+    async def main(stop: asyncio.Event, failed: Failed) -> None:
+        switch_threads_often()
         host = Host(config, recover_metadata=start.recover_metadata, failed=failed)
         try:
             async with followed(host, config):
@@ -162,9 +185,7 @@ def serve_until_stopped(start: Start, config: HostConfig) -> None:
         finally:
             await host.stop()
 
-    run(main)
-    if failures:
-        raise CommandFailed(f"odradek stopped: {failures[0]}")
+    run_server(main)
 
 
 def followed(host: Host, config: HostConfig) -> AbstractAsyncContextManager[None]:
