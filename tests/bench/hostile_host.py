@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.routes import ROUTES
 from odradek.server.config import load_config
 from odradek.server.host import Host
@@ -90,7 +91,11 @@ class Holds:
             return self.timed(name, answer)(frame, offset, connection)
 
         def timed_advance(runner: StepRunner, task: Any, end_ns: int) -> Any:
-            return self.timed(f"step of {task.steps.__qualname__}", advance)(runner, task, end_ns)
+            steps = task.steps
+            # `gathered` collects the elements that a handler yields: the handler's name says more
+            frame = steps.gi_frame if steps.__name__ == gathered.__name__ else None
+            named = steps if frame is None else frame.f_locals["work"]
+            return self.timed(f"step of {named.__qualname__}", advance)(runner, task, end_ns)
 
         def timed_schedule(deadline_ms: int, action: Callable[[], None]) -> Any:
             called = action.func if isinstance(action, partial) else action

@@ -22,9 +22,9 @@ from odradek.wire.api_error import ApiError
 
 log = logging.getLogger(__name__)
 
-TURN_NS: Final = 2_000_000
-BETWEEN_TURNS_MS: Final = 3
-"""Limits upkeep to 40 % of the loop, and only while there is work."""
+TURN_NS: Final = 1_000_000
+BETWEEN_TURNS_MS: Final = 2
+"""Limits upkeep to a third of the loop, and only while there is work."""
 CHECK_MS: Final = 100
 """How long a discarded list waits at most if nothing else runs."""
 SLICES: Final = 4

@@ -381,12 +381,13 @@ def test_deleting_the_topic_answers_a_waiting_fetch(consumer: Consumer, version:
     consumer.fetch(at(), at(partition=1), version=version)
     topic = consumer.client.broker.topics.named("t")
     assert topic is not None
+    logs = [*topic.partitions]
 
     consumer.client.broker.topics.delete(topic)
 
     assert [codes(answer) for answer in consumer.answers] == [[UNKNOWN, UNKNOWN]]
     assert len(consumer.clock.timer) == consumer.idle_tasks
-    assert [log.listeners for log in topic.partitions] == [set(), set(), set()]
+    assert [log.listeners for log in logs] == [set(), set(), set()]
 
 
 def test_a_lost_connection_leaves_nothing_behind(consumer: Consumer) -> None:

@@ -6,7 +6,8 @@ clock on which a turn ends after ten steps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from odradek.broker.broker import BrokerSettings
 from odradek.broker.config_entry import ConfigEntry
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.broker.dynamic_config import DynamicConfig
-from odradek.broker.handlers import fetch
+from odradek.broker.handlers import describe_configs, fetch
 from odradek.plugin.authorizer import (
     CLUSTER_NAME,
     AclOperation,
@@ -241,10 +242,14 @@ def described(clock: MockClock, times: int, max_bytes: int = 1_000_000) -> tuple
     """Describe a broker several times in one request."""
     settings = BrokerSettings(response_max_bytes=max_bytes)
     client = BrokerClient(make_broker(clock=clock, settings=settings))
+    return client, answer(client, broker_described(times), 4)
+
+
+def broker_described(times: int) -> DescribeConfigsRequest:
     resource = DescribeConfigsResource(
         resource_type=ResourceType.BROKER, resource_name="1", configuration_keys=None
     )
-    return client, answer(client, DescribeConfigsRequest(resources=[resource] * times), 4)
+    return DescribeConfigsRequest(resources=[resource] * times)
 
 
 def test_a_resource_that_is_named_many_times_is_described_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,6 +267,44 @@ def test_a_resource_that_is_named_many_times_is_described_once(monkeypatch: pyte
     assert len(response.results) == 20
     assert len({str(result) for result in response.results}) == 1
     assert len(calls) == len(client.broker.config.shown_keys())
+
+
+def test_few_keys_of_a_resource_are_described_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = TickingClock()
+    client = BrokerClient(make_broker(clock=clock))
+    keys: dict[str, list[int]] = {"entry": [], "shown": []}
+
+    def counted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counting(*given: Any) -> Any:
+            keys[name].append(client.broker.steps.turns)
+            return call(*given)
+
+        return counting
+
+    monkeypatch.setattr(DynamicConfig, "entry", counted("entry", DynamicConfig.entry))
+    monkeypatch.setattr(describe_configs, "shown", counted("shown", describe_configs.shown))
+
+    response = answer(client, broker_described(1), 4)
+
+    for turns in keys.values():
+        assert len(turns) == len(response.results[0].configs)
+        assert max(Counter(turns).values()) <= 10
+
+
+def test_a_refusal_does_not_compare_all_resources_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[int] = []
+    named = describe_configs.named
+
+    def counting(resources: Any) -> Any:
+        compared.append(len(resources))
+        return named(resources)
+
+    monkeypatch.setattr(describe_configs, "named", counting)
+
+    _, response = described(TickingClock(), 1_700, 100_000)
+
+    assert [result.error_code for result in response.results] == [ErrorCode.POLICY_VIOLATION]
+    assert compared == [500, 500, 500, 200, 1]
 
 
 def test_a_request_whose_answer_would_be_too_large_is_refused() -> None:

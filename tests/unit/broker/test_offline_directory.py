@@ -226,10 +226,11 @@ def test_a_topic_created_again_while_its_old_folder_is_offline(tmp_path: Path, d
     first = BrokerClient(make_broker(tmp_path / "one", more_log_dirs=[tmp_path / "two"]))
     metadata, topics = first.broker.metadata, first.broker.topics
     old = topics.create("a", 1, {})
-    topics.log("a", 0).append(batch_of(b"old"), first.broker.clock.now_ms())
+    old_log = topics.log("a", 0)
+    old_log.append(batch_of(b"old"), first.broker.clock.now_ms())
     disk.fail(tmp_path / "one")
     with pytest.raises(ApiError):
-        topics.log("a", 0).flush()
+        old_log.flush()
     topics.delete(old)
     new = topics.create("a", 1, {})
     topics.log("a", 0).append(batch_of(b"new"), first.broker.clock.now_ms())
@@ -238,6 +239,6 @@ def test_a_topic_created_again_while_its_old_folder_is_offline(tmp_path: Path, d
 
     again = make_broker(tmp_path / "one", more_log_dirs=[tmp_path / "two"], metadata=metadata)
 
-    assert old.partitions[0].directory.parent != new.partitions[0].directory.parent
+    assert old_log.directory.parent != new.partitions[0].directory.parent
     assert values_from(again.topics.log("a", 0)) == [(0, b"new")]
     assert [path.name[:4] for path in (tmp_path / "one").glob("*-stray")] == ["a-0."]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 
+from odradek.broker import topic_changes
 from odradek.broker.broker import BrokerSettings
 from odradek.broker.dispatch import response_elements
 from odradek.broker.topics import TOPICS_BEING_DELETED, Topic
@@ -167,6 +170,22 @@ def test_deleting_topics_is_spread_over_turns(
     assert sum(deleted.turns) == 120
     assert max(deleted.turns) <= STEPS_A_TURN
     assert len(client.broker.logs) == 0
+
+
+def test_the_logs_of_a_deleted_topic_are_freed_over_turns(
+    client: BrokerClient, clock: TickingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_changes, "FREED_TOGETHER", 2)
+    logs = WeakSet(client.broker.topics.create("a", 100, {}).partitions)
+    left = [len(logs)]
+
+    answer = client.defer(deleting("a"))
+    while answer() is None:
+        clock.one_turn()
+        left.append(len(logs))
+
+    assert left[-1] == 0
+    assert max(before - after for before, after in pairwise(left)) <= 2 * STEPS_A_TURN
 
 
 def test_adding_partitions_is_spread_over_turns(

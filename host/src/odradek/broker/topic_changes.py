@@ -24,6 +24,8 @@ from odradek.wire.error_code import ErrorCode
 
 STORED_TOGETHER: Final = 50
 """Topics in one transaction: one write to the disk, and about a millisecond of work."""
+FREED_TOGETHER: Final = 20
+"""Logs of a deleted topic. To free that many takes 0.1 ms."""
 
 
 class ChangeableTopics(Topics):
@@ -80,6 +82,9 @@ class ChangeableTopics(Topics):
                 self.being_deleted.discard(topic.id)
             else:
                 failed[topic.id] = problem
+            while topic.partitions:  # which takes milliseconds in one step if they are a thousand
+                del topic.partitions[-FREED_TOGETHER:]
+                yield
         return failed
 
     def unlist(self, topics: Sequence[Topic]) -> None:

@@ -6,7 +6,7 @@ read when the host starts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from odradek.broker.broker import Broker
@@ -29,16 +29,16 @@ WITHOUT_BROKER = "Cannot update these configs at default cluster level, broker i
 class BrokerResource:
     """This node."""
 
-    def entries(self, name: str, broker: Broker, asked: Collection[str]) -> Sequence[ConfigEntry]:
+    def entries(self, name: str, broker: Broker, asked: Collection[str]) -> Iterator[ConfigEntry]:
         """The node's keys; for the empty name the keys that are set at run time on all nodes."""
         check_name(name, broker, "Broker", " or empty string")
         config = broker.config
         if not name:
-            known = [key for key in config.on_cluster if dynamic_setting(key) is not None]
-            return [config.cluster_entry(key) for key in known]
+            yield from map(config.cluster_entry, filter(dynamic_setting, config.on_cluster))
+            return
         shown = config.shown_keys()
-        missing = [key for key in asked if key not in shown]
-        return [config.entry(key) for key in shown] + kafkas_entries(missing)
+        yield from map(config.entry, shown)
+        yield from kafkas_entries(key for key in asked if key not in shown)
 
     def listed(self, key: str) -> Setting | None:
         """``log.cleanup.policy`` is a list that can be changed; its default is Kafka's."""
@@ -123,15 +123,11 @@ def check_name(name: str, broker: Broker, what: str, otherwise: str) -> None:
         )
 
 
-def kafkas_entries(names: Iterable[str]) -> list[ConfigEntry]:
+def kafkas_entries(names: Iterable[str]) -> Iterator[ConfigEntry]:
     """Describe those of these keys that Kafka has but this host does not, with Kafka's defaults."""
-    entries = []
     for key in (kafka_keys()[name] for name in names if name in kafka_keys()):
         default = key.default_text
         synonyms = [] if default is None else [ConfigSynonym(key.name, default, ConfigSource.DEFAULT)]
-        entries.append(
-            ConfigEntry(
-                key=key, value=default, source=ConfigSource.DEFAULT, synonyms=synonyms, read_only=True
-            )
+        yield ConfigEntry(
+            key=key, value=default, source=ConfigSource.DEFAULT, synonyms=synonyms, read_only=True
         )
-    return entries

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 from odradek.broker.broker import Broker
@@ -21,7 +21,7 @@ from odradek.wire.error_code import ErrorCode
 class ConfigResource(Protocol):
     """All resources of one type."""
 
-    def entries(self, name: str, broker: Broker, asked: Collection[str]) -> Sequence[ConfigEntry]:
+    def entries(self, name: str, broker: Broker, asked: Collection[str]) -> Iterable[ConfigEntry]:
         """Every key of one resource.
 
         Args:
@@ -30,7 +30,7 @@ class ConfigResource(Protocol):
             asked: Keys that the client asked for by name; a broker shows some keys only if they are named.
 
         Raises:
-            ApiError: There is no such resource.
+            ApiError: There is no such resource. A generator raises it when it begins.
         """
 
     def listed(self, key: str) -> Setting | None:

@@ -169,11 +169,13 @@ class Collected:
             raise self.too_large()
 
     def composed(self, composed: Composed) -> Generator[None, None, Any]:
-        """Encode the parts of an element, a step each. Returns the element.
+        """Encode the parts of an element, a step each, unless they have been. Returns the element.
 
         Raises:
             ApiError: POLICY_VIOLATION: the response becomes too large.
         """
+        if isinstance(getattr(composed.element, composed.array), EncodedElements):
+            return composed.element
         write = element_writer(*self.of, composed.array)  # type: ignore[arg-type]  # as above
         assert write is not None
         pieces, left_bytes = EncodedElements(), self.left_bytes

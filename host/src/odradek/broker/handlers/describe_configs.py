@@ -20,12 +20,14 @@ Differs from Kafka:
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable
+from collections.abc import Generator, Hashable, Iterable, Iterator
+from functools import partial
 
 from odradek.broker.broker import Broker
 from odradek.broker.config_entry import ConfigEntry
 from odradek.broker.configs.config_resources import RESOURCES, resource_of
 from odradek.broker.configs.config_rights import ConfigRights
+from odradek.broker.dispatch.response_elements import Composed, composed
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
@@ -50,10 +52,13 @@ REMEMBERED = 100
 
 def refused(request: DescribeConfigsRequest, code: ErrorCode, message: str | None) -> DescribeConfigsResponse:
     """Refuse every resource, once: the request may name one many thousand times."""
-    distinct = {(resource.resource_type, resource.resource_name): resource for resource in request.resources}
-    return DescribeConfigsResponse(
-        results=[refusal(resource, code, message) for resource in distinct.values()]
-    )
+    resources = dict(named(request.resources)).values()
+    return DescribeConfigsResponse(results=[refusal(resource, code, message) for resource in resources])
+
+
+def named(resources: Iterable[DescribeConfigsResource]) -> Iterator[tuple[Hashable, DescribeConfigsResource]]:
+    """Resources by type and name."""
+    return (((each.resource_type, each.resource_name), each) for each in resources)
 
 
 def refusal(resource: DescribeConfigsResource, code: ErrorCode, message: str | None) -> DescribeConfigsResult:
@@ -69,29 +74,33 @@ def refusal(resource: DescribeConfigsResource, code: ErrorCode, message: str | N
 @answers(DescribeConfigsRequest, DescribeConfigsResponse, refusal=refused, each="results", droppable=True)
 def describe_configs(
     request: DescribeConfigsRequest, context: RequestContext, broker: Broker
-) -> Generator[DescribeConfigsResult | None, None, DescribeConfigsResponse]:
+) -> Generator[DescribeConfigsResult | Composed | None, None, DescribeConfigsResponse]:
     """Describe each resource, in the order of the request; refused ones come last."""
-    for start in range(0, len(request.resources), CHECKED_TOGETHER):
-        some = request.resources[start : start + CHECKED_TOGETHER]
+    resources = request.resources
+    distinct: dict[Hashable, DescribeConfigsResource] = {}
+    for start in range(0, len(resources), CHECKED_TOGETHER):
+        some = resources[start : start + CHECKED_TOGETHER]
         if any(resource.resource_type not in DESCRIBED_TYPES for resource in some):
             raise ApiError(ErrorCode.INVALID_REQUEST, MALFORMED_REQUEST)
+        distinct.update(named(some))
         yield None
+    request.resources = list(distinct.values())  # a refusal names each of them once
     rights = ConfigRights(broker.authorization, context, AclOperation.DESCRIBE_CONFIGS)
     unseen: list[DescribeConfigsResult] = []
-    seen: dict[Hashable, DescribeConfigsResult] = {}
-    for resource in request.resources:
+    seen: dict[Hashable, DescribeConfigsResult | Composed] = {}
+    for resource in resources:
         refused = rights.refusal(resource.resource_type, resource.resource_name)
         if refused is not None:
             unseen.append(refusal(resource, refused.code, refused.message))
             yield None
             continue
         keys = resource.configuration_keys
-        named = (resource.resource_type, resource.resource_name, None if keys is None else tuple(keys))
-        result = seen.get(named)
+        asked = (resource.resource_type, resource.resource_name, None if keys is None else tuple(keys))
+        result = seen.get(asked)
         if result is None:
             if len(seen) == REMEMBERED:
                 seen.clear()
-            result = seen[named] = described(resource, request, broker)
+            result = seen[asked] = yield from described(resource, request, broker)
         yield result
     yield from unseen
     return DescribeConfigsResponse()
@@ -99,26 +108,31 @@ def describe_configs(
 
 def described(
     resource: DescribeConfigsResource, request: DescribeConfigsRequest, broker: Broker
-) -> DescribeConfigsResult:
-    """Describe one resource."""
+) -> Generator[None, None, DescribeConfigsResult | Composed]:
+    """Describe one resource, a key at a time."""
     try:
-        entries = entries_of(resource, broker)
+        entries = yield from entries_of(resource, broker)
     except ApiError as error:
         return refusal(resource, error.code, error.message)
     keys = resource.configuration_keys
-    return DescribeConfigsResult(
+    result = DescribeConfigsResult(
         error_message="",  # Kafka sends an empty text here, not null
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
-        configs=[shown(entry, request) for entry in entries if not keys or entry.key.name in keys],
     )
+    parts = [partial(shown, entry, request) for entry in entries if not keys or entry.key.name in keys]
+    return composed(result, "configs", parts)
 
 
-def entries_of(resource: DescribeConfigsResource, broker: Broker) -> list[ConfigEntry]:
+def entries_of(resource: DescribeConfigsResource, broker: Broker) -> Generator[None, None, list[ConfigEntry]]:
     """All keys of one resource, sorted by name."""
     kind = resource_of(resource.resource_type, MALFORMED_REQUEST)
     asked = resource.configuration_keys or ()
-    return sorted(kind.entries(resource.resource_name, broker, asked), key=lambda entry: entry.key.name)
+    entries = []
+    for entry in kind.entries(resource.resource_name, broker, asked):
+        entries.append(entry)
+        yield
+    return sorted(entries, key=lambda entry: entry.key.name)
 
 
 def shown(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
