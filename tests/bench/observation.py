@@ -40,14 +40,13 @@ def exchange(pair: Pair, rounds: int, made: tuple[int, int, bytes, bytes]) -> Ca
     key, version, sent, received = made
     observer, read = pair.observer, pair.beginning.read
     sent_size, received_size = len(sent), len(received)
+    sized = sent_size.to_bytes(4) + sent
 
     def run() -> None:
         for _ in range(rounds):
             if key == PRODUCE:
-                read(sent, 0, sent_size, version)
-                reader = observer.produce(version, sent, 0, sent_size, pair.beginning)
-                if reader is not None:
-                    reader(sent)
+                read(sized, 4, sent_size, version)
+                observer.produce(version, sized, 0, 1, pair.beginning)
             elif key in LOOKED_AT:
                 observer.look(key, version, sent, 0)
             observer.requests(key, version, 1, sent_size + 4, 1)

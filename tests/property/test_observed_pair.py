@@ -24,21 +24,27 @@ from support.batches import batch_of
 from support.gateway_pair import Through, request, response
 from support.observed import Stage, values
 
+VERSIONS = {"produce": 13, "silent": 13, "transactional": 13, "by name": 12, "old": 8}
+"""Of Produce requests of each kind."""
 KINDS = st.tuples(
-    st.sampled_from(["produce", "silent", "fetch", "heartbeat", "metadata"]), st.integers(0, 3), st.booleans()
+    st.sampled_from([*VERSIONS, "fetch", "heartbeat", "metadata"]), st.integers(0, 3), st.booleans()
 )
 
 
 def exchange_of(kind: str, size: int, is_bad: bool, number: int) -> tuple[bytes, bytes]:
     """A request and its response, which has an error if it can."""
     batch = batch_of(*[b"v" * 10 ** (size + 1)] * (size + 1))
-    if kind in ("produce", "silent"):
+    if kind in VERSIONS:
+        version = VERSIONS[kind]
         partitions = [PartitionProduceData(index=index, records=batch) for index in range(1 + size // 3)]
-        topic = TopicProduceData(topic_id=bytes(16), partition_data=partitions)
-        sent = ProduceRequest(acks=int(kind == "produce"), topic_data=[topic])
+        topic = TopicProduceData(name="t" * (1 + size), topic_id=bytes(16), partition_data=partitions)
+        transactional_id = "t" * size if kind == "transactional" else None
+        sent = ProduceRequest(
+            acks=int(kind != "silent"), transactional_id=transactional_id, topic_data=[topic]
+        )
         answers = [PartitionProduceResponse(error_code=6 * is_bad)]
         received = ProduceResponse(responses=[TopicProduceResponse(partition_responses=answers)])
-        return request(sent, 13, number), response(received, 13, number) if sent.acks else b""
+        return request(sent, version, number), response(received, version, number) if sent.acks else b""
     if kind == "fetch":
         return request(FetchRequest(), 12, number), response(FetchResponse(), 12, number)
     if kind == "heartbeat":
@@ -86,3 +92,7 @@ def test_a_pair_observes_the_same_in_all_pieces(
     assert sum(one_by_one["requests"].values()) == len(steps)
     assert sum(one_by_one["request.bytes"].values()) == sum(map(len, asked))
     assert sum(one_by_one["response.bytes"].values()) == sum(map(len, answered))
+    records = [(1 + size) * (1 + size // 3) for kind, size, _ in steps if kind in VERSIONS]
+    assert sum(one_by_one["produce.records"].values()) == sum(records)
+    silent = sum(kind == "silent" for kind, _, _ in steps)
+    assert sum(one_by_one["acks0.requests"].values()) == silent

@@ -75,34 +75,38 @@ def test_a_request_in_pieces_has_the_same_sums(
     request, expected = made
     header = RequestHeader(0, version, 7, client_id)
     frame = request_header(header, version in ProduceRequest.FLEXIBLE) + encode(request, version)
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(frame)), max_size=6)))
-    pieces = [frame[start:end] for start, end in zip([0, *cuts], [*cuts, len(frame)], strict=True)]
-    produced, beginning = Produced(), ProduceBeginning()
     first = data.draw(st.integers(acks_end(frame, 0, len(frame), version), len(frame)))
+    cuts = sorted(data.draw(st.lists(st.integers(first, len(frame)), max_size=6)))
+    pieces = [frame[start:end] for start, end in zip([first, *cuts], [*cuts, len(frame)], strict=True)]
+    produced, beginning = Produced(), ProduceBeginning()
+    length = len(frame).to_bytes(4)
 
-    for _ in range(2):  # the second request is compared with the first
-        assert not beginning.read(b"__" + frame[:first], 2, len(frame), version)
-        reader = produced.read(version, b"__" + frame[:first], 2, len(frame), beginning)
+    for count in (1, 3):  # the later requests are compared with the first
+        chunk = b"__" + (length + frame) * (count - 1) + length + frame[:first]
+        assert not beginning.read(chunk, 6, len(frame), version)
+        reader = produced.read(version, chunk, 2, count, beginning)
         if reader is not None:
             for piece in pieces:
                 reader(piece)
 
     found = (produced.records, produced.batches, produced.bytes, produced.acks0)
-    assert found == (2 * expected.records, 2 * expected.batches, 2 * expected.bytes, 2 * (request.acks == 0))
+    assert found == (4 * expected.records, 4 * expected.batches, 4 * expected.bytes, 4 * (request.acks == 0))
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.binary(min_size=12, max_size=200), st.integers(0, 14), st.integers(0, 200))
-def test_bytes_that_are_no_request_raise_nothing(data: bytes, version: int, cut: int) -> None:
+@given(st.binary(min_size=12, max_size=200), st.integers(0, 14), st.integers(12, 200), st.integers(1, 3))
+def test_bytes_that_are_no_request_raise_nothing(data: bytes, version: int, cut: int, count: int) -> None:
     produced, beginning = Produced(), ProduceBeginning()
+    length = len(data).to_bytes(4)
+    chunk = (length + data) * (count - 1) + length + data[:cut]
 
     try:
-        beginning.read(data, 0, len(data), version)
+        if beginning.read(chunk, 4, len(data), version):
+            return
     except PairFailure:
         return
-    reader = produced.read(version, data, 0, len(data), beginning)
+    reader = produced.read(version, chunk, 0, count, beginning)
     if reader is not None:
-        reader(data[:cut])
         reader(data[cut:])
 
     assert produced.bytes >= 0

@@ -121,10 +121,10 @@ class Pair:
         first = frame[: self.head_bytes]
         while needed := self.beginning.read(first, 0, len(frame), version):
             first = frame[:needed]
-        chunk = b"before" + first + (b"after it" if len(first) == len(frame) else b"")
-        reader = self.observer.produce(version, chunk, 6, len(frame), self.beginning)
+        length = len(frame).to_bytes(4)
+        chunk = b"before" + length + first + (b"after it" if len(first) == len(frame) else b"")
+        reader = self.observer.produce(version, chunk, 6, 1, self.beginning)
         if reader is not None:
-            reader(memoryview(first))
             for start in range(len(first), len(frame), self.piece_bytes):
                 reader(frame[start : start + self.piece_bytes])
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from odradek.gateway.observation.observer import HEAD_BYTES, CloseCause, PairObserver, Reader
 from odradek.gateway.pair_identity import PairIdentity
-from odradek.gateway.produce_beginning import ProduceBeginning
+from odradek.gateway.produce_beginning import KNOWN_BYTES, ProduceBeginning
 from odradek.wire.messages.fetch import FetchResponse
 from odradek.wire.messages.produce import ProduceRequest, ProduceResponse
 from support.gateway_pair import FETCH, HEARTBEAT, Through, answer, bare, framed, request, response
@@ -24,15 +24,16 @@ class Told:
     answered: list[tuple[int, int, int, int]] = field(default_factory=list)
     outcomes: list[tuple[int, bytes, int | None, int | None]] = field(default_factory=list)
     looks: list[int] = field(default_factory=list)
-    acks: list[int] = field(default_factory=list)
+    acks: list[tuple[int, int]] = field(default_factory=list)
+    """Of Produce requests, and how many they are."""
 
     def opened(self, identity: PairIdentity) -> PairObserver:
         return self
 
     def produce(
-        self, version: int, head: bytes, at: int, size: int, beginning: ProduceBeginning
+        self, version: int, data: bytes, at: int, count: int, beginning: ProduceBeginning
     ) -> Reader | None:
-        self.acks.append(beginning.acks)
+        self.acks.append((beginning.acks, count))
         return None
 
     def look(self, api_key: int, version: int, head: bytes, at: int) -> None:
@@ -148,18 +149,30 @@ def test_responses_before_one_that_closes_the_pair_are_told() -> None:
     assert [(key, count) for key, count, _, _ in told.answered] == [(FETCH, 1)]
 
 
-def test_the_observer_gets_the_acks_of_each_produce_request() -> None:
+def test_produce_requests_are_told_together_if_they_have_the_same_acks() -> None:
     told = Told()
     through = Through(observer=told)
 
     through.send(
-        *(request(ProduceRequest(acks=acks), 9, number) for number, acks in enumerate((1, 1, 0, -1)))
+        *(request(ProduceRequest(acks=acks), 9, number) for number, acks in enumerate((1, 1, 0, 0, -1)))
     )
 
-    assert told.acks == [1, 1, 0, -1]
-    assert [(count, in_flight) for _, _, count, _, in_flight in told.asked] == [(4, 3)]
-    through.reply(*(response(ProduceResponse(), 9, number) for number in (0, 1, 3)))
-    assert [(count, in_flight) for _, count, in_flight, _ in told.answered] == [(3, 3 * 15)]
+    assert told.acks == [(1, 2), (0, 2), (-1, 1)]
+    assert [(count, in_flight) for _, _, count, _, in_flight in told.asked] == [(2, 2), (2, 2), (1, 3)]
+    assert through.path.meter.requests == {PRODUCE: 5}
+    assert through.path.meter.acks0 == 2
+    through.reply(*(response(ProduceResponse(), 9, number) for number in (0, 1, 4)))
+    assert [(count, size) for _, count, size, _ in told.answered] == [(2, 2 * 15), (1, 15)]
+
+
+def test_produce_requests_with_long_beginnings_are_told_one_by_one() -> None:
+    told = Told()
+    through = Through(observer=told)
+    long, short = (ProduceRequest(acks=1, transactional_id=name) for name in ("n" * KNOWN_BYTES, "n"))
+
+    through.send(*(request(each, 9, number) for number, each in enumerate((long, long, short, short))))
+
+    assert told.acks == [(1, 1), (1, 1), (1, 2)]
 
 
 def test_a_rewritten_response_tells_what_its_rewriter_has_read() -> None:
@@ -170,3 +183,12 @@ def test_a_rewritten_response_tells_what_its_rewriter_has_read() -> None:
     through.reply(response(FetchResponse(error_code=70, throttle_time_ms=30), 16, 1))
 
     assert [each[2:] for each in told.outcomes] == [(70, 30)]
+
+
+def test_produce_requests_of_different_versions_are_not_told_together() -> None:
+    told = Told()
+    through = Through(observer=told)
+
+    through.send(*(request(ProduceRequest(acks=1), version, 1) for version in (12, 12, 13)))
+
+    assert [each[:3] for each in told.asked] == [(PRODUCE, 12, 2), (PRODUCE, 13, 1)]

@@ -7,7 +7,7 @@ import pytest
 from odradek.gateway.data_path import PathLimits
 from odradek.gateway.pair_state import IN_FLIGHT, LOCAL_ANSWER
 from odradek.wire.messages.metadata import MetadataResponse, MetadataResponseBroker
-from odradek.wire.messages.produce import ProduceRequest
+from odradek.wire.messages.produce import ProduceRequest, TopicProduceData
 from support.gateway_pair import (
     FETCH,
     HEARTBEAT,
@@ -133,16 +133,31 @@ def test_a_cut_in_the_beginning_does_not_change_known_acks() -> None:
     assert [each[0] for each in through.pair.state.outstanding] == [1, 2]
 
 
-def test_a_known_beginning_does_not_hide_that_a_produce_request_ends_before_its_acks() -> None:
+@pytest.mark.parametrize("together", [False, True])
+def test_a_known_beginning_does_not_hide_that_a_produce_request_ends_before_its_acks(together: bool) -> None:
     through = Through()
     name = "n" * 30
     whole = request(ProduceRequest(acks=1, transactional_id=name), 9, 1)
-    through.send(whole)
-    short = framed(whole[4:40])
+    short = framed(whole[4:40]) + whole[40:]
 
-    through.send(short + whole[40:])
+    for chunk in (whole + short,) if together else (whole, short):
+        through.send(chunk)
 
     assert through.cause == "bad-request"
+    assert through.path.meter.requests == {0: 1}
+
+
+def test_a_known_beginning_does_not_hide_that_a_produce_request_is_too_long() -> None:
+    through = Through(limits=PathLimits(max_request_bytes=100))
+    known, long = (
+        request(ProduceRequest(acks=1, topic_data=[TopicProduceData(name="t" * size)]), 9, size)
+        for size in (1, 100)
+    )
+
+    through.send(known + known + long)
+
+    assert through.cause == "bad-request"
+    assert through.path.meter.requests == {0: 2}
 
 
 def test_a_produce_request_that_ends_before_its_acks_closes() -> None:

@@ -42,6 +42,7 @@ class Seen:
     answered: list[tuple[int, int]] = field(default_factory=list)
     outcomes: list[tuple[int, int, int, bytes]] = field(default_factory=list)
     read: bytes = b""
+    length: int = 0
     wants_all: bool = False
     ends: list[tuple[CloseCause, list[int]]] = field(default_factory=list)
 
@@ -50,10 +51,13 @@ class Seen:
         return self
 
     def produce(
-        self, version: int, head: bytes, at: int, size: int, beginning: ProduceBeginning
+        self, version: int, data: bytes, at: int, count: int, beginning: ProduceBeginning
     ) -> Reader | None:
-        assert beginning.acks == 1
-        assert head[at + beginning.end - 2 : at + beginning.end] == b"\0\1"
+        assert (beginning.acks, count) == (1, 1)
+        after = at + 4 + beginning.end
+        assert data[after - 2 : after] == b"\0\1"
+        self.length = int.from_bytes(data[at : at + 4])
+        self.read += data[at + 4 :]
         return self.take if self.wants_all else None
 
     def look(self, api_key: int, version: int, head: bytes, at: int) -> None:
@@ -139,7 +143,7 @@ def test_a_reader_gets_the_whole_request(client_id: str) -> None:
 
     receive(channel, framed(frame))
 
-    assert seen.read == frame
+    assert (seen.read, seen.length) == (frame, len(frame))
 
 
 def test_a_request_without_an_answer_has_none() -> None:

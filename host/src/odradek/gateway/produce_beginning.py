@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from odradek.gateway.pair_failure import Cause, PairFailure
+from odradek.gateway.produce_fields import NO_FORM, OneBatch
 from odradek.gateway.request_heads import after_tags, client_id_end, unpack_int16
 from odradek.wire.errors import WireError
 from odradek.wire.varint import read_varint
@@ -24,15 +25,17 @@ class ProduceBeginning:
     It is compared once for each request, for the data path and for the observation.
     """
 
-    __slots__ = ("acks", "end", "known", "version")
+    __slots__ = ("acks", "end", "form", "known", "version")
 
     def __init__(self) -> None:
         self.acks = 1
         """Of the last request."""
         self.end = 0
         """The end of its acks, from the API key on."""
+        self.form: OneBatch = NO_FORM
+        """The form of the last request with one batch and this end, for the observation."""
         self.known = b""
-        """Its bytes from the client id to its acks."""
+        """Its bytes from the client id to its acks; empty if they are too many."""
         self.version = -1
 
     def read(self, data: bytes, at: int, size: int, version: int) -> int:
@@ -49,7 +52,8 @@ class ProduceBeginning:
         end = acks_end(data, at, size, version)
         if at + end > len(data):
             return end
-        self.end = end
+        if end != self.end:
+            self.end, self.form = end, NO_FORM
         (self.acks,) = unpack_int16(data, at + end - 2)
         is_known = end <= KNOWN_BYTES
         self.known = data[at + CLIENT_ID : at + end] if is_known else b""

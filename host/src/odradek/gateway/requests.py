@@ -82,7 +82,7 @@ class Requests:
         self.burst: Burst = (-1, -1, 0, None)
         """The requests that the current one arrived with."""
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> None:  # noqa: C901  each chunk passes
         """Take bytes of the client.
 
         Raises:
@@ -101,7 +101,9 @@ class Requests:
         state = self.state
         rest, end = self.skip, len(data)
         if rest and self.reader is not None:
-            self.read_on(data, 0, rest)
+            self.reader(memoryview(data)[:rest])
+            if rest <= end:
+                self.reader = None
         if rest >= end:
             self.skip = rest - end
             state.upstream.write(data)
@@ -145,11 +147,55 @@ class Requests:
         if self.first or self.state.sasl.raw_rounds:
             pos = self.begin(data, pos)
         while pos + HEAD_BYTES <= end and not self.needed:
-            pos = self.take_burst(unpack_head(data, pos), data, pos, end)
+            head = unpack_head(data, pos)
+            if head[1] == PRODUCE:
+                pos = self.take_produce(head, data, pos, end)
+            else:
+                pos = self.take_burst(head, data, pos, end)
         self.needed = self.needed or HEAD_BYTES
         return pos
 
-    def take_burst(  # noqa: C901  straight-line: it runs for every request
+    def take_produce(  # noqa: C901  straight-line: it runs for every Produce request
+        self, head: Head, data: bytes, pos: int, end: int
+    ) -> int:
+        """Pass on Produce requests that follow each other and begin as the first one, whose head this is.
+        They are counted together. With acks=0 they have no responses.
+
+        Returns:
+            As `take_burst`.
+        """
+        state, beginning = self.state, self.beginning
+        outstanding, observer = state.outstanding, state.observer
+        most = state.path.limits.max_request_bytes
+        size, _, version, correlation_id = head
+        if not SMALLEST_FRAME <= size <= most:
+            raise bad_length(size, most)
+        if needed := beginning.read(data, pos + 4, size, version):
+            self.needed = 4 + needed
+            return pos
+        least, known, acks = beginning.end, beginning.known, beginning.acks
+        start, count, burst = pos, 0, (PRODUCE, version, self.now_ns, None)
+        while True:
+            if acks:
+                outstanding.append((correlation_id, burst))
+            count += 1
+            pos += size + 4
+            if pos + HEAD_BYTES > end or not known:
+                break
+            size, key, api_version, correlation_id = unpack_head(data, pos)
+            if key != PRODUCE or api_version != version or not least <= size <= most:
+                break
+            if not data.startswith(known, pos + HEAD_BYTES):
+                break
+        state.path.meter.requests[PRODUCE] += count
+        if not acks:
+            state.path.meter.acks0 += count
+        if observer is not None:
+            self.reader = observer.produce(version, data, start, count, beginning)
+            observer.requests(PRODUCE, version, count, pos - start, len(outstanding))
+        return pos
+
+    def take_burst(  # noqa: C901  straight-line: it runs for every other request
         self, head: Head, data: bytes, pos: int, end: int
     ) -> int:
         """Decide about requests that follow each other and have the API and version of the first one's head.
@@ -219,13 +265,6 @@ class Requests:
             self.state.identity.client_id = client_id(data, 0)
         return pos
 
-    def read_on(self, data: bytes, start: int, end: int) -> None:
-        """Give the observation more of the current frame, which ends at `end`."""
-        assert self.reader is not None
-        self.reader(memoryview(data)[start:end])
-        if end <= len(data):
-            self.reader = None
-
     def passes(self, head: Head) -> int:
         """Add a request that is passed on to those that wait for a response."""
         self.state.outstanding.append((head[3], self.burst))
@@ -239,22 +278,6 @@ class Requests:
         self.sent = pos + 4 + size
         self.state.path.meter.local_answers += 1
         self.state.outstanding.append((correlation_id, (key, version, self.now_ns, answer)))
-        return 0
-
-    def produce(self, data: bytes, pos: int, head: Head) -> int:
-        """A Produce request with acks=0 has no response."""
-        size, _, version, correlation_id = head
-        state, beginning = self.state, self.beginning
-        if needed := beginning.read(data, pos + 4, size, version):
-            return 4 + needed
-        if beginning.acks:
-            state.outstanding.append((correlation_id, self.burst))
-        else:
-            state.path.meter.acks0 += 1
-        if state.observer is not None:
-            self.reader = state.observer.produce(version, data, pos + 4, size, beginning)
-            if self.reader is not None:
-                self.read_on(data, pos + 4, pos + 4 + size)
         return 0
 
     def api_versions(self, data: bytes, pos: int, head: Head) -> int:
@@ -363,7 +386,6 @@ class Requests:
 
 
 Requests.SPECIAL = {
-    PRODUCE: Requests.produce,
     API_VERSIONS: Requests.api_versions,
     HANDSHAKE: Requests.handshake,
     AUTHENTICATE: Requests.authenticate,

@@ -9,7 +9,7 @@ from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.produce_beginning import ProduceBeginning
 
 Reader = Callable[[bytes | memoryview], None]
-"""Takes the bytes of one request frame from its API key on, in pieces of any size. Does not raise."""
+"""Takes the bytes of one request frame that have not been seen, in pieces of any size. Does not raise."""
 
 CloseCause = Literal["client", "broker", "gateway"]
 """The side that ended a connection."""
@@ -24,19 +24,21 @@ class PairObserver(Protocol):
     """Sees the frames of one pair."""
 
     def produce(
-        self, version: int, head: bytes, at: int, size: int, beginning: ProduceBeginning
+        self, version: int, data: bytes, at: int, count: int, beginning: ProduceBeginning
     ) -> Reader | None:
-        """Look at a Produce request. Called once for each, when its field acks has arrived.
+        """Look at Produce requests that arrived together, one after the other, and have the same beginning.
+        Called once for each, when its field acks has arrived.
 
         Args:
-            version: Version of the request.
-            head: Bytes that contain the beginning of the frame: the received chunk itself.
-            at: Position in ``head`` of the API key. More than this frame may follow.
-            size: The frame's int32 length.
-            beginning: Has read the request.
+            version: Version of the requests.
+            data: Bytes that contain the frames, of the last one at least the beginning: the received chunk
+                itself. More than these frames may follow.
+            at: Position in ``data`` of the int32 length of the first frame.
+            count: How many they are.
+            beginning: Has read the requests.
 
         Returns:
-            None, or a reader to which the pair passes the whole frame from its API key on.
+            None, or a reader to which the pair passes the rest of the last frame, after ``data``.
         """
 
     def look(self, api_key: int, version: int, head: bytes, at: int) -> None:
@@ -45,8 +47,8 @@ class PairObserver(Protocol):
         Args:
             api_key: The API.
             version: Version of the request.
-            head: As in `produce`.
-            at: As in `produce`.
+            head: Bytes that contain the beginning of the frame: the received chunk itself.
+            at: Position in ``head`` of the API key. More than this frame may follow.
         """
 
     def requests(self, api_key: int, version: int, count: int, size: int, in_flight: int) -> None:

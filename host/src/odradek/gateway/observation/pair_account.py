@@ -103,11 +103,11 @@ class PairAccount:
     # For every frame
 
     def produce(
-        self, version: int, head: bytes, at: int, size: int, beginning: ProduceBeginning
+        self, version: int, data: bytes, at: int, count: int, beginning: ProduceBeginning
     ) -> Reader | None:
         row = self.rows.get(PRODUCE) or self.new_row(PRODUCE)
         assert row.produced is not None
-        return row.produced.read(version, head, at, size, beginning)
+        return row.produced.read(version, data, at, count, beginning)
 
     def requests(self, api_key: int, version: int, count: int, size: int, in_flight: int) -> None:
         row = self.row(api_key)

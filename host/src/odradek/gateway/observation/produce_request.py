@@ -10,7 +10,8 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
-from odradek.gateway.observation.produce_fields import (
+from odradek.gateway.produce_beginning import ProduceBeginning
+from odradek.gateway.produce_fields import (
     BATCH_HEAD_BYTES,
     FLEXIBLE,
     LOG_OVERHEAD,
@@ -21,19 +22,17 @@ from odradek.gateway.observation.produce_fields import (
     batch,
     compact_topic,
     long_length,
+    number,
     one_batch,
     partition_records,
     plain_topic,
     topic_count,
     usual_partitions,
 )
-from odradek.gateway.produce_beginning import ProduceBeginning
 
-TOPIC_ID_BYTES: Final = 16
+LENGTH_BYTES: Final = 4
 MOST_TOPIC_BYTES: Final = 256
 """Names of topics are shorter; forms with longer ones are not made."""
-TWO_BYTE_LENGTH: Final = 2
-"""The length of batches between 115 bytes and 16 kB takes two bytes."""
 LEAST_LENGTH: Final = BATCH_HEAD_BYTES - LOG_OVERHEAD
 """The length of a batch without records."""
 MAX_HELD: Final = 65_536
@@ -43,7 +42,7 @@ MAX_HELD: Final = 65_536
 class Produced:
     """Sums of some Produce requests."""
 
-    __slots__ = ("acks0", "batches", "bytes", "records", "usual")
+    __slots__ = ("acks0", "batches", "bytes", "records")
 
     def __init__(self) -> None:
         self.records = 0
@@ -52,8 +51,6 @@ class Produced:
         """Batches with their headers, compressed as sent."""
         self.acks0 = 0
         """Requests without a response."""
-        self.usual = one_batch(True, TOPIC_ID_BYTES, TWO_BYTE_LENGTH)
-        """The form of the last request with one batch."""
 
     def merge(self, other: Produced) -> None:
         """Add the sums of another object."""
@@ -62,62 +59,76 @@ class Produced:
         self.bytes += other.bytes
         self.acks0 += other.acks0
 
-    def read(
-        self, version: int, head: bytes, at: int, size: int, beginning: ProduceBeginning
+    def read(  # noqa: C901  straight-line: it runs for every Produce request
+        self, version: int, data: bytes, at: int, count: int, beginning: ProduceBeginning
     ) -> ProduceWalk | None:
-        """Count a request whose first bytes are ``head[at:]``. It runs for every Produce request.
+        """Count requests that follow each other and have the same beginning.
 
         Args:
-            version: Of the request.
-            head: Bytes that hold the request, or its first part.
-            at: Position of the API key.
-            size: Of the request, from there on.
-            beginning: Has read the request.
+            version: Of the requests.
+            data: Bytes that hold the requests; of the last one at least the beginning.
+            at: Position of the length of the first one.
+            count: How many they are.
+            beginning: Has read them.
 
         Returns:
-            None if it is counted, or a reader that needs the whole frame from the API key on.
+            None if they are counted, or a reader that needs the rest of the last one.
         """
-        unpack, one, around = self.usual
-        end = beginning.end
-        try:
-            topics, partitions, batch_length, magic, records = unpack(head, at + end)
-        except struct.error:
-            return self.read_other(version, head, at, size, beginning)
-        # A topic with a longer or shorter name moves the batch's length, which then does not fit the size.
-        if not (
-            topics == partitions == one
-            and LEAST_LENGTH <= batch_length == size - end - around
-            and magic == MAGIC
-        ):
-            return self.read_other(version, head, at, size, beginning)
-        self.records += records
-        self.batches += 1
-        self.bytes += batch_length + LOG_OVERHEAD
         if not beginning.acks:
-            self.acks0 += 1
-        return None
-
-    def read_other(
-        self, version: int, head: bytes, at: int, size: int, beginning: ProduceBeginning
-    ) -> ProduceWalk | None:
-        """Count a request that has another form than the last one with one batch."""
-        try:
-            position, topics = topic_count(version, head, at + beginning.end)
-            if (
-                version >= FLEXIBLE
-                and at + size <= len(head)
-                and self.many(version, head, position, topics, at + size)
-            ):
-                if not beginning.acks:
-                    self.acks0 += 1
+            self.acks0 += count
+        while True:
+            unpack, one, around = form = beginning.form
+            left, records, size_bytes = count, 0, 0
+            try:
+                while left:
+                    size, topics, partitions, batch_length, magic, more = unpack(data, at)
+                    # A topic with a longer or shorter name moves the batch's length, which then does not fit.
+                    if not (
+                        topics == partitions == one
+                        and LEAST_LENGTH <= batch_length == size - around
+                        and magic == MAGIC
+                    ):
+                        break
+                    records += more
+                    size_bytes += batch_length
+                    at += size + LENGTH_BYTES
+                    left -= 1
+            except struct.error:
+                pass
+            batches = count - left
+            self.records += records
+            self.batches += batches
+            self.bytes += size_bytes + batches * LOG_OVERHEAD
+            if not left:
                 return None
-            form = form_of(version, head, position, topics)
-            if form is not None and form is not self.usual:
-                self.usual = form
-                return self.read(version, head, at, size, beginning)
+            after = at + LENGTH_BYTES + number(data, at)[0]
+            count = left
+            if not self.read_other(version, data, at + LENGTH_BYTES, after, beginning):
+                if beginning.form is not form:
+                    continue
+                walk = ProduceWalk(self, version, beginning.end)
+                walk(memoryview(data)[at + LENGTH_BYTES : after])
+                if after > len(data):
+                    return walk
+            at = after
+            count -= 1
+
+    def read_other(self, version: int, data: bytes, at: int, end: int, beginning: ProduceBeginning) -> bool:
+        """Count a complete request with several usual partitions, or find the form of one with one batch.
+
+        Returns:
+            Whether it is counted.
+        """
+        try:
+            position, topics = topic_count(version, data, at + beginning.end)
+            if version >= FLEXIBLE and end <= len(data) and self.many(version, data, position, topics, end):
+                return True
+            form = form_of(version, data, beginning.end, position, topics)
         except (IndexError, struct.error, UnusualRequest):
-            pass
-        return ProduceWalk(self, version, beginning)
+            return False
+        if form is not None:
+            beginning.form = form
+        return False
 
     def many(self, version: int, head: bytes, position: int, topics: int, end: int) -> bool:
         """Count a complete request with several usual partitions; False if it is another one.
@@ -144,7 +155,7 @@ class Produced:
         return True
 
 
-def form_of(version: int, head: bytes, topic: int, topics: int) -> OneBatch | None:
+def form_of(version: int, head: bytes, acks_end: int, topic: int, topics: int) -> OneBatch | None:
     """The form of a request with one partition, whose topic is at a position; None if it has not exactly one.
 
     Raises:
@@ -159,7 +170,9 @@ def form_of(version: int, head: bytes, topic: int, topics: int) -> OneBatch | No
         count_bytes = 1
         length_bytes = long_length(head, position + 4)[1] - (position + 4)
     topic_bytes = position - count_bytes - topic
-    return one_batch(flexible, topic_bytes, length_bytes) if topic_bytes <= MOST_TOPIC_BYTES else None
+    if topic_bytes > MOST_TOPIC_BYTES:
+        return None
+    return one_batch(flexible, acks_end, topic_bytes, length_bytes)
 
 
 class ProduceWalk:
@@ -169,20 +182,18 @@ class ProduceWalk:
         "held", "partitions", "produced", "records_left", "skip", "step", "topics", "version"
     )  # fmt: skip
 
-    def __init__(self, produced: Produced, version: int, beginning: ProduceBeginning) -> None:
+    def __init__(self, produced: Produced, version: int, acks_end: int) -> None:
         self.produced = produced
         self.version = version
         self.held = b""
         """The beginning of an element whose rest has not arrived."""
-        self.skip = beginning.end
+        self.skip = acks_end
         """Bytes to pass before the next element."""
         self.topics = 0
         self.partitions = 0
         self.records_left = 0
         """Bytes of the partition's batches that have not been counted."""
         self.step: Callable[[bytes | memoryview, int], int] | None = self.begin
-        if not beginning.acks:
-            produced.acks0 += 1
 
     def __call__(self, piece: bytes | memoryview) -> None:
         """Take the next bytes."""

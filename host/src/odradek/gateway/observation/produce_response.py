@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from odradek.gateway.observation.produce_fields import (
+from odradek.gateway.produce_fields import (
     FLEXIBLE,
     TOPIC_IDS,
     UnusualRequest,

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_state import Burst, LocalAnswer, PairState
 from odradek.gateway.request_heads import Head, unpack_int32
-from odradek.gateway.requests import PRODUCE, Requests
+from odradek.gateway.requests import Requests
 from odradek.gateway.responses import Responses
 from odradek.gateway.rewriting.catalog import AddressedApi
 from odradek.gateway.rewriting.rewriter import Rewriter
@@ -36,17 +36,15 @@ class ChargedRequests(Requests):
         super().feed(data)
         self.charges.spent_ns += self.state.path.monotonic_ns() - started_ns
 
-    def produce(self, data: bytes, pos: int, head: Head) -> int:
-        """Note the size of a Produce request."""
-        waiting = len(self.state.outstanding)
-        needed = super().produce(data, pos, head)
-        if needed:
-            return needed
-        if len(self.state.outstanding) > waiting:
-            self.charges.produced.append(head[0])
-        else:
-            self.charges.silent_produce(head[0])
-        return 0
+    def take_produce(self, head: Head, data: bytes, pos: int, end: int) -> int:
+        """Note the size of each Produce request."""
+        after = super().take_produce(head, data, pos, end)
+        note = self.charges.produced.append if self.beginning.acks else self.charges.silent_produce
+        while pos < after:
+            (size,) = unpack_int32(data, pos)
+            note(size)
+            pos += 4 + size
+        return after
 
     def mutate(self, data: bytes, pos: int, head: Head) -> int:
         """Count the partitions that a request creates or deletes; refuse it if the quota is used up."""
@@ -85,7 +83,6 @@ class ChargedRequests(Requests):
 
 ChargedRequests.SPECIAL = {
     **Requests.SPECIAL,
-    PRODUCE: ChargedRequests.produce,
     **dict.fromkeys(MUTATIONS, ChargedRequests.mutate),
 }
 

@@ -87,23 +87,24 @@ class ObservedChannel(Channel):
             head, at = bytes(frame[offset : offset + REQUEST_HEAD_BYTES]), 0
         self.key, self.version, self.asked_ns, self.waits = key, version, self.monotonic_ns(), True
         if key == PRODUCE:
-            self.note_produce(version, head, at, memoryview(frame)[offset:])
+            self.note_produce(version, memoryview(frame)[offset:])
         elif key in LOOKED_AT:
             self.pair.look(key, version, head, at)
         self.pair.requests(key, version, 1, LENGTH_BYTES + len(frame) - offset, 1)
 
-    def note_produce(self, version: int, head: bytes, at: int, request: memoryview) -> None:
+    def note_produce(self, version: int, request: memoryview) -> None:
         """Show a Produce request to the observer. A malformed one is for the host to refuse."""
-        size = len(request)
+        size, shown = len(request), REQUEST_HEAD_BYTES
+        length = size.to_bytes(LENGTH_BYTES)
         try:
-            if self.beginning.read(head, at, size, version):
-                head, at = bytes(request), 0
-                self.beginning.read(head, at, size, version)
+            if self.beginning.read(head := length + request[:shown], LENGTH_BYTES, size, version):
+                shown = size
+                self.beginning.read(head := length + request, LENGTH_BYTES, size, version)
         except PairFailure:
             return
-        reader = self.pair.produce(version, head, at, size, self.beginning)
+        reader = self.pair.produce(version, head, 0, 1, self.beginning)
         if reader is not None:
-            reader(request)
+            reader(request[shown:])
 
     def identify(
         self, frame: bytes | memoryview, at: int, client_id_bytes: int, context: ConnectionContext

@@ -32,22 +32,28 @@ class UnusualRequest(Exception):
     """A request that is malformed, or whose encoding is longer than necessary."""
 
 
-OneBatch = tuple[Callable[[bytes, int], tuple[int, int, int, int, int]], int, int]
-"""The form of a request with one batch for one partition, from the end of its acks on.
+OneBatch = tuple[Callable[[bytes, int], tuple[int, int, int, int, int, int]], int, int]
+"""The form of a request with one batch for one partition.
 
-The first item unpacks the number of topics and of partitions, the length of the batch, its magic and the
-number of its records. The second is how a count of one is written. The third counts the bytes that the length
-of the batch does not.
+The first item unpacks the length of the request, the number of topics and of partitions, the length of the
+batch, its magic and the number of its records. The second is how a count of one is written. The third counts
+the bytes of the request that the length of the batch does not.
 """
 
 
 @lru_cache(maxsize=1024)
-def one_batch(flexible: bool, topic_bytes: int, length_bytes: int) -> OneBatch:
-    """The form of a request, by the bytes of the topic's name or id and of the length of its records."""
+def one_batch(flexible: bool, acks_end: int, topic_bytes: int, length_bytes: int) -> OneBatch:
+    """The form of a request, by the end of its acks (from the API key on), and by the bytes of the topic's
+    name or id and of the length of its records.
+    """
     count, tags = ("B", 3) if flexible else ("i", 0)
-    opening = f">4x{count}{topic_bytes}x{count}4x{length_bytes}x"
-    shape = struct.Struct(opening + "8xi4xb40xi")
-    return shape.unpack_from, 2 if flexible else 1, struct.calcsize(opening) + LOG_OVERHEAD + tags
+    opening = f"{acks_end}x{TIMEOUT_BYTES}x{count}{topic_bytes}x{count}4x{length_bytes}x"
+    shape = struct.Struct(f">i{opening}8xi4xb40xi")
+    return shape.unpack_from, 2 if flexible else 1, struct.calcsize(f">{opening}") + LOG_OVERHEAD + tags
+
+
+NO_FORM: Final[OneBatch] = (struct.Struct(">iBBibi").unpack_from, -1, 0)
+"""No request has this form: its counts are not negative."""
 
 
 def topic_count(version: int, data: bytes | memoryview, position: int) -> tuple[int, int]:
