@@ -11,11 +11,11 @@ from odradek.testing.clock import MockClock
 class TickingClock(MockClock):
     """A clock that advances at each reading of `monotonic_ns`: a step costs that much.
 
-    A turn therefore has ten steps. `monotonic_ms` advances only with `advance`.
+    A turn of requests therefore has ten steps. `monotonic_ms` advances only with `advance`.
     """
 
     looks_ns: int = 0
-    tick_ns: int = 100_000
+    tick_ns: int = 50_000
 
     def monotonic_ns(self) -> int:
         self.looks_ns += self.tick_ns

@@ -71,7 +71,7 @@ class StepRunner:
         self.monotonic_ns = clock.monotonic_ns
         self.offload = offload
         self.soon: Callable[[Callable[[], None]], None] | None = None
-        """Does a turn that need not wait. None: the timer does."""
+        """Does a turn in a pass of the loop in which no other long work is done. None: turns do not wait for such a pass."""
         self.turn_ns = turn_ns
         self.slice_ns = slice_ns
         self.pause_ms = pause_ms
@@ -90,9 +90,9 @@ class StepRunner:
         self.uses_lists = self.checks = False
 
     @classmethod
-    def of_requests(cls, timer: Timer, clock: Clock, turn_ms: int) -> StepRunner:
+    def of_requests(cls, timer: Timer, clock: Clock, turn_us: int) -> StepRunner:
         """A runner for the work of requests, which continues as soon as the loop has served its sockets."""
-        turn_ns = turn_ms * 1_000_000
+        turn_ns = turn_us * 1_000
         return cls(timer, clock, turn_ns=turn_ns, slice_ns=turn_ns // SLICES, pause_ms=0)
 
     def run(self, steps: Generator[Step, Any, Any], ended: Callable[[Any], None] = lambda _: None) -> None:
@@ -188,10 +188,11 @@ class StepRunner:
 
     def schedule(self, wait_ms: int) -> None:
         """Have the next turn after a time."""
-        if self.soon is None or wait_ms:
-            self.timer.schedule(self.clock.monotonic_ms() + wait_ms, self.turn)
+        turn = self.turn if self.soon is None else partial(self.soon, self.turn)
+        if wait_ms or self.soon is None:
+            self.timer.schedule(self.clock.monotonic_ms() + wait_ms, turn)
         else:
-            self.soon(self.turn)
+            turn()
 
     def turn(self) -> None:
         """Advance the tasks in turn until the time is used up."""

@@ -32,7 +32,7 @@ def long_request() -> Steps:
 def watched(collector: Collector, *, busy: bool) -> MockClock:
     """A host whose garbage is watched."""
     clock = MockClock()
-    requests = StepRunner.of_requests(clock.timer, clock, turn_ms=1)
+    requests = StepRunner.of_requests(clock.timer, clock, turn_us=1_000)
     if busy:
         requests.run(long_request())
         clock.advance(0)

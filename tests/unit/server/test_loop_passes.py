@@ -20,17 +20,17 @@ from odradek.steps import Steps
 from support.rounds import Rounds, busy, framed, single
 
 
-def steps(rounds: Rounds, count: int) -> Steps:
+def steps(rounds: Rounds, count: int, name: str = "step") -> Steps:
     """Long work, a millisecond in each step."""
     for _ in range(count):
         rounds.clock.advance(1)
-        rounds.seen.append("step")
+        rounds.seen.append(name)
         yield None
 
 
 def long_request(rounds: Rounds, count: int) -> None:
     """Begin a request of some steps, the first of which is done at once."""
-    runner = StepRunner.of_requests(rounds.clock.timer, rounds.clock, turn_ms=1)
+    runner = StepRunner.of_requests(rounds.clock.timer, rounds.clock, turn_us=1_000)
     runner.soon = rounds.turns.soon
     runner.answer(steps(rounds, count))
 
@@ -43,6 +43,18 @@ def test_long_requests_and_the_ring_alternate() -> None:
     passes = [rounds.run_once() for _ in range(6)]
 
     assert passes == [["step"], ["a0"], ["step"], ["a1"], ["step"], ["a2"]]
+
+
+def test_upkeep_has_passes_of_its_own() -> None:
+    rounds = Rounds()
+    upkeep = StepRunner(rounds.clock.timer, rounds.clock)
+    upkeep.soon = rounds.turns.soon
+    long_request(rounds, 6)
+    upkeep.run(steps(rounds, 2, "upkeep"))
+
+    passes = [rounds.run_once() for _ in range(7)]
+
+    assert passes == [["step"], ["upkeep"], ["step"], ["step"], ["upkeep"], ["step"], ["step"]]
 
 
 def test_long_requests_do_not_wait_for_the_timer() -> None:

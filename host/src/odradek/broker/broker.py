@@ -78,10 +78,10 @@ class BrokerSettings:
         "Incremental fetch sessions that are cached (KIP-227); a client without a session names all its "
         "partitions in every request.", unit="sessions",
     )
-    request_turn_ms: int = setting(
-        "request.turn.ms", Whole(INT, 1, 1_000), 1,
+    request_turn_us: int = setting(
+        "request.turn.us", Whole(INT, 100, 1_000_000), 500,
         "How long large requests may keep the event loop busy at a time; the rest of their work waits until "
-        "the loop has served other clients.", unit="ms",
+        "the loop has served other clients.", unit="µs",
     )
     max_fetch_session_partitions: int = setting(
         PARTITIONS_KEY, Whole(INT), 500_000,

@@ -138,7 +138,7 @@ def compose_broker(
         config.broker.max_partitions,
     )
     abort_lost(metadata, stores.logs, clock.now_ms())
-    steps = StepRunner.of_requests(timer, clock, config.broker.request_turn_ms)
+    steps = StepRunner.of_requests(timer, clock, config.broker.request_turn_us)
     compute = partial(steps.answer, droppable=True)
     groups = GroupCoordinator(
         config.groups, clock, timer, random_uuid, stores.offsets, GroupTopics(topics), compute

@@ -223,7 +223,8 @@ class Host:
         self.broker.sink = sink = self.cluster_topic or sink_of(self.spool, self.forwarders)
         self.broker.estimates = estimates_of(config, self.telemetry, self.clock, self.spool, self.offload)
         self.turns = Turns(self.clock, config.turns)
-        self.broker.steps.soon = self.turns.soon
+        for runner in (self.broker.steps, self.upkeep.runner, self.upkeep.flusher):
+            runner.soon = self.turns.soon
         self.memory = Memory(config.memory, config.socket_request_max_bytes, self.clock, self.timer)
         self.authentications = Authentications(config, self.broker, self.password_threads, self.principals)
         self.certificates = Certificates(config, self.clock, self.timer, self.file_threads.offload)
