@@ -71,7 +71,7 @@ class StepRunner:
         self.monotonic_ns = clock.monotonic_ns
         self.offload = offload
         self.soon: Callable[[Callable[[], None]], None] | None = None
-        """Does a turn in a pass of the loop in which no other long work is done. None: turns do not wait for such a pass."""
+        """Does a turn in a pass of the loop that does no other long work. None: turns do not wait for one."""
         self.turn_ns = turn_ns
         self.slice_ns = slice_ns
         self.pause_ms = pause_ms
