@@ -218,3 +218,27 @@ def test_a_refusal_names_a_bounded_number_of_records() -> None:
         stored(sent, COMPACTED)
 
     assert len(refusal.value.record_errors) == MAX_RECORD_ERRORS
+    assert f"at least {MAX_RECORD_ERRORS} records were refused" in str(refusal.value)
+
+
+def test_no_record_is_checked_once_the_refusal_is_full() -> None:
+    checked = 0
+
+    def refused(_: Record) -> str:
+        nonlocal checked
+        checked += 1
+        return "no"
+
+    sent = batch_of(*[b"junk"] * (MAX_RECORD_ERRORS + 5))
+
+    with pytest.raises(InvalidRecords):
+        prepared(
+            memoryview(sent),
+            parse_header(sent),
+            LogConfig(),
+            NOW_MS,
+            OpeningBudget.unlimited(),
+            check=refused,
+        )
+
+    assert checked == MAX_RECORD_ERRORS

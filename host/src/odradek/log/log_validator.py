@@ -58,8 +58,8 @@ function."""
 MAX_COPIED_BYTES: Final = 65_536
 STAMPED_BYTES: Final = 16
 """The bytes of a batch that an append changes."""
-MAX_RECORD_ERRORS: Final = 1_000
-"""The most errors in one response: a small compressed batch may hold a million invalid records."""
+MAX_RECORD_ERRORS: Final = 100
+"""The most errors in one response. The records after them are not checked: there may be a million."""
 
 
 class RecordError(NamedTuple):
@@ -73,7 +73,10 @@ class InvalidRecords(ApiError):
     """A batch was refused because of some of its records."""
 
     def __init__(self, code: ErrorCode, record_errors: Sequence[RecordError]) -> None:
-        super().__init__(code, f"{len(record_errors)} records were refused: {record_errors[0].message}")
+        at_least = "at least " if len(record_errors) == MAX_RECORD_ERRORS else ""
+        super().__init__(
+            code, f"{at_least}{len(record_errors)} records were refused: {record_errors[0].message}"
+        )
         self.record_errors = tuple(record_errors)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -257,7 +260,10 @@ def _listed(body: bytes | memoryview, header: RecordBatchHeader) -> Iterator[Rec
 def _check_records(
     found: Iterable[Record], config: LogConfig, now_ms: int, check: RecordCheck | None
 ) -> None:
-    """Refuse a batch, naming the records that the topic does not allow."""
+    """Refuse a batch, naming the first `MAX_RECORD_ERRORS` records that the topic does not allow.
+
+    The error code is INVALID_TIMESTAMP if one of these has a wrong timestamp, otherwise INVALID_RECORD.
+    """
     keyless = config.is_compacted
     bounded = config.message_timestamp_type is not LOG_APPEND_TIME
     late_ms = now_ms - config.message_timestamp_before_max_ms
@@ -274,8 +280,10 @@ def _check_records(
             problem = f"timestamp {record.timestamp_ms} is not within {late_ms} to {early_ms}"
         else:
             problem = None if check is None else check(record)
-        if problem is not None and len(errors) < MAX_RECORD_ERRORS:
+        if problem is not None:
             errors.append(RecordError(index, problem))
+            if len(errors) == MAX_RECORD_ERRORS:
+                break
     if errors:
         raise InvalidRecords(ErrorCode.INVALID_TIMESTAMP if untimely else ErrorCode.INVALID_RECORD, errors)
 
