@@ -1,35 +1,25 @@
-"""Creating, deleting and extending topics is spread over turns of the loop, and is still all or nothing."""
+"""A topic is created, deleted or extended over several turns of the loop, and still whole or not at all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
 
 import pytest
 
-from odradek.broker import topic_changes
-from odradek.broker.broker import BrokerSettings
-from odradek.broker.dispatch import response_elements
 from odradek.broker.topics import TOPICS_BEING_DELETED, Topic
 from odradek.deferred import Deferred
 from odradek.log.log_manager import LogManager
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
-from odradek.wire.codec import element_writer
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from odradek.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from odradek.wire.messages.create_topics import CreateTopicsRequest
 from support.batches import NOW_MS, batch_of
 from support.broker import BrokerClient, make_broker
 from support.ticking_clock import TickingClock
+from support.topic_requests import asking, codes, deleting, growing, new_topics
 
-STEPS_A_TURN = 12
-"""A turn of a millisecond in which each step takes a tenth of it, and some room."""
 UNKNOWN, EXISTS, TIMED_OUT, STORAGE = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.TOPIC_ALREADY_EXISTS,
@@ -51,52 +41,6 @@ def client(clock: TickingClock, tmp_path: Path) -> Iterator[BrokerClient]:
     client.broker.logs.close()
 
 
-class Counted:
-    """Counts the calls of a method of the log manager in each turn."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
-        self.turns = [0]
-        original = getattr(LogManager, method)
-
-        def counting(*args: Any, **kw: Any) -> Any:
-            self.turns[-1] += 1
-            return original(*args, **kw)
-
-        monkeypatch.setattr(LogManager, method, counting)
-
-    def run(self, clock: TickingClock, answer: Callable[[], Any]) -> Any:
-        """Run turns until the answer is there."""
-        while (response := answer()) is None:
-            self.turns.append(0)
-            clock.one_turn()
-        return response
-
-
-def new_topics(*names: str, partitions: int = 1, timeout_ms: int = 60_000) -> CreateTopicsRequest:
-    topics = [CreatableTopic(name=name, num_partitions=partitions, replication_factor=1) for name in names]
-    return CreateTopicsRequest(topics=topics, timeout_ms=timeout_ms)
-
-
-def deleting(*names: str, timeout_ms: int = 60_000) -> DeleteTopicsRequest:
-    return DeleteTopicsRequest(topics=[DeleteTopicState(name=name) for name in names], timeout_ms=timeout_ms)
-
-
-def growing(count: int, *names: str, timeout_ms: int = 60_000) -> CreatePartitionsRequest:
-    topics = [CreatePartitionsTopic(name=name, count=count, assignments=None) for name in names]
-    return CreatePartitionsRequest(topics=topics, timeout_ms=timeout_ms)
-
-
-def asking(*names: str) -> MetadataRequest:
-    return MetadataRequest(
-        topics=[MetadataRequestTopic(name=name) for name in names], allow_auto_topic_creation=True
-    )
-
-
-def codes(response: Any) -> list[int]:
-    rows = getattr(response, "topics", None) or getattr(response, "responses", None) or response.results
-    return [row.error_code for row in rows]
-
-
 def topic(client: BrokerClient, name: str) -> Topic:
     found = client.broker.topics.named(name)
     assert found is not None
@@ -115,111 +59,6 @@ def names(client: BrokerClient) -> list[str]:
 
 def folders(path: Path) -> set[str]:
     return {each.name for each in path.iterdir()}
-
-
-# Work in each turn
-
-
-def test_creating_topics_is_spread_over_turns(
-    client: BrokerClient, clock: TickingClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened = Counted(monkeypatch, "open")
-
-    response = opened.run(clock, client.defer(new_topics("a", "b", "c", partitions=40)))
-
-    assert codes(response) == [0, 0, 0]
-    assert sum(opened.turns) == 120
-    assert max(opened.turns) <= STEPS_A_TURN
-    assert names(client) == ["a", "b", "c"]
-
-
-def test_metadata_creates_topics_over_turns(
-    client: BrokerClient, clock: TickingClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened = Counted(monkeypatch, "open")
-    wanted = [f"t.{number}" for number in range(120)]
-
-    response = opened.run(clock, client.defer(asking(*wanted)))
-
-    assert codes(response) == [0] * 120
-    assert max(opened.turns) <= STEPS_A_TURN
-    assert names(client) == wanted
-
-
-def test_metadata_of_many_topics_is_spread_over_turns(client: BrokerClient, clock: TickingClock) -> None:
-    for number in range(100):
-        client.broker.topics.create(f"t{number}", 1, {})
-
-    answer = client.defer(MetadataRequest(topics=None))
-
-    assert answer() is None
-    clock.advance(0)
-    assert len(answer().topics) == 100
-
-
-def test_deleting_topics_is_spread_over_turns(
-    client: BrokerClient, clock: TickingClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("a", "b", "c"):
-        client.broker.topics.create(name, 40, {})
-    deleted = Counted(monkeypatch, "delete")
-
-    response = deleted.run(clock, client.defer(deleting("a", "b", "c")))
-
-    assert codes(response) == [0, 0, 0]
-    assert sum(deleted.turns) == 120
-    assert max(deleted.turns) <= STEPS_A_TURN
-    assert len(client.broker.logs) == 0
-
-
-def test_the_logs_of_a_deleted_topic_are_freed_over_turns(
-    client: BrokerClient, clock: TickingClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(topic_changes, "FREED_TOGETHER", 2)
-    logs = WeakSet(client.broker.topics.create("a", 100, {}).partitions)
-    left = [len(logs)]
-
-    answer = client.defer(deleting("a"))
-    while answer() is None:
-        clock.one_turn()
-        left.append(len(logs))
-
-    assert left[-1] == 0
-    assert max(before - after for before, after in pairwise(left)) <= 2 * STEPS_A_TURN
-
-
-def test_adding_partitions_is_spread_over_turns(
-    client: BrokerClient, clock: TickingClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client.broker.topics.create("a", 1, {})
-    opened = Counted(monkeypatch, "open")
-
-    response = opened.run(clock, client.defer(growing(121, "a")))
-
-    assert codes(response) == [0]
-    assert sum(opened.turns) == 120
-    assert max(opened.turns) <= STEPS_A_TURN
-    assert len(topic(client, "a").partitions) == 121
-
-
-class Unlisted(dict[str, Topic]):
-    """Topics that may be looked up, but not listed."""
-
-    def __iter__(self) -> Iterator[str]:
-        pytest.fail("the topics were listed")
-
-    keys = values = items = __iter__  # type: ignore[assignment]
-
-
-def test_a_dotted_name_is_compared_with_no_other(client: BrokerClient) -> None:
-    topics = client.broker.topics
-    topics.create("a.b", 1, {})
-    topics.by_name = Unlisted(topics.by_name)
-
-    topics.create("a.c", 1, {})
-
-    with pytest.raises(ApiError, match=r"collides with existing topic: a\.c"):
-        topics.check_new_name("a_c")
 
 
 # Half done
@@ -434,79 +273,6 @@ def test_a_request_that_is_in_time_is_completed(client: BrokerClient, clock: Tic
     clock.advance(0)
 
     assert codes(answer()) == [0]
-
-
-# Answers
-
-
-@pytest.fixture
-def encoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The elements of responses that are encoded one by one, in each turn."""
-    counts, original = [0], element_writer
-
-    def counting(*args: Any) -> Callable[[Any], bytes]:
-        write = original(*args)
-        assert write is not None
-
-        def one(element: Any) -> bytes:
-            counts[-1] += 1
-            return write(element)
-
-        return one
-
-    monkeypatch.setattr(response_elements, "element_writer", counting)
-    return counts
-
-
-def in_turns(clock: TickingClock, counts: list[int], answer: Callable[[], Any]) -> Any:
-    while (response := answer()) is None:
-        counts.append(0)
-        clock.one_turn()
-    return response
-
-
-def test_the_answer_of_a_creation_is_encoded_in_steps(
-    client: BrokerClient, clock: TickingClock, encoded: list[int]
-) -> None:
-    wanted = [f"t{number}" for number in range(60)]
-
-    response = in_turns(clock, encoded, client.defer(new_topics(*wanted)))
-
-    assert [row.name for row in response.topics] == wanted
-    assert all(len(row.configs) > 20 for row in response.topics)
-    assert sum(encoded) == 60
-    assert max(encoded) <= STEPS_A_TURN
-
-
-def test_a_creation_is_never_refused_for_its_answer(clock: TickingClock, tmp_path: Path) -> None:
-    client = BrokerClient(
-        make_broker(tmp_path, clock=clock, settings=BrokerSettings(response_max_bytes=1_024))
-    )
-    answer = client.defer(new_topics(*(f"t{number}" for number in range(60))))
-    clock.advance(0)
-
-    assert codes(answer()) == [0] * 60
-    client.broker.logs.close()
-
-
-def test_metadata_of_many_partitions_is_encoded_in_steps(
-    client: BrokerClient, clock: TickingClock, encoded: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("odradek.broker.handlers.metadata.MANY_PARTITIONS", 50)
-    for number in range(8):
-        client.broker.topics.create(f"t{number}", 10, {})
-
-    response = in_turns(clock, encoded, client.defer(MetadataRequest(topics=None)))
-
-    assert [len(row.partitions) for row in response.topics] == [10] * 8
-    assert sum(encoded) == 8
-
-
-def test_metadata_of_one_topic_is_encoded_at_once(client: BrokerClient, encoded: list[int]) -> None:
-    client.broker.topics.create("t", 10, {})
-
-    assert codes(client.send(asking("t"))) == [0]
-    assert sum(encoded) == 0
 
 
 # Stops and crashes during a deletion
