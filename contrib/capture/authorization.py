@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from contrib.capture.kafka_node import NEWEST, free_port, kafka_node
+from contrib.capture.kafka_node import NEWEST, kafka_node
+from contrib.capture.ports import free_port
 
 from odradek.client.connection import Connection, answer_type
 from odradek.client.sasl import SaslLogin

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from contrib.capture.ports import answers, free_port
 
 JAVA = Path(__file__).resolve().parent.parent / "java"
 START_TIMEOUT_S = 90
@@ -63,11 +64,6 @@ class KafkaNode:
     pid: int
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        return int(held.getsockname()[1])
-
-
 def java_classpath(kafka: str) -> str:
     """The class path of a version; the oldest ones come without the sources of ``contrib/java``."""
     option = "--broker" if int(kafka.partition(".")[0]) < FIRST_WITH_OUR_SOURCES else "--kafka"
@@ -85,14 +81,6 @@ def kafka_version(classpath: str) -> str:
 
 def java(classpath: str, main_class: str, *args: str, options: Sequence[str] = QUICK_START) -> list[str]:
     return ["java", "-Xmx1g", *options, *LOGGING, "-cp", classpath, main_class, *args]
-
-
-def answers(port: int, address: str = "127.0.0.1") -> bool:
-    try:
-        socket.create_connection((address, port), timeout=1).close()
-    except OSError:
-        return False
-    return True
 
 
 def wait_until_up(node: subprocess.Popen[bytes], port: int, log: Path) -> None:
@@ -114,7 +102,10 @@ def format_storage(
     lines = (line.replace("{controller_port}", str(settings["controller_port"])) for line in lines)
     Path(properties).write_text(text + "".join(f"{line}\n" for line in lines))
     command = java(classpath, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", properties)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = (done.stdout + done.stderr)[-3000:]
+        raise SystemExit(f"Kafka's storage tool ended with status {done.returncode}:\n{said}")
     return properties
 
 

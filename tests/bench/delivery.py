@@ -23,12 +23,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from contrib import go_program
+from contrib.capture.ports import free_ports
 from contrib.otelcol.collector import COLLECTOR
 
 from bench.comparison import Comparison, Goal, compared
 from bench.harness import UnavailableError, cores, cpu_ns, head, running, skip, spread
 from integration.collector.conftest import wait_until_listening
-from support.ports import free_ports
 
 BATCHES = (1, 10, 40)
 UNARY = "batches of 1 over gRPC"

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from contrib.capture.kafka_node import free_port, kafka_node
+from contrib.capture.kafka_node import kafka_node
+from contrib.capture.ports import free_port
 
 from bench.frames import API_VERSIONS_V3, ask
 from bench.harness import UnavailableError

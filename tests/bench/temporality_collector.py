@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contrib import go_program
+from contrib.capture.ports import free_ports
 from contrib.otelcol.collector import COLLECTOR
 
 from bench.harness import cpu_ns, rss_bytes
 from integration.collector.conftest import wait_until_listening
-from support.ports import free_ports
 
 CLIENTS_PER_REQUEST = 40
 IDLE_S = 5.0

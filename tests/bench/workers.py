@@ -28,6 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from contrib.capture.ports import free_range
+
 from bench.comparison import Comparison, Goal
 from bench.gateway_relays import FRAMES, GO_MODES, RecordLoad, program
 from bench.gateway_relays import Row as RecordRow
@@ -48,7 +50,6 @@ from bench.harness import (
 from bench.payloads import PAYLOADS
 from support.gateways import GatewayProcess
 from support.hosts import ServeProcess
-from support.ports import free_range
 
 CORES: Final = 2
 GOAL: Final = 1.7

@@ -9,12 +9,12 @@ import time
 from pathlib import Path
 
 from confluent_kafka import Producer
+from contrib.capture.ports import free_port
 
 from odradek.plugin import PluginConfig
 from odradek.server.config import load_config
 from odradek_kafka import odradek_forwarder
 from support.hosts import ServeProcess
-from support.ports import free_port
 from support.reference_page import blocks
 
 PAGE = "howto/export-to-topic.md"

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from contrib.capture.ports import free_ports
 from contrib.prometheus.prometheus import PROMETHEUS
 from contrib.prometheus.promtool import PROMTOOL
 
 from integration.collector.conftest import built
 from support.hosts import ServeProcess
-from support.ports import free_ports
 from support.prometheus_server import prometheus_server
 from support.reference_page import blocks
 from support.waiting import wait_until

@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from contrib.capture.ports import free_ports
 
 from odradek.cli.gateway_run import GatewayRun
 from odradek.client.command_config import load_command_config
@@ -19,7 +20,6 @@ from odradek.server.config import load_config
 from odradek.server.sockets.listener_tls import ListenerTls
 from support.gateways import GatewayProcess
 from support.hosts import ServeProcess
-from support.ports import free_ports
 from support.reference_page import blocks
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]

@@ -12,8 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from contrib.capture.ports import free_port
+
 from support.hosts import ServeProcess
-from support.ports import free_port
 
 RECORDS = 1_000_000
 SIZE_BYTES = 100

@@ -21,6 +21,7 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 from click.testing import CliRunner
+from contrib.capture.ports import free_port
 from starlette.responses import Response
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -41,7 +42,6 @@ from odradek_console.web.server_settings import ServerSettings
 from support.certificates import Files
 from support.child_process import same_imports
 from support.consoles import serving
-from support.ports import free_port
 from support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(180)

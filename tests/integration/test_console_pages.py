@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from http import HTTPStatus
 
 import pytest
+from contrib.capture.ports import free_port
 from starlette.testclient import TestClient
 
 from odradek.client.admin import AdminClient
@@ -20,7 +21,6 @@ from odradek_console.view import TOPIC, View
 from odradek_console.web.app import make_app
 from odradek_console.web.console import Console, make_console
 from support.console_client import operator_access, page_client
-from support.ports import free_port
 from support.waiting import wait_until
 from support.watched_clients import WatchedClients, ms, total
 

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from contrib.capture.ports import free_range
 
 import odradek_kafka
 from odradek.delivery.delivery_ledger import ForwarderStats
@@ -17,7 +18,6 @@ from support.accounts import assert_accounts_balance, assert_served_accounts_bal
 from support.fleet_load import PATIENCE_S, Load
 from support.forwarding import FLEET, create_topic, forwarding
 from support.hosts import EVERYTHING, ServeProcess, ThreadedHost, running_host, serving
-from support.ports import free_range
 from support.spooling import FarSide, down, name_of
 from support.waiting import wait_until
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from contrib.capture.ports import free_range
 
 from odradek.cli.main import run
 from odradek.wire.messages.api_versions import ApiVersionsRequest
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import EVERYTHING, ThreadedHost, running_host
-from support.ports import free_range
 from support.wire_client import WireClient
 
 RECORDS = 2_000

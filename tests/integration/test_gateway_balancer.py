@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from contrib.capture.ports import free_range
 
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from odradek.wire.messages.metadata import MetadataRequest
@@ -16,7 +17,6 @@ from support.certificates import Files, authority
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import EVERYTHING, running_host
 from support.mapped_port import mapped_to
-from support.ports import free_range
 from support.waiting import wait_until
 from support.wire_client import WireClient
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from contrib.capture.ports import free_range
 
 from odradek.client.admin import AdminClient
 from support.certificates import Files
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import EVERYTHING, ThreadedHost, running_host
-from support.ports import free_range
 from support.wire_client import WireClient
 
 NODE = 1

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from contrib.capture.ports import free_range
 
 from odradek.wire.proxy_header import SIGNATURE
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import running_host
 from support.mapped_port import mapped_to
-from support.ports import free_range
 from support.wire_client import WireClient
 
 NODE, ADDRESS = 1, "10.1.2.3"

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from contrib.capture.ports import free_range
 
 from odradek.wire.messages.metadata import MetadataRequest
 from support.certificates import Files, authority
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import EVERYTHING, ThreadedHost, running_host
-from support.ports import free_range
 from support.waiting import wait_until
 from support.wire_client import WireClient
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Message, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
+from contrib.capture.ports import free_port
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.plugin import (
@@ -44,7 +45,6 @@ from support.kafka_export import (
     read,
     record_of,
 )
-from support.ports import free_port
 from support.wire_client import WireClient
 
 GOODBYES = 3

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from contrib.capture.ports import free_port
 
 from odradek.plugin.config import ConfigError
 from support.hosts import LOOPBACK, ServeProcess, running_host
-from support.ports import free_port
 from support.waiting import wait_until
 
 confluent_kafka = pytest.importorskip("confluent_kafka")

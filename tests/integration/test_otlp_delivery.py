@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import grpc
 import pytest
+from contrib.capture.ports import free_port
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, ResourceMetrics, ScopeMetrics
 
@@ -25,7 +26,6 @@ from odradek.plugin import (
 )
 from odradek.server.plugins.forwarder_runner import ForwarderRunner
 from odradek_otlp import odradek_forwarder
-from support.ports import free_port
 from support.telemetry_records import telemetry_record
 from support.waiting import wait_until
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from contrib.capture.ports import answers, free_port
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricExporter, PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
@@ -25,7 +26,6 @@ from support.accounts import assert_accounts_balance
 from support.hosts import EVERYTHING, ThreadedHost, running_host
 from support.kafka_export import TOPIC, read
 from support.otlp_source import ANYWHERE, ScriptedIntake, body_of, entry, fail_now_and_then, running_source
-from support.ports import answers, free_port
 from support.spooling import FAST, FarSide, Plugin, push_all
 from support.telemetry_records import resource_labels
 from support.waiting import wait_until

@@ -22,8 +22,7 @@ from support.waiting import wait_until
 
 pytest.importorskip("confluent_kafka")
 from confluent_kafka import Producer
-
-from support.ports import free_range
+from contrib.capture.ports import free_range
 
 PATIENCE_S = 60.0
 Sample = tuple[str, dict[str, str], float]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from contrib.capture.ports import free_port
 
 from odradek.plugin import decode_record
 from support.accounts import Accounts, assert_served_accounts_balance
@@ -28,7 +29,6 @@ from support.otlp_collector import (
     slow,
     well,
 )
-from support.ports import free_port
 from support.pushers import Pushers, pushing
 from support.spooling import name_of
 from support.waiting import wait_until

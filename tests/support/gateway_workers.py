@@ -11,8 +11,9 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from contrib.capture.ports import free_port, free_range
+
 from support.gateways import GatewayProcess, gateway_of
-from support.ports import free_port, free_range
 from support.waiting import wait_until
 
 LABEL = "gateway_worker"

@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from support.ports import free_ports
+from contrib.capture.ports import free_ports
+
 from support.reference_page import ROOT, page
 from support.waiting import wait_until
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from contrib.capture.ports import free_port
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 
 from odradek.endpoints import Address
@@ -24,7 +25,6 @@ from odradek_otlp.otlp_source import OtlpSource
 from odradek_otlp.rpc_status import read_status
 from odradek_otlp.source_settings import SourceSettings
 from support.otlp_source import ANYWHERE, ScriptedIntake, body_of, entry, running_source
-from support.ports import free_port
 from support.waiting import wait_until
 
 PROTOBUF = "application/x-protobuf"

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from contrib.capture.ports import free_range
 from ingested import every, is_exactly, until
 from spark_topics import TOPIC, fill, records
 
@@ -20,7 +21,6 @@ from odradek_spark.ingest.status import last_batch
 from odradek_spark.submit_args import submit_args
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import CLIENTS, ROLLUP_5M, Table
-from support.ports import free_range
 
 TIME_LIMIT_S = 150
 PROGRAM = (sys.executable, "-m", "odradek", "spark")

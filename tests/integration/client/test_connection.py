@@ -4,6 +4,7 @@ import socket
 import threading
 
 import pytest
+from contrib.capture.ports import free_port
 
 import odradek
 from odradek.client.connection import Connection
@@ -18,7 +19,6 @@ from odradek.wire.messages.list_config_resources import (
 )
 from odradek.wire.types import Versions, between, only
 from support.headers import response_header
-from support.ports import free_port
 from support.scripted_broker import HangUp, ScriptedBroker, Silence
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from contrib.capture.ports import free_ports
 from contrib.go_program import GoProgram, UnavailableError
 from contrib.otelcol.collector import COLLECTOR
 from contrib.prometheus.prometheus import PROMETHEUS
@@ -20,7 +21,6 @@ from contrib.prometheus.promtool import PROMTOOL
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
 
 from support.child_process import child_process
-from support.ports import free_ports
 
 PATIENCE_S = 20.0
 CONFIG = """

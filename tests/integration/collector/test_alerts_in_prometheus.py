@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from contrib.capture.ports import free_ports
 
 from support.hosts import EVERYTHING, running_host
-from support.ports import free_ports
 from support.prometheus_server import PrometheusServer, prometheus_server
 from support.reference_page import ROOT
 from support.waiting import wait_until

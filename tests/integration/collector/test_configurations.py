@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import snappy
+from contrib.capture.ports import free_ports
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, MetricsData
 
 from odradek.plugin import (
@@ -26,7 +27,6 @@ from odradek.plugin import (
 from odradek_otlp import odradek_forwarder
 from odradek_otlp.otlp_forwarder import OtlpForwarder
 from support.child_process import child_process
-from support.ports import free_ports
 from support.telemetry_records import telemetry_record
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 
 import pytest
 from contrib.capture import librdkafka_client
+from contrib.capture.ports import free_ports
 from contrib.grafana.dashboards import dashboards
 from contrib.grafana.panels import Panel
 from contrib.grafana.promql import INTERVAL_S, NAME, software_of
@@ -27,7 +28,6 @@ from integration.java.jvm import Jvm, built_classpath
 from odradek.plugin.troubles import JAVA, LIBRDKAFKA
 from odradek.server.plugins.plugin_manager import HostPluginManager
 from support.hosts import ThreadedHost, running_host
-from support.ports import free_ports
 from support.prometheus_server import PrometheusServer, prometheus_server
 from support.reference_page import ROOT
 from support.waiting import wait_until

@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from contrib.capture.ports import free_range
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.plugin import decode_record
@@ -21,7 +22,6 @@ from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 from support.delta_clients import EPOCH_S, d, metrics_data
 from support.hosts import EVERYTHING, ServeProcess, serving
 from support.kafka_export import consumer_of
-from support.ports import free_range
 from support.prometheus_server import PrometheusServer, prometheus_server
 from support.sudden_deaths import random_moments
 from support.waiting import wait_until

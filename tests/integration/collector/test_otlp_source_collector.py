@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import grpc
 import pytest
+from contrib.capture.ports import free_ports
 
 import odradek_otlp
 from odradek.server.plugins.plugin_manager import HostPluginManager
@@ -19,7 +20,6 @@ from support.accounts import assert_accounts_balance
 from support.child_process import child_process
 from support.hosts import running_host
 from support.otlp_source import body_of, entry, fail_now_and_then
-from support.ports import free_ports
 from support.spooling import FAST, FarSide, Plugin
 from support.telemetry_records import resource_labels
 from support.waiting import wait_until

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from contrib.capture.ports import free_ports
 
 from integration.remote_write_program import CLIENTS, forwarder_to, total
 from odradek.endpoints import Credentials
@@ -25,7 +26,6 @@ from odradek_prometheus.remote_write.receiver import Receiver
 from odradek_prometheus.remote_write.sample import NativeHistogram, Sample
 from support.child_process import same_imports
 from support.delta_clients import EPOCH_S, Scene, d
-from support.ports import free_ports
 from support.prometheus_server import PrometheusServer, prometheus_server
 
 if TYPE_CHECKING:

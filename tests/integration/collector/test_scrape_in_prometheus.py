@@ -9,11 +9,11 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from contrib.capture.ports import free_ports
 
 from odradek.testing.pushes import recorded
 from odradek_prometheus.client_series import ClientSeries
 from support.exposed_clients import Exposed
-from support.ports import free_ports
 from support.prometheus_server import PrometheusServer, prometheus_server
 from support.scrape_server import served
 from support.waiting import wait_until

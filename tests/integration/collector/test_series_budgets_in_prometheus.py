@@ -11,12 +11,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from contrib.capture.ports import free_ports
 
 from odradek.plugin import TelemetryRecord
 from odradek.temporality.budgets.policy import BudgetLimits
 from support.budget_clients import metric
 from support.exposed_clients import Exposed
-from support.ports import free_ports
 from support.prometheus_server import prometheus_server
 from support.scrape_server import served
 from support.waiting import wait_until

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from contrib.capture.ports import free_ports
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, MetricsData
 
 from odradek.plugin import Forwarder, Origin, PluginConfig, Reject, TelemetryRecord
 from odradek.testing.contracts.samples import Samples
 from odradek_otlp import odradek_forwarder
 from support.child_process import child_process
-from support.ports import free_ports
 from support.prometheus_server import PrometheusServer, prometheus_server
 from support.telemetry_records import telemetry_record
 from support.waiting import wait_until

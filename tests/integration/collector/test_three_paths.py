@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from contrib.capture.ports import free_ports
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from integration.java.jvm import Jvm, built_classpath
@@ -21,7 +22,6 @@ from odradek_prometheus.label_values import node_number
 from support.child_process import child_process
 from support.client_totals import Key, check_totals, closed_clients, series_name
 from support.hosts import ThreadedHost, running_host
-from support.ports import free_ports
 from support.prometheus_server import PrometheusServer, prometheus_server
 from support.waiting import wait_until
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from contrib.capture.ports import free_ports
 
 from integration.java.jvm import Jvm, built_classpath
 from support.client_totals import check_totals, closed_clients
 from support.hosts import running_host
-from support.ports import free_ports
 from support.prometheus_server import prometheus_server
 
 if TYPE_CHECKING:

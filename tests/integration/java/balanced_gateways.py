@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from contrib.capture.ports import free_range
+
 from integration.java.gateway_process import HOST, Seen, WatchedGateway, gateway_process
 from support.mapped_port import mapped_to
-from support.ports import free_range
 
 GATEWAYS = 2
 BOOTSTRAP_AND_NODES = 4

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from contrib.capture.ports import free_range
+
 from support.child_process import same_imports
 from support.gateways import GatewayProcess
-from support.ports import free_range
 
 PROGRAM = Path(__file__).with_name("watched_gateway.py")
 HOST = "127.0.0.1"

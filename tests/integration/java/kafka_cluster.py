@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from contrib.capture.kafka_node import CLUSTER_ID, answers, stop
+from contrib.capture.kafka_node import CLUSTER_ID, stop
+from contrib.capture.ports import answers, free_port
 
 from integration.java.jvm import OPTIONS, Jvm
 from support.certificates import Files, authority
-from support.ports import free_port
 
 ADDRESS = "127.0.0.2"
 """Another address of the loopback interface than that of the gateway."""

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from contrib.capture.kafka_node import kafka_node
+from contrib.capture.ports import answers, free_port
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 import odradek_enrich
@@ -26,7 +27,6 @@ from support.gateways import gateway_of
 from support.hosts import EVERYTHING, running_host
 from support.kafka_export import TOPIC, metrics_of, read
 from support.otlp_collector import Collector, Exchange, collecting
-from support.ports import answers, free_port
 from support.telemetry_records import resource_labels
 from support.waiting import wait_until
 from support.wire_client import WireClient

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Message
+from contrib.capture.ports import free_range
 
 from integration.java.console_tools import ConsoleTools
 from integration.java.jvm import Jvm
@@ -25,7 +26,6 @@ from support.forwarding import FLEET, ForwardProcess
 from support.hosts import EVERYTHING, ServeProcess, serving
 from support.kafka_export import read
 from support.otlp_collector import collecting
-from support.ports import free_range
 from support.spooling import name_of
 from support.waiting import wait_until
 

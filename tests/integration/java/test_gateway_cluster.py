@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from contrib.capture.ports import free_range
 
 from integration.java.console_tools import ConsoleTools
 from integration.java.gateway_process import WatchedGateway, gateway_process
@@ -23,7 +24,6 @@ from integration.java.kafka_cluster import ADDRESS, NODE_RANGES, NODES, KafkaClu
 from integration.java.leaders import leaders, move_leaders
 from support.certificates import Files, authority
 from support.gateways import gateway_of
-from support.ports import free_range
 from support.waiting import wait_until
 
 confluent_kafka = pytest.importorskip("confluent_kafka")

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from contrib.capture.ports import free_port
+
 from odradek.server.meters.metrics import INSTRUMENTS
 from odradek.wire.messages.api_versions import ApiVersionsRequest
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import running_host
-from support.ports import free_port
 from support.waiting import wait_until
 from support.wire_client import WireClient
 

@@ -7,10 +7,10 @@ import threading
 from pathlib import Path
 
 import pytest
+from contrib.capture.ports import free_range
 
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import running_host
-from support.ports import free_range
 from support.rogue_broker import HEARTBEAT, RogueBroker, read_all, receive, request, response
 from support.waiting import wait_until
 

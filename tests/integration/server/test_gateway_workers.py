@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from contrib.capture.ports import free_range
 
 from odradek.server.upkeep.data_dir import DataDir
 from odradek.wire.messages.api_versions import ApiVersionsRequest
 from support.gateway_workers import WorkerGateway, workers_of
 from support.hosts import EVERYTHING, ThreadedHost, running_host
 from support.otlp_collector import Collector, collecting
-from support.ports import free_range
 from support.pushers import pushing
 from support.waiting import wait_until
 from support.wire_client import WireClient
