@@ -1,104 +1,122 @@
 """The cost of observing a client, for each request and for each window.
 
-Run: ``python tests/bench/observation.py [ROUNDS]``. Each row is the CPU time of the request and its response
-together, as a pair calls the observer; the relay of a gateway takes 5 to 14 µs for the same.
+Each row is the CPU time of a request and its response in a pair of a gateway without sockets: observed, not
+observed, and the difference.
+
+Usage, from the folder above: ``python -m bench.observation [--rounds 100000]``
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
+import time
 from collections.abc import Callable
-from pathlib import Path
-from time import process_time_ns
+from typing import Any, Final
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from odradek.gateway.observation.apis import LOOKED_AT, PRODUCE
+from bench.harness import head
 from odradek.gateway.observation.client_report import report
 from odradek.gateway.observation.names import wanted_names
-from odradek.wire.codec import encode
-from odradek.wire.header import RequestHeader, request_header
-from odradek.wire.messages.fetch import FetchRequest, FetchResponse
+from odradek.gateway.observation.settings import Observe
+from odradek.wire.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 from odradek.wire.messages.metadata import MetadataRequest, MetadataResponse
 from odradek.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from support.batches import batch_of
-from support.observed import Pair, Stage
+from support.gateway_pair import Through, request, response
+from support.observed import Stage
 from unit.gateway.observation.test_observed_requests import produce, produced
 
-LATENCY_NS = 1_500_000
+BATCH: Final = batch_of(b"v" * 1_000)
+REPEATS: Final = 7
 
 
-def frames(request: object, response: object, version: int) -> tuple[int, int, bytes, bytes]:
-    """API key, version, and both frames without their lengths."""
-    key, flexible = type(request).API_KEY, version in type(request).FLEXIBLE  # type: ignore[attr-defined]
-    sent = request_header(RequestHeader(key, version, 1, "orders"), flexible) + encode(request, version)
-    return key, version, sent, bytes(4) + (b"\0" if flexible else b"") + encode(response, version)
+class Nowhere:
+    """An end of a pair that drops what it gets."""
+
+    def write(self, data: bytes | memoryview) -> None: ...
+    def writelines(self, parts: list[bytes | memoryview]) -> None: ...
+    def hold(self, reason: int) -> None: ...
+    def release(self, reason: int) -> None: ...
+    def holds(self, held_bytes: int, missing_bytes: int) -> None: ...
 
 
-def exchange(pair: Pair, rounds: int, made: tuple[int, int, bytes, bytes]) -> Callable[[], None]:
-    """A function that passes a request and its response many times."""
-    key, version, sent, received = made
-    observer, read = pair.observer, pair.beginning.read
-    sent_size, received_size = len(sent), len(received)
-    sized = sent_size.to_bytes(4) + sent
+def fetched(partitions: int) -> FetchResponse:
+    """A response with one batch for each partition."""
+    topic = FetchableTopicResponse(partitions=[PartitionData(records=BATCH)] * partitions)
+    return FetchResponse(responses=[topic])
+
+
+ROWS: Final[dict[str, tuple[Any, Any, int, int]]] = {
+    "Produce v7, 1 batch of 1 kB": (produce(BATCH), produced(0), 7, 1),
+    "Produce v9, 1 batch of 1 kB": (produce(BATCH), produced(0), 9, 1),
+    "Produce v13, 1 batch of 1 kB": (produce(BATCH), produced(0), 13, 1),
+    "the same, 2 in a chunk": (produce(BATCH), produced(0), 13, 2),
+    "the same, 5 in a chunk": (produce(BATCH), produced(0), 13, 5),
+    "Produce v7, 10 batches": (produce(*[BATCH] * 10), produced(*[0] * 10), 7, 1),
+    "Produce v13, 10 batches": (produce(*[BATCH] * 10), produced(*[0] * 10), 13, 1),
+    "Produce v13, 100 batches": (produce(*[BATCH] * 100), produced(*[0] * 100), 13, 1),
+    "Fetch v12, empty": (FetchRequest(), FetchResponse(), 12, 1),
+    "Fetch v18, 1 partition of 1 kB": (FetchRequest(), fetched(1), 18, 1),
+    "Fetch v18, 10 partitions of 1 kB": (FetchRequest(), fetched(10), 18, 1),
+    "Metadata v7": (MetadataRequest(), MetadataResponse(), 7, 1),
+    "OffsetCommit v8": (OffsetCommitRequest(), OffsetCommitResponse(), 8, 1),
+}
+"""Request, response, version, and how many requests arrive together, as their responses do."""
+
+
+def microseconds(run: Callable[[], object], times: int) -> float:
+    """The least CPU time of a run, of some."""
+    found = []
+    for _ in range(REPEATS):
+        started_ns = time.thread_time_ns()
+        for _ in range(times):
+            run()
+        found.append(time.thread_time_ns() - started_ns)
+    return min(found) / times / 1_000
+
+
+def exchange(observed: bool, sent: bytes, received: bytes) -> Callable[[], None]:
+    """A function that passes requests and their responses through a pair."""
+    observer = Stage(Observe.ALL).observation if observed else None
+    through = Through(observer=observer, monotonic_ns=time.monotonic_ns)
+    through.pair.state.client = through.pair.state.upstream = Nowhere()
 
     def run() -> None:
-        for _ in range(rounds):
-            if key == PRODUCE:
-                read(sized, 4, sent_size, version)
-                observer.produce(version, sized, 0, 1, pair.beginning)
-            elif key in LOOKED_AT:
-                observer.look(key, version, sent, 0)
-            observer.requests(key, version, 1, sent_size + 4, 1)
-            observer.responses(key, 1, received_size + 4, LATENCY_NS)
-            observer.outcome(key, version, received_size, received, 0)
+        through.pair.from_client(sent)
+        through.pair.from_upstream(received)
+        assert not through.failures
 
     return run
 
 
-def microseconds(run: Callable[[], None], rounds: int) -> float:
-    """The least time of one round, of seven runs."""
-    found = []
-    for _ in range(7):
-        started_ns = process_time_ns()
-        run()
-        found.append(process_time_ns() - started_ns)
-    return min(found) / rounds / 1_000
-
-
-def main(rounds: int = 100_000) -> None:
-    """Print a row for each case."""
-    batch = batch_of(b"v" * 1_000)
-    cases = {
-        "Fetch v4 (basic account)": frames(FetchRequest(), FetchResponse(), 4),
-        "Fetch v12 (with a top-level error code)": frames(FetchRequest(), FetchResponse(), 12),
-        "Metadata v7": frames(MetadataRequest(), MetadataResponse(), 7),
-        "OffsetCommit v8": frames(OffsetCommitRequest(), OffsetCommitResponse(), 8),
-        "Produce v7, 1 batch of 1 kB": frames(produce(batch), produced(0), 7),
-        "Produce v9, 1 batch of 1 kB": frames(produce(batch), produced(0), 9),
-        "Produce v13, 1 batch of 1 kB": frames(produce(batch), produced(0), 13),
-        "Produce v7, 10 batches": frames(produce(*[batch] * 10), produced(*[0] * 10), 7),
-        "Produce v9, 10 batches": frames(produce(*[batch] * 10), produced(*[0] * 10), 9),
-        "Produce v9, 100 batches": frames(produce(*[batch] * 100), produced(*[0] * 100), 9),
-    }
-    for name, made in cases.items():
-        pair = Stage().pair()
-        times = rounds // 100 if "0 batches" in name else rounds
-        print(f"{name:45} {microseconds(exchange(pair, times, made), times):8.2f} µs")
+def window_us() -> float:
+    """The CPU time of the report about a window of three nodes, with all metrics."""
     stage = Stage()
     for node_id in (1, 2, 3):
         pair = stage.pair(node_id=node_id)
-        for made in cases.values():
-            exchange(pair, 10, made)()
+        for asked, answered, version, _ in ROWS.values():
+            pair.exchange(asked, answered, version)
     (watched,) = stage.observation.clients.values()
-    wanted = wanted_names(["*"])
+    wanted, clock = wanted_names(["*"]), stage.clock
+    return microseconds(lambda: report(watched.account, wanted, clock.now_ms(), clock.monotonic_ms()), 1_000)
 
-    def windows() -> None:
-        for _ in range(1_000):
-            report(watched.account, wanted, stage.clock.now_ms(), stage.clock.monotonic_ms())
 
-    print(f"{'A window of 3 nodes, all metrics':45} {microseconds(windows, 1_000):8.2f} µs")
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=100_000, help="requests of each row")
+    rounds = parser.parse_args().rounds
+    print(head("observation"), file=sys.stderr)
+    print(f"  {'µs per request':<38}{'observed':>10}{'bare':>8}{'difference':>12}")
+    for name, (asked, answered, version, together) in ROWS.items():
+        sent = b"".join(request(asked, version, number) for number in range(together))
+        received = b"".join(response(answered, version, number) for number in range(together))
+        times = max(rounds * 1_000 // max(len(sent) + len(received), 1_000) // REPEATS, 1)
+        full, bare = (
+            microseconds(exchange(each, sent, received), times) / together for each in (True, False)
+        )
+        print(f"  {name:<38}{full:>10.2f}{bare:>8.2f}{full - bare:>12.2f}")
+    print(f"  {'a window of 3 nodes, all metrics':<38}{window_us():>10.2f}")
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main()

@@ -20,16 +20,16 @@ ENDPOINTS = [NodeEndpoint(node_id=1, host="b1.upstream.internal", port=9092)]
 def responses(draw: st.DrawFn) -> tuple[Any, int]:
     """A nearly usual response, and its version."""
     endpoints: Any = draw(st.sampled_from([[], ENDPOINTS]))
-    partitions = draw(st.sampled_from([1, 1, 1, 0, 2]))
+    partitions, topics = draw(st.sampled_from([1, 1, 1, 0, 2, 5])), draw(st.sampled_from([1, 1, 0, 2]))
     if draw(st.booleans()):
         partition = PartitionData(records=draw(st.sampled_from([None, b"", b"\0" * 50, b"r" * 200])))
         topic = FetchableTopicResponse(partitions=[partition] * partitions)
-        return FetchResponse(responses=[topic], node_endpoints=endpoints), draw(st.integers(16, 18))
+        return FetchResponse(responses=[topic] * topics, node_endpoints=endpoints), draw(st.integers(16, 18))
     stored = TopicProduceResponse(
         name=draw(st.sampled_from(["", "orders", "n" * 127, "n" * 200])),
         partition_responses=[PartitionProduceResponse()] * partitions,
     )
-    return ProduceResponse(responses=[stored], node_endpoints=endpoints), draw(st.integers(10, 13))
+    return ProduceResponse(responses=[stored] * topics, node_endpoints=endpoints), draw(st.integers(10, 13))
 
 
 @settings(max_examples=500, deadline=None)

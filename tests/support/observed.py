@@ -123,7 +123,7 @@ class Pair:
             first = frame[:needed]
         length = len(frame).to_bytes(4)
         chunk = b"before" + length + first + (b"after it" if len(first) == len(frame) else b"")
-        reader = self.observer.produce(version, chunk, 6, 1, self.beginning)
+        reader = self.observer.produce(version, chunk, 6, self.beginning)
         if reader is not None:
             for start in range(len(first), len(frame), self.piece_bytes):
                 reader(frame[start : start + self.piece_bytes])

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from odradek.gateway.observation.observer import HEAD_BYTES, CloseCause, PairObserver, Reader
+from odradek.gateway.observation.produce_request import Produced
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.produce_beginning import KNOWN_BYTES, ProduceBeginning
 from odradek.wire.messages.fetch import FetchResponse
-from odradek.wire.messages.produce import ProduceRequest, ProduceResponse
+from odradek.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from support.batches import batch_of
 from support.gateway_pair import FETCH, HEARTBEAT, Through, answer, bare, framed, request, response
 from unit.gateway.observation.test_observed_requests import produced
 
 PRODUCE = 0
+BATCH = batch_of(b"v" * 200, b"v")
 
 
 @dataclass
@@ -24,17 +33,21 @@ class Told:
     answered: list[tuple[int, int, int, int]] = field(default_factory=list)
     outcomes: list[tuple[int, bytes, int | None, int | None]] = field(default_factory=list)
     looks: list[int] = field(default_factory=list)
-    acks: list[tuple[int, int]] = field(default_factory=list)
-    """Of Produce requests, and how many they are."""
+    usual: list[tuple[int, int, int, int, int, int, int]] = field(default_factory=list)
+    others: list[int] = field(default_factory=list)
+    """The acks of Produce requests that are not usual."""
 
     def opened(self, identity: PairIdentity) -> PairObserver:
         return self
 
-    def produce(
-        self, version: int, data: bytes, at: int, count: int, beginning: ProduceBeginning
-    ) -> Reader | None:
-        self.acks.append((beginning.acks, count))
-        return None
+    def usual_produce(
+        self, version: int, acks: int, count: int, size: int, records: int, batch_bytes: int, in_flight: int
+    ) -> None:
+        self.usual.append((version, acks, count, size, records, batch_bytes, in_flight))
+
+    def produce(self, version: int, data: bytes, at: int, beginning: ProduceBeginning) -> Reader | None:
+        self.others.append(beginning.acks)
+        return Produced().read(version, data, at, beginning)
 
     def look(self, api_key: int, version: int, head: bytes, at: int) -> None:
         self.looks.append(api_key)
@@ -104,12 +117,12 @@ def test_responses_to_requests_that_arrived_together_are_told_together() -> None
 def test_a_response_of_the_usual_form_has_no_outcome() -> None:
     told = Told()
     through = Through(observer=told)
-    through.send(*(request(ProduceRequest(acks=1), 13, number) for number in (1, 2, 3)))
+    through.send(*(stored(number, 13) for number in (1, 2, 3)))
     replies = [produced(0), produced(6), produced(0)]
 
     through.reply(*(response(each, 13, number) for number, each in enumerate(replies, 1)))
 
-    assert [(key, count) for key, count, _, _ in told.answered] == [(PRODUCE, 3)]
+    assert [(key, count) for key, count, _, _ in told.answered] == [(PRODUCE, 1), (PRODUCE, 2)]
     assert [(key, error) for key, _, error, _ in told.outcomes] == [(PRODUCE, 6)]
 
 
@@ -149,30 +162,44 @@ def test_responses_before_one_that_closes_the_pair_are_told() -> None:
     assert [(key, count) for key, count, _, _ in told.answered] == [(FETCH, 1)]
 
 
-def test_produce_requests_are_told_together_if_they_have_the_same_acks() -> None:
+def stored(number: int, version: int = 9, **fields: Any) -> bytes:
+    """A Produce request with one batch of two records."""
+    topics = [TopicProduceData(name="orders", partition_data=[PartitionProduceData(records=BATCH)])]
+    return request(ProduceRequest(topic_data=topics, **{"acks": 1, **fields}), version, number)
+
+
+def test_usual_produce_requests_are_told_together_if_they_have_the_same_acks() -> None:
     told = Told()
     through = Through(observer=told)
+    sent = [stored(number, acks=acks) for number, acks in enumerate((1, 1, 1, 0, 0, 0, -1, -1))]
+    size, two = len(sent[0]), 2 * len(sent[0])
 
-    through.send(
-        *(request(ProduceRequest(acks=acks), 9, number) for number, acks in enumerate((1, 1, 0, 0, -1)))
-    )
+    through.send(*sent)
 
-    assert told.acks == [(1, 2), (0, 2), (-1, 1)]
-    assert [(count, in_flight) for _, _, count, _, in_flight in told.asked] == [(2, 2), (2, 2), (1, 3)]
-    assert through.path.meter.requests == {PRODUCE: 5}
-    assert through.path.meter.acks0 == 2
-    through.reply(*(response(ProduceResponse(), 9, number) for number in (0, 1, 4)))
-    assert [(count, size) for _, count, size, _ in told.answered] == [(2, 2 * 15), (1, 15)]
+    assert told.others == [1, 0, -1]
+    assert told.asked == [(PRODUCE, 9, 1, size, in_flight) for in_flight in (1, 3, 4)]
+    assert told.usual == [
+        (9, 1, 2, two, 4, 2 * len(BATCH), 3),
+        (9, 0, 2, two, 4, 2 * len(BATCH), 3),
+        (9, -1, 1, size, 2, len(BATCH), 5),
+    ]
+    assert through.path.meter.requests == {PRODUCE: 8}
+    assert through.path.meter.acks0 == 3
+    through.reply(*(response(ProduceResponse(), 9, number) for number in (0, 1, 2, 6, 7)))
+    assert [(count, size) for _, count, size, _ in told.answered] == [(1, 15), (2, 30), (1, 15), (1, 15)]
 
 
 def test_produce_requests_with_long_beginnings_are_told_one_by_one() -> None:
     told = Told()
     through = Through(observer=told)
-    long, short = (ProduceRequest(acks=1, transactional_id=name) for name in ("n" * KNOWN_BYTES, "n"))
+    long, short = "n" * KNOWN_BYTES, "n"
 
-    through.send(*(request(each, 9, number) for number, each in enumerate((long, long, short, short))))
+    through.send(
+        *(stored(number, transactional_id=name) for number, name in enumerate((long, long, short, short)))
+    )
 
-    assert told.acks == [(1, 1), (1, 1), (1, 2)]
+    assert told.others == [1, 1, 1]
+    assert [each[:4] for each in told.usual] == [(9, 1, 1, len(stored(0, transactional_id=short)))]
 
 
 def test_a_rewritten_response_tells_what_its_rewriter_has_read() -> None:
@@ -189,6 +216,7 @@ def test_produce_requests_of_different_versions_are_not_told_together() -> None:
     told = Told()
     through = Through(observer=told)
 
-    through.send(*(request(ProduceRequest(acks=1), version, 1) for version in (12, 12, 13)))
+    through.send(*(stored(number, version) for number, version in enumerate((11, 11, 12, 12))))
 
-    assert [each[:3] for each in told.asked] == [(PRODUCE, 12, 2), (PRODUCE, 13, 1)]
+    assert [each[:3] for each in told.asked] == [(PRODUCE, 11, 1), (PRODUCE, 12, 1)]
+    assert [each[:3] for each in told.usual] == [(11, 1, 1), (12, 1, 1)]

@@ -51,11 +51,17 @@ USUAL_FETCHES = {
     "null records": fetched(PartitionData(records=None)),
     "read committed": fetched(PartitionData(aborted_transactions=[], records=b"r")),
     "nothing": FetchResponse(session_id=12345),
+    "no partition": fetched(),
+    "many partitions": fetched(*[ONE, PartitionData(records=b"r" * 70_000), PartitionData(records=b"")] * 42),
+    "many topics": FetchResponse(responses=fetched(ONE, ONE).responses * 126),
 }
 UNUSUAL_FETCHES = {
-    "two partitions": fetched(ONE, ONE),
-    "two topics": FetchResponse(responses=fetched(ONE).responses * 2),
-    "no partition": fetched(),
+    "127 partitions": fetched(*[ONE] * 127),
+    "127 topics": FetchResponse(responses=fetched(ONE).responses * 127),
+    "an error of the last partition": fetched(ONE, ONE, PartitionData(error_code=3)),
+    "a leader of the first partition": fetched(
+        PartitionData(current_leader=LeaderIdAndEpoch(leader_id=1, leader_epoch=2)), ONE
+    ),
     "throttled": fetched(ONE, throttle_time_ms=1),
     "an error": FetchResponse(error_code=70),
     "an error of the partition": fetched(PartitionData(error_code=3)),
@@ -64,9 +70,17 @@ UNUSUAL_FETCHES = {
     "an endpoint": fetched(ONE, node_endpoints=[ENDPOINT]),
     "only an endpoint": FetchResponse(node_endpoints=[ENDPOINT]),
 }
-USUAL_PRODUCES = {"stored": produced(STORED), "a long name": produced(STORED, name="n" * 126)}
-UNUSUAL_PRODUCES = {
+USUAL_PRODUCES = {
+    "stored": produced(STORED),
+    "a long name": produced(STORED, name="n" * 126),
     "two partitions": produced(STORED, STORED),
+    "126 partitions": produced(*[STORED] * 126),
+    "no partition": produced(),
+}
+UNUSUAL_PRODUCES = {
+    "127 partitions": produced(*[STORED] * 127),
+    "an error of the last partition": produced(STORED, STORED, PartitionProduceResponse(error_code=6)),
+    "a message of the first partition": produced(PartitionProduceResponse(error_message="no"), STORED),
     "two topics": ProduceResponse(responses=produced(STORED).responses * 2),
     "throttled": produced(STORED, throttle_time_ms=1),
     "an error": produced(PartitionProduceResponse(error_code=6)),
@@ -110,7 +124,17 @@ def test_another_produce_response_is_not(case: str, version: int) -> None:
     assert not is_usual(UNUSUAL_PRODUCES[case], version)
 
 
-@pytest.mark.parametrize("message", [USUAL_FETCHES["records"], FetchResponse(), produced(STORED)])
+@pytest.mark.parametrize(
+    "message",
+    [
+        USUAL_FETCHES["records"],
+        FetchResponse(),
+        fetched(ONE, PartitionData(records=b"")),
+        FetchResponse(responses=fetched(ONE, ONE).responses * 2),
+        produced(STORED),
+        produced(STORED, STORED),
+    ],
+)
 def test_a_response_that_ends_early_or_late_is_not_usual(message: Any) -> None:
     size = len(frame_of(message, 13 if isinstance(message, ProduceResponse) else 16))
     version = 13 if isinstance(message, ProduceResponse) else 16
@@ -165,7 +189,7 @@ def test_a_complete_response_without_addresses_passes(case: str) -> None:
     "message",
     [
         fetched(ONE, ONE, node_endpoints=[ENDPOINT]),
-        fetched(PartitionData(records=b"r" * 40_000), PartitionData(records=b"r" * 40_000)),
+        fetched(PartitionData(records=b"r" * 40_000), PartitionData(error_code=3, records=b"r" * 40_000)),
         produced(STORED, STORED, node_endpoints=[ENDPOINT]),
     ],
     ids=["fetched", "long", "produced"],

@@ -20,23 +20,24 @@ class ObservedResponse:
     Args:
         burst: The requests that its own one arrived with.
         size: Its length.
-        first: Its first bytes, from the correlation id on.
+        data: Bytes that contain its first ones.
+        at: Position in ``data`` of its correlation id. More than this response may follow.
     """
 
     __slots__ = ("burst", "head", "missing", "size")
 
-    def __init__(self, burst: Burst, size: int, first: bytes | memoryview) -> None:
+    def __init__(self, burst: Burst, size: int, data: bytes, at: int = 0) -> None:
         self.burst = burst
         self.size = size
-        self.head = b""
-        self.missing = min(size, LONG_HEADS.get(burst[0], HEAD_BYTES))
+        wanted = min(size, LONG_HEADS.get(burst[0], HEAD_BYTES))
+        self.head = data[at : at + wanted]
+        self.missing = wanted - len(self.head)
         """Bytes that the observer wants and that have not come."""
-        self.add(first)
 
-    def add(self, data: bytes | memoryview) -> None:
-        """Keep the beginning of the next bytes, as far as the observer wants them."""
+    def add(self, data: bytes, size: int) -> None:
+        """Keep the beginning of so many next bytes, as far as the observer wants them."""
         if self.missing:
-            more = bytes(data[: self.missing])
+            more = data[: min(size, self.missing)]
             self.head += more
             self.missing -= len(more)
 

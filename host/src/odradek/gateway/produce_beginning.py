@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from odradek.gateway.pair_failure import Cause, PairFailure
-from odradek.gateway.produce_fields import NO_FORM, OneBatch
+from odradek.gateway.produce_fields import CLIENT_ID, NO_FORM, OneBatch
 from odradek.gateway.request_heads import after_tags, client_id_end, unpack_int16
 from odradek.wire.errors import WireError
 from odradek.wire.varint import read_varint
@@ -13,17 +13,12 @@ from odradek.wire.varint import read_varint
 FLEXIBLE: Final = 9
 TRANSACTIONAL: Final = 3
 LENGTH_BYTES: Final = 4
-CLIENT_ID: Final = 8
-"""Position of the client id: after API key, version and correlation id."""
 KNOWN_BYTES: Final = 512
 """Longer beginnings are not remembered."""
 
 
 class ProduceBeginning:
-    """The beginning of the last Produce request of a connection: nearly all others have the same.
-
-    It is compared once for each request, for the data path and for the observation.
-    """
+    """The beginning of the last Produce request of a connection: nearly all others have the same."""
 
     __slots__ = ("acks", "end", "form", "known", "version")
 

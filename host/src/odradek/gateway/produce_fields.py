@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
 TIMEOUT_BYTES: Final = 4
+CLIENT_ID: Final = 8
+"""Position of the client id in a request: after API key, version and correlation id."""
 FLEXIBLE: Final = 9
 TOPIC_IDS: Final = 13
 MAGIC: Final = 2
@@ -15,6 +18,8 @@ LOG_OVERHEAD: Final = 12
 """Base offset and length of a batch."""
 BATCH_HEAD_BYTES: Final = 61
 """A batch without records."""
+LEAST_LENGTH: Final = BATCH_HEAD_BYTES - LOG_OVERHEAD
+"""The length of a batch without records."""
 
 short = struct.Struct(">h").unpack_from
 number = struct.Struct(">i").unpack_from
@@ -32,12 +37,14 @@ class UnusualRequest(Exception):
     """A request that is malformed, or whose encoding is longer than necessary."""
 
 
-OneBatch = tuple[Callable[[bytes, int], tuple[int, int, int, int, int, int]], int, int]
+Fields = tuple[int, int, int, int, bytes, int, int, int, int, int]
+OneBatch = tuple[Callable[[bytes, int], Fields], int, int, int]
 """The form of a request with one batch for one partition.
 
-The first item unpacks the length of the request, the number of topics and of partitions, the length of the
-batch, its magic and the number of its records. The second is how a count of one is written. The third counts
-the bytes of the request that the length of the batch does not.
+The first item unpacks the head of the request (length, API key, version, correlation id), the bytes from its
+client id to its acks, the number of topics and of partitions, the length of the batch, its magic and the
+number of its records. The second is how a count of one is written. The third counts the bytes of the request
+that the length of the batch does not. The fourth is how many bytes are unpacked.
 """
 
 
@@ -47,13 +54,14 @@ def one_batch(flexible: bool, acks_end: int, topic_bytes: int, length_bytes: int
     name or id and of the length of its records.
     """
     count, tags = ("B", 3) if flexible else ("i", 0)
-    opening = f"{acks_end}x{TIMEOUT_BYTES}x{count}{topic_bytes}x{count}4x{length_bytes}x"
-    shape = struct.Struct(f">i{opening}8xi4xb40xi")
-    return shape.unpack_from, 2 if flexible else 1, struct.calcsize(f">{opening}") + LOG_OVERHEAD + tags
+    opening = f"{TIMEOUT_BYTES}x{count}{topic_bytes}x{count}4x{length_bytes}x"
+    shape = struct.Struct(f">ihhi{acks_end - CLIENT_ID}s{opening}8xi4xb40xi")
+    around = acks_end + struct.calcsize(f">{opening}") + LOG_OVERHEAD + tags
+    return shape.unpack_from, 2 if flexible else 1, around, shape.size
 
 
-NO_FORM: Final[OneBatch] = (struct.Struct(">iBBibi").unpack_from, -1, 0)
-"""No request has this form: its counts are not negative."""
+NO_FORM: Final[OneBatch] = (struct.Struct(">ihhisiiibi").unpack_from, -1, 0, sys.maxsize)
+"""No request has this form: there are never so many bytes."""
 
 
 def topic_count(version: int, data: bytes | memoryview, position: int) -> tuple[int, int]:

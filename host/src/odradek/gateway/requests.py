@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Final
 
 from odradek.gateway.local_answers import LocalAnswers
 from odradek.gateway.observation.apis import LOOKED_AT
-from odradek.gateway.observation.observer import Reader
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_state import (
     IN_FLIGHT,
@@ -22,7 +21,7 @@ from odradek.gateway.pair_state import (
     LocalAnswer,
     PairState,
 )
-from odradek.gateway.produce_beginning import ProduceBeginning
+from odradek.gateway.produce_requests import PRODUCE, ProduceRequests
 from odradek.gateway.request_heads import (
     HEAD_BYTES,
     SMALLEST_FRAME,
@@ -43,42 +42,33 @@ from odradek.wire.messages.api_versions import ApiVersionsRequest
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
-PRODUCE, HANDSHAKE, API_VERSIONS, AUTHENTICATE, SUBSCRIPTIONS, PUSH = 0, 17, 18, 36, 71, 72
+HANDSHAKE, API_VERSIONS, AUTHENTICATE, SUBSCRIPTIONS, PUSH = 17, 18, 36, 71, 72
 READ_WHOLE_BYTES: Final = 8192
 """ApiVersions and SaslHandshake requests up to this size are read."""
 
 
-class Requests:
+class Requests(ProduceRequests):
     """The direction from the client to the broker."""
 
-    __slots__ = (
-        "answering_bytes", "beginning", "burst", "first", "needed", "now_ns", "partial", "reader", "sent",
-        "skip", "special", "state",
-    )  # fmt: skip
+    __slots__ = ("answering_bytes", "burst", "first", "partial", "sent", "skip", "special")
 
     SPECIAL: ClassVar[Mapping[int, Callable[[Any, bytes, int, Head], int]]]
 
     def __init__(self, state: PairState) -> None:
-        self.state = state
+        super().__init__(state)
         self.special = self.SPECIAL
         if state.path.policy.own_resources:
             self.special = {**self.SPECIAL, **CLIENT_METRICS}
         self.skip = 0
         """Bytes of the current frame that are still to come, and pass."""
         self.partial: bytearray | None = None
-        """The start of a frame that is held back."""
-        self.needed = 0
-        """How many bytes `partial` must have before they are looked at again."""
+        """The start of a frame that is held back, until it has `needed` bytes."""
         self.sent = 0
         """How much of the current chunk was passed on, or taken."""
-        self.now_ns = 0
         self.first = True
         """No request has passed yet."""
-        self.reader: Reader | None = None
-        """Wants the rest of the current frame, for the observation."""
         self.answering_bytes = 0
         """Large telemetry requests whose answers are not ready."""
-        self.beginning = ProduceBeginning()
         self.burst: Burst = (-1, -1, 0, None)
         """The requests that the current one arrived with."""
 
@@ -147,52 +137,15 @@ class Requests:
         if self.first or self.state.sasl.raw_rounds:
             pos = self.begin(data, pos)
         while pos + HEAD_BYTES <= end and not self.needed:
+            if self.is_usual and (after := self.take_usual(data, pos, end)) > pos:
+                pos = after
+                continue
             head = unpack_head(data, pos)
             if head[1] == PRODUCE:
                 pos = self.take_produce(head, data, pos, end)
             else:
                 pos = self.take_burst(head, data, pos, end)
         self.needed = self.needed or HEAD_BYTES
-        return pos
-
-    def take_produce(  # noqa: C901  straight-line: it runs for every Produce request
-        self, head: Head, data: bytes, pos: int, end: int
-    ) -> int:
-        """Pass on Produce requests that follow each other and begin as the first one, whose head this is.
-        They are counted together. With acks=0 they have no responses.
-
-        Returns:
-            As `take_burst`.
-        """
-        state, beginning = self.state, self.beginning
-        outstanding, observer = state.outstanding, state.observer
-        most = state.path.limits.max_request_bytes
-        size, _, version, correlation_id = head
-        if not SMALLEST_FRAME <= size <= most:
-            raise bad_length(size, most)
-        if needed := beginning.read(data, pos + 4, size, version):
-            self.needed = 4 + needed
-            return pos
-        least, known, acks = beginning.end, beginning.known, beginning.acks
-        start, count, burst = pos, 0, (PRODUCE, version, self.now_ns, None)
-        while True:
-            if acks:
-                outstanding.append((correlation_id, burst))
-            count += 1
-            pos += size + 4
-            if pos + HEAD_BYTES > end or not known:
-                break
-            size, key, api_version, correlation_id = unpack_head(data, pos)
-            if key != PRODUCE or api_version != version or not least <= size <= most:
-                break
-            if not data.startswith(known, pos + HEAD_BYTES):
-                break
-        state.path.meter.requests[PRODUCE] += count
-        if not acks:
-            state.path.meter.acks0 += count
-        if observer is not None:
-            self.reader = observer.produce(version, data, start, count, beginning)
-            observer.requests(PRODUCE, version, count, pos - start, len(outstanding))
         return pos
 
     def take_burst(  # noqa: C901  straight-line: it runs for every other request

@@ -90,7 +90,7 @@ class Responses:
                 return
             data = completed
         rest, end = self.rest, len(data)
-        if rest > end and self.rewriter is None and self.observed is None:
+        if rest > end and self.rewriter is None and (self.observed is None or not self.observed.missing):
             self.rest = rest - end
             self.state.client.write(data)
             return
@@ -201,7 +201,7 @@ class Responses:
                 if after > end:
                     self.rest, self.rewriter = after - end, rewriter
                     if observer is not None:
-                        self.observed = ObservedResponse(burst, size, memoryview(data)[pos + 4 :])
+                        self.observed = ObservedResponse(burst, size, data, pos + 4)
                     break
                 if observer is not None and seen is not USUAL:
                     observer.outcome(key, version, size, data, pos + 4, seen.error_code, seen.throttle_ms)
@@ -238,12 +238,11 @@ class Responses:
             self.taken = size
         self.rest -= size
         if self.observed is not None:
-            self.observed.add(memoryview(data)[:size])
-            if not self.rest:
-                self.observed.show(self.state.observer, self.now_ns, rewriter or UNREAD)
-                self.observed = None
+            self.observed.add(data, size)
         if not self.rest:
-            self.rewriter = None
+            if self.observed is not None:
+                self.observed.show(self.state.observer, self.now_ns, rewriter or UNREAD)
+            self.observed = self.rewriter = None
         return size
 
     def rewrite(self, burst: Burst, data: bytes, pos: int, size: int) -> Rewriter:

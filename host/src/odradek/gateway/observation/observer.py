@@ -23,22 +23,35 @@ LONG_HEADS: Final = {0: 65_536, 14: 65_536, 68: 65_536}
 class PairObserver(Protocol):
     """Sees the frames of one pair."""
 
-    def produce(
-        self, version: int, data: bytes, at: int, count: int, beginning: ProduceBeginning
-    ) -> Reader | None:
-        """Look at Produce requests that arrived together, one after the other, and have the same beginning.
-        Called once for each, when its field acks has arrived.
+    def usual_produce(
+        self, version: int, acks: int, count: int, size: int, records: int, batch_bytes: int, in_flight: int
+    ) -> None:
+        """Take note of Produce requests that arrived together, each with one batch for one partition.
 
         Args:
             version: Version of the requests.
-            data: Bytes that contain the frames, of the last one at least the beginning: the received chunk
-                itself. More than these frames may follow.
-            at: Position in ``data`` of the int32 length of the first frame.
+            acks: Their field acks.
             count: How many they are.
-            beginning: Has read the requests.
+            size: The bytes of all of them, with their lengths.
+            records: The records of all batches.
+            batch_bytes: The bytes of all batches, with their headers.
+            in_flight: As `requests`.
+        """
+
+    def produce(self, version: int, data: bytes, at: int, beginning: ProduceBeginning) -> Reader | None:
+        """Look at any other Produce request. Called once for each, when its field acks has arrived.
+
+        `requests` is called for it, too.
+
+        Args:
+            version: Version of the request.
+            data: Bytes that contain the frame, or at least its beginning: the received chunk itself. More
+                than this frame may follow.
+            at: Position in ``data`` of the int32 length of the frame.
+            beginning: Has read the request. The observer sets its form.
 
         Returns:
-            None, or a reader to which the pair passes the rest of the last frame, after ``data``.
+            None, or a reader to which the pair passes the rest of the frame, after ``data``.
         """
 
     def look(self, api_key: int, version: int, head: bytes, at: int) -> None:

@@ -102,15 +102,32 @@ class PairAccount:
 
     # For every frame
 
-    def produce(
-        self, version: int, data: bytes, at: int, count: int, beginning: ProduceBeginning
-    ) -> Reader | None:
+    def usual_produce(
+        self, version: int, acks: int, count: int, size: int, records: int, batch_bytes: int, in_flight: int
+    ) -> None:
         row = self.rows.get(PRODUCE) or self.new_row(PRODUCE)
+        row.requests += count
+        row.request_bytes += size
+        row.version = version
+        produced = row.produced
+        assert produced is not None
+        produced.records += records
+        produced.batches += count
+        produced.bytes += batch_bytes
+        if not acks:
+            produced.acks0 += count
+        if in_flight > self.node.in_flight_max:
+            self.node.in_flight_max = in_flight
+
+    def produce(self, version: int, data: bytes, at: int, beginning: ProduceBeginning) -> Reader | None:
+        row = self.row(PRODUCE)
         assert row.produced is not None
-        return row.produced.read(version, data, at, count, beginning)
+        if not beginning.acks:
+            row.produced.acks0 += 1
+        return row.produced.read(version, data, at, beginning)
 
     def requests(self, api_key: int, version: int, count: int, size: int, in_flight: int) -> None:
-        row = self.row(api_key)
+        row = self.rows.get(api_key) or self.new_row(api_key)
         row.requests += count
         row.request_bytes += size
         row.version = version
@@ -118,7 +135,7 @@ class PairAccount:
             self.node.in_flight_max = in_flight
 
     def responses(self, api_key: int, count: int, size: int, latency_ns: int) -> None:
-        row = self.row(api_key)
+        row = self.rows.get(api_key) or self.new_row(api_key)
         row.responses += count
         row.response_bytes += size
         row.latency_ns += count * latency_ns

@@ -14,6 +14,7 @@ from odradek.gateway.produce_beginning import ProduceBeginning
 from odradek.gateway.produce_fields import (
     BATCH_HEAD_BYTES,
     FLEXIBLE,
+    LEAST_LENGTH,
     LOG_OVERHEAD,
     MAGIC,
     OneBatch,
@@ -33,8 +34,6 @@ from odradek.gateway.produce_fields import (
 LENGTH_BYTES: Final = 4
 MOST_TOPIC_BYTES: Final = 256
 """Names of topics are shorter; forms with longer ones are not made."""
-LEAST_LENGTH: Final = BATCH_HEAD_BYTES - LOG_OVERHEAD
-"""The length of a batch without records."""
 MAX_HELD: Final = 65_536
 """Bytes of an incomplete element. Names and tags are shorter; a request with longer ones is not counted."""
 
@@ -59,76 +58,64 @@ class Produced:
         self.bytes += other.bytes
         self.acks0 += other.acks0
 
-    def read(  # noqa: C901  straight-line: it runs for every Produce request
-        self, version: int, data: bytes, at: int, count: int, beginning: ProduceBeginning
-    ) -> ProduceWalk | None:
-        """Count requests that follow each other and have the same beginning.
+    def read(self, version: int, data: bytes, at: int, beginning: ProduceBeginning) -> ProduceWalk | None:
+        """Count the records of a request.
 
         Args:
-            version: Of the requests.
-            data: Bytes that hold the requests; of the last one at least the beginning.
-            at: Position of the length of the first one.
-            count: How many they are.
-            beginning: Has read them.
+            version: Of the request.
+            data: Bytes that hold the request, or at least its beginning.
+            at: Position of its length.
+            beginning: Has read it. Gets the form of a request with one batch.
 
         Returns:
-            None if they are counted, or a reader that needs the rest of the last one.
+            None if they are counted, or a reader that needs the rest of the request.
         """
-        if not beginning.acks:
-            self.acks0 += count
-        while True:
-            unpack, one, around = form = beginning.form
-            left, records, size_bytes = count, 0, 0
-            try:
-                while left:
-                    size, topics, partitions, batch_length, magic, more = unpack(data, at)
-                    # A topic with a longer or shorter name moves the batch's length, which then does not fit.
-                    if not (
-                        topics == partitions == one
-                        and LEAST_LENGTH <= batch_length == size - around
-                        and magic == MAGIC
-                    ):
-                        break
-                    records += more
-                    size_bytes += batch_length
-                    at += size + LENGTH_BYTES
-                    left -= 1
-            except struct.error:
-                pass
-            batches = count - left
-            self.records += records
-            self.batches += batches
-            self.bytes += size_bytes + batches * LOG_OVERHEAD
-            if not left:
-                return None
-            after = at + LENGTH_BYTES + number(data, at)[0]
-            count = left
-            if not self.read_other(version, data, at + LENGTH_BYTES, after, beginning):
-                if beginning.form is not form:
-                    continue
-                walk = ProduceWalk(self, version, beginning.end)
-                walk(memoryview(data)[at + LENGTH_BYTES : after])
-                if after > len(data):
-                    return walk
-            at = after
-            count -= 1
+        if self.one(beginning.form, data, at, beginning.known):
+            return None
+        after = at + LENGTH_BYTES + number(data, at)[0]
+        if self.read_other(version, data, at, after, beginning):
+            return None
+        walk = ProduceWalk(self, version, beginning.end)
+        walk(memoryview(data)[at + LENGTH_BYTES : after])
+        return walk if after > len(data) else None
 
-    def read_other(self, version: int, data: bytes, at: int, end: int, beginning: ProduceBeginning) -> bool:
+    def one(self, form: OneBatch, data: bytes, at: int, known: bytes) -> bool:
+        """Count a request with one batch; False if it has another form, or its batch has not arrived."""
+        unpack, one, around, least = form
+        if at + least > len(data):
+            return False
+        size, _, _, _, begin, topics, partitions, batch_length, magic, records = unpack(data, at)
+        # A topic with a longer or shorter name moves the batch's length, which then does not fit.
+        if not (
+            begin == known
+            and topics == partitions == one
+            and LEAST_LENGTH <= batch_length == size - around
+            and magic == MAGIC
+        ):
+            return False
+        self.records += records
+        self.batches += 1
+        self.bytes += batch_length + LOG_OVERHEAD
+        return True
+
+    def read_other(self, version: int, data: bytes, at: int, after: int, beginning: ProduceBeginning) -> bool:
         """Count a complete request with several usual partitions, or find the form of one with one batch.
 
         Returns:
             Whether it is counted.
         """
         try:
-            position, topics = topic_count(version, data, at + beginning.end)
-            if version >= FLEXIBLE and end <= len(data) and self.many(version, data, position, topics, end):
+            position, topics = topic_count(version, data, at + LENGTH_BYTES + beginning.end)
+            is_whole = version >= FLEXIBLE and after <= len(data)
+            if is_whole and self.many(version, data, position, topics, after):
                 return True
             form = form_of(version, data, beginning.end, position, topics)
         except (IndexError, struct.error, UnusualRequest):
             return False
-        if form is not None:
-            beginning.form = form
-        return False
+        if form is None or not self.one(form, data, at, beginning.known):
+            return False
+        beginning.form = form
+        return True
 
     def many(self, version: int, head: bytes, position: int, topics: int, end: int) -> bool:
         """Count a complete request with several usual partitions; False if it is another one.

@@ -37,8 +37,13 @@ class ChargedRequests(Requests):
         self.charges.spent_ns += self.state.path.monotonic_ns() - started_ns
 
     def take_produce(self, head: Head, data: bytes, pos: int, end: int) -> int:
-        """Note the size of each Produce request."""
-        after = super().take_produce(head, data, pos, end)
+        return self.note_sizes(data, pos, super().take_produce(head, data, pos, end))
+
+    def take_usual(self, data: bytes, pos: int, end: int) -> int:
+        return self.note_sizes(data, pos, super().take_usual(data, pos, end))
+
+    def note_sizes(self, data: bytes, pos: int, after: int) -> int:
+        """Note the size of each Produce request up to an offset, which is returned."""
         note = self.charges.produced.append if self.beginning.acks else self.charges.silent_produce
         while pos < after:
             (size,) = unpack_int32(data, pos)

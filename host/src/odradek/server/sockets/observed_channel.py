@@ -102,7 +102,7 @@ class ObservedChannel(Channel):
                 self.beginning.read(head := length + request, LENGTH_BYTES, size, version)
         except PairFailure:
             return
-        reader = self.pair.produce(version, head, 0, 1, self.beginning)
+        reader = self.pair.produce(version, head, 0, self.beginning)
         if reader is not None:
             reader(request[shown:])
 
