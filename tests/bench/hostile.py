@@ -5,7 +5,7 @@ control: the same hostile clients, but they attack a second host. It shows how m
 the machine, on which the hostile clients use the well-behaved clients' core; the rest comes from the host.
 
 Usage, from the folder above:
-``python -m bench.hostile [--seconds 300] [--quiet 30] [--control 60] [--hostile 200]``. Exits with 1 if a
+``python -m bench.hostile [--seconds 300] [--quiet 60] [--control 60] [--hostile 200]``. Exits with 1 if a
 goal is missed.
 """
 
@@ -190,7 +190,7 @@ def report(figures: Figures) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=300, help="of the hostile phase")
-    parser.add_argument("--quiet", type=float, default=30, help="seconds of the quiet phase")
+    parser.add_argument("--quiet", type=float, default=60, help="seconds of the quiet phase")
     parser.add_argument("--control", type=float, default=60, help="seconds of the control")
     parser.add_argument("--hostile", type=int, default=200, help="hostile clients")
     arguments = parser.parse_args()
