@@ -25,7 +25,7 @@ SOME = (
 )
 """Metrics that show the nodes, topics and partitions of a client."""
 WORKING = {("producer", "topic"), ("consumer", "partition")}
-"""What a client shows once it has sent or read a record; an estimate before would count too little."""
+"""Each client shows this once it has sent or read a record. An earlier estimate would count too little."""
 
 
 @contextmanager

@@ -80,7 +80,10 @@ class Produced:
         return walk if after > len(data) else None
 
     def one(self, form: OneBatch, data: bytes, at: int, known: bytes) -> bool:
-        """Count a request with one batch; False if it has another form, or its batch has not arrived."""
+        """Count a request with one batch; False if it has another form, or its batch has not arrived.
+
+        `ProduceRequests.take_usual` has the same conditions in its loop, where a call would cost too much.
+        """
         unpack, one, around, least = form
         if at + least > len(data):
             return False
