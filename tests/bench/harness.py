@@ -195,6 +195,16 @@ def rss_bytes(pid: int) -> int:
     return sum(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Private_"))
 
 
+def anonymous_bytes(pid: int) -> int:
+    """The memory of a process in RAM that is no file, from a counter of the kernel.
+
+    For a process that is measured meanwhile: `rss_bytes` has the kernel look at every page, which takes it
+    five milliseconds for a gigabyte, and no other program gets that core before its end.
+    """
+    status = Path(f"/proc/{pid}/status").read_text()
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("RssAnon:"))
+
+
 def touch_pages(size: int) -> None:
     """Write and delete a file of ``size`` bytes, so that the next writer gets pages that are already
     allocated.

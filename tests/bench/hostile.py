@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.harness import Server, cores, head, pipes, rss_bytes, running, spawn
+from bench.harness import Server, anonymous_bytes, cores, head, pipes, running, spawn
 
 INTERVAL_MS = 200
 SAMPLE_S = 0.25
@@ -73,10 +73,10 @@ class Phase:
 
 
 def peak_bytes(pid: int, until_s: float) -> int:
-    """The most private memory of a process until a time."""
+    """The most memory of a process until a time."""
     most = 0
     while time.monotonic() < until_s:
-        most = max(most, rss_bytes(pid))
+        most = max(most, anonymous_bytes(pid))
         time.sleep(SAMPLE_S)
     return most
 
