@@ -33,9 +33,23 @@ class Core:
         return SharedCore(lambda: self.elapsed_ns, lambda: self.cpu_ns, self.sleep)
 
 
+def test_a_new_process_gives_way_until_it_knows_that_it_is_alone() -> None:
+    core = Core()
+    process = core.process()
+
+    while core.elapsed_ns < 2 * REMEMBERED_NS:
+        core.compute()
+        process.end_slice()
+
+    assert 0 < len(core.slept_s) <= REMEMBERED_NS // SLICE_NS
+    assert core.slept_s == [SLEEP_S] * len(core.slept_s)
+
+
 def test_a_process_alone_on_its_core_never_sleeps() -> None:
     core = Core()
     process = core.process()
+    core.wait(REMEMBERED_NS)
+    process.begin()
 
     for _ in range(100):
         core.compute()

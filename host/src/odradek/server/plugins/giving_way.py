@@ -18,7 +18,7 @@ SLEEP_S = 0.000_05
 WAITED_NS = 1_000_000
 """A process that has not run for this time between two slices shares its core."""
 REMEMBERED_NS = 200_000_000
-"""How long it then takes the core for shared."""
+"""How long it then takes the core for shared, as every process does at its start."""
 
 
 class SharedCore:
@@ -39,7 +39,7 @@ class SharedCore:
         self.elapsed_ns = elapsed_ns
         self.cpu_ns = cpu_ns
         self.sleep = sleep
-        self.shared_until_ns = elapsed_ns()
+        self.shared_until_ns = elapsed_ns() + REMEMBERED_NS
         self.begin()
 
     def begin(self) -> None:

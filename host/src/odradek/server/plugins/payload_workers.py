@@ -1,9 +1,8 @@
 """Open large payloads and record batches in separate processes, so that no request holds up the loop.
 
-A worker is ``python -m odradek.server.plugins.payload_workers``. It exchanges pickles over its standard input
-and output, each preceded by its length. The host starts it with the first work and restarts it after a crash;
-the request it was working on fails. Threads do not help: protobuf holds the interpreter's lock while it
-parses (measured).
+A worker (`worker_process`) exchanges pickles with the host over its standard input and output, each preceded
+by its length. The host starts it with the first work and restarts it after a crash; the request that it was
+working on fails. Threads do not help: protobuf holds the interpreter's lock while it parses (measured).
 """
 
 from __future__ import annotations
@@ -11,24 +10,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import pickle
-import struct
 import sys
 from collections import deque
 from collections.abc import Callable
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
-from odradek.server.plugins.giving_way import SharedCore, giving_way
+from odradek.server.plugins.worker_process import LENGTH
 from odradek.server.worker_settings import WorkerSettings
 
 log = logging.getLogger(__name__)
-
-LENGTH = struct.Struct(">I")
-NICENESS = 15
-"""Lowers the priority of workers, so that the loop comes first on a machine with few cores. On one core with
-a busy loop they get three percent of it, in small slices; see `giving_way`.
-"""
 
 Done = Callable[[Any], None]
 
@@ -113,7 +104,7 @@ class PayloadWorkers:
     async def start(self) -> asyncio.subprocess.Process:
         """Start a process. It ends with its standard input, so it also ends when the host is killed."""
         return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "odradek.server.plugins.payload_workers",
+            sys.executable, "-m", "odradek.server.plugins.worker_process",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
 
@@ -127,35 +118,3 @@ class PayloadWorkers:
             process.stdin.close()
             await process.wait()
         self.processes.clear()
-
-
-def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Open payloads until the host closes the pipe; the worker's side.
-
-    Raises:
-        BrokenPipeError: The host was killed and does not read the answer.
-    """
-    core = SharedCore()
-    while len(head := requests.read(LENGTH.size)) == LENGTH.size:
-        (size,) = LENGTH.unpack(head)
-        if len(message := requests.read(size)) < size:
-            return  # the host was killed while it wrote
-        work = pickle.loads(message)  # noqa: S301  the host wrote it
-        try:
-            with giving_way(core):
-                answer = work()
-        except Exception as error:  # noqa: BLE001  the host answers for it
-            answer = error
-        message = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
-        answers.write(LENGTH.pack(len(message)) + message)
-        answers.flush()
-
-
-if __name__ == "__main__":
-    if hasattr(os, "nice"):
-        os.nice(NICENESS)
-    with contextlib.suppress(KeyboardInterrupt):
-        try:
-            serve(sys.stdin.buffer, sys.stdout.buffer)
-        except BrokenPipeError:
-            os._exit(0)  # without the flush at the end, which would fail with a message
