@@ -13,6 +13,7 @@ from odradek.delivery.spool_writer import BATCH_BYTES
 from odradek.delivery.spooled_record import RecordFormat
 from odradek.plugin import Origin, TelemetryRecord, encode_headers, record_key
 from odradek.wire.compression import Codec
+from odradek.wire.errors import WireError
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch, records
 
@@ -272,3 +273,15 @@ def test_a_copy_has_its_own_position_and_the_origin_of_the_first(record_of: Reco
     (found,) = LogCursor({1: 5}).take(Chunk(1, 5, batch, "our-topic"))
 
     assert (found.position, found.origin) == (Origin("our-topic", 1, 5), Origin("their-topic", 3, 17))
+
+
+def test_pushes_before_a_damaged_place_are_taken_before_it_is_reported(batch_of: BatchOf) -> None:
+    cursor = LogCursor({0: 0})
+    damaged = bytearray(batch_of(3, 2))
+    damaged[16] = 1  # magic
+    data = batch_of(0, 3) + bytes(damaged)
+
+    assert offsets_of(cursor, Chunk(0, 0, data)) == [0, 1, 2]
+    assert cursor.expected == {0: 3}
+    with pytest.raises(WireError):
+        cursor.take(Chunk(0, 3, bytes(damaged)))

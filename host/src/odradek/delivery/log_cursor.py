@@ -83,19 +83,28 @@ class LogCursor:
         return sum(ends.get(index, at) - at for index, at in self.expected.items())
 
     def take(self, chunk: Chunk) -> list[SpooledRecord]:
-        """The pushes of the records of a chunk that were not read before. The position moves after them."""
+        """The pushes of the records of a chunk that were not read before. The position moves after them.
+
+        Raises:
+            WireError: The chunk begins with bytes that are no batch. If they come later, the pushes before
+                them are returned, and the next chunk begins with them.
+        """
         index = chunk.partition
         self.expected.setdefault(index, 0)
         self.origin.setdefault(index, 0)
         self.pass_over(index, chunk.start, EXPIRED)
-        found = []
-        for pushes in self.opened(chunk):
-            offset = pushes[0].original.offset
-            if offset >= self.expected[index]:
-                self.pass_over(index, offset, EXPIRED)
-                found += pushes
-                self.beyond += len(pushes) - 1
-                self.expected[index] += 1
+        found: list[SpooledRecord] = []
+        try:
+            for pushes in self.opened(chunk):
+                offset = pushes[0].original.offset
+                if offset >= self.expected[index]:
+                    self.pass_over(index, offset, EXPIRED)
+                    found += pushes
+                    self.beyond += len(pushes) - 1
+                    self.expected[index] += 1
+        except WireError:
+            if not found:
+                raise
         return found
 
     def opened(self, chunk: Chunk) -> Iterator[list[SpooledRecord]]:
