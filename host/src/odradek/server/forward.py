@@ -192,9 +192,9 @@ class Forward:
         async with AsyncExitStack() as closing:  # runs from the bottom up, and continues if one raises
             for plugin in self.plugins:
                 closing.callback(close_offers, plugin)
+            closing.push_async_callback(self.file_threads.close)
             if self.driver is not None:
                 closing.callback(self.driver.stop)
-            closing.push_async_callback(self.file_threads.close)
             closing.push_async_callback(self.outlets.close, timeout_s)
             closing.push_async_callback(
                 self.in_parallel, [feed.end for feed in self.feeds], timeout_s * LEAVE_SHARE

@@ -387,10 +387,10 @@ class Host:
                 closing.callback(close_offers, plugin)
             closing.callback(self.broker.transactions.close)
             closing.callback(self.telemetry.close)
-            if self.driver is not None:
-                closing.callback(self.driver.stop)
             for each in (self.flush_threads, self.password_threads, self.request_threads, self.file_threads):
                 closing.push_async_callback(each.close)
+            if self.driver is not None:
+                closing.callback(self.driver.stop)
             closing.push_async_callback(self.authentications.close)
             closing.callback(self.upkeep.stop)
             closing.callback(self.broker.steps.stop)
