@@ -40,7 +40,7 @@ FRACTION = 1e-6
 """Rounding error accepted in a whole number that went through floating-point arithmetic."""
 MAX_CHANGES = 10_000
 """Limit per request (QuorumController.MAX_RECORDS_PER_USER_OP)."""
-AT_A_TIME = 50
+AT_A_TIME = 25
 """Entities that are changed in one step, which is one transaction."""
 MAX_NAME_CHARS = 32_767
 """A client id in the header of a request cannot be longer."""

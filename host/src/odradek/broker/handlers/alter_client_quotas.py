@@ -11,7 +11,7 @@ Behavior:
 Versions:
     * v1: flexible.
 Differs from Kafka:
-    * A request for more than 50 entities is stored in several transactions.
+    * A request for more than 25 entities is stored in several transactions.
     * NaN is refused like a number that is not positive; Kafka stores it.
     * Names have at most 32767 characters (INVALID_REQUEST). A new entity beyond ``client.quotas.max`` or
       ``name.max.length`` is POLICY_VIOLATION.
