@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from dataclasses import dataclass, field
 
-from odradek.server.plugins.giving_way import REMEMBERED_NS, SLEEP_S, WAITED_NS, SharedCore
+import pytest
+
+from odradek.server.plugins.giving_way import (
+    REMEMBERED_NS,
+    SLEEP_S,
+    SLICE_S,
+    WAITED_NS,
+    SharedCore,
+    giving_way,
+)
 
 SLICE_NS = 500_000
 
@@ -99,3 +110,43 @@ def test_its_own_sleep_does_not_count_as_waiting() -> None:
     process.end_slice()
 
     assert len(core.slept_s) == slept
+
+
+def slices(most: int) -> tuple[int, int]:
+    """Work that sleeps for longer than a slice lasts after each of some slices: how many, and how many of
+    them ended within the end of another one at most.
+    """
+    ended = within = deepest = 0
+
+    def sleep(_time_s: float) -> None:
+        nonlocal ended, within, deepest
+        ended, within = ended + 1, within + 1
+        deepest = max(deepest, within)
+        until_s = time.perf_counter() + 4 * SLICE_S
+        while time.perf_counter() < until_s:
+            pass
+        within -= 1
+
+    until_s = time.perf_counter() + 10
+    with giving_way(SharedCore(sleep=sleep)):
+        while ended < most and time.perf_counter() < until_s:
+            pass
+    return ended, deepest
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
+def test_a_slice_begins_when_the_process_has_its_core_again() -> None:
+    ended, deepest = slices(5)
+
+    assert ended >= 5
+    assert deepest == 1
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
+def test_a_signal_that_comes_after_the_work_begins_no_slice() -> None:
+    with giving_way(SharedCore()):
+        pass
+
+    signal.raise_signal(signal.SIGALRM)
+
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)

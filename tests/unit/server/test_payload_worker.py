@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import pickle
-import signal
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import pytest
 
-from odradek.server.plugins.giving_way import SLICE_S
+from odradek.server.plugins import worker_process
+from odradek.server.plugins.giving_way import SharedCore
 from odradek.server.plugins.worker_process import LENGTH, serve
+
+events: list[str] = []
+"""What the worker did, in the order in which it did it."""
 
 
 def framed(work: object) -> bytes:
@@ -24,21 +27,24 @@ def request(size: int) -> bytes:
     return framed(partial(bytes, size))
 
 
-def interval_s() -> float:
-    """How often the process gives way now."""
-    return signal.getitimer(signal.ITIMER_REAL)[1]
+def read_work() -> Callable[[], None]:
+    """A work that notes when it is read, as an import would take place then, and when it is done."""
+    events.append("read")
+    return partial(events.append, "done")
 
 
-def noted() -> Callable[[], float]:
-    """A work that tells how often the process gave way while the work was read."""
-    return partial(float, interval_s())
-
-
-class Read:
-    """Pickled work that is made by `noted` when it is read, as an import would be."""
+class Work:
+    """Pickled, it is what `read_work` makes."""
 
     def __reduce__(self) -> tuple[Callable[[], object], tuple[()]]:
-        return noted, ()
+        return read_work, ()
+
+
+@contextmanager
+def noted(_core: SharedCore) -> Iterator[None]:
+    events.append("gives way")
+    yield
+    events.append("rests")
 
 
 def test_works_are_answered_until_the_pipe_ends() -> None:
@@ -62,11 +68,12 @@ def test_a_cut_request_ends_the_worker(sent: int) -> None:
     assert answers.getvalue() == b""
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no interval timer")
-def test_a_worker_gives_way_while_it_reads_and_imports_its_work() -> None:
-    answers = io.BytesIO()
+def test_a_worker_gives_way_while_it_loads_its_work_and_lowers_its_priority_after_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    events.clear()
+    monkeypatch.setattr(worker_process, "giving_way", noted)
 
-    serve(io.BytesIO(framed(Read())), answers)
+    serve(io.BytesIO(framed(Work())), io.BytesIO(), partial(events.append, "lowers its priority"))
 
-    assert pickle.loads(answers.getvalue()[LENGTH.size :]) == pytest.approx(SLICE_S, abs=1e-4)
-    assert interval_s() == 0
+    assert events == ["gives way", "read", "lowers its priority", "done", "rests"]

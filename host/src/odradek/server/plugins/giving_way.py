@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 SLICE_S = 0.000_5
 SLEEP_S = 0.000_05
@@ -62,10 +63,23 @@ def giving_way(core: SharedCore) -> Iterator[None]:
     if not hasattr(signal, "setitimer"):
         yield
         return
+    working = True
+
+    def time_slice() -> None:
+        # Not an interval: it would go on while the process sleeps or waits for its core, and the next slice
+        # would be over before it begins.
+        signal.setitimer(signal.ITIMER_REAL, SLICE_S)
+
+    def end_slice(_number: int, _frame: FrameType | None) -> None:
+        if working:  # the signal may come just after the work
+            core.end_slice()
+            time_slice()
+
+    signal.signal(signal.SIGALRM, end_slice)
     core.begin()
-    signal.signal(signal.SIGALRM, lambda _number, _frame: core.end_slice())
-    signal.setitimer(signal.ITIMER_REAL, SLICE_S, SLICE_S)
+    time_slice()
     try:
         yield
     finally:
+        working = False
         signal.setitimer(signal.ITIMER_REAL, 0)

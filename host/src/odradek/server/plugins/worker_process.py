@@ -1,8 +1,8 @@
 """A worker: a process that does one piece of work after the other, as `PayloadWorkers` sends them.
 
-The host starts it as ``python -m odradek.server.plugins.worker_process``. It imports little at first, because
-Python starts with the host's priority; what the work needs is imported with the first one, which gives way to
-the host as the work itself does.
+The host starts it as ``python -m odradek.server.plugins.worker_process``. It imports little at first. It
+imports what its work needs with the first one: still with the host's priority, or that would take seconds on
+a busy machine, but it gives way to the host as it does during the work itself.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import os
 import pickle
 import struct
 import sys
+from collections.abc import Callable
+from functools import cache
 from typing import BinaryIO
 
 from odradek.server.plugins.giving_way import SharedCore, giving_way
@@ -23,17 +25,31 @@ a busy loop they get three percent of it, in small slices; see `giving_way`.
 """
 
 
-def outcome(message: bytes) -> bytes:
+@cache
+def lower_priority() -> None:
+    """Let the host come first from now on."""
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+
+
+def outcome(message: bytes, loaded: Callable[[], None]) -> bytes:
     """Do a pickled work; return its pickled result or error."""
     try:
-        answer = pickle.loads(message)()  # noqa: S301  the host wrote it
+        work = pickle.loads(message)  # noqa: S301  the host wrote it
+        loaded()
+        answer = work()
     except Exception as error:  # noqa: BLE001  the host answers for it
         answer = error
     return pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
 
 
-def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+def serve(requests: BinaryIO, answers: BinaryIO, loaded: Callable[[], None] = lambda: None) -> None:
     """Do works until the host closes the pipe.
+
+    Args:
+        requests: Pickled functions without arguments.
+        answers: Takes their results or errors.
+        loaded: Called when a work and what it needs are loaded.
 
     Raises:
         BrokenPipeError: The host was killed and does not read the answer.
@@ -44,16 +60,14 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
         if len(message := requests.read(size)) < size:
             return  # the host was killed while it wrote
         with giving_way(core):
-            answer = outcome(message)
+            answer = outcome(message, loaded)
         answers.write(LENGTH.pack(len(answer)) + answer)
         answers.flush()
 
 
 if __name__ == "__main__":
-    if hasattr(os, "nice"):
-        os.nice(NICENESS)
     try:
-        serve(sys.stdin.buffer, sys.stdout.buffer)
+        serve(sys.stdin.buffer, sys.stdout.buffer, lower_priority)
     except BrokenPipeError:
         os._exit(0)  # without the flush at the end, which would fail with a message
     except KeyboardInterrupt:
