@@ -27,18 +27,18 @@ a busy loop they get three percent of it, in small slices; see `giving_way`.
 
 @cache
 def lower_priority() -> None:
-    """Let the host come first from now on."""
+    """Let the host come first from now on. Further calls do nothing."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
 
 
 def outcome(message: bytes, loaded: Callable[[], None]) -> bytes:
-    """Do a pickled work; return its pickled result or error."""
+    """Do a pickled work; return its pickled result or error. A work that cannot be loaded ends the worker."""
+    work = pickle.loads(message)  # noqa: S301  the host wrote it
+    loaded()
     try:
-        work = pickle.loads(message)  # noqa: S301  the host wrote it
-        loaded()
         answer = work()
-    except Exception as error:  # noqa: BLE001  the host answers for it
+    except Exception as error:  # noqa: BLE001  the host passes it on to the request, whatever it is
         answer = error
     return pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
 
@@ -49,7 +49,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, loaded: Callable[[], None] = la
     Args:
         requests: Pickled functions without arguments.
         answers: Takes their results or errors.
-        loaded: Called when a work and what it needs are loaded.
+        loaded: Called whenever a work and what it needs are loaded.
 
     Raises:
         BrokenPipeError: The host was killed and does not read the answer.

@@ -15,7 +15,7 @@ from odradek.server.plugins.giving_way import SharedCore
 from odradek.server.plugins.worker_process import LENGTH, serve
 
 events: list[str] = []
-"""What the worker did, in the order in which it did it."""
+"""The steps of the worker, in order."""
 
 
 def framed(work: object) -> bytes:
@@ -28,7 +28,7 @@ def request(size: int) -> bytes:
 
 
 def read_work() -> Callable[[], None]:
-    """A work that notes when it is read, as an import would take place then, and when it is done."""
+    """Make a work that notes its end. Unpickling calls this, as it would import a module."""
     events.append("read")
     return partial(events.append, "done")
 
@@ -77,3 +77,23 @@ def test_a_worker_gives_way_while_it_loads_its_work_and_lowers_its_priority_afte
     serve(io.BytesIO(framed(Work())), io.BytesIO(), partial(events.append, "lowers its priority"))
 
     assert events == ["gives way", "read", "lowers its priority", "done", "rests"]
+
+
+def unreadable() -> None:
+    raise ImportError("of the test")
+
+
+class Unreadable:
+    """Pickled, it raises when it is read."""
+
+    def __reduce__(self) -> tuple[Callable[[], object], tuple[()]]:
+        return unreadable, ()
+
+
+def test_a_work_that_cannot_be_loaded_ends_the_worker_instead_of_being_an_answer() -> None:
+    answers = io.BytesIO()
+
+    with pytest.raises(ImportError):
+        serve(io.BytesIO(framed(Unreadable())), answers)
+
+    assert answers.getvalue() == b""
