@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from io import BytesIO
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+from weakref import WeakSet
 
 import aiohttp
 
@@ -56,6 +57,43 @@ class HttpTarget:
     connections: int = 4
 
 
+class EndingConnector(aiohttp.TCPConnector):
+    """Ends connections that aiohttp has only begun to close.
+
+    A closed transport keeps its socket and its bytes until the endpoint has read them all. An endpoint that
+    hangs never does, so each request that times out would leave a connection.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Prepare.
+
+        Args:
+            options: As `aiohttp.TCPConnector`.
+        """
+        super().__init__(**options)
+        self.transports: WeakSet[Any] = WeakSet()
+
+    async def connect(self, *request: Any, **options: Any) -> Any:
+        """A connection for a request, as in `aiohttp.TCPConnector`."""
+        connection = await super().connect(*request, **options)
+        if connection.transport is not None:
+            self.transports.add(connection.transport)
+        return connection
+
+    async def close(self, **options: Any) -> None:
+        """End all connections, also those of requests in flight: aiohttp would wait until these are sent."""
+        for transport in list(self.transports):
+            transport.abort()
+        await super().close(**options)
+
+    def end_closing(self) -> None:
+        """End all connections that are being closed, without their unsent bytes."""
+        for transport in list(self.transports):
+            if transport.is_closing():
+                self.transports.discard(transport)
+                transport.abort()
+
+
 class HttpClient:
     """One POST per request, over connections that stay open.
 
@@ -73,6 +111,7 @@ class HttpClient:
         self.headers = headers
         self.certificates = WatchedFiles(target.tls.paths())
         self.session: aiohttp.ClientSession | None = None
+        self.connector: EndingConnector
 
     async def open(self) -> None:
         """Create the session, without connecting.
@@ -86,12 +125,12 @@ class HttpClient:
             total=target.timeout_ms / 1000, sock_connect=target.connect_timeout_ms / 1000
         )
         # Creating a context reads the machine's CAs, which an endpoint without TLS does not need.
+        tls = target.tls.context() if target.secure else True
+        self.connector = EndingConnector(ssl=tls, limit=target.connections)
         self.session = aiohttp.ClientSession(
             headers=self.headers,
             timeout=timeout,
-            connector=aiohttp.TCPConnector(
-                ssl=target.tls.context() if target.secure else True, limit=target.connections
-            ),
+            connector=self.connector,
             cookie_jar=aiohttp.DummyCookieJar(),
         )
 
@@ -128,6 +167,8 @@ class HttpClient:
             raise Retry(f"no answer within {target.timeout_ms} ms") from error
         except (aiohttp.ClientError, OSError) as error:
             raise Retry(f"{type(error).__name__}: {error}") from error
+        finally:
+            self.connector.end_closing()
         return HttpAnswer(response.status, response.headers, response.content_type, answer)
 
     async def close(self) -> None:
