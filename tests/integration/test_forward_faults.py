@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -36,6 +34,7 @@ from support.forwarding import (
 from support.hosts import ThreadedHost, running_host
 from support.kafka_export import record_of
 from support.spooling import FarSide, name_of
+from support.stop_order import watch_stop
 from support.waiting import wait_until
 
 GROUP_ID = f"{GROUP}.fake.all"
@@ -268,21 +267,10 @@ def test_offsets_are_not_committed_before_the_dead_letters_are_stored(tmp_path: 
             assert sum(process.stats().rejected.values()) == 1
 
 
-def test_no_timed_action_needs_a_file_thread_after_the_threads_have_ended(
-    cluster: ThreadedHost, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_timed_action_needs_a_file_thread_after_the_threads_have_ended(cluster: ThreadedHost) -> None:
+    ended: list[str] = []
+
     with forwarding(cluster.bootstrap, FarSide()) as process:
-        until(lambda: len(process.owned) == 4, process)
-        forward = process.made.result()
-        threads = forward.file_threads
-        close_threads = threads.close
+        watch_stop(process.made.result(), ended)
 
-        async def close_while_an_action_is_due() -> None:
-            threads.offload(lambda: time.sleep(0.3), lambda _: None)
-            due_ms = forward.clock.monotonic_ms() + 100
-            forward.timer.schedule(due_ms, lambda: threads.offload(int, lambda _: None))
-            await close_threads()
-
-        monkeypatch.setattr(threads, "close", close_while_an_action_is_due)
-
-    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+    assert ended == ["threads"]

@@ -14,12 +14,10 @@ from odradek.endpoints.http_client import HttpClient, HttpTarget
 from odradek.endpoints.tls_files import TlsFiles
 from odradek.plugin import Retry
 from support.issuer import own_certificate
+from support.waiting import PATIENCE_S, until
 
-PATIENCE_S = 10
 BODY = bytes(20 << 20)
 """More than the kernel keeps for the two ends of a connection."""
-
-
 Work = Callable[[HttpClient, int], Awaitable[None]]
 """With an open client and the port of its endpoint."""
 
@@ -72,18 +70,12 @@ async def hanging(tls: ssl.SSLContext | None) -> AsyncIterator[int]:
 
 
 def unsent_bytes(port: int) -> list[int]:
-    """What the kernel has to send for each socket that a program has connected to a port.
+    """The unsent bytes of each socket that is connected to a port and that a program has open.
 
-    The kernel may keep a closed socket, without its inode.
+    The kernel may keep a closed socket for a while, without an inode.
     """
     rows = [line.split() for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
     return [int(row[4][:8], 16) for row in rows if row[2].endswith(f":{port:04X}") and row[9] != "0"]
-
-
-async def wait_until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 def test_requests_without_an_answer_leave_no_connection(with_client: Callable[[int, Work], None]) -> None:
@@ -91,7 +83,7 @@ def test_requests_without_an_answer_leave_no_connection(with_client: Callable[[i
         for _ in range(3):
             with pytest.raises(Retry, match="no answer within 200 ms"):
                 await client.post(BODY, {})
-        await wait_until(lambda: not unsent_bytes(port))
+        await until(lambda: not unsent_bytes(port))
 
     with_client(200, work)
 
@@ -99,12 +91,12 @@ def test_requests_without_an_answer_leave_no_connection(with_client: Callable[[i
 def test_close_ends_a_request_that_is_being_sent(with_client: Callable[[int, Work], None]) -> None:
     async def work(client: HttpClient, port: int) -> None:
         sending = asyncio.create_task(client.post(BODY, {}))
-        await wait_until(lambda: sum(unsent_bytes(port)) > 100_000)
+        await until(lambda: sum(unsent_bytes(port)) > 100_000)
         async with asyncio.timeout(PATIENCE_S):
             await client.close()
 
         with pytest.raises(Retry):
             await sending
-        await wait_until(lambda: not unsent_bytes(port))
+        await until(lambda: not unsent_bytes(port))
 
     with_client(60_000, work)

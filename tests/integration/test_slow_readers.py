@@ -24,6 +24,7 @@ from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchRespo
 from support.batches import NOW_MS, batch_of
 from support.broker_listener import BrokerListener, framed
 from support.loops import loops
+from support.waiting import until
 
 BATCHES, VALUE_BYTES = 24, 500_000
 EVERYTHING = 1 << 30
@@ -76,12 +77,6 @@ async def slow_readers(
             for client in clients:
                 client.close()
         await until(lambda: all(channel.closing for channel in listener.channels))
-
-
-async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(TIMEOUT_S):
-        while not true():
-            await asyncio.sleep(0.01)
 
 
 def fetch(offset: int = 0) -> bytes:

@@ -34,7 +34,7 @@ def produce(host: Reachable, seconds: float, client_id: str = CLIENT_ID, total: 
 
     producer = confluent_kafka.Producer({
         "bootstrap.servers": host.bootstrap, "client.id": client_id, "linger.ms": 5,
-        "batch.size": 100_000, "queue.buffering.max.kbytes": 2_000,
+        "batch.size": 100_000, "queue.buffering.max.kbytes": 1_000,
         "throttle_cb": lambda event: progress.throttled(event.throttle_time),
     })  # fmt: skip
     end_s = time.monotonic() + seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -28,3 +29,14 @@ def wait_until(
             raise AssertionError(f"not true after {patience_s:g} s: {reason}")
         time.sleep(0.01)
     return found
+
+
+async def until(condition: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
+    """As `wait_until`, in a coroutine.
+
+    Raises:
+        TimeoutError: The condition did not become true in time.
+    """
+    async with asyncio.timeout(patience_s):
+        while not condition():
+            await asyncio.sleep(0.01)

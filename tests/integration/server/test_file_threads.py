@@ -11,9 +11,7 @@ from odradek.server.config import load_config
 from odradek.server.host import Host
 from odradek.server.upkeep.file_threads import FileThreads
 from support.hosts import LOOPBACK
-
-PASSES = 10
-"""More passes of the loop than a timed action that is due has to wait for."""
+from support.stop_order import watch_stop
 
 
 def test_files_are_flushed_on_other_threads() -> None:
@@ -43,16 +41,7 @@ def test_no_timed_action_needs_a_file_thread_after_the_threads_have_ended(tmp_pa
     async def scenario() -> None:
         host = Host(config)
         await host.start()
-        close = host.file_threads.close
-
-        async def closed() -> None:
-            await close()
-            ended.append("threads")
-            host.timer.schedule(host.clock.monotonic_ms(), lambda: ended.append("timed action"))
-            for _ in range(PASSES):
-                await asyncio.sleep(0)
-
-        host.file_threads.close = closed  # type: ignore[method-assign]
+        watch_stop(host, ended)
         await host.stop()
 
     asyncio.run(scenario())
