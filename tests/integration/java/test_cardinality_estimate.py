@@ -24,8 +24,13 @@ SOME = (
     "org.apache.kafka.consumer.node.,org.apache.kafka.consumer.fetch.manager."
 )
 """Metrics that show the nodes, topics and partitions of a client."""
-WORKING = {("producer", "topic"), ("consumer", "partition")}
-"""Each client shows this once it has sent or read a record. An earlier estimate would count too little."""
+WORKING = {
+    ("producer", "org.apache.kafka.producer.topic.record.send.total"),
+    ("consumer", "org.apache.kafka.consumer.fetch.manager.records.lag"),
+}
+"""Each client has this once it has sent or read a record. (The consumer has another metric of a partition as
+soon as it is assigned.) An earlier estimate would count too little.
+"""
 
 
 @contextmanager
@@ -49,13 +54,8 @@ def streams(host: RunningHost) -> dict[str | None, int]:
 
 
 def shown(host: RunningHost) -> set[tuple[str | None, str]]:
-    """The client ids and the attributes of their points."""
-    return {
-        (push.client_id, attribute)
-        for push in host.telemetry.pushes
-        for point in push.points
-        for attribute in point.attributes
-    }
+    """The client ids and the metrics that they have pushed."""
+    return {(push.client_id, point.metric) for push in host.telemetry.pushes for point in push.points}
 
 
 def with_other_metrics(host: RunningHost) -> set[str | None]:

@@ -7,12 +7,9 @@ import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
-import org.apache.kafka.clients.producer.KafkaProducer;
-import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.serialization.StringDeserializer;
-import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
  * One client of a given kind that runs until it reads a line from standard input, and is then closed properly.
@@ -46,18 +43,15 @@ public final class TelemetryClient {
     private static void produce(Map<String, Object> config, String topic, boolean withTotals) throws Exception {
         PushedTotals totals = null;
         try (Metrics metrics = new Metrics();
-                KafkaProducer<String, String> producer =
-                    new KafkaProducer<>(config, new StringSerializer(), new StringSerializer())) {
+                LastPushProducer producer = new LastPushProducer(config, topic)) {
             if (withTotals) {
                 totals = PushedTotals.of(metrics, producer::metrics, producer::registerMetricForSubscription);
             }
             while (!ended()) {
-                producer.send(new ProducerRecord<>(topic, "key", "value"));
+                producer.sendNow("value");
                 Thread.sleep(PAUSE.toMillis());
             }
-            // The terminating push goes out with the sender's next turn, and an idle sender takes none after close().
-            producer.send(new ProducerRecord<>(topic, "key", "last"));
-            producer.close(CLOSE_TIMEOUT);
+            producer.closeWithLastPush();
         }
         if (withTotals) {
             totals.print();

@@ -2,11 +2,8 @@ package odradek;
 
 import java.time.Duration;
 import java.util.Map;
-import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerConfig;
-import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.Uuid;
-import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
  * Produces ten records a second and prints the client instance id the broker gave it.
@@ -16,7 +13,6 @@ import org.apache.kafka.common.serialization.StringSerializer;
  */
 public final class TelemetryProducer {
     private static final Duration ID_TIMEOUT = Duration.ofSeconds(20);
-    private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(10);
     private static final long PAUSE_MS = 100;
 
     private TelemetryProducer() { }
@@ -25,15 +21,11 @@ public final class TelemetryProducer {
         if (args.length != 4) {
             throw new IllegalArgumentException("usage: TelemetryProducer BOOTSTRAP TOPIC SECONDS CLIENT_ID");
         }
-        KafkaProducer<String, String> producer = new KafkaProducer<>(config(args[0], args[3]));
-        try {
+        try (LastPushProducer producer = new LastPushProducer(config(args[0], args[3]), args[1])) {
             Uuid id = producer.clientInstanceId(ID_TIMEOUT);
             System.out.println("client.instance.id=" + id);
-            System.out.println("acknowledged=" + produce(producer, args[1], Double.parseDouble(args[2])));
-            // The terminating push goes out with the sender's next turn, and an idle sender takes none after close().
-            producer.send(new ProducerRecord<>(args[1], "key", "last"));
-        } finally {
-            producer.close(CLOSE_TIMEOUT);
+            System.out.println("acknowledged=" + produce(producer, Double.parseDouble(args[2])));
+            producer.closeWithLastPush();
         }
     }
 
@@ -44,16 +36,14 @@ public final class TelemetryProducer {
             ProducerConfig.ENABLE_METRICS_PUSH_CONFIG, true,
             ProducerConfig.DELIVERY_TIMEOUT_MS_CONFIG, 10_000,
             ProducerConfig.REQUEST_TIMEOUT_MS_CONFIG, 5_000,
-            ProducerConfig.MAX_BLOCK_MS_CONFIG, 10_000,
-            ProducerConfig.KEY_SERIALIZER_CLASS_CONFIG, StringSerializer.class,
-            ProducerConfig.VALUE_SERIALIZER_CLASS_CONFIG, StringSerializer.class);
+            ProducerConfig.MAX_BLOCK_MS_CONFIG, 10_000);
     }
 
-    private static int produce(KafkaProducer<String, String> producer, String topic, double seconds) throws Exception {
+    private static int produce(LastPushProducer producer, double seconds) throws Exception {
         long end = System.nanoTime() + (long) (seconds * 1e9);
         int acknowledged = 0;
         while (System.nanoTime() < end) {
-            producer.send(new ProducerRecord<>(topic, "key", "value " + acknowledged)).get();
+            producer.sendNow("value " + acknowledged).get();
             acknowledged++;
             Thread.sleep(PAUSE_MS);
         }
