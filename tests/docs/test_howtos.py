@@ -35,7 +35,7 @@ def test_a_block_that_is_not_run_says_why(block: Block) -> None:
     pytest.skip(f"not run: {block.not_run}")
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "name",
     [

@@ -33,7 +33,7 @@ def test_the_tests_of_the_page_pass(tmp_path: Path, options: list[str]) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT / "host/src")}
 
     done = subprocess.run(
-        [*command, str(tmp_path)], env=environment, capture_output=True, text=True, timeout=60, check=False
+        [*command, str(tmp_path)], env=environment, capture_output=True, text=True, timeout=110, check=False
     )
 
     assert f"{text.count('def test_')} passed" in done.stdout, done.stdout + done.stderr

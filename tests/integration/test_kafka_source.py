@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
+from contrib.capture.ports import free_port
 
 import odradek_kafka
 from odradek.plugin import Origin, TelemetryRecord, encode_headers, record_key
@@ -165,9 +166,9 @@ def test_a_full_log_delays_records_and_loses_none(tmp_path: Path) -> None:
 
 def test_the_cluster_may_start_later_and_go_away(tmp_path: Path) -> None:
     far_side = FarSide()
-    with cluster_of(tmp_path) as cluster:
-        deliver(cluster.bootstrap, [record_of(0)])
-        address = cluster.bootstrap
+    address = f"127.0.0.1:{free_port()}"
+    with cluster_of(tmp_path, f"listeners=PLAINTEXT://{address}"):
+        deliver(address, [record_of(0)])
     with center(tmp_path / "center", address, far_side) as host:
         for number in (1, 2):
             with cluster_of(tmp_path, f"listeners=PLAINTEXT://{address}") as cluster:
@@ -201,8 +202,7 @@ def test_junk_is_counted_and_passed_over(tmp_path: Path) -> None:
 def test_a_host_that_reads_its_own_log_stores_nothing_twice(tmp_path: Path) -> None:
     far_side = FarSide()
     taken: list[TelemetryRecord] = []
-    with running_host(tmp_path / "other") as cluster:
-        address = cluster.bootstrap
+    address = f"127.0.0.1:{free_port()}"
     own = (f"listeners=PLAINTEXT://{address}", f"{SOURCE}.topics=__client_telemetry")
     with center(tmp_path / "center", address, far_side, *own, "group.initial.rebalance.delay.ms=0") as host:
         push_all(host, range(10))

@@ -83,6 +83,8 @@ def test_each_dependency_has_a_wheel(python: str) -> None:
 def test_the_index_still_has_wheels_for_the_newest_python() -> None:
     try:
         found = chosen(PYTHONS[-1])
+    except subprocess.TimeoutExpired as error:
+        pytest.skip(f"the index does not answer in {error.timeout:g} s")
     except subprocess.CalledProcessError as error:
         if "No matching distribution" in error.stderr and "onnection" not in error.stderr:
             raise

@@ -36,6 +36,14 @@ def assert_accounts_balance(host: Host) -> None:
             assert stats.offered == written + at_start + runner.feed.cursor.beyond, (written, stats)
 
 
+def is_left(host: Host) -> bool:
+    """Whether all clients have gone and every push is settled. Runs on the host's loop.
+
+    A client that closes while it waits for the answer to a push leaves the push behind.
+    """
+    return host.telemetry.accounts.waiting == 0 and not any(each.channels for each in host.listeners)
+
+
 def assert_served_accounts_balance(metrics_url: str) -> Accounts:
     """The same for a host in another process, from its Prometheus metrics; pushes by metric and plugin."""
     with urllib.request.urlopen(metrics_url, timeout=SCRAPE_TIMEOUT_S) as page:

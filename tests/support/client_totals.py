@@ -14,7 +14,7 @@ from support.hosts import ThreadedHost
 from support.prometheus_server import PrometheusServer
 from support.waiting import wait_until
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 STATIC = "static"
 """The value of labels that an enricher sets."""
 KINDS = ("producer", "consumer")

@@ -65,7 +65,7 @@ def class_archive() -> Path:
     with archive.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not archive.exists():
-            subprocess.run([sys.executable, str(WRITE_ARCHIVE)], env=environment(), check=True, timeout=400)
+            subprocess.run([sys.executable, str(WRITE_ARCHIVE)], env=environment(), check=True, timeout=900)
     return archive
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import urllib.request
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from contrib.alertmanager.alertmanager import ALERTMANAGER
+from contrib.capture.ports import free_port
 from ingested import until
 
 from odradek_spark.jobs.deliver import run_deliver
@@ -39,8 +39,7 @@ def alertmanager(hook: tuple[str, list[Any]], tmp_path: Path) -> Iterator[str]:
         pytest.skip("it takes minutes to build: python -m contrib.alertmanager.alertmanager")
     config = tmp_path / "alertmanager.yml"
     config.write_text(CONFIG.format(url=hook[0]))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     command = [
         *(str(program), f"--config.file={config}", f"--storage.path={tmp_path / 'data'}"),
         *(f"--web.listen-address={address}", "--cluster.listen-address="),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from contrib.capture.ports import free_range
-from ingested import every, is_exactly, until
+from ingested import every, is_exactly, rows, until
 from spark_topics import TOPIC, fill, records
 
 import odradek.testing
@@ -22,7 +22,7 @@ from odradek_spark.submit_args import submit_args
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import CLIENTS, ROLLUP_5M, Table
 
-TIME_LIMIT_S = 150
+TIME_LIMIT_S = 350
 PROGRAM = (sys.executable, "-m", "odradek", "spark")
 RULES = """
 [[rule]]
@@ -88,7 +88,8 @@ def test_a_spark_connect_server_runs_it(host: RunningHost, tmp_path: Path) -> No
 def test_the_commands_from_run_to_verify_work(host: RunningHost, tmp_path: Path) -> None:
     fill(host.bootstrap, records(20, partitions=2))
     (tmp_path / "rules.toml").write_text(RULES)
-    dataset = Dataset(str(tmp_path / "tables"))
+    tables = tmp_path / "tables"
+    dataset = Dataset(str(tables))
     options = (
         "--rules-file",
         "rules.toml",
@@ -108,12 +109,11 @@ def test_the_commands_from_run_to_verify_work(host: RunningHost, tmp_path: Path)
     ) as running:
         until(lambda: last_batch(dataset.root) is not None, TIME_LIMIT_S)
         fill(host.bootstrap, records(5, first=20, partitions=2))
-        until(lambda: (batch := last_batch(dataset.root)) is not None and batch.pushes == 5)
+        until(lambda: is_exactly(tables, every(25, 2)), TIME_LIMIT_S)
         until(lambda: has_rows(dataset, ROLLUP_5M) and has_rows(dataset, CLIENTS), TIME_LIMIT_S)
-        with urllib.request.urlopen(f"{options[-1]}/readyz", timeout=30) as ready:
-            assert ready.status == 200
-        with urllib.request.urlopen(f"{options[-1]}/metrics", timeout=30) as page:
-            assert b"odradek_pipeline_pushes_total 25.0" in page.read()
+        until(lambda: pushes_of_clients(tables) == 25, TIME_LIMIT_S)
+        read(f"{options[-1]}/readyz")  # raises an error unless it is ready
+        until(lambda: b"odradek_pipeline_pushes_total 25.0" in read(f"{options[-1]}/metrics"))
         running.communicate(timeout=60)
 
     assert running.returncode == 0
@@ -122,6 +122,15 @@ def test_the_commands_from_run_to_verify_work(host: RunningHost, tmp_path: Path)
     assert "everything is there exactly once" in done(
         [*PROGRAM, "verify", *WHERE, "--dataset", "tables"], tmp_path
     )
+
+
+def pushes_of_clients(tables: Path) -> int:
+    return sum(pushes for (pushes,) in rows(tables, "clients", "pushes"))
+
+
+def read(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=30) as page:
+        return bytes(page.read())
 
 
 def has_rows(dataset: Dataset, table: Table) -> bool:

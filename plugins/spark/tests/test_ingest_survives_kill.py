@@ -29,7 +29,7 @@ STEPS = (
 )
 PYTHON_FAULTS = ("planner", "worker", "mid-file")
 COMPLETE = "everything is there exactly once"
-RUN_TIMEOUT_S = 400
+RUN_TIMEOUT_S = 900
 
 
 def ingest(bootstrap: str, folder: Path, *faults: str) -> tuple[int, str]:

@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import tarfile
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from contrib.capture.ports import answers, free_port
 from ingested import every, is_exactly, until
 from spark_topics import TOPIC, fill, records
 
@@ -89,19 +89,13 @@ def master(tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 def remote(tmp_path: Path) -> Iterator[str]:
     """A Spark Connect server, started by Spark's own script."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     script = str(SPARK_HOME / "sbin" / "start-connect-server.sh")
     confs = (f"spark.connect.grpc.binding.port={port}", "spark.ui.enabled=false")
     options = [part for each in confs for part in ("--conf", each)]
     with standing(tmp_path, "connect", "bash", script, "--master", "local[2]", *options):
         until(lambda: answers(port), PATIENCE_S)
         yield f"sc://127.0.0.1:{port}"
-
-
-def answers(port: int) -> bool:
-    with socket.socket() as trial:
-        return trial.connect_ex(("127.0.0.1", port)) == 0
 
 
 def ingested_by(command: str, folder: Path, **more: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import pytest
+from contrib.capture.ports import free_port
 
 from support.browser import Visit, visit
 from support.consoles import console_site
@@ -69,9 +69,10 @@ def test_a_hidden_page_holds_no_connection(chromium: Browser, site: str) -> None
 
 def test_a_page_says_that_the_console_is_away(chromium: Browser, watched_host: RunningHost) -> None:
     with ExitStack() as running, visit(chromium, "") as window:
-        window.site = running.enter_context(console_site(watched_host.bootstrap, clients=5))
+        port = free_port()
+        window.site = running.enter_context(console_site(watched_host.bootstrap, clients=5, port=port))
         window.open("/?state=live")
-        port, before = urlsplit(window.site).port or 0, pushes(window)
+        before = pushes(window)
         running.close()
         window.page.locator("#stale").wait_for(state="visible")
         running.enter_context(console_site(watched_host.bootstrap, clients=5, port=port))

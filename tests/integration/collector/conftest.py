@@ -22,7 +22,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
 
 from support.child_process import child_process
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 CONFIG = """
 receivers:
 {receivers}

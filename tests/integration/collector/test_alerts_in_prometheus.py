@@ -31,6 +31,8 @@ HOST = (
     "plugins.otlp.endpoint=http://127.0.0.1:1",
     "telemetry.subscriptions.max=1",
 )
+TROUBLE = {"OdradekForwarderStalled": ["otlp"], "OdradekStateNearLimit": ["telemetry.subscriptions.max"]}
+"""What the alerts find at this host."""
 PATIENCE_S = 30.0
 
 
@@ -42,6 +44,15 @@ def rules(prometheus: PrometheusServer) -> dict[str, dict[str, Any]]:
 def found(prometheus: PrometheusServer, alert: str) -> list[dict[str, str]]:
     """The labels of each series of an alert's expression."""
     return [labels for labels, _ in prometheus.query(rules(prometheus)[alert]["query"])]
+
+
+def trouble(prometheus: PrometheusServer) -> dict[str, list[str | None]]:
+    """By alert with series: the plugin or setting of each."""
+    return {
+        alert: [labels.get("plugin", labels.get("setting")) for labels in series]
+        for alert in rules(prometheus)
+        if (series := found(prometheus, alert))
+    }
 
 
 def test_every_rule_is_evaluated_and_trouble_is_found(prometheus_program: Path, tmp_path: Path) -> None:
@@ -56,15 +67,9 @@ def test_every_rule_is_evaluated_and_trouble_is_found(prometheus_program: Path, 
             client.introduce()
             client.push(b"\x0a\x00")
 
-        wait_until(lambda: found(prometheus, "OdradekForwarderStalled"), "no alert", PATIENCE_S)
+        wait_until(lambda: trouble(prometheus) == TROUBLE, lambda: trouble(prometheus), PATIENCE_S)
         wait_until(lambda: all(rule["health"] == "ok" for rule in rules(prometheus).values()), "a rule fails")
-        stalled = found(prometheus, "OdradekForwarderStalled")
-        full = found(prometheus, "OdradekStateNearLimit")
-        trouble = {alert for alert in rules(prometheus) if found(prometheus, alert)}
         host.stop()
         down = wait_until(lambda: found(prometheus, "OdradekDown"), "no alert", PATIENCE_S)
 
-    assert [labels["plugin"] for labels in stalled] == ["otlp"]
-    assert [labels["setting"] for labels in full] == ["telemetry.subscriptions.max"]
     assert len(down) == 1
-    assert trouble == {"OdradekForwarderStalled", "OdradekStateNearLimit"}

@@ -6,7 +6,7 @@ import json
 import queue
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,9 +34,7 @@ class BalancedGateways:
     settings: tuple[str, ...]
     first_port: int
     """The balancer's first port."""
-    ports: list[int] = field(
-        default_factory=lambda: [free_range(BOOTSTRAP_AND_NODES) for _ in range(GATEWAYS)]
-    )
+    ports: Sequence[int]
     """The first port of each gateway."""
     running: dict[int, WatchedGateway] = field(default_factory=dict)
     logs: list[str] = field(default_factory=list)
@@ -104,7 +102,10 @@ def balanced_gateways(
     folder: Path, upstream: str, nodes: str, secret: str, *settings: str
 ) -> Iterator[BalancedGateways]:
     """Start two gateways and a balancer in front of a cluster of three nodes, yield, stop."""
-    gateways = BalancedGateways(folder, upstream, nodes, secret, settings, free_range(BOOTSTRAP_AND_NODES))
+    ports = BOOTSTRAP_AND_NODES * (1 + GATEWAYS)
+    first_port = free_range(ports)
+    first_ports = range(first_port, first_port + ports, BOOTSTRAP_AND_NODES)
+    gateways = BalancedGateways(folder, upstream, nodes, secret, settings, first_port, first_ports[1:])
     with gateways.stack as stack:
         for number in range(GATEWAYS):
             gateways.start(number)

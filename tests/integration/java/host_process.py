@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from support.child_process import same_imports
+from support.hosts import READY_TIMEOUT_S
 
 READY = "odradek ready listeners=PLAINTEXT://"
-START_TIMEOUT_S = 20
 STOP_TIMEOUT_S = 20
 
 Push = dict[str, Any]
@@ -35,7 +35,7 @@ class HostProcess:
     """All lines read so far."""
 
     def read_until_ready(self) -> None:
-        deadline = time.monotonic() + START_TIMEOUT_S
+        deadline = time.monotonic() + READY_TIMEOUT_S
         line = self.next_line(deadline)
         assert line is not None, "no ready line"
         assert line.startswith(READY), line

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from contrib.capture.kafka_node import CLUSTER_ID, stop
-from contrib.capture.ports import answers, free_port
+from contrib.capture.ports import answers, free_ports
 
 from integration.java.jvm import OPTIONS, Jvm
 from support.certificates import Files, authority
@@ -25,7 +25,7 @@ LOGIN_MODULES = "org.apache.kafka.common.security"
 REAUTHENTICATION_MS = 2_000
 """Of the listener with a login."""
 NODE_RANGES = "1-2,103"
-START_TIMEOUT_S = 60
+START_TIMEOUT_S = 180
 PROPERTIES = """\
 node.id={node}
 process.roles={roles}
@@ -149,9 +149,10 @@ def properties(folder: Path, node: int, port: int, secure_port: int, controller_
 @contextmanager
 def kafka_cluster(jvm: Jvm, folder: Path) -> Iterator[KafkaCluster]:
     """Format, start, yield and stop three nodes."""
-    ports, secure_ports = ({node: free_port() for node in NODES} for _ in range(2))
+    controller_port, *others = free_ports(1 + 2 * len(NODES))
+    ports = dict(zip(NODES, others, strict=False))
+    secure_ports = dict(zip(NODES, others[len(NODES) :], strict=True))
     cluster = KafkaCluster(jvm, folder, ports, secure_ports)
-    controller_port = free_port()
     try:
         for node, port in cluster.ports.items():
             file = properties(folder, node, port, secure_ports[node], controller_port)

@@ -8,6 +8,10 @@ from pathlib import Path
 
 from integration.java.console_tools import ConsoleTools
 from integration.java.kafka_cluster import NODES
+from support.waiting import wait_until
+
+PATIENCE_S = 30
+"""A node that has just started must be in sync before it can be elected."""
 
 
 def leaders(tools: ConsoleTools, topic: str) -> list[int]:
@@ -29,5 +33,9 @@ def move_leaders(tools: ConsoleTools, folder: Path, topics: Sequence[str], parti
     tools.succeed("kafka-reassign-partitions", "--execute", "--reassignment-json-file", str(file))
     elected = [{"topic": row["topic"], "partition": row["partition"]} for row in rows]
     file.write_text(json.dumps({"partitions": elected}))
-    tools.run("kafka-leader-election", "--election-type", "preferred", "--path-to-json-file", str(file))
-    assert leaders(tools, topics[0]) == [to] * partitions
+
+    def lead() -> bool:
+        tools.run("kafka-leader-election", "--election-type", "preferred", "--path-to-json-file", str(file))
+        return all(leaders(tools, topic) == [to] * partitions for topic in topics)
+
+    wait_until(lead, f"node {to} leads", PATIENCE_S)

@@ -72,7 +72,7 @@ def test_a_client_that_reaches_another_cluster_starts_over(
 ) -> None:
     host = odradek_host
     host.topics.create(TOPIC)
-    told = host.fault("Metadata", client_id="moved", delay_ms=500)
+    told = host.fault("Metadata", client_id="moved", delay_ms=2_000)
     command = newest_jvm.command("odradek.TelemetryClient", host.bootstrap, TOPIC, "moved", "producer")
     with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as client:
         told.wait(PATIENCE_S)

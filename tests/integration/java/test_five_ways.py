@@ -31,6 +31,7 @@ from support.telemetry_records import resource_labels
 from support.waiting import wait_until
 from support.wire_client import WireClient
 
+PATIENCE_S = 60
 pytestmark = [pytest.mark.java, pytest.mark.timeout(180)]
 FROM_GATEWAY, PLAIN_OTLP, LABELED = "from_gateway", "plain_otlp", "labeled"
 METRIC = "org.apache.kafka.producer.node.request.latency.max"
@@ -179,7 +180,11 @@ def ends(jvm: Jvm, tmp_path_factory: pytest.TempPathFactory) -> Ends:
         }
         for way in WAYS:
             enter[way]()
-        wait_until(lambda: arrived.keys() == WAYS, lambda: (sorted(arrived), node.log.read_text()[-2000:]))
+        wait_until(
+            lambda: arrived.keys() == WAYS,
+            lambda: (sorted(arrived), node.log.read_text()[-2000:]),
+            PATIENCE_S,
+        )
         exported = read(kafka, LABELED, len(WAYS))
         stored = read(host.bootstrap, "__client_telemetry", len(WAYS))
     in_topic = [resource_labels(message.value() or b"") for message in exported]

@@ -9,7 +9,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,13 +29,14 @@ from support.waiting import wait_until
 confluent_kafka = pytest.importorskip("confluent_kafka")
 aiokafka = pytest.importorskip("aiokafka")
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 PARTITIONS = 3
 RECORDS = 4000
 RECORDS_PER_S = 400
 """The load lasts ten seconds: long enough for a leader to move and a node to die meanwhile."""
 TOPICS = ("numbers-of-java", "numbers-of-librdkafka", "numbers-of-aiokafka")
 READ_TIMEOUT_S = 40
+"""Without a further record, reading ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,12 @@ class Load:
     def join(self) -> None:
         for thread in self.threads:
             thread.join()
+
+    def take(self, topic: str, numbers: Iterable[int]) -> None:
+        """Add numbers that were read. The deadline moves on with each."""
+        for number in numbers:
+            self.read[topic].append(number)
+            self.deadline = time.monotonic() + READ_TIMEOUT_S
 
     def is_read(self, topic: str) -> bool:
         return (
@@ -149,7 +156,7 @@ def read_with_java(behind: Behind, load: Load, topic: str) -> None:
     ) as consumer:
         assert consumer.stdout is not None
         for line in consumer.stdout:
-            load.read[topic].append(int(line))
+            load.take(topic, [int(line)])
             if load.is_read(topic):
                 break
 
@@ -167,7 +174,7 @@ def read_with_librdkafka(behind: Behind, load: Load, topic: str) -> None:
     while not load.is_read(topic):
         for message in consumer.consume(500, 0.2):
             if message.error() is None:
-                load.read[topic].append(int(message.value()))
+                load.take(topic, [int(message.value())])
     consumer.close()
 
 
@@ -182,7 +189,7 @@ def read_with_aiokafka(behind: Behind, load: Load, topic: str) -> None:
         await consumer.start()
         while not load.is_read(topic):
             for messages in (await consumer.getmany(timeout_ms=200)).values():
-                load.read[topic] += (int(message.value) for message in messages)
+                load.take(topic, (int(message.value) for message in messages))
         await consumer.stop()
 
     asyncio.run(read())

@@ -18,14 +18,16 @@ def test_a_consumer_of_every_topic_reads_no_telemetry(host: HostProcess, tools: 
     tools.create_topic("plain")
     tools.produce_lines("plain", ["a line"])
 
-    everything = tools.run(
-        "kafka-console-consumer", "--include", ".*", "--from-beginning", "--timeout-ms", "5000"
-    )
-    host.wait_for_push(lambda push: push["context"]["client_software_name"] == "apache-kafka-java")
+    with tools.started("kafka-console-consumer", "--include", ".*", "--from-beginning") as consumer:
+        assert consumer.stdout is not None
+        read = [consumer.stdout.readline()]
+        host.wait_for_push(lambda push: push["context"]["client_software_name"] == "apache-kafka-java")
+        tools.produce_lines("plain", ["another"])
+        read.append(consumer.stdout.readline())
     key_only = ("--formatter-property", "print.key=true", "--formatter-property", "print.value=false")
     by_name = tools.consume_lines(TELEMETRY, 1, "--from-beginning", *key_only)
 
-    assert everything.out.splitlines() == ["a line"], everything.said
+    assert read == ["a line\n", "another\n"]
     assert [len(key) for key in by_name] == [22]  # the id of a client instance
 
 

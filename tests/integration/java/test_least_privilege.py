@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.java, pytest.mark.timeout(180)]
 CONSUMER_PROTOCOL = ("--command-property", "group.protocol=consumer")
 GROUP = ("--group", "readers", "--from-beginning")
 FEW = ("--num-records", "5", "--record-size", "20", "--throughput", "-1")
-SLOWLY = ("--num-records", "5", "--record-size", "20", "--throughput", "2")
+SLOWLY = ("--num-records", "20", "--record-size", "20", "--throughput", "4")
 """A producer that is closed before it knows its subscription pushes nothing."""
 TRANSACTIONS = ("--transactional-id", "mover", "--transaction-duration-ms", "50")
 

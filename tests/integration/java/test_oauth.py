@@ -20,7 +20,7 @@ ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 SETTINGS = (
     "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
     "sasl.enabled.mechanisms=OAUTHBEARER",
-    "connections.max.reauth.ms=1500",
+    "connections.max.reauth.ms=3000",
 )
 
 
@@ -66,13 +66,13 @@ def test_a_java_producer_authenticates_again_and_loses_nothing(
     guarded: ConsoleTools, host: ThreadedHost, client: str
 ) -> None:
     counts = host.host.listeners[1].counts
-    count = ("--num-records", "800", "--throughput", "200", "--record-size", "10")
+    count = ("--num-records", "2000", "--throughput", "200", "--record-size", "10")
 
     printed = guarded.succeed(
         "kafka-producer-perf-test", "--topic", "again", *count, "--command-config", client
     )
 
-    assert "800 records sent" in printed[-1]
+    assert "2000 records sent" in printed[-1]
     assert counts.succeeded_again >= 2
     assert (counts.failed, counts.failed_again, counts.expired) == (0, 0, 0)
 

@@ -163,9 +163,14 @@ def test_a_java_client_is_refused_with_the_reason(
 
 
 @pytest.mark.parametrize(
-    ("name", "protocol", "login", "why"),
+    ("name", "protocol", "more", "why"),
     [
-        ("SASL_SSL", "SSL", {}, "Timed out waiting for a node assignment. Call: listTopics"),
+        (
+            "SASL_SSL",
+            "SSL",
+            {"default_api_timeout_ms": "1500", "request_timeout_ms": "1000"},
+            "Timed out waiting for a node assignment. Call: listTopics",
+        ),
         (
             "SSL",
             "SASL_SSL",
@@ -176,11 +181,11 @@ def test_a_java_client_is_refused_with_the_reason(
     ids=["ssl-at-sasl-ssl", "sasl-ssl-at-ssl"],
 )
 def test_a_java_client_with_another_protocol_is_told_what_kafka_tells_it(
-    host: TlsHost, name: str, protocol: str, login: dict[str, str], why: str
+    host: TlsHost, name: str, protocol: str, more: dict[str, str], why: str
 ) -> None:
-    soon = {"security_protocol": protocol, "default_api_timeout_ms": "1500", "request_timeout_ms": "1000"}
+    properties = host.properties(name, security_protocol=protocol, **more)
 
-    finished = host.tools(name).run("kafka-topics", *host.properties(name, **login, **soon), "--list")
+    finished = host.tools(name).run("kafka-topics", *properties, "--list")
 
     assert finished.status == 1
     assert why in finished.said
