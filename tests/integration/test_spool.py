@@ -378,7 +378,7 @@ def test_several_partitions_keep_the_order_of_each_client(tmp_path: Path) -> Non
         until(host, lambda: len(far.taken) == 24)
         ends = host.host.spool.ends() if host.host.spool else {}
 
-    assert sum(end > 0 for end in ends.values()) > 1
+    assert min(ends.values()) > 0, "a partition without a client"
     for client in range(6):
         ours = [name for name in far.names if int(name.removeprefix("push.")) // 100 == client]
         assert ours == [f"push.{client * 100 + number}" for number in range(4)]
@@ -388,7 +388,7 @@ def push_as_one(host: ThreadedHost, client: int) -> None:
     """Four pushes of one instance, at its interval."""
     with WireClient(host.address) as connection:
         connection.introduce()
-        told = connection.subscriptions()
+        told = connection.subscriptions(bytes([client + 2]) * 16)
         for number in range(4):
             answer = connection.send(
                 PushTelemetryRequest(
