@@ -100,7 +100,7 @@ def test_writing_continues_after_a_restart(tmp_path: Path) -> None:
 
 def test_writing_ends_when_no_broker_answers_in_time(tmp_path: Path) -> None:
     config = tmp_path / "client.properties"
-    config.write_text("request.timeout.ms=1000\n")
+    config.write_text("request.timeout.ms=5000\n")
     with serving(tmp_path / "data") as host:
         at = host.bootstrap
         create(at)
@@ -119,6 +119,6 @@ def test_writing_ends_when_no_broker_answers_in_time(tmp_path: Path) -> None:
     _, err = writer.communicate("during\n", timeout=60)
 
     warning, error = err.splitlines()
-    assert warning.endswith(": trying again for 1 s")
+    assert warning.endswith(": trying again for 5 s")
     assert error.startswith(f"Error while executing produce command : NETWORK_EXCEPTION: {at}: ")
     assert writer.returncode == 1

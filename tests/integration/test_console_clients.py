@@ -91,7 +91,7 @@ def test_a_client_that_is_not_there(host: RunningHost) -> None:
 
 def test_a_cluster_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("odradek_console.terminal.options.TOLD_S", 0.1)
-    monkeypatch.setattr("odradek_console.terminal.options.CATCH_UP_S", 0.5)
+    monkeypatch.setattr("odradek_console.terminal.options.CATCH_UP_S", 3.0)
 
     result = CliRunner().invoke(clients, ["--bootstrap-server", "127.0.0.1:1"])
 

@@ -59,8 +59,15 @@ def test_a_client_does_not_wait_for_all_those_that_pipeline(tmp_path: Path) -> N
 
         waited: list[int] = []
         for _ in range(5):
-            before = len(watch.ports)
-            victim.introduce()
+            frame = victim.frame(asking(), 3)
+
+            def begin(frame: bytes = frame) -> int:
+                """Send on the host's loop, which serves nobody meanwhile."""
+                victim.send_bytes(frame)
+                return len(watch.ports)
+
+            before = host.call(begin)
+            victim.answer(asking(), 3)
             waited.append(len(set(watch.ports[before : watch.ports.index(port, before)])))
         left = len(host.host.turns)
         others[0].socket.setblocking(True)

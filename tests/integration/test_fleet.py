@@ -15,9 +15,11 @@ from contrib.fleet.__main__ import main
 from contrib.fleet.behavior import mixed
 from contrib.fleet.fleet import Fleet
 from contrib.fleet.lines import recorded_payload
+from contrib.fleet.tally import Tally
 
 from odradek.client.address import Address, addresses
 from support.hosts import EVERYTHING, ThreadedHost, running_host
+from support.waiting import until
 
 MIX = {"java": 60.0, "librdkafka": 30.0, "franz-go": 10.0}
 
@@ -34,6 +36,11 @@ def fleet_of(host: ThreadedHost, clients: int, connections: int, *, churn: float
     )
 
 
+def counted(fleet: Fleet) -> tuple[Tally, Tally]:
+    """Before all connections were open, and then: the first clients push before the last are connected."""
+    return fleet.opening, fleet.tally
+
+
 @pytest.mark.parametrize("connections", [4, 30])
 def test_the_host_stored_what_the_fleet_counted(tmp_path: Path, connections: int) -> None:
     with running_host(tmp_path, *EVERYTHING) as host:
@@ -41,26 +48,33 @@ def test_the_host_stored_what_the_fleet_counted(tmp_path: Path, connections: int
         asyncio.run(fleet.run(1.0, leave=True))
         accounts = host.call(lambda: host.host.telemetry.accounts)
 
-    tally = fleet.tally
+    accepted = sum(each.accepted for each in counted(fleet))
     assert len(fleet.lines) == connections
-    assert tally.accepted == accounts.appended
-    assert tally.pushes == tally.accepted + tally.refused.total()
-    assert tally.terminated == 30
-    assert tally.unanswered == tally.stopped == 0
+    assert accepted == accounts.appended
+    assert sum(each.pushes for each in counted(fleet)) == accepted + sum(
+        each.refused.total() for each in counted(fleet)
+    )
+    assert fleet.tally.terminated == 30
+    assert {(each.unanswered, each.stopped) for each in counted(fleet)} == {(0, 0)}
 
 
 def test_a_storm_and_churn_lose_no_accepted_push(tmp_path: Path) -> None:
     with running_host(tmp_path, *EVERYTHING) as host:
         fleet = fleet_of(host, 30, 30, churn=1_000_000)
-        asyncio.run(fleet.run(1.5, storm_s=0.5))
+        asyncio.run(through_the_storm(fleet))
         accounts = host.call(lambda: host.host.telemetry.accounts)
 
-    tally = fleet.tally
-    assert tally.lost >= 30
-    assert fleet.storm_lasted_s is not None
-    assert tally.joined > 0
-    assert tally.terminated > 0
-    assert tally.accepted <= accounts.appended <= tally.accepted + tally.unanswered
+    accepted = sum(each.accepted for each in counted(fleet))
+    assert fleet.tally.lost >= 30
+    assert accepted <= accounts.appended <= accepted + sum(each.unanswered for each in counted(fleet))
+
+
+async def through_the_storm(fleet: Fleet) -> None:
+    """Run until the storm is over, and clients have left and joined."""
+    running = asyncio.ensure_future(fleet.run(60, storm_s=0.5))
+    await until(lambda: fleet.storm_lasted_s is not None and fleet.tally.terminated and fleet.tally.joined)
+    fleet.over = True
+    await running
 
 
 def test_connections_that_wait_for_an_answer_are_closed_at_the_end() -> None:

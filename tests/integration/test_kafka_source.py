@@ -224,7 +224,7 @@ def test_two_hosts_of_a_group_share_the_partitions(tmp_path: Path) -> None:
             until(lambda: len(far_sides[0].taken) + len(far_sides[1].taken) >= 100, one)
             wait_until(lambda: shared(cluster), "the partitions are not shared")
             deliver(cluster.bootstrap, batch[100:], **{"topic.partitions": 4})
-            until(lambda: len(far_sides[0].taken) + len(far_sides[1].taken) >= 400, two)
+            until(lambda: len({data for each in far_sides for data in data_of(each.taken)}) == 400, two)
 
     assert min(len(each.taken) for each in far_sides) > 0
     # A rebalance may refuse a commit; what comes again has the same origin.

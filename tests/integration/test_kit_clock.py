@@ -69,10 +69,19 @@ def test_a_client_instance_is_forgotten_after_three_intervals(host: RunningHost,
     assert (before, host.call(lambda: len(instances()))) == (1, 0)
 
 
-def test_an_idle_connection_is_closed(host: RunningHost, client: WireClient) -> None:
-    host.clock.advance(HOUR_MS)
+def test_an_idle_connection_is_closed_and_a_busy_one_is_not(
+    odradek_hosts: Callable[..., RunningHost],
+) -> None:
+    host = odradek_hosts(clock=VirtualClock(), connections_max_idle_ms=1_000)
+    with WireClient(host.address) as idle, WireClient(host.address) as busy:
+        idle.introduce()
+        busy.introduce()
+        host.clock.advance(600)
+        busy.introduce()
+        host.clock.advance(600)
 
-    assert client.closed_by_peer()
+        assert idle.closed_by_peer()
+        busy.introduce()
 
 
 def test_a_throttle_ends_after_its_time(host: RunningHost, client: WireClient) -> None:

@@ -144,27 +144,6 @@ def test_subscriptions_follow_the_configuration_and_keep_changes_over_the_networ
     assert kept == {"metrics": "changed"}
 
 
-def test_idle_connections_are_closed_and_busy_ones_are_not(tmp_path: Path) -> None:
-    with (
-        running_host(tmp_path, "connections.max.idle.ms=1000") as host,
-        WireClient(host.address) as idle,
-        WireClient(host.address) as busy,
-    ):
-        idle.introduce()
-        busy.introduce()
-        idle.socket.settimeout(0.1)
-        for _ in range(100):
-            busy.send(MetadataRequest(topics=[]))
-            try:
-                closed = idle.socket.recv(1) == b""
-                break
-            except TimeoutError:
-                closed = False
-
-        assert closed
-        assert busy.send(MetadataRequest(topics=[])).controller_id == 1
-
-
 def test_prometheus_sees_the_brokers_own_metrics(tmp_path: Path) -> None:
     class Failing:
         def client_receiver(self) -> Failing:

@@ -6,9 +6,11 @@ import random
 from pathlib import Path
 
 from odradek.broker.telemetry_spool import TelemetrySpool
+from odradek.client.resources import ConfigChange, ConfigResource
 from odradek.plugin import TelemetryRecord
+from odradek.wire.config_resource import ResourceType
 from support.hosts import ThreadedHost
-from support.spooling import FarSide, down, hosting, names, payload, push_all, until
+from support.spooling import TOPIC, FarSide, admin_of, down, hosting, names, payload, push_all, until
 from support.wire_client import WireClient
 
 SOON = ("log.retention.check.interval.ms=20", "telemetry.linger.ms=0")
@@ -36,6 +38,9 @@ def test_records_older_than_retention_are_counted_as_expired(tmp_path: Path) -> 
 
         push_all(host, range(5, 400))
         until(host, lambda: partition.log_start_offset == 400)
+        with admin_of(host) as admin:
+            change = ConfigChange("retention.ms", "3600000")
+            admin.incremental_alter_configs({ConfigResource(ResourceType.TOPIC, TOPIC): [change]})
         far.behavior = lambda batch: None
         push_all(host, range(400, 403))
         until(host, lambda: far.names[-3:] == names(range(400, 403)))

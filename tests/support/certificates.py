@@ -44,9 +44,10 @@ class Files:
 
     def write(self, name: str, text: str) -> str:
         """Write a file; return its path."""
-        path = self.folder / name
-        path.write_text(text, encoding="utf-8")
-        path.chmod(0o600)
+        path, written = self.folder / name, self.folder / f"{name}.written"
+        written.write_text(text, encoding="utf-8")
+        written.chmod(0o600)
+        written.replace(path)  # at once: a host may read it just now
         return str(path)
 
     @property

@@ -11,10 +11,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from odradek.clock import Clock
 from odradek.server.config import load_config
 from odradek.server.host import Host
 from odradek.server.plugins.plugin_manager import HostPluginManager
@@ -37,15 +38,21 @@ def running_host(
     file: Path | None = None,
     before_start: Callable[[Host], object] | None = None,
     plugins: HostPluginManager | None = None,
+    clock: Clock | None = None,
 ) -> Iterator[ThreadedHost]:
     """A host as `odradek serve` creates it; always stopped at the end."""
     config = load_config(file, [f"listeners={LOOPBACK}", f"data.dir={data_dir}", *overrides])
-    thread = HostThread(config, plugins=plugins, before_start=before_start)
+    thread = HostThread(config, clock, plugins, before_start)
     thread.start()
     try:
         yield thread
     finally:
         thread.stop()
+
+
+def about_itself(lines: Iterable[str]) -> list[str]:
+    """The lines of a host's log, without those about a machine that stood still."""
+    return [line for line in lines if "the event loop stood still" not in line]
 
 
 class ServeProcess:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, ResourceMetrics, ScopeMetrics
 
+from odradek.client.admin import AdminClient
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.plugin import Forwarder, PluginConfig, Retry, TelemetryRecord, hookimpl
 from odradek.server.plugins.plugin_manager import HostPluginManager
@@ -19,6 +20,7 @@ from support.waiting import wait_until
 from support.wire_client import WireClient
 
 PATIENCE_S = 15.0
+TOPIC = "__client_telemetry"
 Behavior = Callable[[Sequence[TelemetryRecord]], object]
 
 
@@ -88,6 +90,18 @@ def hosting(data_dir: Path, *overrides: str, **far_sides: FarSide) -> Iterator[T
     with running_host(data_dir, *FAST, *overrides, plugins=plugins) as host:
         yield host
         host.call(lambda: assert_accounts_balance(host.host))
+
+
+@contextlib.contextmanager
+def admin_of(host: ThreadedHost) -> Iterator[AdminClient]:
+    with AdminClient(host.bootstrap, "test", PATIENCE_S) as admin:
+        yield admin
+
+
+def committed(host: ThreadedHost, group: str) -> int:
+    """The offset of partition 0."""
+    with admin_of(host) as admin:
+        return admin.offset_fetch(group)[TOPIC, 0].offset
 
 
 def push_all(host: ThreadedHost, numbers: range) -> list[int]:

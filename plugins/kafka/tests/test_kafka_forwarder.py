@@ -273,7 +273,7 @@ def test_missing_reports_are_a_retry_before_the_hosts_timeout(kit: Kit) -> None:
     batch = [kit.record(0), kit.record(1)]
     producer = kit.producer(judge=lambda sent, _: kit.hang if sent.key.startswith(b"AQ") else None)
 
-    (error,) = delivered(producer, batch, deliver_timeout_ms=100)
+    (error,) = delivered(producer, batch, deliver_timeout_ms=1_500)
 
     assert isinstance(error, Retry)
     assert error.delivered == [batch[0]]

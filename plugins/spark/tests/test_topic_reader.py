@@ -175,9 +175,10 @@ def test_a_host_that_stops_during_a_read_is_reported_and_found_again(
         host.topics.create(TOPIC)
         fill(host.bootstrap, records(3_000))
         port = host.address[1]
-        reader = TopicReader(options(host.bootstrap, **{"kafka.queued.min.messages": "1"}), 1.0)
+        reader = TopicReader(options(host.bootstrap, **{"kafka.queued.min.messages": "1"}))
         reading = reader.read(OffsetRange(0, 0, 4_000))
         first = next(reading)
+        reader.timeout_s = 1.0
 
     with pytest.raises(Unreachable, match=r"telemetry-0 at offset \d+: .*: no answer"):
         list(reading)

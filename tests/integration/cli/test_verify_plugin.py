@@ -18,6 +18,7 @@ from odradek.cli import verify_plugin
 from odradek.cli.main import FAILED, UNUSABLE, run
 from odradek.plugin import ClientTelemetryPayload, PluginConfig, RequestContext, hookimpl
 from odradek.server.plugins.plugin_manager import HostPluginManager, load_plugins
+from odradek.testing.contracts.rule import Verdict
 
 STUCK = """
 import asyncio, time
@@ -144,10 +145,10 @@ def test_a_blocking_plugin_fails_with_the_text_of_the_rule(
 
 
 class LosesItsThread:
-    """Its own receiver. The thread of the first object that gets a push dies a while after it."""
+    """Its own receiver. The thread of the first object that gets a push dies then, or when it is told."""
 
-    def __init__(self, delay_ms: int, dying: threading.Lock) -> None:
-        self.delay_ms = delay_ms
+    def __init__(self, told: threading.Event, dying: threading.Lock) -> None:
+        self.told = told
         self.dying = dying
         self.pushed = threading.Event()
         threading.Thread(target=self.send, name="sender", daemon=True).start()
@@ -161,37 +162,51 @@ class LosesItsThread:
     def send(self) -> None:
         self.pushed.wait()
         if self.dying.acquire(blocking=False):
-            time.sleep(self.delay_ms / 1000)
+            self.told.wait()
             raise ValueError("not a push")
 
 
 class ThreadPlugin:
-    def __init__(self) -> None:
+    def __init__(self, told: threading.Event) -> None:
+        self.told = told
         self.dying = threading.Lock()
 
     @hookimpl
     def odradek_client_telemetry(self, config: PluginConfig) -> LosesItsThread:
-        return LosesItsThread(config.integer("delay.ms", 0), self.dying)
+        return LosesItsThread(self.told, self.dying)
 
 
 @pytest.mark.parametrize(
-    ("delay_ms", "text"),
-    [(0, "failed   the thread sender died: ValueError: not a push ("), (120, "0 failed")],
+    ("at_once", "text"),
+    [(True, "failed   the thread sender died: ValueError: not a push ("), (False, "0 failed")],
     ids=["at once", "after the rule"],
 )
 def test_a_plugin_whose_thread_dies_fails(
-    install: Callable[[str, object], None], capsys: pytest.CaptureFixture[str], delay_ms: int, text: str
+    install: Callable[[str, object], None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    at_once: bool,
+    text: str,
 ) -> None:
-    install("loses", ThreadPlugin())
+    told, line = threading.Event(), verify_plugin.line
+    install("loses", ThreadPlugin(told))
+    if at_once:
+        told.set()
 
-    status = run(["verify-plugin", "loses", "--set", f"delay.ms={delay_ms}"])
+    def line_of_a_rule(verdict: Verdict) -> str:
+        told.set()
+        return line(verdict)
+
+    monkeypatch.setattr(verify_plugin, "line", line_of_a_rule)
+
+    status = run(["verify-plugin", "loses"])
 
     shown = capsys.readouterr()
     assert status == FAILED
     assert text in shown.out
     assert "loses breaks the contract: " in shown.err
-    assert (delay_ms == 0) == ("\nThreads\n  No thread of the plugin ends" in shown.out)
-    assert delay_ms == 0 or "after a rule, the thread sender died: ValueError: not a push" in shown.err
+    assert at_once == ("\nThreads\n  No thread of the plugin ends" in shown.out)
+    assert at_once or "after a rule, the thread sender died: ValueError: not a push" in shown.err
 
 
 def test_each_forwarder_of_a_plugin_is_checked(

@@ -47,7 +47,7 @@ def refused(code: ErrorCode) -> dict[type[Any], Any]:
 
 @contextmanager
 def client_of(broker: ScriptedBroker) -> Iterator[AdminClient]:
-    with AdminClient(broker.address, timeout_s=1) as admin:
+    with AdminClient(broker.address, timeout_s=PATIENCE_S) as admin:
         yield admin
 
 
@@ -146,7 +146,7 @@ def test_a_change_is_seen_after_the_interval(tmp_path: Path) -> None:
 def test_a_poke_is_answered_before_the_interval_is_over() -> None:
     with (
         ScriptedBroker(refused(ErrorCode.NONE)) as broker,
-        watching(lambda: AdminClient(broker.address, timeout_s=1), 3_600_000) as (watch, found),
+        watching(lambda: AdminClient(broker.address, timeout_s=PATIENCE_S), 3_600_000) as (watch, found),
     ):
         found.get(timeout=PATIENCE_S)
         watch.poke()
@@ -161,7 +161,7 @@ def test_a_cluster_that_is_down_is_asked_again_over_new_connections() -> None:
         connects.append(1)
         if down:
             raise ConfigError("ssl.truststore.location", "cannot be read")
-        return AdminClient(broker.address, timeout_s=1)
+        return AdminClient(broker.address, timeout_s=PATIENCE_S)
 
     with ScriptedBroker(refused(ErrorCode.NONE)) as broker, watching(connect) as (_, found):
         assert found.get(timeout=PATIENCE_S).failure == "ssl.truststore.location: cannot be read"
@@ -181,7 +181,7 @@ def test_a_consumer_of_results_that_raises_does_not_end_the_watch() -> None:
         raise RuntimeError("closed loop")
 
     with ScriptedBroker(refused(ErrorCode.NONE)) as broker:
-        watch = ClusterWatch(lambda: AdminClient(broker.address, timeout_s=1), 100, fail)
+        watch = ClusterWatch(lambda: AdminClient(broker.address, timeout_s=PATIENCE_S), 100, fail)
         watch.start()
         calls.get(timeout=PATIENCE_S)
         calls.get(timeout=PATIENCE_S)

@@ -147,7 +147,8 @@ def test_a_silent_broker_times_out() -> None:
     def silent(request: object) -> None:
         raise Silence
 
-    with ScriptedBroker({DescribeClusterRequest: silent}) as broker, connect(broker, 0.2) as connection:
+    with ScriptedBroker({DescribeClusterRequest: silent}) as broker, connect(broker) as connection:
+        connection.timeout_s = 0.2
         with pytest.raises(TimedOut, match=r"no answer within 0\.2 s"):
             connection.send(DescribeClusterRequest())
 
