@@ -130,7 +130,7 @@ class Group:
             thread.start()
         for thread in threads:
             thread.join()
-        assert not self.failures, self.failures
+        assert not self.failures, [(each, getattr(each, "__notes__", [])) for each in self.failures]
         assert self.ledger.total >= RECORDS, self.ledger.expected
 
     def member(self, name: str, may_start: Callable[[], bool], is_over: Callable[[], bool]) -> None:
@@ -156,8 +156,12 @@ class Group:
         def revoked(_consumer: Any, partitions: list[Any]) -> None:
             for partition in partitions:
                 partition.offset = self.ledger.expected[partition.partition]
-            if partitions:
-                consumer.commit(offsets=partitions, asynchronous=False)
+            try:
+                if partitions:
+                    consumer.commit(offsets=partitions, asynchronous=False)
+            except Exception as error:  # noqa: BLE001  close() would raise an object that no `except` catches
+                error.add_note(f"{name} cannot commit {partitions}")
+                self.failures.append(error)
             owned.difference_update(partition.partition for partition in partitions)
 
         consumer.subscribe([TOPIC], on_assign=assigned, on_revoke=revoked)
