@@ -20,7 +20,7 @@ given: Final[deque[int]] = deque(maxlen=500)
 """The ports given last, whose servers may not listen yet."""
 
 
-def own() -> range:
+def own_ports() -> range:
     """The ports of this worker of pytest-xdist; without it, all."""
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
@@ -31,7 +31,7 @@ def own() -> range:
 
 def free_range(count: int) -> int:
     """The first of some ports in a row."""
-    mine = own()
+    mine = own_ports()
     for _ in range(TRIES):
         first = random.randint(mine[0], mine[-count])
         ports = range(first, first + count)

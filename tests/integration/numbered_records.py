@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from confluent_kafka import KafkaException
 from contrib.capture.ports import free_port
 
 from support.hosts import ServeProcess
@@ -130,7 +131,7 @@ class Group:
             thread.start()
         for thread in threads:
             thread.join()
-        assert not self.failures, [(each, getattr(each, "__notes__", [])) for each in self.failures]
+        assert not self.failures, self.failures
         assert self.ledger.total >= RECORDS, self.ledger.expected
 
     def member(self, name: str, may_start: Callable[[], bool], is_over: Callable[[], bool]) -> None:
@@ -159,9 +160,9 @@ class Group:
             try:
                 if partitions:
                     consumer.commit(offsets=partitions, asynchronous=False)
-            except Exception as error:  # noqa: BLE001  close() would raise an object that no `except` catches
-                error.add_note(f"{name} cannot commit {partitions}")
-                self.failures.append(error)
+            except KafkaException as error:
+                # confluent_kafka would raise it from close() as an object that no `except` catches.
+                self.failures.append(RuntimeError(f"{name} cannot commit {partitions}: {error}"))
             owned.difference_update(partition.partition for partition in partitions)
 
         consumer.subscribe([TOPIC], on_assign=assigned, on_revoke=revoked)

@@ -57,16 +57,14 @@ def test_a_client_does_not_wait_for_all_those_that_pipeline(tmp_path: Path) -> N
         while len(set(watch.ports)) < A_FEW:
             time.sleep(0.001)
 
+        def ask() -> int:
+            """Send on the host's loop, which serves nobody meanwhile; return how many came before."""
+            victim.send_bytes(victim.frame(asking(), 3))
+            return len(watch.ports)
+
         waited: list[int] = []
         for _ in range(5):
-            frame = victim.frame(asking(), 3)
-
-            def begin(frame: bytes = frame) -> int:
-                """Send on the host's loop, which serves nobody meanwhile."""
-                victim.send_bytes(frame)
-                return len(watch.ports)
-
-            before = host.call(begin)
+            before = host.call(ask)
             victim.answer(asking(), 3)
             waited.append(len(set(watch.ports[before : watch.ports.index(port, before)])))
         left = len(host.host.turns)

@@ -37,7 +37,7 @@ def fleet_of(host: ThreadedHost, clients: int, connections: int, *, churn: float
 
 
 def counted(fleet: Fleet) -> tuple[Tally, Tally]:
-    """Before all connections were open, and then: the first clients push before the last are connected."""
+    """The counts until all connections were open, and those since: the first clients push before that."""
     return fleet.opening, fleet.tally
 
 

@@ -36,7 +36,7 @@ def assert_accounts_balance(host: Host) -> None:
             assert stats.offered == written + at_start + runner.feed.cursor.beyond, (written, stats)
 
 
-def is_left(host: Host) -> bool:
+def is_at_rest(host: Host) -> bool:
     """Whether all clients have gone and every push is settled. Runs on the host's loop.
 
     A client that closes while it waits for the answer to a push leaves the push behind.

@@ -47,7 +47,7 @@ class Files:
         path, written = self.folder / name, self.folder / f"{name}.written"
         written.write_text(text, encoding="utf-8")
         written.chmod(0o600)
-        written.replace(path)  # at once: a host may read it just now
+        written.replace(path)  # in one step: a host may be reading it
         return str(path)
 
     @property

@@ -53,7 +53,7 @@ def reader(host: RunningHost, file: Path | None, timeout_s: float = 20) -> Topic
 
 
 def refusal(found: TopicReader) -> str:
-    """Why the topic cannot be read. The first attempt may end before librdkafka knows the reason."""
+    """The reason why the topic cannot be read. librdkafka may not know it at the end of the first attempt."""
     with pytest.raises(Unreachable) as error:
         found.partitions()
     return str(error.value)

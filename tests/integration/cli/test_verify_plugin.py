@@ -145,7 +145,7 @@ def test_a_blocking_plugin_fails_with_the_text_of_the_rule(
 
 
 class LosesItsThread:
-    """Its own receiver. The thread of the first object that gets a push dies then, or when it is told."""
+    """Its own receiver. The thread of the first object that gets a push dies once it is told to."""
 
     def __init__(self, told: threading.Event, dying: threading.Lock) -> None:
         self.told = told

@@ -32,7 +32,7 @@ HOST = (
     "telemetry.subscriptions.max=1",
 )
 TROUBLE = {"OdradekForwarderStalled": ["otlp"], "OdradekStateNearLimit": ["telemetry.subscriptions.max"]}
-"""What the alerts find at this host."""
+"""The alerts that this host sets off, with the plugin or setting of each."""
 PATIENCE_S = 30.0
 
 

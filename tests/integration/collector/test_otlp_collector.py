@@ -26,7 +26,7 @@ from odradek.server.host import Host
 from odradek.telemetry.payload import label
 from odradek_otlp import odradek_forwarder
 from odradek_otlp.otlp_forwarder import OtlpForwarder
-from support.accounts import is_left
+from support.accounts import is_at_rest
 from support.hosts import EVERYTHING, running_host
 from support.telemetry_records import telemetry_record
 from support.waiting import wait_until
@@ -235,7 +235,7 @@ def test_pushes_of_librdkafka_arrive_with_their_labels(
             for producer in producers:
                 producer.flush(5)
                 producer.close()
-            wait_until(lambda: host.call(lambda: is_left(host.host)), "a client or a push is left")
+            wait_until(lambda: host.call(lambda: is_at_rest(host.host)), "a client or a push is left")
             expected: Counter[Point] = Counter()
             for payload in tap.payloads:
                 expected += points(MetricsData.FromString(payload))

@@ -73,7 +73,7 @@ def clients_of(server: PrometheusServer) -> set[str]:
 
 
 def errors(server: PrometheusServer) -> set[str]:
-    """What the last scrapes of the targets failed with."""
+    """The errors of the last scrape of each target."""
     return {target["lastError"] for target in server.get("/api/v1/targets")["data"]["activeTargets"]}
 
 

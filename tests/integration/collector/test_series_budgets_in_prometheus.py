@@ -28,7 +28,7 @@ CLIENTS = 20_000
 BUDGET = 1_000
 NAMES = ("records.total", "bytes.total", "errors.total")
 SUM = "sum(last_over_time({}[5m]))"
-"""Also after a scrape that failed, which ends all series until the next one."""
+"""It has a value also after a scrape that failed, which ends all series until the next one."""
 CONFIG = """
 global:
   scrape_interval: 1s

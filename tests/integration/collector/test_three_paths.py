@@ -19,7 +19,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from integration.java.jvm import Jvm, built_classpath
 from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek_prometheus.label_values import node_number
-from support.accounts import is_left
+from support.accounts import is_at_rest
 from support.child_process import child_process
 from support.client_totals import Key, check_totals, closed_clients, series_name
 from support.hosts import ThreadedHost, running_host
@@ -188,7 +188,7 @@ def test_the_three_paths_agree(
         host.call(lambda: host.host.receivers.register("pushed", librdkafka))
         with librdkafka_producer(host, prometheus):
             expected = closed_clients(jvm, host, prometheus)
-        wait_until(lambda: host.call(lambda: is_left(host.host)), "a client or a push is left", PATIENCE_S)
+        wait_until(lambda: host.call(lambda: is_at_rest(host.host)), "a client or a push is left", PATIENCE_S)
         expected[LIBRDKAFKA] = librdkafka.totals
 
         check_totals(expected, prometheus, PATHS["collector"])

@@ -149,9 +149,10 @@ def properties(folder: Path, node: int, port: int, secure_port: int, controller_
 @contextmanager
 def kafka_cluster(jvm: Jvm, folder: Path) -> Iterator[KafkaCluster]:
     """Format, start, yield and stop three nodes."""
-    controller_port, *others = free_ports(1 + 2 * len(NODES))
-    ports = dict(zip(NODES, others, strict=False))
-    secure_ports = dict(zip(NODES, others[len(NODES) :], strict=True))
+    nodes = len(NODES)
+    controller_port, *others = free_ports(1 + 2 * nodes)
+    ports = dict(zip(NODES, others[:nodes], strict=True))
+    secure_ports = dict(zip(NODES, others[nodes:], strict=True))
     cluster = KafkaCluster(jvm, folder, ports, secure_ports)
     try:
         for node, port in cluster.ports.items():

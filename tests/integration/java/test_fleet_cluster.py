@@ -70,7 +70,7 @@ class Hosts:
 
 @contextmanager
 def outage(*processes: ServeProcess) -> Iterator[None]:
-    """The block takes the destination away. Wait then `OUTAGE_S`, and until each process has logged it."""
+    """The block takes the destination away. Then wait `OUTAGE_S`, and until each process has logged it."""
 
     def logged(process: ServeProcess) -> int:
         return sum("destination is down" in line for line in list(process.errors))
