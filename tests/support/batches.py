@@ -6,12 +6,15 @@ import struct
 
 from crc32c import crc32c
 
+from odradek.log.log_config import LogConfig
 from odradek.log.partition_log import PartitionLog
 from odradek.wire.compression import Codec
 from odradek.wire.record import Record
 from odradek.wire.record_batch import HEADER_BYTES, build_batch, parse_header, record_batches, records
 
 NOW_MS = 1_700_000_000_000
+SMALL = LogConfig(segment_bytes=2_000, index_interval_bytes=300)
+"""Of a log with many segments."""
 
 
 def batch_of(
@@ -52,3 +55,9 @@ def values_from(log: PartitionLog, offset: int = 0) -> list[tuple[int, bytes | N
             found += ((record.offset, record.value) for record in records(batch, header))
             offset = header.next_offset
     return found
+
+
+def fill(log: PartitionLog, count: int) -> None:
+    """Append records a millisecond apart, each in its own batch."""
+    for number in range(count):
+        log.append(batch_of(b"%d" % number, timestamp_ms=NOW_MS + number), NOW_MS + number)

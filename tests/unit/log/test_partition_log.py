@@ -1,44 +1,28 @@
-"""One partition: appending, reading, rolling, timestamps, failing disks."""
+"""One partition: appending, reading, producers, listeners, segments, flushing and deleting."""
 
 from __future__ import annotations
 
-import errno
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from crc32c import crc32c
 
 from odradek.log.log_config import LogConfig
-from odradek.log.offset_lookup import MAX_OPENED
 from odradek.log.open_files import OpenFiles
 from odradek.log.partition_log import PartitionLog
-from odradek.log.segment import Located, Segment
-from odradek.steps import result_of
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.record import Record
 from odradek.wire.record_batch import (
-    HEADER_BYTES,
     TimestampType,
-    build_batch,
     is_intact,
     parse_header,
     record_batches,
-    restamped,
 )
-from support.batches import NOW_MS, batch_of, values_from
+from support.batches import NOW_MS, SMALL, batch_of, fill, values_from
 
-SMALL = LogConfig(segment_bytes=2_000, index_interval_bytes=300)
 OpenLog = Callable[..., PartitionLog]
-
-
-def fill(log: PartitionLog, count: int) -> None:
-    for number in range(count):
-        log.append(batch_of(b"%d" % number, timestamp_ms=NOW_MS + number), NOW_MS + number)
 
 
 def test_an_empty_log_starts_and_ends_at_0(log: PartitionLog) -> None:
@@ -332,173 +316,7 @@ def test_index_files_have_kafkas_format(open_log: OpenLog, folder: Path) -> None
     assert int.from_bytes(times[-4:], "big") == log.segments[1].base_offset - 1
 
 
-# Timestamps
-
-
-def test_a_timestamp_lookup_finds_the_exact_record(open_log: OpenLog) -> None:
-    log = open_log(SMALL)
-    for number in range(0, 90, 3):
-        records = [Record(None, b"x", NOW_MS + 10 * (number + index)) for index in range(3)]
-        log.append(build_batch(records, codec=Codec.GZIP), NOW_MS)
-
-    found = [result_of(log.offset_for_time(NOW_MS + 10 * number - 5)) for number in range(90)]
-
-    assert len(log.segments) > 1
-    assert found == [(NOW_MS + 10 * number, number) for number in range(90)]
-    assert result_of(log.offset_for_time(NOW_MS + 891)) is None
-
-
-def test_the_greatest_timestamp_is_found_in_any_segment(open_log: OpenLog) -> None:
-    log = open_log(SMALL)
-    fill(log, 20)
-    records = [Record(None, b"x", NOW_MS), Record(None, b"peak", NOW_MS + 60_000), Record(None, b"x", NOW_MS)]
-    log.append(build_batch(records), NOW_MS)
-    fill(log, 40)
-
-    found = result_of(log.max_timestamp_offset())
-
-    assert len(log.segments) > 2
-    assert found == (NOW_MS + 60_000, 21)
-
-
-def test_an_empty_log_has_no_timestamps(log: PartitionLog) -> None:
-    timestamp_ms = 0
-
-    found = result_of(log.offset_for_time(timestamp_ms))
-
-    assert found is None
-    assert result_of(log.max_timestamp_offset()) is None
-
-
-def test_with_log_append_time_a_lookup_returns_the_batch(open_log: OpenLog) -> None:
-    log = open_log(LogConfig(message_timestamp_type=TimestampType.LOG_APPEND_TIME))
-    log.append(batch_of(b"a", b"b"), NOW_MS)
-    log.append(batch_of(b"c", b"d"), NOW_MS + 10)
-
-    found = result_of(log.offset_for_time(NOW_MS + 1))
-
-    assert found == (NOW_MS + 10, 2)
-
-
-def test_a_timestamp_lookup_decompresses_few_batches_with_a_wrong_max_timestamp(
-    log: PartitionLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for _ in range(5 * MAX_OPENED):
-        batch = batch_of(b"x", timestamp_ms=NOW_MS)
-        promising = restamped(
-            batch, parse_header(batch), 0, -1, TimestampType.CREATE_TIME, max_timestamp_ms=NOW_MS + 1_000
-        )
-        log.append(promising + batch[HEADER_BYTES:], NOW_MS, trusted_records=True)
-    opened: list[int] = []
-    read_batch = Segment.read_batch
-
-    def noting(segment: Segment, found: Located) -> bytes:
-        opened.append(found[1].base_offset)
-        return read_batch(segment, found)
-
-    monkeypatch.setattr(Segment, "read_batch", noting)
-
-    found = result_of(log.offset_for_time(NOW_MS + 500))
-
-    assert opened == list(range(MAX_OPENED))
-    assert found == (NOW_MS + 1_000, MAX_OPENED)
-
-
-def test_a_batch_that_cannot_be_decompressed_is_found_by_its_header(log: PartitionLog) -> None:
-    junk = bytearray(batch_of(b"x" * 50))
-    junk[61:] = b"\xff" * (len(junk) - 61)
-    junk[17:21] = crc32c(bytes(junk[21:])).to_bytes(4, "big")
-    log.append(bytes(junk), NOW_MS, trusted_records=True)
-
-    found = result_of(log.offset_for_time(NOW_MS))
-
-    assert found == (NOW_MS, 0)
-
-
-# Failing disks
-
-
-class Disk:
-    """A disk with this many free bytes; replaces ``os.pwritev`` and ``os.pwrite``."""
-
-    def __init__(self, left_bytes: int) -> None:
-        self.left_bytes = left_bytes
-
-    def take(self, data: bytes) -> bytes:
-        if not self.left_bytes:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        taken = data[: self.left_bytes]
-        self.left_bytes -= len(taken)
-        return taken
-
-    def pwritev(self, descriptor: int, parts: Sequence[bytes], position: int) -> int:
-        return PWRITE(descriptor, self.take(b"".join(parts)), position)
-
-    def pwrite(self, descriptor: int, data: bytes, position: int) -> int:
-        return PWRITE(descriptor, self.take(bytes(data)), position)
-
-
-PWRITE = os.pwrite
-
-
-@pytest.mark.parametrize("left_bytes", [0, 1, 30])
-def test_a_full_disk_loses_no_acknowledged_record(
-    open_log: OpenLog, monkeypatch: pytest.MonkeyPatch, left_bytes: int
-) -> None:
-    log = open_log()
-    fill(log, 3)
-    disk = Disk(left_bytes)
-    with monkeypatch.context() as patch:
-        patch.setattr("os.pwritev", disk.pwritev)
-        patch.setattr("os.pwrite", disk.pwrite)
-
-        with pytest.raises(ApiError) as refusal:
-            log.append(batch_of(b"lost", producer=(7, 0, 0)), NOW_MS)
-
-    assert refusal.value.code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert log.segments[-1].path.stat().st_size == log.size_bytes
-    log.append(batch_of(b"3", producer=(7, 0, 0)), NOW_MS)
-    log.release()
-    assert values_from(open_log()) == [(number, b"%d" % number) for number in range(4)]
-
-
-def test_a_short_write_is_completed(log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    def halting(descriptor: int, parts: Sequence[bytes], position: int) -> int:
-        return PWRITE(descriptor, b"".join(parts)[:20], position)
-
-    with monkeypatch.context() as patch:
-        patch.setattr("os.pwritev", halting)
-
-        log.append(batch_of(b"a"), NOW_MS)
-
-    assert values_from(log) == [(0, b"a")]
-
-
-def test_an_append_fails_if_its_segment_cannot_be_created(open_log: OpenLog, folder: Path) -> None:
-    log = open_log(LogConfig(segment_bytes=100))
-    log.append(batch_of(b"a"), NOW_MS)
-    blocker = folder / f"{1:020d}.log"
-    blocker.mkdir()
-
-    with pytest.raises(ApiError) as refusal:
-        log.append(batch_of(b"b"), NOW_MS)
-
-    assert refusal.value.code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert values_from(log) == [(0, b"a")]
-    blocker.rmdir()
-    assert log.append(batch_of(b"b"), NOW_MS).base_offset == 1
-
-
-def test_an_index_that_cannot_be_saved_is_rebuilt(open_log: OpenLog, folder: Path) -> None:
-    log = open_log(SMALL)
-    blocker = folder / f"{0:020d}.timeindex.tmp"
-    blocker.mkdir()
-    (blocker / "x").touch()
-
-    fill(log, 60)
-
-    assert len(log.segments) > 1
-    assert result_of(log.offset_for_time(NOW_MS + 3)) == (NOW_MS + 3, 3)
+# Flushing and deleting
 
 
 def test_flushing_covers_rolled_segments(open_log: OpenLog, monkeypatch: pytest.MonkeyPatch) -> None:
