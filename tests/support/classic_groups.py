@@ -20,6 +20,7 @@ from odradek.wire.messages.heartbeat import HeartbeatRequest
 from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from odradek.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from odradek.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from support.error_codes import code_of
 
 R = TypeVar("R")
 SESSION_MS = 10_000
@@ -79,15 +80,6 @@ def take(answer: R | Deferred[R], receive: Callable[[R], None]) -> None:
 
 Joined = Parked[JoinGroupResponse]
 Synced = Parked[SyncGroupResponse]
-
-
-def refusal(action: Callable[[], object]) -> ErrorCode:
-    """The error code of a call that may raise."""
-    try:
-        action()
-    except ApiError as error:
-        return error.code
-    return ErrorCode.NONE
 
 
 class GroupHost:
@@ -184,7 +176,7 @@ class GroupHost:
         request = HeartbeatRequest(
             group_id=group_id, member_id=member_id, generation_id=generation, group_instance_id=instance_id
         )
-        return refusal(lambda: self.groups.classic.heartbeat(request))
+        return code_of(lambda: self.groups.classic.heartbeat(request))
 
     def leave(self, *members: tuple[str, str | None], group_id: str = "g") -> list[int]:
         """LeaveGroup of members, by member id and instance id; return the error code of each."""

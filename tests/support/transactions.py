@@ -1,25 +1,13 @@
-"""What tests ask of a transaction coordinator."""
+"""Helpers for tests of the transaction coordinator."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from odradek.transaction.transaction_metadata import ProducerIdAndEpoch
 from odradek.transaction.transaction_state import TransactionState
-from odradek.wire.api_error import ApiError
-from odradek.wire.error_code import ErrorCode
 
 TransactionHost = Any  # of tests/unit/transaction/conftest.py, which cannot be imported
-
-
-def code_of(action: Callable[[], object]) -> ErrorCode:
-    """The error code of a call; NONE if it succeeds."""
-    try:
-        action()
-    except ApiError as error:
-        return error.code
-    return ErrorCode.NONE
 
 
 def state_of(host: TransactionHost, transactional_id: str = "tx") -> TransactionState:

@@ -8,7 +8,8 @@ from odradek.group.committed_offset import CommittedOffset
 from odradek.group.group import Committer
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
-from support.classic_groups import SESSION_MS, GroupHost, refusal
+from support.classic_groups import SESSION_MS, GroupHost
+from support.error_codes import code_of
 
 T = b"t" * 16
 OFFSET = CommittedOffset(offset=3)
@@ -22,7 +23,7 @@ def host() -> GroupHost:
 def committing(host: GroupHost, **committer: object) -> ErrorCode:
     """The error code of a commit to group ``g``."""
     asked = Committer(**committer)  # type: ignore[arg-type]  # fields by name
-    return refusal(lambda: host.groups.committing("g", asked))
+    return code_of(lambda: host.groups.committing("g", asked))
 
 
 def test_an_unknown_group_is_not_found(host: GroupHost) -> None:
@@ -211,7 +212,7 @@ def test_only_empty_groups_can_be_deleted(host: GroupHost, members: int) -> None
     if not members:
         host.leave((member.member_id, None))
 
-    code = refusal(host.group.validate_delete)
+    code = code_of(host.group.validate_delete)
 
     assert code == (ErrorCode.NON_EMPTY_GROUP if members else ErrorCode.NONE)
 
@@ -229,7 +230,7 @@ def test_a_group_whose_deletion_fails_still_exists(host: GroupHost) -> None:
     host.groups.commit("g", {(T, 0): OFFSET})
     host.store.connection.execute("pragma query_only = on")
 
-    refused = refusal(lambda: host.groups.remove("g"))
+    refused = code_of(lambda: host.groups.remove("g"))
 
     assert refused == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert host.group.state_name == "Empty"

@@ -7,7 +7,8 @@ import pytest
 from odradek.transaction.transaction_metadata import EXHAUSTED_EPOCH, ProducerIdAndEpoch
 from odradek.transaction.transaction_state import TransactionState
 from odradek.wire.error_code import ErrorCode
-from support.transactions import TransactionHost, code_of, state_of
+from support.error_codes import code_of
+from support.transactions import TransactionHost, state_of
 
 P0, P1 = ("t", 0), ("t", 1)
 

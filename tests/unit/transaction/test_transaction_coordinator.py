@@ -8,7 +8,8 @@ from odradek.transaction.transaction_coordinator import MARKERS_PER_STEP, RETRY_
 from odradek.transaction.transaction_metadata import EXHAUSTED_EPOCH, ProducerIdAndEpoch
 from odradek.transaction.transaction_state import TransactionState
 from odradek.wire.error_code import ErrorCode
-from support.transactions import TransactionHost, code_of, end, state_of
+from support.error_codes import code_of
+from support.transactions import TransactionHost, end, state_of
 
 P0, P1, P2 = ("t", 0), ("t", 1), ("t", 2)
 DAY_MS = 86_400_000

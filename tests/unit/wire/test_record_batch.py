@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
@@ -28,6 +28,7 @@ from odradek.wire.record_batch import (
     stamped,
 )
 from odradek.wire.record_scan import scan_records
+from support.error_codes import code_of
 
 RECORDS = [
     Record(b"key", b"value", 1_000, (("trace", b"\x01\x02"), ("empty", None), ("", b"")), 0),
@@ -257,14 +258,6 @@ def test_size_limits_are_enforced() -> None:
     ]
 
     assert codes == [ErrorCode.NONE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE]
-
-
-def code_of(check: Callable[[], object]) -> ErrorCode:
-    try:
-        check()
-    except ApiError as refusal:
-        return refusal.code
-    return ErrorCode.NONE
 
 
 def test_transactional_batches_are_accepted_on_request() -> None:
