@@ -2,176 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
+import gc
 import ssl
-from collections.abc import Callable
-from typing import Any
+import weakref
+from itertools import pairwise
 
 import pytest
 
-from odradek.server.sockets.tls_transport import GONE, PART_BYTES, RECORD_BYTES, TlsTransport
-from support.certificates import authority, client, server
+from odradek.server.sockets.tls_transport import GONE, PART_BYTES, RECORD_BYTES
+from support.certificates import authority, client
+from support.tls_pair import FULL_BYTES, READ_BYTES, Buffered, TlsPair, server_context
 
 SIZES = (1, 100, RECORD_BYTES, RECORD_BYTES + 1, PART_BYTES, PART_BYTES + 1, 300_000)
 
 
-class Loop:
-    """Runs callbacks when a test says so."""
-
-    def __init__(self) -> None:
-        self.soon: list[Callable[[], object]] = []
-
-    def get_debug(self) -> bool:
-        return False
-
-    def create_future(self) -> asyncio.Future[None]:
-        return asyncio.Future(loop=self)  # type: ignore[arg-type]  # a part of a loop
-
-    def call_soon(self, callback: Callable[[], object]) -> None:
-        self.soon.append(callback)
-
-    def call_later(self, _delay_s: float, callback: Callable[[], object]) -> None:
-        self.soon.append(callback)
-
-    def run(self) -> None:
-        """Run what is due."""
-        due, self.soon = self.soon, []
-        for callback in due:
-            callback()
-
-
-class Plain(asyncio.Transport):
-    """A transport that records what is written."""
-
-    def __init__(self) -> None:
-        super().__init__({"sockname": ("127.0.0.1", 9093)})
-        self.written = bytearray()
-        self.largest = 0
-        self.calls: list[str] = []
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.written += data
-        self.largest = max(self.largest, len(data))
-
-    def pause_reading(self) -> None:
-        self.calls.append("pause")
-
-    def resume_reading(self) -> None:
-        self.calls.append("resume")
-
-    def close(self) -> None:
-        self.calls.append("close")
-
-    def is_closing(self) -> bool:
-        return "close" in self.calls
-
-    def abort(self) -> None:
-        self.calls.append("abort")
-
-
-class Received(asyncio.Protocol):
-    """Records what it gets; may do something then."""
-
-    def __init__(self) -> None:
-        self.data = bytearray()
-        self.events: list[object] = []
-        self.then: Callable[[], object] = lambda: None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.events.append("made")
-
-    def data_received(self, data: bytes) -> None:
-        self.data += data
-        self.then()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.events.append(exc)
-
-    def pause_writing(self) -> None:
-        self.events.append("full")
-
-
-class Buffered(asyncio.BufferedProtocol):
-    """Receives into a small buffer."""
-
-    def __init__(self) -> None:
-        self.buffer = bytearray(1_000)
-        self.data = bytearray()
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return memoryview(self.buffer)
-
-    def buffer_updated(self, nbytes: int) -> None:
-        self.data += self.buffer[:nbytes]
-
-
-class Connection:
-    """Both ends of one connection."""
-
-    def __init__(self, context: ssl.SSLContext | None = None, there: ssl.SSLContext | None = None) -> None:
-        self.loop, self.plain, self.end = Loop(), Plain(), Received()
-        own = context or server_context()
-        self.transport = TlsTransport(own, self.end, self.loop)  # type: ignore[arg-type]  # a part of a loop
-        self.transport.connection_made(self.plain)
-        self.to_client, self.to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
-        trusting = there or ssl.create_default_context(cadata=authority().issued.certificate)
-        self.client = trusting.wrap_bio(self.to_client, self.to_server, server_hostname="localhost")
-
-    def exchange(self) -> None:
-        """Carry bytes in both directions."""
-        self.transport.data_received(self.to_server.read())
-        self.to_client.write(bytes(self.plain.written))
-        self.plain.written.clear()
-
-    def shake(self) -> None:
-        """Do the handshake."""
-        for _ in range(4):
-            try:
-                self.client.do_handshake()
-            except ssl.SSLWantReadError:
-                self.exchange()
-        self.exchange()
-
-    def send(self, data: bytes) -> None:
-        """The client sends bytes."""
-        self.client.write(data)
-        self.exchange()
-
-    def client_read(self) -> bytes:
-        """Everything that the client can decrypt."""
-        self.to_client.write(bytes(self.plain.written))
-        self.plain.written.clear()
-        found = b""
-        try:
-            while data := self.client.read(1 << 20):
-                found += data
-        except ssl.SSLWantReadError:
-            pass
-        return found
-
-
-def server_context(**options: Any) -> ssl.SSLContext:
-    from odradek.security.tls_settings import TlsSettings
-    from odradek.server.sockets.tls_context import load_tls
-
-    settings = TlsSettings(
-        key=server().key,
-        certificate_chain=server().certificate,
-        trusted_certificates=authority().issued.certificate,
-        **options,
-    )
-    return load_tls(settings).context
-
-
 @pytest.fixture
-def connection() -> Connection:
-    made = Connection()
+def connection() -> TlsPair:
+    made = TlsPair()
     made.shake()
     return made
 
 
 def test_the_protocol_gets_the_transport_after_the_handshake() -> None:
-    connection = Connection()
+    connection = TlsPair()
     before = (list(connection.end.events), connection.transport.handshaken.done())
 
     connection.shake()
@@ -184,7 +38,7 @@ def test_the_protocol_gets_the_transport_after_the_handshake() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_data_of_any_size_arrives_in_both_directions(connection: Connection, size: int) -> None:
+def test_data_of_any_size_arrives_in_both_directions(connection: TlsPair, size: int) -> None:
     data = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
 
     connection.send(data)
@@ -196,7 +50,7 @@ def test_data_of_any_size_arrives_in_both_directions(connection: Connection, siz
     assert connection.plain.largest < PART_BYTES + 1_000
 
 
-def test_lines_are_written_as_one_record(connection: Connection) -> None:
+def test_lines_are_written_as_one_record(connection: TlsPair) -> None:
     connection.transport.writelines([b"a", bytearray(b"b"), memoryview(b"c")])
     connection.transport.write(b"")
 
@@ -205,7 +59,7 @@ def test_lines_are_written_as_one_record(connection: Connection) -> None:
 
 
 @pytest.mark.parametrize("step", [1, 7, 5_000])
-def test_records_may_arrive_in_pieces(connection: Connection, step: int) -> None:
+def test_records_may_arrive_in_pieces(connection: TlsPair, step: int) -> None:
     data = bytes(3_000) if step < 100 else bytes(100_000)
     connection.client.write(data)
     stream = connection.to_server.read()
@@ -216,7 +70,7 @@ def test_records_may_arrive_in_pieces(connection: Connection, step: int) -> None
     assert connection.end.data == data
 
 
-def test_a_buffered_protocol_gets_the_rest(connection: Connection) -> None:
+def test_a_buffered_protocol_gets_the_rest(connection: TlsPair) -> None:
     rest = Buffered()
 
     def switch() -> None:
@@ -230,10 +84,10 @@ def test_a_buffered_protocol_gets_the_rest(connection: Connection) -> None:
 
     assert connection.end.data == b"first"
     assert rest.data == bytes(50_000)
-    assert connection.plain.calls == ["pause", "resume"]
+    assert connection.plain.calls == []
 
 
-def test_a_paused_protocol_gets_nothing_until_it_goes_on(connection: Connection) -> None:
+def test_a_paused_protocol_gets_nothing_until_it_goes_on(connection: TlsPair) -> None:
     connection.end.then = connection.transport.pause_reading
     connection.send(bytes(100_000))
     before = len(connection.end.data)
@@ -247,7 +101,7 @@ def test_a_paused_protocol_gets_nothing_until_it_goes_on(connection: Connection)
     assert connection.plain.calls == ["pause", "resume"]
 
 
-def test_a_close_says_goodbye_after_what_was_written(connection: Connection) -> None:
+def test_a_close_says_goodbye_after_what_was_written(connection: TlsPair) -> None:
     connection.transport.write(b"last")
     connection.transport.close()
     connection.transport.write(b"ignored")
@@ -262,7 +116,7 @@ def test_a_close_says_goodbye_after_what_was_written(connection: Connection) -> 
     assert connection.transport.is_closing()
 
 
-def test_an_end_does_not_wait_for_a_client_that_has_seen_it(connection: Connection) -> None:
+def test_an_end_does_not_wait_for_a_client_that_has_seen_it(connection: TlsPair) -> None:
     connection.transport.close()
 
     connection.send(b"goodbye")
@@ -271,7 +125,7 @@ def test_an_end_does_not_wait_for_a_client_that_has_seen_it(connection: Connecti
     assert connection.plain.calls == ["close"]
 
 
-def test_the_goodbye_of_the_client_closes(connection: Connection) -> None:
+def test_the_goodbye_of_the_client_closes(connection: TlsPair) -> None:
     connection.client.write(b"last")
     with pytest.raises(ssl.SSLWantReadError):
         connection.client.unwrap()
@@ -281,7 +135,7 @@ def test_the_goodbye_of_the_client_closes(connection: Connection) -> None:
     assert connection.plain.calls == ["close"]
 
 
-def test_a_lost_connection_is_told_once_and_forgotten(connection: Connection) -> None:
+def test_a_lost_connection_is_told_once_and_forgotten(connection: TlsPair) -> None:
     error = ConnectionResetError()
 
     connection.transport.close()
@@ -293,13 +147,7 @@ def test_a_lost_connection_is_told_once_and_forgotten(connection: Connection) ->
     assert connection.transport.get_protocol() is GONE
 
 
-def test_a_transport_that_is_full_pauses_the_protocol(connection: Connection) -> None:
-    connection.transport.pause_writing()
-
-    assert connection.end.events == ["made", "full"]
-
-
-def test_bytes_that_are_not_the_clients_close_with_an_alert(connection: Connection) -> None:
+def test_bytes_that_are_not_the_clients_close_with_an_alert(connection: TlsPair) -> None:
     connection.client.write(b"secret")
     stream = bytearray(connection.to_server.read())
     stream[-1] ^= 1
@@ -313,7 +161,7 @@ def test_bytes_that_are_not_the_clients_close_with_an_alert(connection: Connecti
 
 
 def test_a_client_without_a_certificate_is_told_so() -> None:
-    connection = Connection(server_context(client_auth="required"))
+    connection = TlsPair(server_context(client_auth="required"))
 
     connection.shake()
 
@@ -327,7 +175,7 @@ def test_a_client_without_a_certificate_is_told_so() -> None:
 
 @pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", bytes(100), b"\x16\x03\x01"])
 def test_a_connection_that_is_lost_in_the_handshake_fails_it(data: bytes) -> None:
-    connection = Connection()
+    connection = TlsPair()
 
     connection.transport.data_received(data)
     connection.transport.connection_lost(None)
@@ -343,9 +191,192 @@ def test_the_certificate_of_a_client_is_known_when_the_protocol_is_told(
     file.write_text(client().both)
     there = ssl.create_default_context(cadata=authority().issued.certificate)
     there.load_cert_chain(file)
-    connection = Connection(server_context(client_auth="required"), there)
+    connection = TlsPair(server_context(client_auth="required"), there)
 
     connection.shake()
 
     found = connection.transport.get_extra_info("ssl_object").getpeercert(True)
     assert found == ssl.PEM_cert_to_DER_cert(client().certificate)
+
+
+def test_a_paused_protocol_gets_no_more_than_it_has_and_the_rest_stays_in_the_socket(
+    connection: TlsPair,
+) -> None:
+    connection.transport.pause_reading()
+    connection.client.write(bytes(4 * READ_BYTES))
+    connection.exchange()
+    connection.transport.resume_reading()
+    connection.end.then = connection.transport.pause_reading
+    connection.loop.run()
+    connection.exchange()
+
+    assert len(connection.end.data) <= RECORD_BYTES
+    assert READ_BYTES - 2 * RECORD_BYTES < connection.end.unread_bytes < READ_BYTES
+    assert len(connection.on_the_way) > 3 * READ_BYTES
+    assert connection.transport.incoming.pending < 2 * PART_BYTES
+
+
+def test_pauses_while_something_waits_decrypt_all_of_it_before_the_next_read(connection: TlsPair) -> None:
+    connection.end.then = connection.transport.pause_reading
+    connection.client.write(bytes(READ_BYTES))
+    connection.exchange()
+    found = [len(connection.end.data)]
+
+    while connection.end.unread_bytes:
+        connection.transport.resume_reading()
+        connection.transport.pause_reading()
+        connection.transport.resume_reading()
+        connection.loop.run()
+        found.append(len(connection.end.data))
+    connection.end.then = lambda: None
+    connection.transport.resume_reading()
+    connection.exchange()
+    connection.loop.run()
+
+    steps = {after - before for before, after in pairwise(found)}
+    assert max(steps) <= RECORD_BYTES
+    assert len(connection.end.data) == READ_BYTES
+    assert connection.plain.calls == ["pause", "resume"]
+
+
+def test_a_large_buffer_gets_as_many_records_as_there_are(connection: TlsPair) -> None:
+    rest = Buffered(1 << 20)
+    connection.transport.set_protocol(rest)
+    connection.client.write(bytes(4 << 20))
+
+    reads = 0
+    while connection.arrive():
+        reads += 1
+
+    assert len(rest.data) == 4 << 20
+    assert len(rest.counts) == reads
+    assert connection.plain.calls == []
+
+
+def test_a_goodbye_behind_what_fills_a_buffer_is_seen(connection: TlsPair) -> None:
+    rest = Buffered(1 << 20)
+    connection.transport.set_protocol(rest)
+    rest.eof_received = lambda: False  # type: ignore[method-assign]
+    connection.client.write(bytes(50_000))
+    with pytest.raises(ssl.SSLWantReadError):
+        connection.client.unwrap()
+    connection.exchange()
+
+    assert rest.counts == [50_000]
+    assert connection.plain.calls == ["close"]
+
+
+def test_what_the_socket_does_not_take_waits_as_plaintext(connection: TlsPair) -> None:
+    connection.transport.set_write_buffer_limits(high=1_000_000)
+
+    connection.transport.write(bytes(600_000))
+    before = (len(connection.plain.written), list(connection.end.events))
+    connection.transport.write(b"x" * 600_000)
+    waiting = connection.transport.get_write_buffer_size()
+    back = connection.client_read()
+
+    assert FULL_BYTES < before[0] <= FULL_BYTES + PART_BYTES + 1_000
+    assert before[1] == ["made"]
+    assert connection.end.events == ["made", "full"]
+    assert not connection.end.is_writer_paused
+    assert 1_200_000 <= waiting < 1_201_000
+    assert back == bytes(600_000) + b"x" * 600_000
+    assert connection.transport.get_write_buffer_size() == 0
+
+
+def test_a_writer_may_change_its_buffer_after_a_write(connection: TlsPair) -> None:
+    data = bytearray(b"x" * 400_000)
+
+    connection.transport.write(data)
+    data[:] = bytes(400_000)
+
+    assert connection.client_read() == b"x" * 400_000
+
+
+def test_a_close_sends_what_waits_first(connection: TlsPair) -> None:
+    connection.transport.write(bytes(400_000))
+    connection.transport.close()
+    connection.loop.run()
+    before = list(connection.plain.calls)
+
+    back = connection.client_read()
+
+    assert before == []
+    assert back == bytes(400_000)
+    assert connection.plain.calls == ["close"]
+    assert connection.client.read(1) == b""
+
+
+@pytest.mark.parametrize("says_goodbye", [True, False])
+def test_a_client_that_has_left_gets_what_waits(connection: TlsPair, says_goodbye: bool) -> None:
+    connection.end.stays = True
+    connection.transport.write(bytes(400_000))
+    if says_goodbye:
+        with pytest.raises(ssl.SSLWantReadError):
+            connection.client.unwrap()
+        connection.arrive()
+    else:
+        assert connection.transport.eof_received()
+    connection.transport.close()
+    before = [each for each in connection.plain.calls if each != "pause"]
+
+    taken = connection.plain.take()
+    while connection.plain.written:
+        taken += connection.plain.take()
+
+    assert before == []
+    assert connection.end.events.count("left") == 1
+    assert len(taken) > 400_000
+    assert connection.plain.calls[-1] == "close"
+
+
+@pytest.mark.parametrize("ends", ["abort", "lost", "garbage"])
+def test_an_end_frees_what_waits(connection: TlsPair, ends: str) -> None:
+    connection.end.then = connection.transport.pause_reading
+    connection.transport.write(bytes(400_000))
+    connection.client.write(bytes(READ_BYTES))
+    connection.arrive()
+    before = connection.end.unread_bytes
+
+    if ends == "abort":
+        connection.transport.abort()
+    elif ends == "lost":
+        connection.transport.connection_lost(None)
+    else:
+        connection.transport.arrived = memoryview(bytes(100))
+        connection.transport.incoming.read()
+        connection.transport.resume_reading()
+        connection.loop.run()
+    written = len(connection.plain.written)
+    connection.transport.write(b"later")
+    connection.transport.resume_writing()
+
+    assert before > 100_000
+    assert connection.end.unread_bytes == 0
+    assert not connection.transport.unsent
+    assert not connection.transport.arrived
+    assert len(connection.plain.written) == written
+
+
+def test_a_connection_that_has_ended_leaves_no_cycle() -> None:
+    found = []
+    gc.collect()
+    gc.disable()
+    try:
+        for data in (b"", b"GET / HTTP/1.1\r\n\r\n"):
+            pair = TlsPair()
+            if data:
+                pair.transport.data_received(data)
+                with contextlib.suppress(ssl.SSLError):
+                    pair.transport.handshaken.result()
+            else:
+                pair.shake()
+                pair.transport.write(bytes(400_000))
+            pair.transport.connection_lost(None)
+            pair.plain.protocol = GONE
+            found.append(weakref.ref(pair.transport.tls))
+            del pair
+    finally:
+        gc.enable()
+
+    assert [each() for each in found] == [None, None]

@@ -45,7 +45,7 @@ class ReadBytes:
         pool: The memory of all pairs.
     """
 
-    __slots__ = ("end", "frame_bytes", "is_gone", "missing_bytes", "pool")
+    __slots__ = ("end", "frame_bytes", "is_gone", "missing_bytes", "pool", "unread_bytes")
 
     def __init__(self, end: Reading, pool: PairBytes) -> None:
         self.end = end
@@ -53,6 +53,8 @@ class ReadBytes:
         self.frame_bytes = 0
         """Part of a frame that is held back."""
         self.missing_bytes = 0
+        self.unread_bytes = 0
+        """Bytes that wait in the transport of the end to be decrypted."""
         self.is_gone = False
         """The bytes have left, or never will."""
 
@@ -74,12 +76,17 @@ class ReadBytes:
         if self.is_gone:
             return 0
         if writer is None or writer.transport is None:
-            return self.frame_bytes
-        return self.frame_bytes + writer.transport.get_write_buffer_size()
+            return self.frame_bytes + self.unread_bytes
+        return self.frame_bytes + self.unread_bytes + writer.transport.get_write_buffer_size()
 
     def frame(self, held_bytes: int, missing_bytes: int) -> None:
         """A frame is held back, or (0) no longer."""
         self.frame_bytes, self.missing_bytes = held_bytes, missing_bytes
+        self.count()
+
+    def unread(self, size_bytes: int) -> None:
+        """So much waits in the transport of the end."""
+        self.unread_bytes = size_bytes
         self.count()
 
     def count(self) -> None:

@@ -104,6 +104,11 @@ class SocketEnd(asyncio.Protocol, ABC):
         if held_bytes or self.read_bytes is not None:
             self.counted().frame(held_bytes, missing_bytes)
 
+    def unread(self, size_bytes: int) -> None:
+        """So much has arrived and waits in the transport to be decrypted, or (0) no longer."""
+        if size_bytes or self.read_bytes is not None:
+            self.counted().unread(size_bytes)
+
     def lost(self) -> None:
         """The connection is gone, and with it the bytes that were to be sent on it."""
         if self.read_bytes is not None:

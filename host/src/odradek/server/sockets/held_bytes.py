@@ -12,6 +12,7 @@ nothing for some time is disconnected.
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -240,8 +241,9 @@ class RequestBytes(HeldBytes):
         if awaited is not None and awaited.missing_bytes and self.is_stalled(now_ms):
             self.give_up(awaited)
         if self.awaited is None or not self.awaited.missing_bytes:
-            incomplete = [each for each in self.paused if each.missing_bytes]
-            self.awaited = min(incomplete, key=lambda each: each.missing_bytes, default=None)
+            # last those in whose requests nothing is known to be missing: what they hold may wait in
+            # their transports, or be the beginning of a small request
+            self.awaited = min(self.paused, key=lambda each: each.missing_bytes or math.inf, default=None)
             self.awaited_since_ms = now_ms
             if self.awaited is not None:
                 self.read(self.awaited)

@@ -32,7 +32,7 @@ class RequestReader(asyncio.Protocol):
     __slots__ = (
         "buffer", "closing", "counted_bytes", "counted_since_ns", "frame_bytes", "in_ring", "last_active_ms",
         "max_request_bytes", "missing_bytes", "monotonic_ms", "monotonic_ns", "not_reading", "owner",
-        "transport", "turns", "used_ns",
+        "transport", "turns", "unread_bytes", "used_ns",
     )  # fmt: skip
 
     transport: asyncio.Transport
@@ -48,6 +48,8 @@ class RequestReader(asyncio.Protocol):
         """Size of the request that a `LargeFrame` receives, or of a large one that is answered later."""
         self.missing_bytes = 0
         """Bytes that a `LargeFrame` has not received yet."""
+        self.unread_bytes = 0
+        """Bytes that wait in the transport to be decrypted."""
         self.counted_bytes = 0
         """Bytes of the request and the buffer that the host's `Memory` has counted."""
         self.not_reading = 0
@@ -110,9 +112,14 @@ class RequestReader(asyncio.Protocol):
         """Whether memory is scarce or the loop is busy."""
         return self.owner.memory.requests.is_exceeded or self.turns.is_busy
 
+    def unread(self, size_bytes: int) -> None:
+        """So much has arrived and waits in the transport to be decrypted."""
+        self.unread_bytes = size_bytes
+        self.count()
+
     def count(self) -> None:
         """Count the bytes of requests that this connection holds."""
-        held = self.frame_bytes + (0 if self.buffer is None else len(self.buffer))
+        held = self.frame_bytes + self.unread_bytes + (0 if self.buffer is None else len(self.buffer))
         if held < COUNTED_BYTES:
             held = 0
         if held != self.counted_bytes:

@@ -20,10 +20,32 @@ from odradek.security.tls_settings import (
     TLS_1_3,
     TlsSettings,
 )
-from odradek.server.sockets.tls_transport import ListenerContext
 
 VERSIONS: Final = {TLS_1_2: ssl.TLSVersion.TLSv1_2, TLS_1_3: ssl.TLSVersion.TLSv1_3}
 CLIENT_AUTH: Final = {NONE: ssl.CERT_NONE, REQUESTED: ssl.CERT_OPTIONAL, REQUIRED: ssl.CERT_REQUIRED}
+
+
+class ClientTls(ssl.SSLObject):
+    """The TLS of one connection of a client."""
+
+    server_name: str = ""
+    """The name that the client has asked for, if the listener looks at it."""
+    refusal: str | None = None
+    """Why the listener has refused the server name."""
+
+    def do_handshake(self) -> None:
+        try:
+            super().do_handshake()
+        except ssl.SSLError as error:
+            if self.refusal is not None:
+                error.reason = self.refusal  # instead of OpenSSL's "callback failed"
+            raise
+
+
+class ListenerContext(ssl.SSLContext):
+    """The context of a listener."""
+
+    sslobject_class = ClientTls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

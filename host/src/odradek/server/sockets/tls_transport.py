@@ -3,6 +3,12 @@
 The TLS of asyncio and uvloop keeps a buffer of 256 KiB for each connection, and more inside OpenSSL: a client
 that has once sent or received a large message holds that memory until it leaves. This one gives OpenSSL a
 small part at a time, and tells a refused client why: the loops drop the alert.
+
+OpenSSL never holds what waits, because a BIO moves all of it with each write:
+
+1. The socket is read if and only if nothing waits to be decrypted and nobody has paused. So what waits is one
+   read at most. OpenSSL gets the next part of it when it has no whole record.
+2. What is written waits as plaintext. A part is encrypted when the plain transport takes it.
 """
 
 from __future__ import annotations
@@ -10,42 +16,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
+
+from odradek.server.sockets.unsent import Unsent
 
 PART_BYTES: Final = 32_768
 """Bytes that OpenSSL gets at once. Its buffers never shrink; smaller parts cost more CPU."""
 RECORD_BYTES: Final = 16_384
 """The most that a TLS record contains."""
+LARGEST_BYTES: Final = RECORD_BYTES + 261
+"""The most that it takes up."""
 LAST_WORDS_S: Final = 0.02
 """Seconds until the end follows what was written last. kafka-python drops an answer that it reads together
 with the end of the connection, such as the refusal of a login."""
 
+HIGH_WATER_BYTES: Final = 65_536
+"""Plaintext that may wait before the protocol is paused, unless it sets another limit: as in the loops."""
+
+NOTHING: Final = memoryview(b"")
 GONE: Final = asyncio.Protocol()
 """Takes the place of the protocol of a lost connection, which can then be freed."""
-
-
-class ClientTls(ssl.SSLObject):
-    """The TLS of one connection of a client."""
-
-    server_name: str = ""
-    """The name that the client has asked for, if the listener looks at it."""
-    refusal: str | None = None
-    """Why the listener has refused the server name."""
-
-    def do_handshake(self) -> None:
-        try:
-            super().do_handshake()
-        except ssl.SSLError as error:
-            if self.refusal is not None:
-                error.reason = self.refusal  # instead of OpenSSL's "callback failed"
-            raise
-
-
-class ListenerContext(ssl.SSLContext):
-    """The context of a listener."""
-
-    sslobject_class = ClientTls
 
 
 class TlsTransport(asyncio.Protocol, asyncio.Transport):
@@ -58,8 +49,9 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
     """
 
     __slots__ = (
-        "closing", "handshaken", "has_left", "incoming", "is_delivering", "is_open", "is_paused",
-        "is_silent", "loop", "outgoing", "plain", "protocol", "tls",
+        "arrived", "closing", "handshaken", "has_left", "high_bytes", "holds", "incoming", "is_delivering",
+        "is_ending", "is_full", "is_open", "is_paused", "is_read", "is_silent", "is_writer_paused", "loop",
+        "low_bytes", "outgoing", "plain", "protocol", "tls", "unread_bytes", "unsent",
     )  # fmt: skip
 
     plain: asyncio.Transport
@@ -71,16 +63,30 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         self.loop = loop
         self.protocol: Any = protocol
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        tls = context.wrap_bio(self.incoming, self.outgoing, server_side=True)
-        assert isinstance(tls, ClientTls)
-        self.tls = tls
+        self.tls = context.wrap_bio(self.incoming, self.outgoing, server_side=True)
         self.handshaken: asyncio.Future[None] = loop.create_future()
         """Fails with the OSError of a failed handshake."""
         self.is_open = False
         """The protocol has this transport and has not lost it."""
+        self.arrived = NOTHING
+        """The part of the last read that OpenSSL has not got."""
+        self.holds: Callable[[int], None] | None = getattr(protocol, "unread", None)
+        """Told how much waits to be decrypted, whenever that changes; see `Channel.unread`."""
+        self.unread_bytes = 0
+        """What it was told last."""
         self.is_paused = False
+        self.is_read = True
+        """The socket is being read."""
         self.is_delivering = False
+        self.unsent = Unsent()
+        """Plaintext that waits until the plain transport takes more."""
+        self.is_full = False
+        """The plain transport does not take more now."""
+        self.high_bytes, self.low_bytes = HIGH_WATER_BYTES, HIGH_WATER_BYTES // 4
+        self.is_writer_paused = False
         self.closing = False
+        self.is_ending = False
+        """It closes as soon as nothing waits to be sent."""
         self.has_left = False
         """The client sends no more, and the protocol closes the connection later."""
         self.is_silent = False
@@ -92,12 +98,12 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         self.plain = transport  # type: ignore[assignment]  # uvloop's do not inherit Transport
 
     def data_received(self, data: bytes) -> None:
-        if len(data) <= PART_BYTES:
-            self.take(data)
+        if self.closing:
+            self.end()  # the client has read the last words
             return
-        with memoryview(data) as view:
-            for start in range(0, len(data), PART_BYTES):
-                self.take(view[start : start + PART_BYTES])
+        self.arrived = memoryview(self.arrived.tobytes() + data if self.arrived else data)
+        if self.is_open or self.has_shaken_hands():
+            self.deliver()
 
     def eof_received(self) -> bool:
         """The client has ended the connection. The plain transport closes itself, unless the protocol does so
@@ -114,8 +120,8 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         return self.has_left
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.closing = True
-        protocol, self.protocol = self.protocol, GONE
+        self.forget()
+        protocol, self.protocol, self.holds = self.protocol, GONE, None
         if self.is_open:
             self.is_open = False
             protocol.connection_lost(exc)
@@ -123,35 +129,27 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
             self.handshaken.set_exception(exc or ConnectionResetError())
 
     def pause_writing(self) -> None:
-        if self.is_open:
-            self.protocol.pause_writing()
+        self.is_full = True
 
     def resume_writing(self) -> None:
+        self.is_full = False
         if self.is_open:
-            self.protocol.resume_writing()
+            self.send()
 
     # receiving
-
-    def take(self, data: bytes | memoryview) -> None:
-        """Decrypt what has arrived."""
-        if self.closing:
-            self.say_goodbye()  # the client has read the last words
-            return
-        self.incoming.write(data)
-        if self.is_open or self.has_shaken_hands():
-            self.deliver()
 
     def has_shaken_hands(self) -> bool:
         """Go on with the handshake; True when it is done."""
         try:
-            self.tls.do_handshake()
-        except ssl.SSLWantReadError:
-            self.flush()
-            return False
+            while not self.has_stepped():
+                if not self.feed():
+                    self.flush()
+                    return False
         except ssl.SSLError as error:
-            if not self.handshaken.done():
-                self.handshaken.set_exception(error)
             self.fail()
+            if not self.handshaken.done():
+                # a traceback would refer to this transport, which refers to the error
+                self.handshaken.set_exception(error.with_traceback(None))
             return False
         self.flush()
         self.is_open = True
@@ -160,52 +158,137 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
             self.handshaken.set_result(None)
         return True
 
+    def has_stepped(self) -> bool:
+        """Whether the handshake is done with what OpenSSL has got.
+
+        Raises:
+            ssl.SSLError: It has failed.
+        """
+        try:
+            self.tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return False
+        return True
+
+    def feed(self) -> bool:
+        """Give OpenSSL the next part of what has arrived; False if there is none."""
+        if not self.arrived:
+            return False
+        self.incoming.write(self.arrived[:RECORD_BYTES])
+        self.arrived = self.arrived[RECORD_BYTES:]
+        return True
+
     def deliver(self) -> None:
         """Give the protocol what can be decrypted, until it pauses."""
         if self.is_delivering:
             return
         self.is_delivering = True
         try:
-            while self.has_bytes() and not (self.is_paused or self.closing):
-                if not self.deliver_some():
-                    self.closing = True
-                    if self.client_left():
-                        self.plain.pause_reading()
-                    else:
-                        self.say_goodbye()
-        except ssl.SSLWantReadError:
-            pass  # the rest of a record has not arrived
+            while not (self.is_paused or self.closing) and self.has_bytes():
+                self.deliver_some()
         except ssl.SSLError:
             self.fail()
         finally:
             self.is_delivering = False
         if self.outgoing.pending:  # the client renews its keys
             self.flush()
+        self.read_socket()
 
     def has_bytes(self) -> bool:
-        """Whether there may be something to decrypt."""
-        return bool(self.incoming.pending or self.tls.pending())
+        """Whether something waits to be decrypted."""
+        return bool(self.arrived or self.incoming.pending or self.tls.pending())
 
-    def deliver_some(self) -> bool:
-        """Give the protocol a record; False if the client has said that it sends no more.
+    def deliver_some(self) -> None:
+        """Give the protocol a record, or as many as there are and its buffer takes.
 
         Raises:
-            ssl.SSLWantReadError: There is no whole record.
             ssl.SSLError: The bytes are not those of the client.
         """
         protocol = self.protocol
+        found: bytes | int | None
         if isinstance(protocol, asyncio.BufferedProtocol):
-            buffer = protocol.get_buffer(RECORD_BYTES)
-            count = self.tls.read(len(buffer), buffer)  # type: ignore[arg-type]  # the shared memoryview
-            if count:
-                protocol.buffer_updated(count)  # type: ignore[arg-type]  # a number, because of the buffer
-            return bool(count)
-        data = self.tls.read(RECORD_BYTES)
-        if data:
-            protocol.data_received(data)
-        return bool(data)
+            filled, found = self.fill(memoryview(protocol.get_buffer(-1)))
+            if filled:
+                protocol.buffer_updated(filled)
+        else:
+            found = self.decrypted(RECORD_BYTES)
+            if found:
+                protocol.data_received(found)
+        if found is not None and not found and not self.closing:
+            self.take_goodbye()
+
+    def fill(self, buffer: memoryview) -> tuple[int, int | None]:
+        """Decrypt into a buffer. Returns how much, and what `decrypted` has returned at last."""
+        filled, size, found = 0, len(buffer), None
+        while filled < size and (found := self.decrypted(size - filled, buffer[filled:])):
+            filled += found
+        return filled, found
+
+    def decrypted(self, *arguments: Any) -> Any:
+        """What `ssl.SSLObject.read` returns, which is nothing after the client's goodbye; None if there is no
+        whole record.
+        """
+        while True:
+            if self.arrived and self.incoming.pending < LARGEST_BYTES:
+                self.feed()  # before it is missed: an exception costs as much as the decryption of a record
+            try:
+                return self.tls.read(*arguments)
+            except ssl.SSLWantReadError:
+                if not self.arrived:
+                    return None
+
+    def take_goodbye(self) -> None:
+        """The client has said that it sends no more."""
+        self.ignore_rest()
+        if not self.client_left():
+            self.end()
+        elif self.is_read:
+            self.is_read = False
+            self.plain.pause_reading()
+
+    def read_socket(self) -> None:
+        """Read the socket if and only if nothing waits and nobody has paused."""
+        if self.closing or self.plain.is_closing():
+            return
+        self.count(len(self.arrived) + self.incoming.pending + self.tls.pending())
+        wanted = not (self.unread_bytes or self.is_paused)
+        if wanted != self.is_read:
+            self.is_read = wanted
+            if wanted:
+                self.plain.resume_reading()
+            else:
+                self.plain.pause_reading()
+
+    def count(self, unread_bytes: int) -> None:
+        """So much waits to be decrypted."""
+        if unread_bytes != self.unread_bytes:
+            self.unread_bytes = unread_bytes
+            if self.holds is not None:
+                self.holds(unread_bytes)
 
     # sending
+
+    def encrypt(self, data: bytes | bytearray | memoryview) -> None:
+        """Send a part as one or two records."""
+        self.tls.write(data)
+        self.plain.write(self.outgoing.read())
+
+    def send(self) -> None:
+        """Send what waits, as much as the plain transport takes, and tell the protocol."""
+        while self.unsent and not self.is_full:
+            self.encrypt(self.unsent.take(PART_BYTES))
+        if self.is_ending and not self.unsent:
+            self.end()
+        self.tell_protocol()
+
+    def tell_protocol(self) -> None:
+        """Pause the protocol if too much waits; let it go on when little does."""
+        if not self.is_writer_paused and self.unsent.size_bytes > self.high_bytes:
+            self.is_writer_paused = True
+            self.protocol.pause_writing()
+        elif self.is_writer_paused and self.unsent.size_bytes <= self.low_bytes:
+            self.is_writer_paused = False
+            self.protocol.resume_writing()
 
     def flush(self) -> None:
         """Send what OpenSSL has written."""
@@ -213,9 +296,20 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         if data:
             self.plain.write(data)
 
+    def ignore_rest(self) -> None:
+        """Begin to close: nothing more is decrypted, not even what waits."""
+        self.closing = True
+        self.arrived = NOTHING
+        self.count(0)
+
+    def forget(self) -> None:
+        """Begin to close, without sending what waits."""
+        self.ignore_rest()
+        self.unsent.clear()
+
     def fail(self) -> None:
         """Close after a failure, and tell the client why."""
-        self.closing = True
+        self.forget()
         self.flush()
         self.plain.close()
 
@@ -224,14 +318,11 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self.closing or not data:
             return
-        if len(data) <= PART_BYTES:
-            self.tls.write(data)
-            self.plain.write(self.outgoing.read())
+        if len(data) <= PART_BYTES and not (self.unsent or self.is_full):
+            self.encrypt(data)
             return
-        with memoryview(data) as view:
-            for start in range(0, len(data), PART_BYTES):
-                self.tls.write(view[start : start + PART_BYTES])
-                self.plain.write(self.outgoing.read())
+        self.unsent.add(bytes(data))
+        self.send()
 
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
         self.write(b"".join(list_of_data))
@@ -239,14 +330,16 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
     def pause_reading(self) -> None:
         if not (self.is_paused or self.closing):
             self.is_paused = True
-            self.plain.pause_reading()
+            if not self.is_delivering:
+                self.read_socket()
 
     def resume_reading(self) -> None:
         if self.is_paused and not self.closing:
             self.is_paused = False
-            self.plain.resume_reading()
-            if self.has_bytes():
+            if self.unread_bytes:
                 self.loop.call_soon(self.deliver)
+            elif not self.is_delivering:
+                self.read_socket()
 
     def is_reading(self) -> bool:
         return not (self.is_paused or self.closing)
@@ -254,25 +347,25 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
     def close(self) -> None:
         """Close after everything written has been sent. The client's own goodbye is not awaited."""
         if self.has_left:
-            self.closing = True
-            if not self.is_silent:
-                self.say_goodbye()
-            self.plain.close()
+            self.ignore_rest()
+            self.end()
         elif not self.closing:
-            self.closing = True
-            self.loop.call_later(LAST_WORDS_S, self.say_goodbye)
+            self.ignore_rest()
+            self.loop.call_later(LAST_WORDS_S, self.end)
 
-    def say_goodbye(self) -> None:
-        """Tell the client that nothing follows, and close."""
-        if not self.is_open or self.plain.is_closing():
+    def end(self) -> None:
+        """Tell the client that nothing follows, and close, as soon as everything written has been sent."""
+        self.is_ending = bool(self.unsent)
+        if self.is_ending or not self.is_open or self.plain.is_closing():
             return
-        with contextlib.suppress(ssl.SSLError):  # it would wait for the client's
-            self.tls.unwrap()
-        self.flush()
+        if not self.is_silent:
+            with contextlib.suppress(ssl.SSLError):  # it would wait for the client's
+                self.tls.unwrap()
+            self.flush()
         self.plain.close()
 
     def abort(self) -> None:
-        self.closing = True
+        self.forget()
         self.plain.abort()
 
     def is_closing(self) -> bool:
@@ -289,7 +382,10 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         return self.tls if name == "ssl_object" else self.plain.get_extra_info(name, default)
 
     def get_write_buffer_size(self) -> int:
-        return self.plain.get_write_buffer_size()
+        return self.unsent.size_bytes + self.plain.get_write_buffer_size()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        self.plain.set_write_buffer_limits(high, low)
+        """Limit the plaintext that waits. The plain transport has limits of its own."""
+        self.high_bytes = HIGH_WATER_BYTES if high is None else high
+        self.low_bytes = self.high_bytes // 4 if low is None else low
+        self.tell_protocol()
