@@ -343,3 +343,35 @@ def test_a_setting_replaces_the_default() -> None:
     memory = memory_of(MockClock(), 5, 7)
 
     assert (memory.requests.limit_bytes, memory.answers.limit_bytes) == (5, 7)
+
+
+def test_what_waits_to_be_decrypted_is_counted(crowd: Crowd) -> None:
+    channel, transport = crowd.connect()
+
+    channel.unread(LIMIT // 2)
+    held = [crowd.requests.total_bytes]
+    channel.unread(LIMIT + 1)
+    held += [crowd.requests.total_bytes, transport.reading_paused]
+    crowd.pass_time(CHECK_MS)
+    channel.unread(0)
+    held += [crowd.requests.total_bytes, transport.reading_paused]
+
+    assert held == [LIMIT // 2, LIMIT + 1, True, 0, False]
+
+
+def test_small_requests_that_fill_the_memory_before_they_are_complete_are_read_in_turn(crowd: Crowd) -> None:
+    request = struct.pack(">i", 60_000) + b"small" + bytes(59_995)
+    connections = [crowd.connect() for _ in range(25)]
+    left = {}
+    for channel, _ in connections:
+        left[channel] = request[crowd.send(channel, request[:50_000]) :]
+    stood_still = all(transport.reading_paused for _, transport in connections)
+
+    for _ in range(3 * len(connections)):
+        crowd.pass_time(CHECK_MS)
+        for channel, _ in connections:
+            left[channel] = left[channel][crowd.send(channel, left[channel]) :]
+
+    assert stood_still
+    assert not any(left.values())
+    assert crowd.requests.closed == 0
