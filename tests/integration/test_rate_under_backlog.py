@@ -1,4 +1,4 @@
-"""What TLS costs beside plaintext when a backlog is built: a writer that does not wait, a reader that starts late.
+"""What TLS costs beside plaintext under a backlog: a writer that does not wait, a reader that starts late.
 
 CPU time is compared, not time. The bounds are generous; `bench.tls_rates` has the goals.
 """
@@ -11,6 +11,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -146,7 +147,7 @@ def test_a_writer_that_does_not_wait(served: Served) -> None:
                 connection.sendall(request)
             answers(connection, REQUESTS)
 
-    plaintext, tls = (served.cost(lambda listener=listener: write(listener)) for listener in served.ports)
+    plaintext, tls = (served.cost(partial(write, listener)) for listener in served.ports)
 
     assert tls.cpu_ns < TIMES_PLAINTEXT * plaintext.cpu_ns
     assert tls.growth_bytes < WAITS_MOST_BYTES
@@ -164,7 +165,7 @@ def test_a_reader_that_starts_late(served: Served) -> None:
             served.wait_until_idle()
             assert answers(connection, REQUESTS) > ALL_BYTES
 
-    plaintext, tls = (served.cost(lambda listener=listener: read(listener)) for listener in served.ports)
+    plaintext, tls = (served.cost(partial(read, listener)) for listener in served.ports)
 
     assert tls.cpu_ns < TIMES_PLAINTEXT * plaintext.cpu_ns
     assert tls.growth_bytes < WAITS_MOST_BYTES

@@ -59,10 +59,16 @@ class SaslListener(Listener):
         """Nothing: the principal comes from SASL, also if the client has a certificate."""
 
     def guard(self, channel: Channel, connection_id: str) -> None:
-        """Let only requests of an authentication pass."""
-        channel.answer = AuthenticationGate(self.authenticators[connection_id], self.dispatcher).answer
-        limit_bytes = self.authentication.settings.server_max_receive_bytes
-        channel.max_request_bytes = min(self.max_request_bytes, limit_bytes)
+        """Let only requests of an authentication pass.
+
+        A client that has authenticated before is no stranger: its requests may have any size, and the gate
+        says why one is refused.
+        """
+        authenticator = self.authenticators[connection_id]
+        channel.answer = AuthenticationGate(authenticator, self.dispatcher).answer
+        if not authenticator.again:
+            limit_bytes = self.authentication.settings.server_max_receive_bytes
+            channel.max_request_bytes = min(self.max_request_bytes, limit_bytes)
 
     def let_in(self, channel: Channel, connection_id: str) -> None:
         """The client has authenticated: remove the gate. If it need not do so again, the channel and its
