@@ -36,6 +36,14 @@ SESSIONS: Final = 3
 TIMEOUT_S: Final = 60
 RENEWED: Final = "successful_reauthentication"
 VALUE: Final = bytes(1_000)
+SLOW: Final = """
+from odradek.cli.main import main
+from odradek.clock import SystemClock
+
+monotonic_ms = SystemClock.monotonic_ms
+SystemClock.monotonic_ms = lambda clock: monotonic_ms(clock) * 3 // 4
+main()
+"""
 SMALL_LOG: Final = {"segment.bytes": "16777216", "retention.bytes": "33554432"}
 
 
@@ -48,6 +56,14 @@ def add_user(bootstrap: str) -> None:
     with AdminClient(bootstrap) as admin:
         credential = new_credential(USER, ScramMechanism.SCRAM_SHA_256, PASSWORD, 4096, b"salt")
         assert admin.alter_user_scram_credentials(upsertions=[credential]) == {USER: None}
+
+
+class SlowServe(ServeProcess):
+    """``odradek serve`` with a slow clock: sessions last 0.7 s longer than their clients know. So much time
+    their handshakes may need on a busy machine.
+    """
+
+    program = ("-c", SLOW)
 
 
 class Busy:
@@ -64,7 +80,7 @@ class Busy:
             "log.retention.check.interval.ms=300",
             *Files(folder).settings,
         ]
-        self.serve = ServeProcess(*(part for each in settings for part in ("--set", each)))
+        self.serve = SlowServe(*(part for each in settings for part in ("--set", each)))
         listeners = self.serve.ready.split("listeners=")[1].split(" ")[0].split(",")
         self.addresses = dict(each.split("://") for each in listeners)
         self.metrics = f"{metrics}/metrics"
