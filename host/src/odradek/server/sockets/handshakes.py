@@ -13,7 +13,7 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from odradek.clock import Clock
 from odradek.sampled_log import SampledLog
@@ -112,12 +112,14 @@ class Handshakes:
         self.open.add(handshake)
         self.unauthenticated.add(handshake)
         loop.add_reader(connection, self.pace.add, handshake, loop)
+        transport: Any = None
         try:
             await handshake.ready
             transport = TlsTransport(self.tls.loaded.context, channel, loop)
             await loop.connect_accepted_socket(lambda: transport, connection)
             await transport.handshaken
         finally:
+            transport = None  # it holds the error of its handshake, whose traceback holds this frame
             if handshake.ready.cancelled():
                 loop.remove_reader(connection)
             self.unauthenticated.remove(handshake)
