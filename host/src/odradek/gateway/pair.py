@@ -15,7 +15,7 @@ from odradek.gateway.data_path import DataPath
 from odradek.gateway.observation.observer import CloseCause
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_identity import PairIdentity
-from odradek.gateway.pair_state import End, PairState
+from odradek.gateway.pair_state import End, PairState, nothing
 from odradek.gateway.path_meter import REQUEST, RESPONSE, SAMPLED
 from odradek.gateway.path_quotas import PathQuotas
 from odradek.gateway.requests import Requests
@@ -161,6 +161,7 @@ class Pair:
         if self.charges is not None:
             self.charges.closed()
         state.outstanding.clear()
+        state.answer_ready = nothing
 
     @property
     def last_active_ns(self) -> int:

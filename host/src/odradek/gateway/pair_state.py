@@ -67,6 +67,10 @@ Outstanding = tuple[int, Burst]
 """A request that waits for its response: its correlation id, and those that it arrived with."""
 
 
+def nothing() -> None:
+    """No answer is awaited."""
+
+
 @dataclass(slots=True, eq=False)
 class PairState:
     """The shared state of the two directions of a pair."""
@@ -81,8 +85,8 @@ class PairState:
     observer: PairObserver | None = None
     outstanding: deque[Outstanding] = field(default_factory=deque)
     """Requests in the order in which the client sent them, which is the order of their responses."""
-    answer_ready: Callable[[], None] = lambda: None
-    """Called when a local answer is ready."""
+    answer_ready: Callable[[], None] = nothing
+    """Called when a local answer is ready; until the pair closes, which is what it refers to."""
     paused: bool = False
     """The client is not read because it has too many requests outstanding."""
 

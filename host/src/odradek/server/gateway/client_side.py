@@ -31,7 +31,7 @@ LINGER_S: Final = 30.0
 class ClientSide(SocketEnd):
     """The connection of a pair to its client."""
 
-    __slots__ = ("answer", "closing", "context", "dial", "held", "listener", "pair", "since_ms", "upstream")
+    __slots__ = ("answer", "closing", "context", "dial", "held", "listener", "pair", "since_ms")
 
     context: ConnectionContext
 
@@ -44,7 +44,6 @@ class ClientSide(SocketEnd):
         """Bytes that the client has sent before the broker is connected."""
         self.dial: asyncio.Task[None] | None = None
         self.pair: Pair | None = None
-        self.upstream: UpstreamSide | None = None
         self.answer: Any = None
         """Set by the listener to refuse a client without a principal; the connection closes then."""
 
@@ -56,8 +55,7 @@ class ClientSide(SocketEnd):
     def data_received(self, data: bytes) -> None:
         if self.closing:
             return
-        if self.upstream is not None and self.upstream.transport is not None:
-            assert self.pair is not None
+        if self.pair is not None:
             self.pair.from_client(data)
             return
         self.held += data
@@ -77,7 +75,7 @@ class ClientSide(SocketEnd):
         """Dial the broker, then pass on what the client has sent meanwhile."""
         assert self.transport is not None
         node_id = self.listener.routing.node_of(self.transport)
-        upstream = UpstreamSide(self.from_upstream, self.upstream_ended, self.is_slow, self.pool)
+        upstream = UpstreamSide(self.pool)
         upstream.other, self.other = self, upstream
         failure = await self.listener.gateway.dialer.dial(node_id, upstream)
         if failure is not None or self.closing:
@@ -86,7 +84,6 @@ class ClientSide(SocketEnd):
                 self.listener.gateway.path.meter.closed[failure.cause] += 1
                 self.failed(failure)
             return
-        self.upstream = upstream
         owner = self.listener
         identity = self.identity(node_id)
         self.pair = Pair(owner.gateway.path, owner.routing.addresses, identity, self, upstream, self.failed)
@@ -94,6 +91,8 @@ class ClientSide(SocketEnd):
         self.holds(0, 0)
         self.pair.from_client(held)
         self.release(DIALING)
+        if upstream.transport is None:  # it has ended before there was a pair
+            self.upstream_ended(False)
 
     def identity(self, node_id: int | None) -> PairIdentity:
         """The client, as far as its connection tells."""
@@ -105,7 +104,6 @@ class ClientSide(SocketEnd):
         return identity
 
     def from_upstream(self, data: bytes) -> None:
-        """Take what the broker has sent."""
         if self.pair is not None and not self.closing:
             self.pair.from_upstream(data)
 
@@ -125,31 +123,31 @@ class ClientSide(SocketEnd):
     def failed(self, failure: PairFailure) -> None:
         """The pair has decided to close."""
         self.listener.note_failure(failure, self.context)
-        if self.upstream is not None:
-            self.upstream.abort()
+        if self.other is not None:
+            self.other.abort()
         self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closing = True
         self.held = bytearray()
-        self.lost()
-        if self.dial is not None and not self.dial.done():
+        if self.dial is not None:
             self.dial.cancel()
+            self.dial = None
         if self.pair is not None:
             self.pair.close(Cause.CLIENT)
-        if self.upstream is not None and self.upstream.transport is not None:
-            self.upstream.finish()
-            self.listener.linger(self.upstream)
-        else:
-            self.other = None
+            self.pair = None
+        if self.other is not None and self.other.transport is not None:
+            self.other.finish()
+            self.listener.linger(self.other)
+        self.lost()
         self.listener.closed(self)
 
     def give_up(self, cause: Cause = Cause.MEMORY) -> None:
         """Close both connections without sending the rest."""
         if self.pair is not None:
             self.pair.close(cause)
-        if self.upstream is not None:
-            self.upstream.abort()
+        if self.other is not None:
+            self.other.abort()
         self.abort()
 
     def close(self) -> None:

@@ -97,6 +97,9 @@ class Dialer:
                     server_hostname=None if self.tls is None else host,
                 )
         except OSError as error:  # also TimeoutError and ssl.SSLError
+            # A future of asyncio's keeps the error, and a frame keeps the future, with buffers of TLS
+            # (python/cpython#109534).
+            error.with_traceback(None)
             why = "no connection in time" if isinstance(error, TimeoutError) else reason(error)
             self.failures[node, kind_of(error)] += 1
             self.failed_log.write(

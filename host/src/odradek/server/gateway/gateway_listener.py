@@ -78,7 +78,7 @@ class GatewayListener(Listener):
 
     def linger(self, end: SocketEnd) -> None:
         """End a connection that is being closed, if its peer does not take the rest."""
-        self.loop.call_later(LINGER_S, end.abort)
+        end.lingering = self.loop.call_later(LINGER_S, end.abort)
 
     async def close(self, timeout_s: float) -> None:
         """Stop accepting. Close idle pairs at once, the others when they are idle or their time is over."""

@@ -27,17 +27,20 @@ class SocketEnd(asyncio.Protocol, ABC):
         pool: The memory of all pairs.
     """
 
-    __slots__ = ("other", "pool", "read_bytes", "reasons", "transport")
+    __slots__ = ("lingering", "other", "pool", "read_bytes", "reasons", "transport")
 
     def __init__(self, pool: PairBytes) -> None:
         self.pool = pool
         self.read_bytes: ReadBytes | None = None
         """The bytes that this end has read and the other one has not sent; None if they were always few."""
         self.transport: asyncio.Transport | None = None
+        """None before the connection is made, and when it is gone."""
+        self.lingering: asyncio.TimerHandle | None = None
+        """Ends a connection whose peer does not take the rest."""
         self.reasons = 0
         """The reasons not to read, as bits."""
         self.other: SocketEnd | None = None
-        """The other connection of the pair."""
+        """The other connection of the pair, until both are gone."""
 
     def attached(self, transport: asyncio.BaseTransport) -> None:
         """Use a new transport. The loop has set TCP_NODELAY."""
@@ -82,6 +85,12 @@ class SocketEnd(asyncio.Protocol, ABC):
     def is_slow(self) -> None:
         """Count a pause of the other end."""
 
+    def from_upstream(self, data: bytes) -> None:
+        """Take what the other end, a broker, has sent."""
+
+    def upstream_ended(self, was_reset: bool) -> None:
+        """The connection of the other end, a broker, is gone."""
+
     def resume_writing(self) -> None:
         """This end takes more again."""
         if self.other is not None:
@@ -110,11 +119,23 @@ class SocketEnd(asyncio.Protocol, ABC):
             self.counted().unread(size_bytes)
 
     def lost(self) -> None:
-        """The connection is gone, and with it the bytes that were to be sent on it."""
+        """The connection is gone, and with it the bytes that were to be sent on it.
+
+        The ends forget each other when both are gone, so nothing is left for the garbage collector.
+        """
+        self.transport = None
+        if self.lingering is not None:
+            self.lingering.cancel()
+            self.lingering = None
         if self.read_bytes is not None:
             self.read_bytes.frame(0, 0)
-        if self.other is not None and self.other.read_bytes is not None:
-            self.other.read_bytes.drop()
+        other = self.other
+        if other is not None and other.read_bytes is not None:
+            other.read_bytes.drop()
+        if other is None:
+            self.read_bytes = None
+        elif other.transport is None:
+            self.other = other.other = self.read_bytes = other.read_bytes = None
 
     @abstractmethod
     def give_up(self) -> None:
