@@ -150,6 +150,7 @@ def left(
     async def run() -> Counter[str]:
         gateway = Gateway(config, [("127.0.0.1", port)], tls, False, SystemClock())
         host = GatewayHost(config, gateway, lambda why: None)
+        host.broker.quotas.is_enabled = True
         await host.start()
         found = next(each for each in host.listeners if each.address.name == listener_name)
         listener = cast(GatewayListener, found)

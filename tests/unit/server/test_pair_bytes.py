@@ -241,3 +241,19 @@ def test_the_metrics(gateway: Gateway) -> None:
 
     assert rows["queued-bytes"] == (LIMIT, {"of": "pairs"})
     assert rows["queued-limit"] == (LIMIT, {"of": "pairs"})
+
+
+@pytest.mark.parametrize("first", [0, 1], ids=["client", "broker"])
+def test_a_pair_that_has_ended_holds_nothing(gateway: Gateway, first: int) -> None:
+    pair = gateway.pair()
+    client, upstream = pair
+
+    client.piles_up(300_000)
+    upstream.piles_up(200_000)
+    pair[first].lost()
+    while_one_lingers = gateway.memory.total_bytes
+    pair[1 - first].lost()
+
+    assert while_one_lingers == [200_000, 300_000][first]
+    assert gateway.memory.total_bytes == 0
+    assert [each.other for each in pair] == [None, None]
