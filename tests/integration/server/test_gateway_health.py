@@ -26,6 +26,7 @@ WITH_FAULTS = {
     "odradek.gateway.responses.rewritten",
     "odradek.gateway.server.names.refused",
     "odradek.gateway.telemetry.answers",
+    "odradek.gateway.upstream.stuck",
     "odradek.gateway.former.workers",
     "odradek.gateway.worker.restarts",
     "odradek.gateway.workers",

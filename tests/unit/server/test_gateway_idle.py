@@ -27,8 +27,12 @@ def side_of(through: Through | None) -> tuple[ClientSide, Any]:
     path = SimpleNamespace(meter=PathMeter())
     owner: Any = SimpleNamespace(
         clock=MockClock(),
-        gateway=SimpleNamespace(memory=None, path=path, settings=config.gateway),
-        linger=lambda _end: None,
+        gateway=SimpleNamespace(
+            memory=None,
+            path=path,
+            settings=config.gateway,
+            standstills=SimpleNamespace(linger=lambda _end, _limit_ms: None),
+        ),
     )
     side = ClientSide(owner)
     side.since_ms = NOW_MS

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
@@ -36,8 +38,22 @@ def client_of(servers: Sequence[str], connection: CommandConfig) -> AdminClient:
 
 async def first_poll(watch: ClusterWatch) -> Observed:
     """Ask the cluster before clients can connect, unless it does not answer soon."""
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[Observed] = loop.create_future()
+
+    def answered(state: Observed) -> None:
+        if not found.done():
+            found.set_result(state)
+
+    def ask() -> None:
+        state = watch.poll()
+        with contextlib.suppress(RuntimeError):  # the process ends
+            loop.call_soon_threadsafe(answered, state)
+
+    # no thread of the pool: the process would wait for it when it ends
+    threading.Thread(target=ask, name="odradek-first-poll", daemon=True).start()
     try:
-        return await asyncio.wait_for(asyncio.to_thread(watch.poll), FIRST_POLL_S)
+        return await asyncio.wait_for(found, FIRST_POLL_S)
     except TimeoutError:
         return Observed(failure=f"no answer within {FIRST_POLL_S:g} s")
 

@@ -106,6 +106,12 @@ class GatewaySettings:
         "gateway.dial.timeout.ms", Whole(INT, 1), 5_000,
         "Time to connect to a broker; the client's connection is closed after it.", unit="ms",
     )
+    upstream_stuck_ms: int = setting(
+        "gateway.upstream.stuck.ms", Whole(INT, 1), 30_000,
+        "Time after which a connection to a broker is closed that takes nothing of what a client has sent, "
+        "or leaves its first request without an answer; more than brokers throttle clients for.", unit="ms",
+        page=PAGE,
+    )
     drain_ms: int = setting(
         "gateway.drain.ms", Whole(INT, 0), 10_000,
         "Time for connections with requests outstanding when the gateway stops; idle ones are closed at "

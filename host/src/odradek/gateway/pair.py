@@ -31,6 +31,7 @@ SIDES: Final[dict[Cause, CloseCause]] = {
     Cause.CLIENT: "client",
     Cause.UPSTREAM: "broker",
     Cause.UPSTREAM_RESET: "broker",
+    Cause.UPSTREAM_STUCK: "broker",
 }
 """The side that closed a pair; the gateway for all other causes."""
 

@@ -13,6 +13,8 @@ class Cause(StrEnum):
     UPSTREAM = "upstream"
     """The broker closed."""
     UPSTREAM_RESET = "upstream-reset"
+    UPSTREAM_STUCK = "upstream-stuck"
+    """The broker took nothing, or did not answer the first request."""
     UNREACHABLE = "unreachable"
     """The broker could not be dialed."""
     UNKNOWN_NODE = "unknown-node"

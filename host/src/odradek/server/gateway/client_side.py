@@ -14,9 +14,11 @@ from odradek.gateway.pair import Pair
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.request_heads import starts_well
+from odradek.gateway.throttling.pair_charges import THROTTLED
 from odradek.plugin.context import ConnectionContext
 from odradek.server.gateway.pair_owner import PairOwner
-from odradek.server.gateway.socket_end import SocketEnd
+from odradek.server.gateway.socket_end import PEER_IS_SLOW, SocketEnd
+from odradek.server.gateway.standstills import LEFT_MS, LINGER_MS
 from odradek.server.gateway.upstream_side import UpstreamSide
 from odradek.server.sockets.held_bytes import COUNTED_BYTES
 
@@ -24,14 +26,17 @@ log = logging.getLogger(__name__)
 
 DIALING: Final = 8
 """Reason to stop reading: the broker is being dialed."""
-LINGER_S: Final = 30.0
-"""Time for the rest of what was written to reach its end after the other one has closed."""
+PROMPT: Final = (3, 17, 18, 36)
+"""Brokers answer Metadata, SaslHandshake, ApiVersions and SaslAuthenticate at once."""
 
 
 class ClientSide(SocketEnd):
     """The connection of a pair to its client."""
 
-    __slots__ = ("answer", "closing", "context", "dial", "held", "listener", "pair", "since_ms")
+    __slots__ = (
+        "answer", "closing", "context", "dial", "held", "listener", "pair", "read_on_bytes",
+        "reads_to_bytes", "since_ms",
+    )  # fmt: skip
 
     context: ConnectionContext
 
@@ -44,6 +49,10 @@ class ClientSide(SocketEnd):
         """Bytes that the client has sent before the broker is connected."""
         self.dial: asyncio.Task[None] | None = None
         self.pair: Pair | None = None
+        self.reads_to_bytes = 0
+        """The client is read until so much waits for a broker that takes nothing; see `read_on`."""
+        self.read_on_bytes = 0
+        """Bytes that wait since then."""
         self.answer: Any = None
         """Set by the listener to refuse a client without a principal; the connection closes then."""
 
@@ -54,6 +63,9 @@ class ClientSide(SocketEnd):
 
     def data_received(self, data: bytes) -> None:
         if self.closing:
+            return
+        if self.reads_to_bytes:
+            self.took_more(data)
             return
         if self.pair is not None:
             self.pair.from_client(data)
@@ -103,6 +115,71 @@ class ClientSide(SocketEnd):
             identity.principal, identity.principal_source = context.principal, "tls"
         return identity
 
+    def hold(self, reason: int) -> None:
+        super().hold(reason)
+        self.listener.gateway.standstills.watch(self)
+
+    def release(self, reason: int) -> None:
+        if reason & PEER_IS_SLOW:
+            self.reads_to_bytes = self.read_on_bytes = 0
+        super().release(reason)
+
+    def read_on(self, most_bytes: int) -> None:
+        """Read a client whose broker takes nothing, until so many bytes wait: its end comes after what it has
+        sent, and its system keeps it back while nothing is read here.
+        """
+        if self.pair is not None and self.reasons == PEER_IS_SLOW:
+            read_on_bytes = self.read_on_bytes
+            self.release(PEER_IS_SLOW)
+            self.reads_to_bytes, self.read_on_bytes = most_bytes, read_on_bytes
+
+    def took_more(self, data: bytes) -> None:
+        """Take bytes while the broker takes nothing."""
+        pair, upstream = self.pair, self.other
+        assert pair is not None
+        assert upstream is not None
+        before = upstream.unsent_bytes()
+        pair.from_client(data)
+        unsent = upstream.unsent_bytes()
+        self.read_on_bytes += unsent - before
+        if unsent >= self.reads_to_bytes and not self.closing:
+            SocketEnd.hold(self, PEER_IS_SLOW)
+        self.counted().count()
+
+    def progress(self, now_ms: int) -> tuple[int, ...] | None:
+        """What changes while the pair goes on; None if it needs no watch: the client is read, and the broker
+        has answered.
+        """
+        pair, upstream = self.pair, self.other
+        if self.closing:
+            return None
+        if pair is None or upstream is None:
+            return None if self.dial is None else ()
+        if self.reasons & THROTTLED:
+            return (now_ms,)  # it goes on by itself, with what the client has sent before it left
+        responses = pair.responses
+        if not (self.reasons or self.reads_to_bytes) and responses.now_ns:
+            return None
+        return upstream.unsent_bytes() - self.read_on_bytes, responses.now_ns, responses.rest
+
+    @property
+    def awaits_broker(self) -> bool:
+        """Whether it is the broker's turn: to take what was sent, or to answer the first request."""
+        pair, upstream = self.pair, self.other
+        if pair is None or upstream is None or upstream.reasons:
+            return False
+        outstanding = pair.state.outstanding
+        is_silent = not pair.responses.now_ns and outstanding and outstanding[0][1][0] in PROMPT
+        return bool(is_silent) or upstream.unsent_bytes() > 0
+
+    @property
+    def broker_address(self) -> str:
+        """The address that was dialed."""
+        upstream = self.other
+        found = None if upstream is None or upstream.transport is None else upstream.transport
+        name = None if found is None else found.get_extra_info("peername")
+        return "unknown" if name is None else f"{name[0]}:{name[1]}"
+
     def from_upstream(self, data: bytes) -> None:
         if self.pair is not None and not self.closing:
             self.pair.from_upstream(data)
@@ -138,7 +215,7 @@ class ClientSide(SocketEnd):
             self.pair = None
         if self.other is not None and self.other.transport is not None:
             self.other.finish()
-            self.listener.linger(self.other)
+            self.listener.gateway.standstills.linger(self.other, LEFT_MS)
         self.lost()
         self.listener.closed(self)
 
@@ -151,11 +228,11 @@ class ClientSide(SocketEnd):
         self.abort()
 
     def close(self) -> None:
-        """Close after everything written has been sent, within `LINGER_S`."""
+        """Close after everything written has been sent."""
         if not self.closing:
             self.closing = True
             self.finish()
-            self.listener.linger(self)
+            self.listener.gateway.standstills.linger(self, LINGER_MS)
 
     def drain(self) -> None:
         """The gateway stops: close if nothing is outstanding."""

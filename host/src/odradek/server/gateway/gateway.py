@@ -27,6 +27,7 @@ from odradek.server.config import HostConfig
 from odradek.server.gateway.addressing import check_upstream, routings_of
 from odradek.server.gateway.dialer import Address, Dialer
 from odradek.server.gateway.pair_bytes import PairBytes
+from odradek.server.gateway.standstills import Standstills
 from odradek.wire.messages.fetch import FetchResponse
 
 log = logging.getLogger(__name__)
@@ -71,6 +72,8 @@ class Gateway:
         self.reachability = Reachability()
         self.memory: PairBytes
         """Of all pairs; set by the host of the gateway."""
+        self.standstills: Standstills
+        """Set by the host of the gateway, too."""
         self.slow_peers = 0
         """How often a connection was not read because the other one of its pair is slow."""
         self.dialer = Dialer(

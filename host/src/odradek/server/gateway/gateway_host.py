@@ -14,6 +14,7 @@ from odradek.server.gateway.gateway import Gateway
 from odradek.server.gateway.gateway_kinds import gateway_kinds
 from odradek.server.gateway.gateway_metrics import api_names, gateway_rows
 from odradek.server.gateway.pair_bytes import PairBytes
+from odradek.server.gateway.standstills import Standstills
 from odradek.server.gateway.telemetry import GatewayTelemetry
 from odradek.server.host import Host
 from odradek.server.meters.loop_lag import LoopLag
@@ -43,6 +44,9 @@ class GatewayHost(Host):
         frame_bytes = max(config.gateway.hold_bytes, gateway.path.limits.max_push_bytes)
         gateway.memory = PairBytes(
             config.gateway.memory_bytes, config.memory, self.clock, self.timer, frame_bytes
+        )
+        gateway.standstills = Standstills(
+            config.gateway.upstream_stuck_ms, self.clock, self.timer, gateway.memory
         )
         self.own = GatewayTelemetry(self, config.gateway.own_telemetry, gateway.learned)
         self.loop_lag: LoopLag | None = None

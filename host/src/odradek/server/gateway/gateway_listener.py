@@ -10,10 +10,9 @@ from typing import Any, cast
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.plugin.context import ConnectionContext
 from odradek.sampled_log import SampledLog
-from odradek.server.gateway.client_side import LINGER_S, ClientSide
+from odradek.server.gateway.client_side import ClientSide
 from odradek.server.gateway.gateway import Gateway
 from odradek.server.gateway.routing import Routing
-from odradek.server.gateway.socket_end import SocketEnd
 from odradek.server.sockets.acceptor import listening_sockets
 from odradek.server.sockets.listener import Listener
 
@@ -75,10 +74,6 @@ class GatewayListener(Listener):
         for side in idle:
             side.end(Cause.IDLE)
         return len(idle)
-
-    def linger(self, end: SocketEnd) -> None:
-        """End a connection that is being closed, if its peer does not take the rest."""
-        end.lingering = self.loop.call_later(LINGER_S, end.abort)
 
     async def close(self, timeout_s: float) -> None:
         """Stop accepting. Close idle pairs at once, the others when they are idle or their time is over."""

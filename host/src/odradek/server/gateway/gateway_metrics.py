@@ -43,6 +43,8 @@ def gateway_rows(
     yield counter("misrouted", meter.misrouted)
     for (node, kind), number in gateway.dialer.failures.items():
         yield counter("dials-failed", number, node=node, error=kind)
+    for node, number in gateway.standstills.stuck.items():
+        yield counter("upstream-stuck", number, node=node)
     for of, seconds in meter.added.items():
         yield from bucket_rows("gateway-added-latency", seconds, {"of": of})
     yield counter("in-flight-pauses", meter.in_flight_pauses)

@@ -10,7 +10,6 @@ from odradek.gateway.pair_failure import PairFailure
 from odradek.plugin.context import ConnectionContext
 from odradek.server.gateway.gateway import Gateway
 from odradek.server.gateway.routing import Routing
-from odradek.server.gateway.socket_end import SocketEnd
 
 
 class PairOwner(Protocol):
@@ -30,6 +29,3 @@ class PairOwner(Protocol):
 
     def note_failure(self, failure: PairFailure, context: ConnectionContext) -> None:
         """The gateway itself has closed a pair."""
-
-    def linger(self, end: SocketEnd) -> None:
-        """End a connection that is being closed, if its peer does not take the rest."""

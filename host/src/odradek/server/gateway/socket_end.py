@@ -27,7 +27,7 @@ class SocketEnd(asyncio.Protocol, ABC):
         pool: The memory of all pairs.
     """
 
-    __slots__ = ("lingering", "other", "pool", "read_bytes", "reasons", "transport")
+    __slots__ = ("other", "pool", "read_bytes", "reasons", "transport")
 
     def __init__(self, pool: PairBytes) -> None:
         self.pool = pool
@@ -35,8 +35,6 @@ class SocketEnd(asyncio.Protocol, ABC):
         """The bytes that this end has read and the other one has not sent; None if they were always few."""
         self.transport: asyncio.Transport | None = None
         """None before the connection is made, and when it is gone."""
-        self.lingering: asyncio.TimerHandle | None = None
-        """Ends a connection whose peer does not take the rest."""
         self.reasons = 0
         """The reasons not to read, as bits."""
         self.other: SocketEnd | None = None
@@ -118,15 +116,21 @@ class SocketEnd(asyncio.Protocol, ABC):
         if size_bytes or self.read_bytes is not None:
             self.counted().unread(size_bytes)
 
+    def unsent_bytes(self) -> int:
+        """What was written and the system has not taken."""
+        return 0 if self.transport is None else self.transport.get_write_buffer_size()
+
+    def descriptor(self) -> int:
+        """The file descriptor; negative if the connection is gone."""
+        found = None if self.transport is None else self.transport.get_extra_info("socket")
+        return -1 if found is None else int(found.fileno())
+
     def lost(self) -> None:
         """The connection is gone, and with it the bytes that were to be sent on it.
 
         The ends forget each other when both are gone, so nothing is left for the garbage collector.
         """
         self.transport = None
-        if self.lingering is not None:
-            self.lingering.cancel()
-            self.lingering = None
         if self.read_bytes is not None:
             self.read_bytes.frame(0, 0)
         other = self.other

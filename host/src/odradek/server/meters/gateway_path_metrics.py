@@ -36,6 +36,12 @@ GATEWAY_PATH_INSTRUMENTS = {
     "gateway-dials-failed": Instrument(
         f"{PREFIX}.dials.failed", "counter", "{dial}", "Failed connections to brokers"
     ),
+    "gateway-upstream-stuck": Instrument(
+        f"{PREFIX}.upstream.stuck",
+        "counter",
+        "{connection}",
+        "Connections to brokers that took or answered nothing for gateway.upstream.stuck.ms",
+    ),
     "gateway-added-latency-bucket": Instrument(
         f"{PREFIX}.added.latency.bucket",
         "counter",
