@@ -31,7 +31,7 @@ def test_a_large_file(tmp_path: Path) -> None:
     file = tmp_path / "keys.json"
     file.write_bytes(bytes(MAX_BYTES + 1))
 
-    with pytest.raises(ValueError, match="more than 1048576 bytes"):
+    with pytest.raises(OSError, match="larger than 1048576 bytes"):
         jwks_fetcher(file.as_uri())()
 
 

@@ -115,7 +115,7 @@ def test_a_key_of_openssl_is_taken_too(tmp_path: Path) -> None:
         ),
         (b"\xfe\xed\xfe\xed\0\0\0\2", JKS_ADVICE.format(file="{file}", key="ssl.keystore.type")),
         (b"\x30\x82\xff", "{file} is not a PEM file; for a PKCS12 file set the type of the store to PKCS12"),
-        ("x" * (1 << 20) + "xx", "{file} is larger than 1048576 bytes"),
+        ("x" * (1 << 20) + "xx", "cannot read {file}: larger than 1048576 bytes"),
     ],
 )  # fmt: skip
 def test_an_unusable_key_store_is_refused(tmp_path: Path, content: object, problem: str) -> None:

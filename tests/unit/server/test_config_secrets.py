@@ -67,7 +67,7 @@ def test_an_environment_variable_is_the_value(monkeypatch: pytest.MonkeyPatch, t
     [
         ("${env:NOT_SET_HERE}", "expected the environment variable NOT_SET_HERE, which is not set"),
         ("${file:DIR/none}", "the file DIR/none cannot be read: no such file or directory"),
-        ("${file:DIR}", "the file DIR cannot be read: is a directory"),
+        ("${file:DIR}", "the file DIR cannot be read: it is a folder, expected a file"),
         ("${file:DIR/secret:none}", "expected the key none in the file DIR/secret, which does not have it"),
     ],
 )

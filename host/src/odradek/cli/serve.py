@@ -10,12 +10,13 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from odradek.cli.errors import CommandFailed
 from odradek.cli.start_options import config_options, log_options
+from odradek.plugin.config import ConfigError
 from odradek.server.config import REFERENCE, HostConfig, load_config, read_values
 from odradek.server.config_check import check
 from odradek.server.host import Host
@@ -34,11 +35,14 @@ from odradek.server.start_report import report
 from odradek.server.supervisor import READY, tell_supervisor
 from odradek.server.upkeep.calm_collections import OVERDUE, collect_when_calm
 from odradek.server.upkeep.freed_memory import FreedMemory
+from odradek.small_file import read_small_file
 
 if TYPE_CHECKING:
     from odradek.testing.running_host import RunningHost
 
 log = logging.getLogger(__name__)
+
+MOST_CONFIG_BYTES: Final = 64 << 20
 
 
 @click.command(epilog=f"\b\nAll keys of the configuration:\n  {REFERENCE}")
@@ -202,7 +206,20 @@ def reload_file(host: Host, start: Start) -> None:
     if start.config_file is None:
         log.warning("nothing to reload: the host was started without --config")
     else:
-        reload(host, start.config)
+        reload(host, partial(read_again, start, start.config_file))
+
+
+def read_again(start: Start, config_file: Path) -> HostConfig:
+    """Read the configuration while the host runs. The first time it may come from a pipe.
+
+    Raises:
+        ConfigError: It is not usable, or not in a file.
+    """
+    try:
+        read_small_file(config_file, MOST_CONFIG_BYTES)
+    except OSError as error:
+        raise ConfigError(str(config_file), f"cannot be read: {error.strerror}") from error
+    return start.config()
 
 
 def serve_ephemeral(start: Start, control: str | None, virtual_clock: bool) -> None:

@@ -15,6 +15,7 @@ from odradek.security.sasl_server import SaslFailure
 from odradek.security.sasl_settings import PLAIN
 from odradek.security.scram import ScramMechanism, mechanism_named
 from odradek.security.scram_client import ScramSaslClient
+from odradek.small_file import read_small_file
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
@@ -38,7 +39,7 @@ def token_in(path: Path) -> Callable[[], str]:
 
     def read() -> str:
         try:
-            return path.read_text(encoding="ascii").strip()
+            return read_small_file(path).decode("ascii").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise ConnectFailed(f"the token in {path} cannot be read: {error}") from None
 

@@ -26,6 +26,7 @@ from odradek.endpoints.listeners import (
 from odradek.endpoints.refusals import Misdirected, Unauthorized, titled, with_credentials
 from odradek.endpoints.tls_files import BadCertificate, TlsFiles, read_tls_files
 from odradek.endpoints.watched_files import WatchedFiles
+from odradek.small_file import read_small_file
 
 __all__ = [
     "OURS",
@@ -46,6 +47,7 @@ __all__ = [
     "read_listener_tls",
     "read_secret",
     "read_secrets",
+    "read_small_file",
     "read_tls_files",
     "read_token_file",
     "read_tokens",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from odradek.endpoints.watched_files import WatchedFiles
 from odradek.plugin.config import PluginConfig
+from odradek.small_file import read_small_file
 
 log = logging.getLogger(__name__)
 
@@ -87,13 +88,12 @@ def secret_headers(kind: SecretKind, path: Path) -> dict[str, str]:
         OSError: The file cannot be read.
         BadSecret: Its content is malformed.
     """
-    with path.open("rb") as file:
-        raw = file.read(MAX_FILE_BYTES + 1)
+    raw = read_small_file(path, MAX_FILE_BYTES)
     try:
         text = raw.decode().strip()
     except UnicodeDecodeError:
         raise BadSecret(f"{path}: expected text") from None
-    if not text or len(raw) > MAX_FILE_BYTES:
+    if not text:
         raise BadSecret(f"{path}: expected 1 to {MAX_FILE_BYTES} bytes of text")
     if kind is SecretKind.HEADERS:
         return header_lines(path, text)

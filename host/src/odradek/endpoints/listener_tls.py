@@ -9,6 +9,7 @@ from pathlib import Path
 
 from odradek.endpoints.tls_context import default_context
 from odradek.endpoints.watched_files import WatchedFiles
+from odradek.small_file import read_small_file
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,8 @@ class ListenerTls:
         Raises:
             OSError, ValueError: A file is unreadable, not PEM or encrypted, or the key does not match.
         """
+        for path in self.paths():
+            read_small_file(path)  # OpenSSL would wait for a pipe
         context = default_context(ssl.Purpose.CLIENT_AUTH)
         # Without a password argument OpenSSL would ask for one on the terminal.
         context.load_cert_chain(self.certificate, self.key, password="")

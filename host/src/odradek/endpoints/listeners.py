@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from odradek.endpoints.listener_tls import ListenerTls
 from odradek.plugin.config import PluginConfig
+from odradek.small_file import read_small_file
 
 ADDRESS: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(?P<port>[0-9]{1,5})")
 MAX_PORT: Final = 65_535
@@ -93,7 +94,7 @@ def read_tokens(path: Path) -> list[bytes]:
         OSError: The file cannot be read.
         ValueError: It has no token.
     """
-    tokens = path.read_bytes().split()
+    tokens = read_small_file(path).split()
     if not tokens:
         raise ValueError(f"{path} has no token")
     return tokens

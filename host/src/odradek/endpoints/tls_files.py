@@ -9,6 +9,7 @@ from pathlib import Path
 
 from odradek.endpoints.tls_context import default_context
 from odradek.plugin.config import PluginConfig
+from odradek.small_file import read_small_file
 
 
 class BadCertificate(ValueError):
@@ -33,6 +34,8 @@ class TlsFiles:
             BadCertificate: A file is unreadable, not PEM or encrypted, or does not match the others.
         """
         try:
+            for path in self.paths():
+                read_small_file(path)  # OpenSSL would wait for a pipe
             context = default_context(cafile=self.ca)
             if self.certificate is not None:
                 # Without a password argument OpenSSL would ask for one on the terminal.
@@ -50,9 +53,9 @@ class TlsFiles:
         self.context()
         try:
             return {
-                "root_certificates": self.ca.read_bytes() if self.ca else None,
-                "private_key": self.key.read_bytes() if self.key else None,
-                "certificate_chain": self.certificate.read_bytes() if self.certificate else None,
+                "root_certificates": read_small_file(self.ca) if self.ca else None,
+                "private_key": read_small_file(self.key) if self.key else None,
+                "certificate_chain": read_small_file(self.certificate) if self.certificate else None,
             }
         except OSError as error:
             raise BadCertificate(str(error)) from error

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from odradek.small_file import read_small_file
+
 TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105  a key
 
 
@@ -51,7 +53,7 @@ class TokenFile:
             TokenError: The file cannot be read, or has no token with a time of expiry.
         """
         try:
-            token = self.path.read_text(encoding="ascii").strip()
+            token = read_small_file(self.path).decode("ascii").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise TokenError(f"the token in {self.path} cannot be read: {error}") from None
         try:

@@ -26,6 +26,7 @@ from odradek.security.tls_settings import (
     TRUSTSTORE_TYPE,
     TlsSettings,
 )
+from odradek.small_file import read_small_file
 
 BLOCK: Final = re.compile(
     r"-+BEGIN (?P<label>[A-Z0-9 ]+)-+\s(?P<body>[^-]*(?:-(?!-)[^-]*)*)-+END (?P=label)-+"
@@ -145,12 +146,9 @@ def file_content(location: str, key: str, type_key: str) -> bytes:
         ConfigError: It cannot be read, is too large, or is a JKS file.
     """
     try:
-        with Path(location).expanduser().open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+        content = read_small_file(Path(location).expanduser(), MOST_BYTES)
     except OSError as error:
         raise ConfigError(key, f"cannot read {location}: {(error.strerror or str(error)).lower()}") from None
-    if len(content) > MOST_BYTES:
-        raise ConfigError(key, f"{location} is larger than {MOST_BYTES} bytes")
     if content.startswith(JKS_MAGIC):
         raise ConfigError(key, JKS_ADVICE.format(file=location, key=type_key))
     return content

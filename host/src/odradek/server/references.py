@@ -16,6 +16,7 @@ from typing import Final
 
 from odradek.plugin.config import ConfigError
 from odradek.settings.properties import properties
+from odradek.small_file import read_small_file
 
 log = logging.getLogger(__name__)
 
@@ -77,16 +78,12 @@ def from_file(key: str, name: str) -> str:
 def content(key: str, path: Path) -> str:
     """Read a file with a secret; warn if other users can read it too."""
     try:
-        with path.expanduser().open("rb") as file:
-            warn_if_others_read(path, os.fstat(file.fileno()), key)
-            data = file.read(MAX_BYTES + 1)
-        text = data.decode()
+        text = read_small_file(path.expanduser(), MAX_BYTES).decode()
+        warn_if_others_read(path, path.expanduser().stat(), key)
     except OSError as error:
         raise ConfigError(key, f"the file {path} cannot be read: {(error.strerror or '').lower()}") from None
     except UnicodeDecodeError:
         raise ConfigError(key, f"the file {path} is not a text in UTF-8") from None
-    if len(data) > MAX_BYTES:
-        raise ConfigError(key, f"the file {path} is larger than {MAX_BYTES} bytes")
     return text
 
 

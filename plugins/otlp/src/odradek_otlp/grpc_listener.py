@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
 import grpc
 import grpc.aio
 
-from odradek.endpoints import Address, ListenerTls, WatchedFiles, not_renewed
+from odradek.endpoints import Address, ListenerTls, WatchedFiles, not_renewed, read_small_file
 from odradek_otlp.reception import Reception
 from odradek_otlp.refused_request import INCOMPLETE, RETRY_AFTER_S, Limit, RefusedRequest
 from odradek_otlp.rpc_status import status_bytes
@@ -141,9 +140,10 @@ class GrpcTls:
             OSError, ValueError: A file is unusable.
         """
         self.files.context()  # gRPC would only log a bad file
-        ca = self.files.client_ca
-        pair = read(self.files.key or self.files.certificate), read(self.files.certificate)
-        return grpc.ssl_server_certificate_configuration([pair], read(ca) if ca is not None else None)
+        certificate, ca = self.files.certificate, self.files.client_ca
+        pair = read_small_file(self.files.key or certificate), read_small_file(certificate)
+        trusted = None if ca is None else read_small_file(ca)
+        return grpc.ssl_server_certificate_configuration([pair], trusted)
 
     def renewed(self) -> grpc.ServerCertificateConfiguration | None:
         """None if the files did not change. Called on a thread of gRPC."""
@@ -154,7 +154,3 @@ class GrpcTls:
         except (OSError, ValueError) as error:
             not_renewed(error)
             return None
-
-
-def read(path: Path) -> bytes:
-    return path.read_bytes()

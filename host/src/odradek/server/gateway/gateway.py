@@ -28,6 +28,7 @@ from odradek.server.gateway.addressing import check_upstream, routings_of
 from odradek.server.gateway.dialer import Address, Dialer
 from odradek.server.gateway.pair_bytes import PairBytes
 from odradek.server.gateway.standstills import Standstills
+from odradek.small_file import read_small_file
 from odradek.wire.messages.fetch import FetchResponse
 
 log = logging.getLogger(__name__)
@@ -174,19 +175,22 @@ class Gateway:
 
     def follow_file(self, path: Path, timer: Timer) -> None:
         """Take the step that a file names, now and each second. A file that is missing changes nothing."""
-        try:
-            with path.open("rb") as file:
-                text = file.read(SWITCH_BYTES).decode("ascii", "replace").strip()
-        except OSError:
-            text = ""
         now_ms = self.clock.monotonic_ms()
+        problem, text = "", self.followed
+        try:
+            text = read_small_file(path, SWITCH_BYTES).decode("ascii", "replace").strip()
+        except (FileNotFoundError, NotADirectoryError):
+            text = ""
+        except OSError as error:
+            problem = error.strerror or str(error)
         if text and text not in STEPS:
-            steps = ", ".join(STEPS)
-            self.switch_log.write(
-                logging.ERROR, now_ms, "the kill switch has no such step", file=str(path), steps=steps
-            )
+            problem = f"no such step; there are {', '.join(STEPS)}"
         elif text != self.followed and self.switch.set(text):
             self.switched()
+        if problem:
+            self.switch_log.write(
+                logging.ERROR, now_ms, "the kill switch cannot be followed", file=str(path), problem=problem
+            )
         self.followed = text
         timer.schedule(now_ms + SWITCH_MS, lambda: self.follow_file(path, timer))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from odradek.endpoints.tls_context import default_context
+from odradek.small_file import read_small_file
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse
@@ -47,10 +48,7 @@ def jwks_fetcher(url: str, ca_file: str | None = None) -> Callable[[], bytes]:
 
 def read_file(path: Path) -> bytes:
     """Return the document in a file."""
-    with path.open("rb") as file:
-        document = file.read(MAX_BYTES + 1)
-    check_size(document)
-    return document
+    return read_small_file(path, MAX_BYTES)
 
 
 def fetch_over_http(url: str, ca_file: str | None) -> bytes:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from odradek.endpoints import WatchedFiles
+from odradek.endpoints import WatchedFiles, read_small_file
 from odradek.plugin import ConfigError
 from odradek_console.web.users import LOCAL, Role, is_name
 
@@ -87,9 +87,7 @@ def read_tokens(path: Path) -> Mapping[bytes, Token]:
         ConfigError: The file is not usable. The message never shows a token.
     """
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_FILE_BYTES + 1)
-        table = tomllib.loads(raw.decode()) if len(raw) <= MAX_FILE_BYTES else {}
+        table = tomllib.loads(read_small_file(path, MAX_FILE_BYTES).decode())
     except OSError as error:
         raise ConfigError(str(path), f"cannot be read: {error.strerror}") from error
     except ValueError:
