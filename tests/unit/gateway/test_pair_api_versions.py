@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from odradek.gateway.request_heads import starts_well
 from odradek.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from support.gateway_pair import Through, bare, request, response
 
@@ -30,10 +33,13 @@ def test_the_response_offers_telemetry() -> None:
     assert through.received == response(ours, 3, 1)
 
 
-def test_an_unknown_version_is_answered_here() -> None:
+@pytest.mark.parametrize("version", [-32_768, -1, 6, 100, 101, 32_767])
+def test_an_unknown_version_is_answered_here(version: int) -> None:
     through = Through()
+    frame = bare(18, version, 77, b"\0whatever")
 
-    through.send(bare(18, 6, 77, b"\0whatever"))
+    assert starts_well(frame, len(frame))
+    through.send(frame)
 
     ours = ApiVersionsResponse(error_code=35, api_keys=[ApiVersion(api_key=18, max_version=5)])
     assert through.received == response(ours, 0, 77)

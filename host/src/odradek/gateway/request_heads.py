@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.wire.errors import WireError
+from odradek.wire.header import API_VERSIONS_KEY
 from odradek.wire.varint import read_varint
 
 HEAD_BYTES = 12
@@ -14,7 +15,9 @@ HEAD_BYTES = 12
 SMALLEST_FRAME = 8
 MOST_HEADER_TAGS = 64
 HIGHEST_KEY, HIGHEST_VERSION = 1000, 100
-"""A first request beyond these is no request: today's are 94 and 18."""
+"""A first request beyond these is no request: today's are 94 and 18. ApiVersions has any version: it asks
+which ones there are.
+"""
 TLS_RECORD = 0x1603
 HTTP = {b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI", b"CONN"}
 
@@ -50,7 +53,7 @@ def starts_well(data: bytes | bytearray, most: int) -> bool:
     if len(data) < HEAD_BYTES:
         return False
     _, key, version, _ = unpack_head(data)
-    if not (0 <= key <= HIGHEST_KEY and 0 <= version <= HIGHEST_VERSION):
+    if key != API_VERSIONS_KEY and not (0 <= key <= HIGHEST_KEY and 0 <= version <= HIGHEST_VERSION):
         raise PairFailure(Cause.BAD_REQUEST, f"no request has API key {key} and version {version}")
     return True
 

@@ -240,7 +240,7 @@ class Requests(ProduceRequests):
             raise PairFailure(Cause.BAD_REQUEST, f"an ApiVersions request of {size} bytes")
         if len(data) - pos < 4 + size:
             return 4 + size
-        if version > LAST_API_VERSIONS:
+        if not 0 <= version <= LAST_API_VERSIONS:
             answer = LocalAnswer(unsupported_api_versions(correlation_id))
             self.takes(data, pos, head, answer)
             self.state.answer_ready()

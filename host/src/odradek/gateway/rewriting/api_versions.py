@@ -54,7 +54,7 @@ class ApiPolicy:
 
 
 def unsupported_api_versions(correlation_id: int) -> bytes:
-    """Return the answer to a request newer than `LAST_API_VERSIONS`, from its correlation id on."""
+    """Return the answer to a request of an unknown version, from its correlation id on, as Kafka answers."""
     row = ROW.pack(ApiVersionsResponse.API_KEY, 0, LAST_API_VERSIONS)
     return struct.pack(">ihi", correlation_id, ErrorCode.UNSUPPORTED_VERSION, 1) + row
 
