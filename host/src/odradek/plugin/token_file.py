@@ -60,7 +60,7 @@ class TokenFile:
             claims = token.split(".")[1]
             expires_s = json.loads(urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"]
             return token, float(expires_s)
-        except (IndexError, KeyError, TypeError, ValueError):
+        except (IndexError, KeyError, OverflowError, TypeError, ValueError):
             raise TokenError(f"{self.path} has no signed token (JWT) with the claim exp") from None
 
 

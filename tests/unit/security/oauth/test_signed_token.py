@@ -46,13 +46,18 @@ def alice(**more: Any) -> Claims:
         pytest.param(alice(nbf=NOW_S + 29), id="A nbf ahead by less than the skew"),
         pytest.param(alice(iat=NOW_S - 100, exp=NOW_S - 29), id="A exp past by less than the skew"),
         pytest.param(alice(exp=NOW_S + 60.9), id="A exp is a fraction"),
+        pytest.param(alice(exp=NOW_S + 4.9996), id="A exp is rounded to milliseconds"),
+        pytest.param(
+            alice(iat=NOW_S - 100, exp=NOW_S - 29.999), id="A exp past by a fraction less than the skew"
+        ),
+        pytest.param(alice(iat=NOW_S + 0.25, exp=NOW_S + 0.75), id="A exp and iat within one second"),
     ],
 )
 def test_accepted_without_audience_and_issuer(claims: Claims) -> None:
     token = validator().validate(signed(claims))
 
     assert token.principal_name == "alice"
-    assert token.expires_ms == int(claims["exp"]) * 1000
+    assert token.expires_ms == round(claims["exp"] * 1000)
 
 
 @pytest.mark.parametrize(
@@ -77,6 +82,11 @@ def test_accepted_without_audience_and_issuer(claims: Claims) -> None:
         pytest.param(alice(exp=1e300), id="A exp is no date"),
         pytest.param(alice(exp=float("inf")), id="A exp is infinite"),
         pytest.param(alice(exp=float("nan")), id="A exp is not a number"),
+        pytest.param(alice(exp=10**400), id="A exp has 400 digits"),
+        pytest.param(alice(exp=-(10**400)), id="A exp has 400 digits and a sign"),
+        pytest.param(alice(iat=10**400), id="A iat has 400 digits"),
+        pytest.param(alice(exp=-1), id="A exp is before 1970"),
+        pytest.param(alice(iat=NOW_S - 100, exp=NOW_S - 30.001), id="A exp past by the skew and a fraction"),
     ],
 )
 def test_refused_without_audience_and_issuer(claims: Claims) -> None:

@@ -29,6 +29,10 @@ def alice(**more: Any) -> Claims:
         pytest.param(alice(iat=None), id="no iat"),
         pytest.param(alice(iat=NOW_S + 10), id="iat ahead by the skew"),
         pytest.param(alice(iat=None, exp=NOW_S - 9), id="exp past by less than the skew"),
+        pytest.param(alice(iat=None, exp=NOW_S - 9.999), id="exp past by a fraction less than the skew"),
+        pytest.param(alice(iat=NOW_S + 9.5, exp=NOW_S + 9.75), id="exp and iat within one second"),
+        pytest.param(alice(iat=NOW_S - 0.6, exp=NOW_S + 4.4), id="five seconds from within a second"),
+        pytest.param(alice(iat=-1, exp=NOW_S + 5), id="iat before 1970"),
         pytest.param(alice(aud="x", iss="y"), id="any audience and issuer"),
         pytest.param(alice(scope="a b"), id="scope as text"),
         pytest.param(alice(scope=["b", "a"]), id="scope as list"),
@@ -38,6 +42,7 @@ def test_accepted(claims: Claims) -> None:
     token = UnsecuredTokenValidator(RULES).validate(unsecured(claims))
 
     assert token.principal_name == "alice"
+    assert token.expires_ms == round(claims["exp"] * 1000)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +53,15 @@ def test_accepted(claims: Claims) -> None:
         pytest.param(unsecured(alice(iat=NOW_S + 5, exp=NOW_S + 5)), id="exp at iat"),
         pytest.param(unsecured(alice(exp=None)), id="no exp"),
         pytest.param(unsecured(alice(exp="1")), id="exp is a text"),
+        pytest.param(unsecured(alice(exp=True)), id="exp is a boolean"),
+        pytest.param(unsecured(alice(exp=[NOW_S + 60])), id="exp is a list"),
+        pytest.param(unsecured(alice(exp=float("nan"))), id="exp is not a number"),
+        pytest.param(unsecured(alice(exp=float("inf"))), id="exp is infinite"),
+        pytest.param(unsecured(alice(exp=10**400)), id="exp has 400 digits"),
+        pytest.param(unsecured(alice(iat=-(10**400))), id="iat has 400 digits"),
+        pytest.param(unsecured(alice(exp=-1)), id="exp is before 1970"),
+        pytest.param(unsecured(alice(iat=NOW_S + 10.001)), id="iat ahead by the skew and a fraction"),
+        pytest.param(unsecured(alice(iat=NOW_S + 5.5, exp=NOW_S + 5.25)), id="exp a fraction before iat"),
         pytest.param(unsecured(alice(sub=None)), id="no sub"),
         pytest.param(unsecured(alice(sub=1)), id="sub is a number"),
         pytest.param(unsecured(alice(scope=1)), id="scope is a number"),

@@ -1,7 +1,8 @@
 """The rules for the claims of a token, on the clock of the host.
 
 After BrokerJwtValidator.java and jose4j's JwtConsumer for signed tokens, and after
-OAuthBearerUnsecuredJws.java for those without a signature.
+OAuthBearerUnsecuredJws.java for those without a signature. Times with fractions count in milliseconds, as RFC
+7519 allows them; jose4j drops the fractions of signed tokens.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ class ClaimRules:
         Raises:
             TokenRefused: A claim is missing, has the wrong form, or does not allow the token to be used.
         """
-        now_s = self.clock.now_ms() / 1000
-        expires_s, issued_s = required_time(claims, "exp"), required_time(claims, "iat")
-        starts_s = optional_time(claims, "nbf")
-        if now_s - self.skew_s >= expires_s:
+        now_ms, skew_ms = self.clock.now_ms(), self.skew_s * 1000
+        expires_ms, issued_ms = required_ms(claims, "exp"), required_ms(claims, "iat")
+        starts_ms = optional_ms(claims, "nbf")
+        if now_ms - skew_ms >= expires_ms:
             raise TokenRefused("the token has expired")
-        if expires_s < issued_s or (starts_s is not None and expires_s < starts_s):
+        if expires_ms < issued_ms or (starts_ms is not None and expires_ms < starts_ms):
             raise TokenRefused("the token expires before it was issued, or before it is valid")
-        if starts_s is not None and now_s + self.skew_s < starts_s:
+        if starts_ms is not None and now_ms + skew_ms < starts_ms:
             raise TokenRefused("the token is not valid yet")
         self.check_audience(claims)
         if self.issuer is not None and claims.get("iss") != self.issuer:
@@ -58,7 +59,7 @@ class ClaimRules:
         scope = claims.get(self.scope_claim)
         scopes = [scope] if isinstance(scope, str) else scope if isinstance(scope, list) else []
         self.check_scope(distinct_words(scopes))
-        return BearerToken(self.subject(claims).strip(), expires_s * 1000)
+        return BearerToken(self.subject(claims).strip(), rounded(expires_ms))
 
     def unsecured(self, claims: Claims) -> BearerToken:
         """Return the token with these claims, if it has no signature.
@@ -66,21 +67,21 @@ class ClaimRules:
         Raises:
             TokenRefused: As `signed`.
         """
-        now_s = self.clock.now_ms() / 1000
-        expires_s, issued_s = required_time(claims, "exp"), optional_time(claims, "iat")
+        now_ms, skew_ms = self.clock.now_ms(), self.skew_s * 1000
+        expires_ms, issued_ms = required_ms(claims, "exp"), optional_ms(claims, "iat")
         name = self.subject(claims)
-        if issued_s is not None and issued_s > now_s + self.skew_s:
+        if issued_ms is not None and issued_ms > now_ms + skew_ms:
             raise TokenRefused("the token was issued in the future")
-        if now_s - self.skew_s >= expires_s:
+        if now_ms - skew_ms >= expires_ms:
             raise TokenRefused("the token has expired")
-        if issued_s is not None and expires_s <= issued_s:
+        if issued_ms is not None and expires_ms <= issued_ms:
             raise TokenRefused("the token expires before it was issued")
         scope = claims.get(self.scope_claim, [])
         scopes = scope.split() if isinstance(scope, str) else scope
         if not isinstance(scopes, list) or not all(isinstance(each, str) for each in scopes):
             raise TokenRefused(f"{self.scope_claim} is neither a text nor a list of texts")
         self.check_scope(scopes)
-        return BearerToken(name, expires_s * 1000)
+        return BearerToken(name, rounded(expires_ms))
 
     def subject(self, claims: Claims) -> str:
         """Return the claim with the principal."""
@@ -124,24 +125,29 @@ def distinct_words(scopes: Sequence[object]) -> list[str]:
     return words
 
 
-def required_time(claims: Claims, name: str) -> int:
-    """Return a claim that is a time, in seconds since the epoch."""
-    time_s = optional_time(claims, name)
-    if time_s is None:
+def required_ms(claims: Claims, name: str) -> float:
+    """Return a claim that is a time, in milliseconds since the epoch."""
+    time_ms = optional_ms(claims, name)
+    if time_ms is None:
         raise TokenRefused(f"{name} is missing")
-    return time_s
+    return time_ms
 
 
-def optional_time(claims: Claims, name: str) -> int | None:
-    """Return a claim that is a time, in seconds since the epoch; None if it is missing."""
+def optional_ms(claims: Claims, name: str) -> float | None:
+    """Return a claim that is a time, in milliseconds since the epoch; None if it is missing."""
     value = claims.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise TokenRefused(f"{name} is not a number")
-    if not -LATEST_S <= value <= LATEST_S:
+    if not -LATEST_S <= value <= LATEST_S:  # so is NaN
         raise TokenRefused(f"{name} is not a date")
-    return int(value)
+    return 1000 * value
+
+
+def rounded(time_ms: float) -> int:
+    """Return the nearest whole number; of two, the later one, as Java's Math.round."""
+    return math.floor(time_ms + 0.5)
 
 
 def json_object(text: bytes, name: str) -> dict[str, Any]:
