@@ -1,8 +1,9 @@
 """The forwarder: totals are committed, then their samples are sent, until the receiver has all of them.
 
-A batch is added in rounds with one record of each client, so that every push gets its samples. A batch that
-comes again, because the receiver was away, is not added again: its samples still wait in the outbox. After a
-sudden death it comes again as well, and its clients' totals of then are sent.
+A batch is added in parts with one record of each client, so that every push gets its samples. The parts keep
+the order of the log: a record before the last position counts as added. A batch that comes again, because the
+receiver was away, is not added again: its samples still wait in the outbox. After a sudden death it comes
+again as well, and its clients' totals of then are sent.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 from odradek.endpoints.http_client import HttpClient, HttpTarget
 from odradek.plugin import Reject, Retry, TelemetryRecord
@@ -112,7 +114,7 @@ class RemoteWriteForwarder:
 
     async def add(self, records: Sequence[TelemetryRecord]) -> None:
         """Add records to the totals, and take their samples."""
-        for part in rounds(records):
+        for part in parts(records):
             try:
                 await self.totals.deliver(part)
             except Reject as error:
@@ -233,15 +235,20 @@ def key_of(record: TelemetryRecord) -> Hashable:
     return (position, record.payload.client_instance_id) if position is not None else record
 
 
-def rounds(records: Sequence[TelemetryRecord]) -> Iterator[list[TelemetryRecord]]:
-    """The records in order, in parts in which each client has one."""
-    waiting = list(records)
-    while waiting:
-        part: dict[bytes, TelemetryRecord] = {}
-        later = [
-            record
-            for record in waiting
-            if part.setdefault(record.payload.client_instance_id, record) is not record
-        ]
-        yield list(part.values())
-        waiting = later
+def parts(records: Sequence[TelemetryRecord]) -> Iterator[list[TelemetryRecord]]:
+    """The records in the order of the log, in parts in which each client has one.
+
+    All pushes of a record of the log are in one part: its position is committed with all of them.
+    """
+    part: list[TelemetryRecord] = []
+    clients: set[bytes] = set()
+    for _, pushes in groupby(records, lambda record: record.position or id(record)):
+        found = list(pushes)
+        instances = {record.payload.client_instance_id for record in found}
+        if not clients.isdisjoint(instances):
+            yield part
+            part, clients = [], set()
+        part += found
+        clients |= instances
+    if part:
+        yield part
