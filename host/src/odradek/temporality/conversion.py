@@ -25,26 +25,41 @@ from odradek.temporality.stream_times import StreamTimes
 class Conversion:
     """The conversion of one push."""
 
-    def __init__(self, client: ClientState, counts: Counts, times: StreamTimes, *, is_new: bool) -> None:
+    def __init__(self, client: ClientState, counts: Counts, times: StreamTimes) -> None:
         """Prepare.
 
         Args:
             client: The client, whose shape has all streams of the push that fit the limits.
             counts: Counts the points.
             times: The times of the client's streams.
-            is_new: Add the points. Otherwise the push was added before, and only gets the totals.
         """
         self.client = client
         self.counts = counts
         self.times = times
-        self.is_new = is_new
         self.positions = client.shape.positions
-        self.written: dict[StreamKey, DataPoint] = {}
-        """The point of each stream that carries its total."""
+        self.written: set[StreamKey] = set()
+        """The streams whose totals are in the push."""
         self.now_s = times.now_ns // 1_000_000_000
 
+    def add_all(self, metrics: Sequence[ParsedMetric]) -> None:
+        """Add the points of a push, the oldest of each stream first: some programs write the newest first."""
+        points = [each for metric in metrics for each in metric.points]
+        added: set[StreamKey] = set()
+        for each in sorted(points, key=self.moment):
+            position = self.positions.get(each.key)
+            if each.rejection is not None or position is None:
+                self.counts.rejected_points[each.rejection or Rejection.TOO_MANY_STREAMS] += 1
+                continue
+            self.counts.duplicates_in_push += each.key in added
+            added.add(each.key)
+            self.add(each, position)
+
+    def moment(self, each: ParsedPoint) -> tuple[int, int]:
+        """Time and start of a point. Points with the same stay in the order of the push."""
+        return self.times.valid(each.point.time_unix_nano), each.point.start_time_unix_nano
+
     def convert(self, metric: ParsedMetric) -> bool:
-        """Convert a metric.
+        """Write the totals into a metric.
 
         Returns:
             Whether any of its points is left, if it had some.
@@ -58,28 +73,21 @@ class Conversion:
         return bool(kept) or not metric.points
 
     def convert_point(self, each: ParsedPoint) -> bool:
-        """Add a point and write the total into it; whether it stays in the push."""
-        rejection = each.rejection
+        """Write the total into a point; whether it stays in the push."""
         position = self.positions.get(each.key)
-        if rejection is None and position is None and self.is_new:
-            rejection = Rejection.TOO_MANY_STREAMS
-        if rejection is not None:
-            self.counts.rejected_points[rejection] += self.is_new
+        if each.rejection is not None or position is None:
             return False
-        if position is None:
-            return False
-        if self.is_new:
-            self.add(each, position)
         if each.kind == Kind.GAUGE or not each.has_value:
             return True
-        return self.write(each, position)
+        if each.key in self.written:
+            return False
+        self.written.add(each.key)
+        return self.write(each.point, position)
 
     def add(self, each: ParsedPoint, position: int) -> None:
         """Add a point to its stream."""
         client, point = self.client, each.point
         client.seen[position] = self.now_s
-        if each.key in self.written:
-            self.counts.duplicates_in_push += 1
         kind = each.kind
         if kind == Kind.GAUGE:
             self.set_gauge(position, cast(NumberDataPoint, point))
@@ -167,9 +175,9 @@ class Conversion:
         total, compensation = added(client.amounts[first], client.amounts[first + 1], point.sum)
         client.amounts[first], client.amounts[first + 1] = total, compensation
 
-    def write(self, each: ParsedPoint, position: int) -> bool:
-        """Write times and total into a point; whether it is the first of its stream in the push."""
-        client, point = self.client, each.point
+    def write(self, point: DataPoint, position: int) -> bool:
+        """Write times and total into a point; False if there is none."""
+        client = self.client
         start, last = client.times[2 * position : 2 * position + 2]
         total, compensation = client.amounts[2 * position : 2 * position + 2]
         point.start_time_unix_nano, point.time_unix_nano = start, last
@@ -178,15 +186,11 @@ class Conversion:
             point.ClearField("exemplars")
         if isinstance(point, NumberDataPoint):
             write_number(point, total, compensation)
-        else:
-            state = client.distributions.get(position)
-            if state is None:
-                return False
+            return True
+        state = client.distributions.get(position)
+        if state is not None:
             state.fill(point, total + compensation)  # type: ignore[arg-type]
-        earlier = self.written.setdefault(each.key, point)
-        if earlier is not point:
-            earlier.CopyFrom(point)  # type: ignore[arg-type]
-        return earlier is point
+        return state is not None
 
 
 def write_number(point: NumberDataPoint, total: float, compensation: float) -> None:

@@ -184,7 +184,9 @@ class Engine:
                 resource = self.identity_of(parsed.resource_metrics[0].resource)
                 client.layout_number = self.layouts.learn(unknown, resource, points)
         before = client.held_bytes
-        conversion = Conversion(client, self.counts, times, is_new=is_new)
+        conversion = Conversion(client, self.counts, times)
+        if is_new:
+            conversion.add_all(metrics)
         kept = [conversion.convert(metric) for metric in metrics]
         self.clients.resized(instance_id, client, before)
         self.keys.forget_unused()
