@@ -17,7 +17,7 @@ class Rejection(StrEnum):
     """Neither delta nor cumulative."""
     NO_VALUE = "no_value"
     BUCKETS = "buckets"
-    """The buckets do not fit the bounds, or the scale is out of range."""
+    """The bounds do not rise, the buckets do not fit them, or the scale is out of range."""
     TOO_MANY_STREAMS = "too_many_streams"
     """A new stream would exceed a limit."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
@@ -97,6 +98,11 @@ def fill_extremes(
 
 
 def has_fitting_buckets(point: HistogramDataPoint) -> bool:
-    """Whether there is one count more than bounds; a histogram without buckets has neither."""
-    counts = len(point.bucket_counts)
-    return counts == len(point.explicit_bounds) + 1 or (not counts and not point.explicit_bounds)
+    """Whether the bounds rise, and there is one count more than bounds; a histogram without buckets has
+    neither.
+    """
+    counts, bounds = len(point.bucket_counts), point.explicit_bounds
+    if not counts:
+        return not bounds
+    edges = (-math.inf, *bounds, math.inf)
+    return counts == len(bounds) + 1 and all(map(operator.lt, edges, edges[1:]))

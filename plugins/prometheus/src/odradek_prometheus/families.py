@@ -12,7 +12,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.plugin.client_metrics import client_metrics
 from odradek.temporality import Kind
-from odradek_prometheus.metric_names import escaped_name, unit_of
+from odradek_prometheus.label_values import without_nul
+from odradek_prometheus.metric_names import TOKENS, escaped_name, unit_of
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +124,7 @@ class Families:
 
     def new_family(self, metric: str, unit: str, kind: int) -> Family | None:
         name = escaped_name(metric, unit, kind, self.prefix)
-        if not name.strip("_"):
+        if not TOKENS.search(metric):
             self.refuse(metric, name, "its name has no ASCII letter or digit")
             return None
         if name in RESERVED:
@@ -131,10 +132,10 @@ class Families:
             return None
         family = Family(
             name,
-            self.prefix + metric,
+            self.prefix + without_nul(metric),
             TYPES[kind],
             unit_of(name, unit),
-            help_of(metric, self.descriptions.get(metric, "")),
+            without_nul(help_of(metric, self.descriptions.get(metric, ""))),
         )
         owners = {owner for claim in family.claims() if (owner := self.owners.get(claim)) is not None}
         if len(owners) == 1:

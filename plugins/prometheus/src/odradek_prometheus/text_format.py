@@ -15,7 +15,7 @@ from odradek.temporality.budgets.member import is_other
 from odradek_prometheus.client_facts import FACTS, fact_labels, page_facts
 from odradek_prometheus.client_labels import Facts
 from odradek_prometheus.client_series import ClientSeries, MappedSeries
-from odradek_prometheus.families import RESERVED, Family, FamilyType
+from odradek_prometheus.families import Family, FamilyType
 from odradek_prometheus.histogram_parts import histogram_parts
 from odradek_prometheus.label_values import Labels
 from odradek_prometheus.mapped_streams import MappedStreams
@@ -59,6 +59,8 @@ class Page:
         self.now_ms = now_ms
         self.style = style
         self.lines: list[str] = []
+        self.quoted: dict[Family, str] = {}
+        """Names as the clients have them. Of several families with one name, the others keep their own."""
 
     def pieces(self) -> Iterator[bytes]:
         """The page, in pieces of about two thousand lines. None of them is empty."""
@@ -66,7 +68,11 @@ class Page:
         for client in self.clients:
             groups.setdefault(client.mapped, []).append(client)
         families = {family for mapped in groups for family in mapped.by_family}
-        for family in sorted(families, key=lambda each: each.name):
+        in_order = sorted(families, key=lambda each: each.name)
+        if self.style.utf8:
+            by_name = {each.utf8_name: each for each in reversed(in_order)}
+            self.quoted = {each: name.translate(ESCAPES) for name, each in by_name.items()}
+        for family in in_order:
             yield from self.family(family, groups)
         clients = [client for client in self.clients if not is_other(client.instance_id)]
         if clients:
@@ -111,8 +117,8 @@ class Page:
 
     def name(self, family: Family) -> str:
         """The name of a family in its header."""
-        if self.style.utf8 and family.name not in RESERVED:
-            return f'"{family.utf8_name.translate(ESCAPES)}"'
+        if family in self.quoted:
+            return f'"{self.quoted[family]}"'
         return family.base if self.style.openmetrics else family.name
 
     def help_text(self, text: str) -> str:
@@ -176,8 +182,8 @@ class Page:
     def sample(self, family: Family, suffix: str, labels: Labels, value: float) -> str:
         """One line."""
         text = ",".join(label_texts(labels))
-        if self.style.utf8:
-            name = f'"{family.utf8_name.translate(ESCAPES)}{suffix}"'
+        if family in self.quoted:
+            name = f'"{self.quoted[family]}{suffix}"'
             return f"{{{name},{text}}} {value!r}" if text else f"{{{name}}} {value!r}"
         name = (family.base if suffix == "_created" else family.name) + suffix
         return f"{name}{{{text}}} {value!r}"
