@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import struct
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.proto.metrics.v1.metrics_pb2 import ExponentialHistogramDataPoint
 
 from odradek.plugin import message_classes
+from odradek.temporality.exponential import ExponentialState
 from odradek_prometheus.families import Family, FamilyType
 from odradek_prometheus.remote_write.native import native_histogram
 from odradek_prometheus.remote_write.protobuf import varint, zigzag
@@ -190,3 +193,21 @@ def test_a_histogram_without_a_sum_or_with_too_wide_buckets() -> None:
     assert found is not None
     assert math.isnan(found.total)
     assert native_histogram(state, 0.0) is None
+
+
+@pytest.mark.parametrize("count", [2**63 - 1, 2**63, 2**64 - 1])
+def test_counts_beyond_the_message_are_the_largest_of_it(count: int) -> None:
+    point = ExponentialHistogramDataPoint(count=count, zero_count=count)
+    point.positive.bucket_counts.extend([count, 0, 1, count])
+    state = ExponentialState(point)
+    state.add(point)
+    histogram = native_histogram(state, 1.0)
+    assert histogram is not None
+    sample = Sample("sizes", (), SIZES, NOW_MS, b"", histogram=histogram)
+
+    ((_, series, _),) = read_v2([sample])
+
+    (found,) = series.histograms
+    most = 2**63 - 1
+    assert (found.count_int, found.zero_count_int) == (most, most)
+    assert list(accumulate(found.positive_deltas)) == [most, 2, most]

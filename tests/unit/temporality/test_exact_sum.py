@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 
 from hypothesis import given
@@ -44,3 +45,17 @@ def test_sums_of_doubles_are_as_near_as_a_double_can_be(values: list[float]) -> 
 
     exact = math.fsum(values)
     assert abs(Fraction(total + compensation) - Fraction(exact)) <= Fraction(math.ulp(exact))
+
+
+@given(st.lists(st.sampled_from([1e308, 1.7e308, 1.0]), min_size=30, max_size=60))
+def test_a_sum_that_no_double_can_hold_stays_at_the_largest(values: list[float]) -> None:
+    for sign in (1, -1):
+        total = compensation = 0.0
+
+        shown = []
+        for value in [*values, 1.7e308, 1.7e308]:
+            total, compensation = added(total, compensation, sign * value)
+            shown.append(sign * (total + compensation))
+
+        assert shown == sorted(shown)
+        assert shown[-1] == sys.float_info.max

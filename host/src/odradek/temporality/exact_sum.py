@@ -5,18 +5,23 @@ Integers are exact far beyond 2^53, because both doubles together hold them.
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import Final
 
 from odradek.wire.limits import INT64_MAX
 
 EXACT: Final = 2.0**53
 """Up to here each integer is a double."""
+LARGEST: Final = sys.float_info.max
 INT64_MIN: Final = -INT64_MAX - 1
 
 
 def added(total: float, compensation: float, value: float) -> tuple[float, float]:
-    """Total and compensation after adding a value."""
+    """Total and compensation after adding a value. A sum that no double can hold is the largest double."""
     result = total + value
+    if math.isinf(result):
+        return math.copysign(LARGEST, result), 0.0
     if abs(total) >= abs(value):
         return result, compensation + ((total - result) + value)
     return result, compensation + ((value - result) + total)

@@ -10,6 +10,8 @@ from odradek_prometheus.remote_write.sample import NativeHistogram
 
 LEAST_SCHEMA: Final = -4
 MOST_SCHEMA: Final = 8
+INT64_MAX: Final = 2**63 - 1
+"""The message has differences of counts, which are signed. Larger counts would break the whole request."""
 
 
 def native_histogram(state: ExponentialState, total: float) -> NativeHistogram | None:
@@ -23,11 +25,11 @@ def native_histogram(state: ExponentialState, total: float) -> NativeHistogram |
         return None
     steps = max(0, state.scale - MOST_SCHEMA)
     return NativeHistogram(
-        observations=state.count,
+        observations=min(state.count, INT64_MAX),
         total=total if state.has_sum else math.nan,
         schema=state.scale - steps,
         zero_threshold=state.zero_threshold,
-        zero_count=state.zero_count,
+        zero_count=min(state.zero_count, INT64_MAX),
         positive=runs(shifted(state.positive, steps)),
         negative=runs(shifted(state.negative, steps)),
     )
@@ -40,8 +42,9 @@ def runs(buckets: Buckets) -> list[tuple[int, list[int]]]:
     """
     found: list[tuple[int, list[int]]] = []
     for index in sorted(buckets):
+        count = min(buckets[index], INT64_MAX)
         if found and found[-1][0] + len(found[-1][1]) == index + 1:
-            found[-1][1].append(buckets[index])
+            found[-1][1].append(count)
         else:
-            found.append((index + 1, [buckets[index]]))
+            found.append((index + 1, [count]))
     return found

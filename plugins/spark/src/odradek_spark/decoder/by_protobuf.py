@@ -20,7 +20,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 )
 
 from odradek_spark.decoder.json_values import canonical_json, json_text, plain_number
-from odradek_spark.decoder.payload_points import PayloadPoints
+from odradek_spark.decoder.payload_points import INT64_MAX, PayloadPoints
 from odradek_spark.decoder.series import (
     Kind,
     MetricHead,
@@ -161,30 +161,30 @@ def add_number(point: NumberDataPoint, series: int, resource: int, found: Collec
 
 def times_of(point: DataPoint) -> dict[str, int]:
     return {
-        "time_unix_nano": signed(point.time_unix_nano),
-        "start_unix_nano": signed(point.start_time_unix_nano),
+        "time_unix_nano": at_most(point.time_unix_nano),
+        "start_unix_nano": at_most(point.start_time_unix_nano),
     }
 
 
 def distribution(point: DataPoint) -> dict[str, Any]:
     """The columns of the distribution in the table of histograms."""
-    row: dict[str, Any] = {"count": signed(point.count), "sum": None, "min": None, "max": None}  # type: ignore[union-attr]
+    row: dict[str, Any] = {"count": at_most(point.count), "sum": None, "min": None, "max": None}  # type: ignore[union-attr]
     if isinstance(point, SummaryDataPoint):
         quantiles = [{"q": each.quantile, "v": each.value} for each in point.quantile_values]
         return row | {"sum": point.sum, "quantiles": quantiles}
     assert not isinstance(point, NumberDataPoint)
     row |= {name: getattr(point, name) for name in ("sum", "min", "max") if point.HasField(name)}
     if isinstance(point, HistogramDataPoint):
-        counts = [signed(each) for each in point.bucket_counts]
+        counts = [at_most(each) for each in point.bucket_counts]
         return row | {"bounds": list(point.explicit_bounds), "counts": counts}
     return row | {
         "scale": point.scale,
-        "zero_count": signed(point.zero_count),
+        "zero_count": at_most(point.zero_count),
         "zero_threshold": point.zero_threshold,
         "pos_offset": point.positive.offset,
         "neg_offset": point.negative.offset,
-        "pos_counts": [signed(each) for each in point.positive.bucket_counts],
-        "neg_counts": [signed(each) for each in point.negative.bucket_counts],
+        "pos_counts": [at_most(each) for each in point.positive.bucket_counts],
+        "neg_counts": [at_most(each) for each in point.negative.bucket_counts],
     }
 
 
@@ -203,9 +203,9 @@ def exemplars_json(exemplars: Iterable[Exemplar]) -> str | None:
     return json_text(found) if found else None
 
 
-def signed(value: int) -> int:
-    """An unsigned 64-bit number as a signed one with the same bits, as in the tables."""
-    return value - 2**64 if value >= 2**63 else value
+def at_most(count: int) -> int:
+    """An unsigned 64-bit number within the columns of the tables, which are signed."""
+    return min(count, INT64_MAX)
 
 
 def clamped_int8(value: int) -> int:

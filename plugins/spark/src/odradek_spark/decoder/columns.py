@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from odradek_spark.decoder.payload_points import Int32s, Int64s, PayloadPoints
+from odradek_spark.decoder.payload_points import INT64_MAX, Int32s, Int64s, PayloadPoints
 from odradek_spark.decoder.record import Identity, Push
 from odradek_spark.decoder.series import Number, Numbered, ResourceLabels, Series
 from odradek_spark.tables.schemas import HISTOGRAMS, IDENTITY, POINTS, PUSHES, TIMESTAMP, Table
@@ -203,14 +203,14 @@ def time_columns(
 ) -> dict[str, Any]:
     """The receive time, the client's time and the corrected time of each point."""
     received = np.repeat(receive_times(pushes) * US_PER_MS, counts)
-    times = joined([each.times for each in found], np.int64)
-    starts = joined([each.starts for each in found], np.int64)
-    measured = in_us(times)
+    times = within(joined([each.times for each in found], np.int64))
+    starts = within(joined([each.starts for each in found], np.int64))
+    measured = times // NS_PER_US
     return {
         "recv_ts": microseconds(received),
         "client_ts": microseconds(measured, times == 0),
         "ts": microseconds(clamped(measured, received, skew_ms * US_PER_MS)),
-        "start_ts": microseconds(in_us(starts), starts == 0),
+        "start_ts": microseconds(starts // NS_PER_US, starts == 0),
         "time_unix_nano": times,
         "start_unix_nano": starts,
     }
@@ -224,20 +224,19 @@ def clamped(measured: Int64s, received: Int64s, skew: int) -> Int64s:
     return np.where(measured == 0, received, np.clip(measured, received - skew, received + skew))
 
 
-def in_us(times_ns: Int64s) -> Int64s:
-    """Convert unsigned nanoseconds in signed 64-bit numbers to microseconds."""
-    return (times_ns.view(np.uint64) // NS_PER_US).view(np.int64)
+def within(times_ns: Int64s) -> Int64s:
+    """Unsigned nanoseconds that were read as signed ones: too large ones become the largest of the column."""
+    return times_ns if (times_ns >= 0).all() else np.where(times_ns < 0, INT64_MAX, times_ns)
 
 
 def clamped_times(time_ns: int, start_ns: int, recv_ms: int, skew_ms: int) -> dict[str, Any]:
     """The values of `time_columns` for one row."""
-    received = np.array([recv_ms * US_PER_MS])
-    measured, start = in_us(np.array([time_ns])), in_us(np.array([start_ns]))
+    received, measured = np.array([recv_ms * US_PER_MS]), np.array([time_ns // NS_PER_US])
     return {
         "recv_ts": int(received[0]),
         "client_ts": int(measured[0]) if time_ns else None,
         "ts": int(clamped(measured, received, skew_ms * US_PER_MS)[0]),
-        "start_ts": int(start[0]) if start_ns else None,
+        "start_ts": start_ns // NS_PER_US if start_ns else None,
     }
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
+INT64_MAX: Final = 2**63 - 1
+"""The columns of the tables are signed, OTLP's counts and times are not: this stands for larger ones."""
 
 
 @dataclass(slots=True)
