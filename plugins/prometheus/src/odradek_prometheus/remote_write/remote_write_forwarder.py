@@ -30,7 +30,9 @@ log = logging.getLogger(__name__)
 LOOK_S = 5.0
 """Between two looks for series that have ended, or must be sent again."""
 QUIET_S = 10.0
-"""Without a batch for so long, nothing waits in the log: its time is the clock's."""
+"""Without a record for so long, nothing waits in a partition: its time is the clock's."""
+NO_PARTITION = -1
+"""Of records without a position, and of the time before the first record."""
 
 
 class RemoteWriteForwarder:
@@ -49,10 +51,9 @@ class RemoteWriteForwarder:
         with another part of the batch."""
         self.refused: set[Hashable] = set()
         """The records among them that are not OTLP."""
-        self.newest_ms = 0
-        """When the host received the newest record."""
-        self.settled_s = 0.0
-        """When the last batch was settled, of the monotonic clock."""
+        self.read: dict[int, tuple[int, float]] = {}
+        """By partition: when the host received the newest record, and when that was settled, of the monotonic
+        clock."""
         self.lock = asyncio.Lock()
         """Held while samples are taken or sent."""
         self.looking: asyncio.Task[None] | None = None
@@ -85,7 +86,7 @@ class RemoteWriteForwarder:
         await self.totals.start()
         await self.client.close()
         await self.client.open()
-        self.settled_s = time.monotonic()
+        self.read = {NO_PARTITION: (0, time.monotonic())}
         self.looking = asyncio.create_task(self.look_again_and_again())
 
     async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
@@ -107,8 +108,8 @@ class RemoteWriteForwarder:
             refused = [record for record in batch if key_of(record) in self.refused]
             self.taken -= keys
             self.refused -= keys
-            self.newest_ms = max([self.newest_ms, *[record.context.received_ms for record in batch]])
-            self.settled_s = time.monotonic()
+            settled_s = time.monotonic()
+            self.read |= {partition_of(each): (each.context.received_ms, settled_s) for each in batch}
         if refused:
             raise Reject("not OTLP", refused, [record for record in batch if record not in refused])
 
@@ -171,8 +172,9 @@ class RemoteWriteForwarder:
                     log.exception("silent series were not ended; trying again", extra={"after_s": LOOK_S})
 
     def time_of_log_ms(self, monotonic_s: float, now_ms: int) -> int:
-        """The time up to which the log was read. Clients that wait in it are not silent."""
-        return now_ms if monotonic_s - self.settled_s > QUIET_S else self.newest_ms
+        """The time up to which all partitions were read. Clients that wait in one of them are not silent."""
+        busy = [read_ms for read_ms, settled_s in self.read.values() if monotonic_s - settled_s <= QUIET_S]
+        return min(busy, default=now_ms)
 
     def look(self, now_ms: int) -> None:
         """Take markers of silent series, and live series that were not sent for long.
@@ -233,6 +235,10 @@ def key_of(record: TelemetryRecord) -> Hashable:
     """The same for a record that is delivered again. Records of several clients may have one position."""
     position = record.position
     return (position, record.payload.client_instance_id) if position is not None else record
+
+
+def partition_of(record: TelemetryRecord) -> int:
+    return record.position.partition if record.position is not None else NO_PARTITION
 
 
 def parts(records: Sequence[TelemetryRecord]) -> Iterator[list[TelemetryRecord]]:
