@@ -223,6 +223,24 @@ def test_a_record_with_a_wrong_time_forgets_no_other_client(path: Path) -> None:
     assert destination.batches == [[5], [1], [8]]
 
 
+def test_a_goodbye_in_a_partition_that_is_read_later_is_not_forgotten_at_once(path: Path) -> None:
+    forwarder, _ = opened(path)
+    for number in range(20):
+        early, late = (
+            Scene().record(
+                d(1.0, 0, 60),
+                at=second + number,
+                instance=instance,
+                terminating=instance == B and number == 19,
+            )
+            for second, instance in ((0, B), (3_000, b"A" * 16))
+        )
+        early.position, late.position = Origin(TOPIC, 0, number), Origin(TOPIC, 1, number)
+        ran(forwarder.deliver([early, late]))
+
+    assert forwarder.engines[0].clients.states.keys() == {b"A" * 16, B}
+
+
 def test_a_file_of_another_program_stops_the_start(path: Path) -> None:
     path.write_bytes(b"junk" * 1000)
 

@@ -26,6 +26,7 @@ from odradek.plugin import (
 from odradek.sampled_log import SampledLog
 from odradek.temporality.counts import Counts, Limits
 from odradek.temporality.engine import Engine
+from odradek.temporality.positions import Partition
 from odradek.temporality.rebuild import is_rebuilt
 from odradek.temporality.shape import BadState
 from odradek.temporality.state_file import StateFile
@@ -204,9 +205,16 @@ class CumulativeForwarder:
         return converted, refused
 
     def time_of(self, batch: Sequence[TelemetryRecord]) -> int:
-        """The time of a batch, by its records. It advances by a limited step."""
-        times_ms = [record.context.received_ms for record in batch]
-        self.now_ms = min(max(times_ms), (self.now_ms or min(times_ms)) + LONGEST_STEP_MS)
+        """The time up to which all partitions of a batch were read. It advances by a limited step.
+
+        A client of one partition is not silent because another partition is ahead.
+        """
+        read_ms: dict[Partition | None, int] = {}
+        for record in batch:
+            partition, time_ms = record.position and record.position[:2], record.context.received_ms
+            read_ms[partition] = max(time_ms, read_ms.get(partition, time_ms))
+        first_ms = min(record.context.received_ms for record in batch)
+        self.now_ms = min(*read_ms.values(), (self.now_ms or first_ms) + LONGEST_STEP_MS)
         return self.now_ms
 
     def loaded(self, store: TotalsStore, part: int) -> Engine:
