@@ -149,6 +149,33 @@ def test_a_metric_without_a_name_is_left_out_counted_and_told_once(
     assert len([record for record in caplog.records if "no ASCII letter" in record.message]) == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [
+        ("c", {f"k{number}": "v" * 1_000 for number in range(100)}),
+        ("c", {"k" * 100_000: "v"}),
+        ("c" * 100_000, {}),
+    ],
+    ids=["values", "label", "name"],
+)
+def test_a_page_does_not_repeat_long_texts_for_each_series(
+    name: str, labels: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    exposed = Exposed()
+    points = [point(1.0, 0, 60, {"n": number}) for number in range(100)]
+    exposed.push(counter(*points, name=name), labels={"group_id": "g", **labels, "transactional_id": "t"})
+
+    lines = lines_of(exposed, Format())
+
+    assert sum(map(len, lines)) < 20_000
+    assert 'odradek_exposition_hidden_series{reason="labels.too.long"} 100' in lines
+    (info,) = [line for line in lines if line.startswith("kafka_client_info{")]
+    assert 'group_id="g"' in info
+    assert 'transactional_id="t"' in info
+    (told,) = [record for record in caplog.records if "8192 bytes" in record.message]
+    assert len(str(told.__dict__)) < 20_000
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_each_series_of_a_request_with_hostile_texts_is_valid_and_there_once(version: int) -> None:
     exposed = hostile_clients()

@@ -40,6 +40,26 @@ def test_one_client_has_a_limit_of_its_own(way: Way) -> None:
     assert (len(scene.values()), len(scene.values(B))) == (2, 1)
 
 
+def test_a_long_resource_takes_no_more_than_the_share_of_one_client() -> None:
+    share, store = 1 << 20, Store()
+    scene = Scene(limits=Limits(max_client_bytes=share))
+    labels = {"client_id": "orders", "long": "v" * 100_000}
+    for first in range(0, 60, 20):
+        scene.push(
+            *[counter(point(1.0, 0, 60), name=f"c{each}") for each in range(first, first + 20)], labels=labels
+        )
+    scene.push(d(1.0, 0, 60), instance=B)
+    scene.push(counter(point(1.0, 60, 120), name="c0"), labels=labels, at=120)
+    changes = scene.engine.take_changes()
+    store.commit(changes)
+
+    assert scene.engine.counts.rejected_points == {Rejection.TOO_MANY_STREAMS: 50}
+    assert (len(scene.values()), scene.totals()["c0"], scene.totals(B)) == (10, 2, {"c": 1})
+    assert sum(map(len, changes[0].shapes.values())) < 1.01 * share
+    scene.restart(store)
+    assert len(scene.values()) == 10
+
+
 @pytest.mark.parametrize("number", [-(2**70), -1, 0, 2**40, 2**63, 2**70])
 def test_no_number_in_a_record_stops_the_engine(way: Way, number: int) -> None:
     scene, store = Scene(way, keep_gauges=True), Store()

@@ -112,19 +112,21 @@ class Clients:
         self.drop_silent(client, now_ms)
         new = missing(client, keys)
         most = max(0, self.limits.max_client_streams - len(client.shape.keys))
-        admitted = new[: self.room(new[:most])] if self.states.get(instance_id) is client else []
+        admitted = new[: self.room(client, new[:most])] if self.states.get(instance_id) is client else []
         if admitted:
             old = range(len(client.shape.keys))
             self.move(client, [*client.shape.keys, *admitted], [*old, *[NO_STREAM] * len(admitted)])
         return len(admitted) == len(new)
 
-    def room(self, keys: Sequence[StreamKey]) -> int:
-        """How many of these streams fit the limits."""
+    def room(self, client: ClientState, keys: Sequence[StreamKey]) -> int:
+        """How many of these streams, which are new to a client, fit the limits."""
         left_bytes = self.limits.max_bytes - self.held_bytes
+        left_text = self.limits.max_client_bytes - client.shape.text_bytes
         left_streams = max(0, self.limits.max_streams - self.streams)
         for count, key in enumerate(keys[:left_streams]):
             left_bytes -= STREAM_BYTES + SLOT_BYTES + self.keys.new_bytes(key)
-            if left_bytes < 0:
+            left_text -= self.keys.text_bytes(key)
+            if left_bytes < 0 or left_text < 0:
                 return count
         return min(len(keys), left_streams)
 

@@ -56,6 +56,9 @@ class Limits:
     max_streams: int = 1_000_000
     max_client_streams: int = 20_000
     """Streams of one client instance. A client with a new stream in each push costs time by their number."""
+    max_client_bytes: int = 32 << 20
+    """Texts of all streams of one client instance, as they are stored. A long Resource counts once for each
+    stream, so one push could fill the memory that all clients share."""
     max_bytes: int = 256 << 20
     """Approximate memory of all state."""
     max_layouts: int = 2_048

@@ -156,6 +156,11 @@ class StreamKeys:
         added = 0 if self.families.users[family] else self.families.bytes_of(family)
         return added if self.attributes.users[attributes] else added + self.attributes.bytes_of(attributes)
 
+    def text_bytes(self, key: StreamKey) -> int:
+        """Approximate length of all texts of an identity."""
+        family, attributes = key >> 32, key & LOWER_HALF
+        return self.families.size_of(self.families.value(family)) + len(self.attributes.value(attributes))
+
     def use(self, keys: Iterable[StreamKey]) -> None:
         """Count one more user of each key."""
         for key in keys:

@@ -9,7 +9,7 @@ from odradek.temporality.budgets.member import is_other
 from odradek_prometheus.client_series import ClientSeries, MappedSeries
 from odradek_prometheus.families import Family, own_family
 from odradek_prometheus.label_values import Labels
-from odradek_prometheus.mapped_streams import NAME_COLLISION, SERIES_COLLISION
+from odradek_prometheus.mapped_streams import LABELS_TOO_LONG, NAME_COLLISION, SERIES_COLLISION
 
 INFO: Final = "kafka_client_info"
 Value = Callable[[ClientSeries, int], float]
@@ -37,7 +37,7 @@ RENAMED: Final = own_family(
 
 def page_facts(clients: Sequence[ClientSeries]) -> Iterator[tuple[Family, Labels, int]]:
     """The series about a page with these clients."""
-    for reason in (NAME_COLLISION, SERIES_COLLISION):
+    for reason in (NAME_COLLISION, SERIES_COLLISION, LABELS_TOO_LONG):
         yield HIDDEN, (("reason", reason),), sum([each.mapped.hidden.get(reason, 0) for each in clients])
     yield RENAMED, (), sum([each.renamed for each in clients])
 

@@ -10,6 +10,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue, KeyValu
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from odradek.plugin import (
+    CLIENT_LABELS,
     CONTEXT_LABELS,
     TelemetryRecord,
     context_labels,
@@ -17,7 +18,7 @@ from odradek.plugin import (
     label_name,
     merged_resources,
 )
-from odradek_prometheus.label_values import Labels, attributes_of, cut
+from odradek_prometheus.label_values import LABELS_MAX_BYTES, Labels, attributes_of, cut
 
 INSTANCE: Final = "client_instance_id"
 DEFAULT_SHOWN: Final = (
@@ -79,7 +80,7 @@ def facts_of(record: TelemetryRecord, resource: bytes) -> Facts:
 
     Args:
         record: The record.
-        resource: Its serialized Resource; may be empty.
+        resource: Its serialized Resource; may be empty. Of long ones only the first attributes are kept.
     """
     known = context_labels(record.payload.client_instance_id, record.context)
     try:
@@ -87,7 +88,12 @@ def facts_of(record: TelemetryRecord, resource: bytes) -> Facts:
     except DecodeError:
         attributes = Resource().attributes
     own = KeyValueList(values=[each for each in attributes if each.key not in CONTEXT_LABELS])
-    found = {key: cut(text) for key, text in attributes_of(own.SerializeToString())}
+    found, left_bytes = {}, LABELS_MAX_BYTES
+    for key, text in attributes_of(own.SerializeToString()):
+        value = cut(text)
+        left_bytes -= len(key) + len(value)
+        if left_bytes >= 0 or key in CLIENT_LABELS:
+            found[key] = value
     found |= {key: cut(text) for key, text in known.items() if text}
     return Facts(tuple(found.items()))
 

@@ -77,6 +77,7 @@ RESERVED: Final = frozenset(
 """The names of families that no client sends."""
 MAX_LOGGED: Final = 100
 """Limit of names that are logged, of each kind."""
+LOGGED_CHARS: Final = 200
 MAX_DESCRIPTION_CHARS: Final = 200
 MAX_DESCRIBED: Final = 10_000
 
@@ -152,7 +153,7 @@ class Families:
         if metric not in self.logged and len(self.logged) < MAX_LOGGED:
             self.logged.add(metric)
             problem = f"metric is not shown to Prometheus: {reason}"
-            log.warning(problem, extra={"metric": metric, "series": name})
+            log.warning(problem, extra={"metric": metric[:LOGGED_CHARS], "series": name[:LOGGED_CHARS]})
 
 
 def own_family(name: str, unit: str = "", text: str = "") -> Family:

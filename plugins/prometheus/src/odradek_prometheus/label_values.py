@@ -12,6 +12,8 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValueList
 Labels = tuple[tuple[str, str], ...]
 """Names and values, none of them empty."""
 VALUE_MAX_BYTES: Final = 1_024
+LABELS_MAX_BYTES: Final = 8_192
+"""Limit of the labels of a series. Each series of a page repeats them, so one push could become gigabytes."""
 JAVA_NODE: Final = re.compile(r"node-(-?[0-9]{1,10})")
 COORDINATOR_BASE: Final = 2**31 - 1
 """Java clients subtract the node id of a coordinator from this, for a connection of its own."""

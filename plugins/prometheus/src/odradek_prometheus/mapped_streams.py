@@ -5,20 +5,28 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 from odradek.plugin import distinct_names, label_name
 from odradek.temporality import Identity
-from odradek_prometheus.families import MAX_LOGGED, Families, Family
-from odradek_prometheus.label_values import Labels, attributes_of, cut, joined, node_number
+from odradek_prometheus.families import LOGGED_CHARS, MAX_LOGGED, Families, Family
+from odradek_prometheus.label_values import LABELS_MAX_BYTES, Labels, attributes_of, cut, joined, node_number
 
 log = logging.getLogger(__name__)
 
+LOGGED_LABELS: Final = 20
 NODE: Final = "node_id"
 NAME_COLLISION: Final = "name.collision"
 """Another metric has the name with another type."""
 SERIES_COLLISION: Final = "series.collision"
 """Another stream of the client has the same name and labels."""
+LABELS_TOO_LONG: Final = "labels.too.long"
+"""The name, and the labels of the data point and of its Resource, have more than `LABELS_MAX_BYTES`."""
+PROBLEMS: Final = {
+    SERIES_COLLISION: "another one of the client has the same labels",
+    LABELS_TOO_LONG: f"its name and labels have more than {LABELS_MAX_BYTES} bytes",
+}
 
 
 class MappedStream(NamedTuple):
@@ -76,35 +84,44 @@ class StreamMapping:
         taken: set[MappedStream] = set()
         streams: list[MappedStream | None] = []
         hidden: Counter[str] = Counter()
+        resources: dict[bytes, dict[str, str]] = {}
         for identity in identities:
-            stream = self.stream(identity)
-            if stream is None:
-                hidden[NAME_COLLISION] += 1
-            elif stream in taken:
-                hidden[SERIES_COLLISION] += 1
-                self.log_collision(stream)
-                stream = None
-            else:
+            resource = identity.resource
+            if resource not in resources:
+                resources[resource] = {key: cut(value) for key, value in attributes_of(resource)}
+            stream = self.stream(identity, resources[resource])
+            reason = reason_to_hide(stream, taken)
+            if reason is not None:
+                hidden[reason] += 1
+                if stream is not None:
+                    self.log_hidden(stream, reason)
+            elif stream is not None:
                 taken.add(stream)
-            streams.append(stream)
+            streams.append(stream if reason is None else None)
         return MappedStreams(identities, streams, hidden)
 
-    def log_collision(self, stream: MappedStream) -> None:
+    def log_hidden(self, stream: MappedStream, reason: str) -> None:
         name = stream.family.name
         if name not in self.logged and len(self.logged) < MAX_LOGGED:
             self.logged.add(name)
-            problem = "series is not shown to Prometheus: another one of the client has the same labels"
-            log.warning(problem, extra={"series": name, "labels": dict(stream.labels)})
+            problem = f"series is not shown to Prometheus: {PROBLEMS[reason]}"
+            first = stream.labels[:LOGGED_LABELS]
+            labels = {key[:LOGGED_CHARS]: value[:LOGGED_CHARS] for key, value in first}
+            log.warning(problem, extra={"series": name[:LOGGED_CHARS], "labels": labels})
 
-    def stream(self, identity: Identity) -> MappedStream | None:
-        """Map a stream; None if its name is another metric's."""
+    def stream(self, identity: Identity, resource: Mapping[str, str]) -> MappedStream | None:
+        """Map a stream; None if its name is another metric's.
+
+        Args:
+            identity: The stream.
+            resource: Its own attributes of the Resource.
+        """
         family = self.families.family(identity.name, identity.unit, identity.kind)
         if family is None:
             return None
         labels = self.point_labels(identity.attributes)
-        others = dict(attributes_of(identity.resource))
-        names = distinct_names(others, labels.keys())
-        labels |= {names[key]: cut(value) for key, value in others.items()}
+        names = distinct_names(resource, labels.keys())
+        labels |= {names[key]: value for key, value in resource.items()}
         labels.pop("", None)
         return MappedStream(family, tuple(sorted(labels.items())))
 
@@ -115,3 +132,18 @@ class StreamMapping:
         if self.normalise_node and NODE in labels:
             labels[NODE] = node_number(labels[NODE])
         return labels
+
+
+def reason_to_hide(stream: MappedStream | None, taken: AbstractSet[MappedStream]) -> str | None:
+    """Why a stream is not shown; None if it is.
+
+    Args:
+        stream: The stream; None if its name is another metric's.
+        taken: The streams that are shown.
+    """
+    if stream is None:
+        return NAME_COLLISION
+    label_bytes = sum([len(name) + len(value) for name, value in stream.labels])
+    if len(stream.family.name) + label_bytes > LABELS_MAX_BYTES:
+        return LABELS_TOO_LONG
+    return SERIES_COLLISION if stream in taken else None
