@@ -37,7 +37,7 @@ class BadState(ValueError):
 class Shape:
     """The streams of some instances, in the order of their arrays."""
 
-    __slots__ = ("digest", "keys", "known", "number", "text_bytes", "users")
+    __slots__ = ("digest", "keys", "known", "number", "users")
 
     def __init__(self, keys: array[int], number: int, known: StreamKeys) -> None:
         self.keys = keys
@@ -46,8 +46,6 @@ class Shape:
         self.known = known
         self.number = number
         self.users = 0
-        self.text_bytes = sum(map(known.text_bytes, keys))
-        """Approximate size as it is stored: each stream with all of its texts, however often they occur."""
         self.digest = NO_DIGEST
         """The name in stored states, made when it is first needed."""
 
@@ -55,6 +53,11 @@ class Shape:
     def held_bytes(self) -> int:
         """Approximate size in memory."""
         return SHAPE_BYTES + SLOT_BYTES * len(self.keys)
+
+    @property
+    def text_bytes(self) -> int:
+        """Approximate size as it is stored: each stream with all of its texts, however often they occur."""
+        return sum(map(self.known.text_bytes, self.keys))
 
     @property
     def positions(self) -> Mapping[StreamKey, int]:
