@@ -1,0 +1,48 @@
+"""Connections that have ended leave no memory behind: in every program, at every listener, by every end.
+
+`bench.soak` is the long form, with a million connections.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from bench.soak import memory_bytes
+from bench.soak_lives import Spot, ends_of, live_elsewhere
+from bench.soak_programs import PROGRAMS, Program
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+WARM_UP: Final = 200
+LIVES: Final = 500
+PARTS: Final = 4
+LEFT_BYTES: Final = 300
+"""By each connection, in the part that leaves least. Memory grows in chunks, and a leak in every part."""
+
+
+def left_bytes(program: Program, spot: Spot, end: str) -> float:
+    """What each connection leaves, in the best of several parts."""
+    live_elsewhere(spot, end, WARM_UP)
+    sizes = [memory_bytes(program.pid)]
+    for seed in range(PARTS):
+        live_elsewhere(spot, end, LIVES, seed)
+        sizes.append(memory_bytes(program.pid))
+        if sizes[-1] - sizes[-2] <= LEFT_BYTES * LIVES:
+            break
+    return min(after - before for before, after in pairwise(sizes)) / LIVES
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_no_end_of_a_connection_leaves_memory(name: str, tmp_path: Path) -> None:
+    with PROGRAMS[name](tmp_path) as program:
+        left = {
+            f"{spot.name}, {end}": left_bytes(program, spot, end)
+            for spot in program.spots
+            for end in ends_of(spot)
+        }
+
+    assert {which: count for which, count in left.items() if count > LEFT_BYTES} == {}
