@@ -62,7 +62,8 @@ class Posted(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         push = ExportMetricsServiceRequest.FromString(body)
-        self.server.pushes.put((self.path, dict(self.headers), push))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.server.pushes.put((self.path, headers, push))
         self.send_response(self.server.status)
         self.send_header("Content-Length", "0")
         self.end_headers()

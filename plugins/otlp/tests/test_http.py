@@ -16,7 +16,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceResponse,
 )
 
-from odradek.endpoints.http_client import retry_after_s
+from odradek.endpoints.http_answer import retry_after_s
 from odradek.plugin import PluginConfig, Reject, Retry
 from odradek_otlp.http_transport import HttpTransport
 from odradek_otlp.otlp_forwarder import OtlpForwarder

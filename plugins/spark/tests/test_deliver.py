@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import urllib.error
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from email.message import Message
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from odradek.endpoints.http_answer import HttpAnswer
+from odradek_spark.jobs import destinations
 from odradek_spark.jobs.deliver import Delivered, run_deliver
 from odradek_spark.jobs.destinations import Alertmanager, Destination, Event, NotDelivered, Webhook, post
 from odradek_spark.jobs.rewriting import rewritten, rows_of
@@ -169,17 +169,22 @@ def test_the_body_of_a_webhook_is_json_with_an_id() -> None:
     assert "delivered" not in told
 
 
-@pytest.mark.parametrize(("code", "pauses"), [(503, [1.0, 3.0]), (429, [1.0, 3.0]), (400, [])])
+@pytest.mark.parametrize(
+    ("code", "pauses", "advice"),
+    [
+        (503, [1.0, 3.0], ""),
+        (429, [1.0, 3.0], ""),
+        (400, [], ""),
+        (302, [], ": it has moved; correct the URL"),
+    ],
+)
 def test_only_passing_refusals_are_retried(
-    monkeypatch: pytest.MonkeyPatch, code: int, pauses: list[float]
+    monkeypatch: pytest.MonkeyPatch, code: int, pauses: list[float], advice: str
 ) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise urllib.error.HTTPError("http://hook.test/secret", code, "Sorry", Message(), None)
-
-    monkeypatch.setattr("urllib.request.urlopen", refuse)
+    monkeypatch.setattr(destinations, "exchange", lambda url, **_: HttpAnswer(code, {}, "text/plain", b""))
     slept: list[float] = []
 
-    with pytest.raises(NotDelivered, match=f"^hook.test answered {code} Sorry$"):
+    with pytest.raises(NotDelivered, match=f"^hook.test answered {code}{advice}$"):
         post(HOOK, [Event(episode(), "opened")], NOW, slept.append)
 
     assert slept == pauses

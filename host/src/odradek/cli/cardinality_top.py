@@ -5,12 +5,12 @@ A listener of odradek-prometheus answers it, from counts.
 
 from __future__ import annotations
 
-import contextlib
-import http.client
 import json
 import urllib.parse
 from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from pathlib import Path
+from ssl import SSLContext
 from typing import Any, Final
 
 import click
@@ -19,6 +19,7 @@ from odradek.cli.columns import Column, Table
 from odradek.cli.errors import CommandFailed
 from odradek.cli.listing import json_option, show
 from odradek.endpoints import BadCertificate, TlsFiles
+from odradek.endpoints.http_exchange import NoAnswer, exchange
 
 TIMEOUT_S: Final = 10.0
 MAX_BYTES: Final = 4 << 20
@@ -73,48 +74,45 @@ def asked(url: str, by: str, most: int, token_file: Path | None, ca_file: Path |
     headers = {}
     if token_file is not None:
         headers["Authorization"] = f"Bearer {next(iter(token_file.read_text(encoding='utf-8').split()), '')}"
-    query = urllib.parse.urlencode({"by": by, "n": most})
+    tls = checked(url, ca_file)
+    place = f"{url.rstrip('/')}/cardinality?{urllib.parse.urlencode({'by': by, 'n': most})}"
     try:
-        with contextlib.closing(connection(url, ca_file)) as to:
-            to.request("GET", f"/cardinality?{query}", headers=headers)
-            response = to.getresponse()
-            body = response.read(MAX_BYTES)
-    except (OSError, http.client.HTTPException) as error:
+        answer = exchange(place, timeout_s=TIMEOUT_S, max_bytes=MAX_BYTES, headers=headers, tls=tls)
+    except NoAnswer as error:
         raise CommandFailed(
             f"{url} does not answer: {error}. The listener of [plugins.prometheus] counts the series; "
             "--url tells where it is"
         ) from None
-    if response.status == http.client.UNAUTHORIZED:
+    if answer.status == HTTPStatus.UNAUTHORIZED:
         raise CommandFailed(f"{url} wants a token: --token-file has one")
     try:
-        found = json.loads(body)
-        if response.status != http.client.OK or "top" not in found:
-            raise ValueError(f"status {response.status}")
+        found = json.loads(answer.body)
+        if answer.status != HTTPStatus.OK or "top" not in found:
+            raise ValueError(f"status {answer.status}")
     except (ValueError, TypeError) as error:
         raise CommandFailed(f"{url} is no listener of [plugins.prometheus]: {error}") from None
     return dict(found)
 
 
-def connection(url: str, ca_file: Path | None) -> http.client.HTTPConnection:
-    """A connection to the listener, not opened yet.
+def checked(url: str, ca_file: Path | None) -> SSLContext | None:
+    """Check the address of a listener; return the context of its TLS, None without.
 
     Raises:
         CommandFailed: This is no address of a listener, or the file has no certificates.
     """
     parts = urllib.parse.urlsplit(url)
     try:
-        host, port = parts.hostname, parts.port
+        host, _ = parts.hostname, parts.port
     except ValueError:
-        host = port = None
+        host = None
     if parts.scheme not in ("http", "https") or not host or parts.path not in ("", "/"):
         raise CommandFailed(f"--url: expected http://HOST:PORT or https://HOST:PORT, found {url!r}")
     if parts.scheme == "http":
-        return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
+        return None
     try:
-        tls = TlsFiles(ca=ca_file).context()
+        return TlsFiles(ca=ca_file).context()
     except BadCertificate as error:
         raise CommandFailed(f"--ca-file: expected certificates in PEM, found {error}") from None
-    return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=tls)
 
 
 def lines(found: Mapping[str, Any], by: str) -> Iterator[str]:

@@ -8,14 +8,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from io import BytesIO
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from weakref import WeakSet
 
 import aiohttp
 
+from odradek.endpoints.http_answer import MAX_HEADER_BYTES, HttpAnswer
 from odradek.endpoints.tls_files import BadCertificate, TlsFiles
 from odradek.endpoints.watched_files import WatchedFiles
 from odradek.plugin.protocols import Retry
@@ -26,21 +25,6 @@ MAX_ANSWER_BYTES: Final = 1 << 20
 """Limit of a response's body. Valid responses are small; a longer body is not read."""
 LARGE_BODY_BYTES: Final = 1 << 20
 """Limit of a body passed to aiohttp as bytes; it wants a file object for larger ones."""
-
-
-class HttpAnswer(NamedTuple):
-    """The response to a request."""
-
-    status: int
-    headers: Mapping[str, str]
-    """Names in any case."""
-    content_type: str
-    body: bytes
-
-    @property
-    def text(self) -> str:
-        """The body as text, which is for people."""
-        return self.body.decode(errors="replace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +116,7 @@ class HttpClient:
             timeout=timeout,
             connector=self.connector,
             cookie_jar=aiohttp.DummyCookieJar(),
+            max_field_size=MAX_HEADER_BYTES,
         )
 
     async def refresh(self) -> None:
@@ -189,17 +174,3 @@ async def bounded_body(response: aiohttp.ClientResponse) -> bytes:
             return b""
         pieces.append(piece)
     return b"".join(pieces)
-
-
-def retry_after_s(value: str | None, now_s: float) -> float | None:
-    """The wait in a Retry-After header, seconds or a date (RFC 9110, 10.2.3); None for anything else."""
-    text = (value or "").strip()
-    if text.isascii() and text.isdigit():
-        return float(text)
-    try:
-        date = parsedate_to_datetime(text)
-    except (ValueError, OverflowError):
-        return None
-    if date.tzinfo is None:
-        date = date.replace(tzinfo=UTC)
-    return max(0.0, date.timestamp() - now_s)

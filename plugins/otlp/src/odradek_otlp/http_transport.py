@@ -9,13 +9,13 @@ from collections.abc import Mapping
 import zstandard
 
 from odradek.endpoints import Misdirected, Unauthorized, titled
-from odradek.endpoints.http_client import HttpAnswer, HttpClient, HttpTarget, retry_after_s
+from odradek.endpoints.http_answer import WEB_PAGE, HttpAnswer, retry_after_s
+from odradek.endpoints.http_client import HttpClient, HttpTarget
 from odradek_otlp.otlp_settings import Compression, OtlpSettings
 from odradek_otlp.rpc_status import read_status
 from odradek_otlp.transport import refusal
 
 PROTOBUF = "application/x-protobuf"
-WEB_PAGE = "text/html"
 UNAUTHORIZED = frozenset({401, 403})
 MISDIRECTED = frozenset({404, 405, 415})
 """No content of a push causes these: the path, or the compression, is not one that the server knows."""
@@ -74,12 +74,12 @@ def judged(answer: HttpAnswer) -> bytes:
         Reject: The status is any other but success.
     """
     status, headers, content_type, body = answer
-    if 200 <= status < 300:
+    if answer.is_success:
         if body and content_type == WEB_PAGE:
             raise Misdirected(f"HTTP {status}: the answer is {WEB_PAGE}")
         return body if content_type == PROTOBUF else b""
-    if 300 <= status < 400:
-        raise Misdirected(titled(f"HTTP {status}", f"redirect to {headers.get('Location', 'nowhere')}"))
+    if answer.is_redirect:
+        raise Misdirected(titled(f"HTTP {status}", answer.new_place))
     said = read_status(body) if content_type == PROTOBUF else None
     message = said.message if said else body[:1000].decode(errors="replace")
     after_s = retry_after_s(headers.get("Retry-After"), time.time())

@@ -24,8 +24,12 @@ def exporter(settings: MetricsPushSettings) -> MetricExporter:
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
     except ImportError as error:
         raise ConfigError(ENDPOINT, "needs the extra odradek[metrics-otlp]") from error
+    from odradek.server.meters.metrics_session import session
+
     timeout_s = min(EXPORT_TIMEOUT_S, settings.interval_ms / 1000)
-    return OTLPMetricExporter(endpoint=settings.url, headers=settings.headers, timeout=timeout_s)
+    return OTLPMetricExporter(
+        endpoint=settings.url, headers=settings.headers, timeout=timeout_s, session=session()
+    )
 
 
 class MetricsPush:

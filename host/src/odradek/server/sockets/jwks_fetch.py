@@ -6,19 +6,18 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote, urlsplit
+from typing import Final
+from urllib.parse import unquote, urljoin, urlsplit
 
 from odradek.endpoints.tls_context import default_context
 from odradek.small_file import read_small_file
 
-if TYPE_CHECKING:
-    from http.client import HTTPResponse
-
 MAX_BYTES: Final = 1_048_576
 TIMEOUT_S: Final = 5.0
 """Of the whole fetch: a stop of the host waits for one that is under way."""
-PIECE_BYTES: Final = 65_536
+MAX_REQUESTS: Final = 6
+"""The first, and one for each redirect that is followed."""
+ACCEPT: Final = {"Accept": "application/json"}
 ON_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 
@@ -53,36 +52,27 @@ def read_file(path: Path) -> bytes:
 
 def fetch_over_http(url: str, ca_file: str | None) -> bytes:
     """Return the document at an address. Redirects are followed on the same host only."""
-    from urllib import error, request
+    from odradek.endpoints.http_exchange import exchange
 
-    class SameHost(request.HTTPRedirectHandler):
-        def redirect_request(
-            self, req: request.Request, fp: object, code: int, msg: str, headers: object, newurl: str
-        ) -> request.Request | None:
-            if urlsplit(newurl)[:2] != urlsplit(url)[:2]:
-                raise OSError(f"a redirect to another host: {urlsplit(newurl).netloc!r:.200}")
-            return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
-
+    place = url
     deadline_s = time.monotonic() + TIMEOUT_S
-    opener = request.build_opener(SameHost, request.HTTPSHandler(context=default_context(cafile=ca_file)))
-    asked = request.Request(url, headers={"Accept": "application/json"})  # noqa: S310  the scheme was checked
-    response: HTTPResponse
-    try:
-        response = opener.open(asked, timeout=TIMEOUT_S)
-    except error.HTTPError as refused:
-        refused.close()  # it holds the connection
-        raise
-    with response:
-        document = bytearray()
-        while piece := response.read1(PIECE_BYTES):
-            document += piece
-            check_size(document)
-            if time.monotonic() > deadline_s:
-                raise OSError(f"not complete after {TIMEOUT_S:g} s")
-    return bytes(document)
+    tls = default_context(cafile=ca_file) if urlsplit(url).scheme == "https" else None
+    for _ in range(MAX_REQUESTS):
+        left_s = max(0.0, deadline_s - time.monotonic())
+        answer = exchange(place, timeout_s=left_s, max_bytes=MAX_BYTES, headers=ACCEPT, tls=tls)
+        if answer.is_success:
+            check_size(answer.body)
+            return answer.body
+        target = answer.headers.get("Location")
+        if not answer.is_redirect or target is None:
+            break
+        place = urljoin(place, target)
+        if urlsplit(place)[:2] != urlsplit(url)[:2]:
+            raise OSError(f"a redirect to another host: {urlsplit(place).netloc!r:.200}")
+    raise OSError(f"HTTP {answer.status}")
 
 
-def check_size(document: bytes | bytearray) -> None:
+def check_size(document: bytes) -> None:
     """Refuse a document that is too large to be a JWKS."""
     if len(document) > MAX_BYTES:
         raise ValueError(f"more than {MAX_BYTES} bytes")

@@ -12,7 +12,8 @@ from typing import Final
 import snappy
 
 from odradek.endpoints import Credentials, Misdirected, Unauthorized, titled, with_credentials
-from odradek.endpoints.http_client import HttpAnswer, HttpClient, retry_after_s
+from odradek.endpoints.http_answer import WEB_PAGE, HttpAnswer, retry_after_s
+from odradek.endpoints.http_client import HttpClient
 from odradek.plugin import Retry
 from odradek_prometheus.families import Family
 from odradek_prometheus.remote_write.answers import (
@@ -123,11 +124,11 @@ class Receiver:
         answer = await self.client.post(body, headers)
         status, title = answer.status, f"HTTP {answer.status}"
         after_s = retry_after_s(answer.headers.get("Retry-After"), time.time())
-        if 300 <= status < 400:
-            raise Misdirected(titled(title, f"redirect to {answer.headers.get('Location', 'nowhere')}"))
+        if answer.is_redirect:
+            raise Misdirected(titled(title, answer.new_place))
         if status in UNAUTHORIZED:
             raise Unauthorized(titled(title, answer.text), after_s)
-        if status in WRONG_ADDRESS or (200 <= status < 300 and answer.content_type == "text/html"):
+        if status in WRONG_ADDRESS or (answer.is_success and answer.content_type == WEB_PAGE):
             raise Misdirected(titled(title, answer.text))
         if status >= 500 or status in AGAIN:
             raise Retry(titled(title, answer.text), after_s)
@@ -137,7 +138,7 @@ class Receiver:
         """Whether a request of 2.0 was not read: receivers of 1.0 may accept it as one without series."""
         if answer.status == UNSUPPORTED:
             return True
-        return 200 <= answer.status < 300 and written(answer.headers) is None
+        return answer.is_success and written(answer.headers) is None
 
     def fall_back(self, answer: HttpAnswer) -> None:
         """Use 1.0 from now on.
@@ -170,7 +171,7 @@ class Receiver:
         sent = sum([2 if sample.zero_ms else 1 for sample in samples])
         self.counts.samples += sent
         counted = written(answer.headers)
-        stored = sent if 200 <= answer.status < 300 else 0
+        stored = sent if answer.is_success else 0
         if counted is not None:
             stored = min(sent, counted.samples + counted.histograms)
         if stored == sent:

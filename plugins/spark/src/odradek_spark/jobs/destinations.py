@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import math
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from odradek.endpoints.http_answer import WEB_PAGE
+from odradek.endpoints.http_exchange import NoAnswer, exchange
 from odradek.plugin.troubles import BY_ID
 
 TIMEOUT_S = 10.0
+"""Of one request with its answer."""
+MAX_ANSWER_BYTES = 1 << 16
+"""More of an answer is not read: its status says all."""
+HEADERS = {"Content-Type": "application/json", "User-Agent": "odradek-spark"}
 PAUSES_S = (1.0, 3.0)
 """Pauses between the attempts of a run; the next run tries again."""
 BATCH = 100
@@ -38,6 +42,11 @@ Row = Mapping[str, Any]
 
 class NotDelivered(Exception):
     """A destination refused or did not answer; the message says why."""
+
+    def __init__(self, problem: str, *, is_final: bool = False) -> None:
+        super().__init__(problem)
+        self.is_final = is_final
+        """Another attempt in the same run cannot help: a request that is refused as invalid stays so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +77,10 @@ class Destination(Protocol):
         """Whether open episodes must be sent again in each run."""
 
     @property
+    def answers_pages(self) -> bool:
+        """Whether a web page is an answer of it, and not of a portal in its place."""
+
+    @property
     def url(self) -> str:
         """The URL of the requests."""
 
@@ -82,6 +95,7 @@ class Webhook:
     url: str
     name: str = "webhook"
     repeats: bool = False
+    answers_pages: bool = True
 
     def body(self, events: Sequence[Event], now: datetime) -> object:
         """``{"version": 1, "anomalies": [...]}``."""
@@ -95,6 +109,7 @@ class Alertmanager:
     root: str
     name: str = "alertmanager"
     repeats: bool = True
+    answers_pages: bool = False
 
     @property
     def url(self) -> str:
@@ -169,37 +184,32 @@ def post(
     data = json.dumps(destination.body(events, now)).encode()
     for pause_s in (*PAUSES_S, None):
         try:
-            send(destination.url, data)
+            send(destination, data)
         except NotDelivered as error:
-            if pause_s is None or not is_passing(error):
+            if pause_s is None or error.is_final:
                 raise
             sleep(pause_s)
         else:
             return
 
 
-def is_passing(error: NotDelivered) -> bool:
-    """Whether another attempt can help: a request that is refused as invalid stays so."""
-    cause = error.__cause__
-    if not isinstance(cause, urllib.error.HTTPError):
-        return True
-    return cause.code >= 500 or cause.code in (408, 429)
-
-
-def send(url: str, data: bytes) -> None:
+def send(destination: Destination, data: bytes) -> None:
     """Send one request.
 
     Raises:
-        NotDelivered: The answer is not 2xx, or there is none.
+        NotDelivered: The answer is not 2xx, is none of this destination, or there is none.
     """
-    headers = {"Content-Type": "application/json", "User-Agent": "odradek-spark"}
-    request = urllib.request.Request(url, data, headers, method="POST")  # noqa: S310  `is_address` was asked
-    place = urlsplit(url).hostname  # a path or query may hold a secret
+    place = urlsplit(destination.url).hostname  # a path or query may hold a secret
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_S):  # noqa: S310
-            return
-    except urllib.error.HTTPError as error:
-        error.close()
-        raise NotDelivered(f"{place} answered {error.code} {error.reason}") from error
-    except OSError as error:  # URLError too
-        raise NotDelivered(f"{place}: {getattr(error, 'reason', error)}") from error
+        answer = exchange(
+            destination.url, timeout_s=TIMEOUT_S, max_bytes=MAX_ANSWER_BYTES, body=data, headers=HEADERS
+        )
+    except NoAnswer as error:
+        raise NotDelivered(f"{place}: {error}") from error
+    if answer.is_redirect:
+        raise NotDelivered(f"{place} answered {answer.status}: it has moved; correct the URL", is_final=True)
+    if not answer.is_success:
+        is_passing = answer.status >= 500 or answer.status in (408, 429)
+        raise NotDelivered(f"{place} answered {answer.status}", is_final=not is_passing)
+    if answer.content_type == WEB_PAGE and not destination.answers_pages:
+        raise NotDelivered(f"{place} answered with a web page; correct the URL", is_final=True)
