@@ -123,6 +123,35 @@ def test_a_host_runs_it_as_long_as_it_runs(tmp_path: Path, address: str) -> None
     assert not runs(starts[0][0])
 
 
+def test_a_bug_in_its_command_is_told_with_its_traceback_and_tried_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Sick(Program):
+        bugs = 2
+
+        def command(self, bootstrap_servers: str) -> Sequence[str]:
+            if self.bugs:
+                self.bugs -= 1
+                raise KeyError("team")
+            return super().command(bootstrap_servers)
+
+    program = Sick(WAITS, tmp_path / "starts")
+    runner = CompanionRunner("beside", program, SystemClock(), backoff_s=0.01)
+
+    async def scenario() -> None:
+        runner.start([("PLAINTEXT", "here:1")])
+        await program.until(bool)
+        await runner.stop(1.0)
+
+    asyncio.run(scenario())
+
+    (told,) = [record for record in caplog.records if record.getMessage() == "plugin failed"]
+    assert told.exc_info is not None
+    assert told.exc_info[0] is KeyError
+    whys = [vars(record)["why"] for record in caplog.records if "restarting" in record.getMessage()]
+    assert whys == ["companion: its command() raised KeyError: 'team'"] * 2
+
+
 def test_it_is_restarted_when_it_ends(tmp_path: Path) -> None:
     program = Program(ENDS, tmp_path / "starts")
     runner = CompanionRunner("beside", program, SystemClock(), backoff_s=0.01)
@@ -200,27 +229,22 @@ def test_its_standard_input_ends_when_the_host_is_killed(tmp_path: Path) -> None
     assert not runs(pid)
 
 
-@pytest.mark.parametrize("command", [["/no/such/program"], []])
-def test_a_companion_that_cannot_be_started_does_not_stop_the_host(
-    command: list[str], tmp_path: Path
-) -> None:
+def test_a_companion_that_cannot_be_started_does_not_stop_the_host(tmp_path: Path) -> None:
     class Missing(Program):
         def command(self, bootstrap_servers: str) -> Sequence[str]:
-            if not command:
-                raise ZeroDivisionError
-            return command
+            return ["/no/such/program"]
 
     runner = CompanionRunner("beside", Missing("", tmp_path), SystemClock(), backoff_s=0.01)
 
     async def scenario() -> None:
         runner.start([("PLAINTEXT", "here:1")])
-        while runner.task is not None and runner.starts < 2:
+        while runner.starts < 2:
             await asyncio.sleep(0.01)
         await runner.stop(1.0)
 
     asyncio.run(scenario())
 
-    assert (runner.starts > 1) is bool(command)
+    assert runner.starts > 1
     assert runner.process is None
 
 

@@ -315,35 +315,6 @@ def test_the_newest_pushes_are_dropped_while_the_destination_is_down(running: Ru
     assert runner.offer(record_of())
 
 
-def test_a_failed_start_is_reported_and_closed(running: Runners) -> None:
-    forwarder = FakeForwarder()
-
-    async def start() -> None:
-        raise OSError("no such file")
-
-    forwarder.start = start  # type: ignore[method-assign]
-    runner = running(forwarder)
-    runner.offer(record_of())
-
-    stats = eventually(runner, lambda stats: settled(stats) and "close" in forwarder.calls)
-
-    assert stats.dropped == {"start": 1}
-    assert stats.last_error == "start failed: OSError: no such file"
-    assert not runner.offer(record_of())
-    assert runner.stats().dropped == {"start": 2}
-
-
-def test_a_hanging_start_is_cancelled(running: Runners) -> None:
-    forwarder = FakeForwarder()
-    forwarder.start = lambda: hang([])  # type: ignore[method-assign]
-    runner = running(forwarder, quick(deliver_timeout_ms=20))
-    runner.offer(record_of())
-
-    stats = eventually(runner, settled)
-
-    assert stats.dropped == {"start": 1}
-
-
 def test_stop_delivers_queued_pushes_before_it_closes() -> None:
     forwarder = FakeForwarder()
     runner = ForwarderRunner("fake", forwarder, quick(batch_max_age_ms=3_600_000, batch_max_records=1_000))

@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 
+import pytest
+
 from odradek.server.meters.health import LoopProbe
 from odradek.server.meters.metrics_outlets import MetricsOutlets
 from support.hosts import ThreadedHost, running_host
-
-
-def get(port: int, path: str) -> tuple[int, str]:
-    """The status and the text of an answer; a connection that is refused has status 0."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
-    except urllib.error.URLError:
-        return 0, ""
-
-
-def outlets_of(host: ThreadedHost) -> tuple[MetricsOutlets, int]:
-    outlets = host.host.outlets
-    assert outlets.endpoint is not None
-    return outlets, outlets.endpoint.bound_port
+from support.probes import get, outlets_of
 
 
 @contextmanager
@@ -99,3 +82,13 @@ def test_a_closed_loop_is_not_alive() -> None:
     problem = asyncio.run(probe()).problem()
 
     assert problem == "the event loop is closed"
+
+
+@pytest.mark.parametrize(("needs_plugins", "problem"), [(True, "forwarder otlp: ended"), (False, None)])
+def test_a_plugin_that_fails_takes_clients_from_a_host_but_not_from_a_gateway(
+    needs_plugins: bool, problem: str | None
+) -> None:
+    outlets = MetricsOutlets(list, lambda: None, trouble=lambda: "forwarder otlp: ended")
+    outlets.needs_plugins = needs_plugins
+
+    assert outlets.readiness() == problem

@@ -6,8 +6,9 @@ import logging
 
 import pytest
 
-from odradek.plugin.protocols import Reject, Retry
-from odradek.server.plugins.destination_log import DestinationLog
+from odradek.plugin.protocols import Retry
+from odradek.server.plugins.destination_log import DELIVER, START, DestinationLog
+from support.telemetry_records import telemetry_record
 
 
 @pytest.fixture
@@ -49,7 +50,41 @@ def test_the_attempts_are_in_the_log_at_debug(
 def test_a_destination_that_refuses_records_is_not_down(
     destination: DestinationLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    destination.refused(Reject("too old"), 1)
+    destination.given_up([telemetry_record(b"a")], "too old", "dropped")
     destination.delivered(1)
 
-    assert [record.getMessage() for record in caplog.records] == ["destination refused records"]
+    (line,) = caplog.records
+    assert line.getMessage() == "pushes are given up and dropped"
+    assert (vars(line)["reason"], vars(line)["records"]) == ("too old", 1)
+
+
+def test_a_bug_has_its_traceback_once_a_minute(
+    destination: DestinationLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    for now_ms in range(0, 120_000, 1_000):
+        destination.broken(DELIVER, KeyError("team"), 1, now_ms)
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "plugin otlp failed in deliver; trying again"
+    ] * 2
+    assert vars(caplog.records[1])["unlogged"] == 59
+    assert caplog.records[0].exc_info is not None
+
+
+def test_one_bug_does_not_make_the_plugin_broken() -> None:
+    destination = DestinationLog("otlp", patience=3)
+    problems = []
+    for now_ms in range(3):
+        destination.broken(DELIVER, KeyError("team"), 1, now_ms)
+        problems.append(destination.problem(now_ms))
+    destination.delivered(3)
+
+    assert [*problems, destination.problem(3)] == [None, None, "deliver raised KeyError: 'team'", None]
+
+
+def test_a_failed_start_is_broken_at_once() -> None:
+    destination = DestinationLog("otlp", patience=3)
+
+    destination.broken(START, OSError("in use"), 0, 0)
+
+    assert destination.problem(0) == "start raised OSError: in use"

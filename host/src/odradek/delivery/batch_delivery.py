@@ -13,6 +13,8 @@ JITTER = 0.2
 """As in Kafka's ``CommonClientConfigs.RETRY_BACKOFF_JITTER``."""
 MAX_ASKED_WAIT_MS = 300_000
 """The longest wait, even if the destination asks for more."""
+DROPPED = "dropped"
+"""What becomes of records that are given up and not in a log."""
 
 
 class BatchDelivery:
@@ -28,6 +30,7 @@ class BatchDelivery:
         settings: ForwarderSettings,
         ledger: DeliveryLedger,
         random: Callable[[], float],
+        told: Callable[[Sequence[TelemetryRecord], str, str], None] = lambda records, reason, then: None,
         buries: bool = False,
     ) -> None:
         """Begin.
@@ -37,6 +40,7 @@ class BatchDelivery:
             settings: The settings of the forwarder.
             ledger: Counts each record once.
             random: Uniform in [0, 1).
+            told: Called with records that are given up, why, and what becomes of them.
             buries: Whether records that are given up wait in ``lost`` until the caller calls `buried`.
         """
         self.pieces = deque([list(records)] if records else [])
@@ -46,6 +50,7 @@ class BatchDelivery:
         self.settings = settings
         self.ledger = ledger
         self.random = random
+        self.told = told
         self.buries = buries
         self.retries = 0
         self.failures = 0
@@ -75,12 +80,12 @@ class BatchDelivery:
         left = self.took(error.delivered)
         self.retries += 1
         self.ledger.retries += 1
-        self.ledger.last_error = str(error)
+        self.ledger.last_error = text_of(error)
         most = self.settings.retry_max_attempts
         if left and most and self.retries > most:
             self.give_up("retry.max.attempts")
             return 0
-        return asked_ms(error.after_s) or self.backoff_ms(self.retries)
+        return asked_ms(error.after_s) or backoff_ms(self.settings, self.retries, self.random)
 
     def timed_out(self, error: str) -> int:
         """``deliver`` took too long. The records may or may not have arrived, so they are tried again.
@@ -91,7 +96,7 @@ class BatchDelivery:
         self.failures += 1
         self.ledger.failures += 1
         self.ledger.last_error = error
-        return self.backoff_ms(self.failures)
+        return backoff_ms(self.settings, self.failures, self.random)
 
     def failed(self, error: str) -> int:
         """``deliver`` raised an unexpected exception.
@@ -111,7 +116,7 @@ class BatchDelivery:
 
         The rest is delivered again at once. This ends, because the piece gets smaller each time.
         """
-        self.ledger.last_error = str(error)
+        self.ledger.last_error = reason = text_of(error)
         if not self.took(error.delivered):
             return
         named = ids(error.records)
@@ -119,10 +124,10 @@ class BatchDelivery:
         gone = [record for record in piece if id(record) in named]
         if not gone:
             if not self.halved():
-                self.lose(piece, str(error))
+                self.lose(piece, reason)
             return
         self.replace([record for record in piece if id(record) not in named])
-        self.lose(gone, str(error))
+        self.lose(gone, reason)
 
     def took(self, delivered: Iterable[TelemetryRecord]) -> bool:
         """The destination took some records of the piece. Returns whether others remain."""
@@ -160,6 +165,7 @@ class BatchDelivery:
         if self.buries:
             self.lose(piece, reason)
         elif piece:
+            self.told(piece, reason, DROPPED)
             self.ledger.drop(self.pieces.popleft(), reason)
 
     def lose(self, records: list[TelemetryRecord], reason: str) -> None:
@@ -168,6 +174,7 @@ class BatchDelivery:
             self.pieces.popleft()
         if not records:
             return
+        self.told(records, reason, "become dead letters" if self.buries else DROPPED)
         if self.buries:
             self.lost.append((records, reason))
         else:
@@ -177,19 +184,34 @@ class BatchDelivery:
         """The first of ``lost`` have become dead letters."""
         self.ledger.reject(*self.lost.popleft())
 
-    def abandon(self, reason: str) -> None:
-        """Count what is left as dropped, because nothing will deliver it."""
+    def abandon(self, reason: str) -> list[TelemetryRecord]:
+        """Count what is left as dropped, because nothing will deliver it, and return it."""
         records = self.records
         self.pieces.clear()
         self.lost.clear()
         self.ledger.drop(records, reason)
+        return records
 
-    def backoff_ms(self, attempts: int) -> int:
-        """Doubling from ``retry.backoff.ms`` to ``retry.backoff.max.ms``, with jitter; at least 1."""
-        settings = self.settings
-        doubled_ms = settings.retry_backoff_ms << min(attempts - 1, 30)
-        capped_ms = min(doubled_ms, settings.retry_backoff_max_ms)
-        return max(1, round(capped_ms * (1 - JITTER + 2 * JITTER * self.random())))
+
+def backoff_ms(settings: ForwarderSettings, attempts: int, random: Callable[[], float]) -> int:
+    """Doubling from ``retry.backoff.ms`` to ``retry.backoff.max.ms``, with jitter; at least 1.
+
+    Args:
+        settings: The settings of the forwarder.
+        attempts: Failed attempts, from 1.
+        random: Uniform in [0, 1).
+    """
+    doubled_ms = settings.retry_backoff_ms << min(attempts - 1, 30)
+    capped_ms = min(doubled_ms, settings.retry_backoff_max_ms)
+    return max(1, round(capped_ms * (1 - JITTER + 2 * JITTER * random())))
+
+
+def text_of(error: Exception) -> str:
+    """The message of an exception; its type if it cannot be printed."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  plugins' exceptions are plugins' code
+        return type(error).__name__
 
 
 def ids(records: object) -> set[int]:

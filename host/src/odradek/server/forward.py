@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from odradek.clock import SystemClock, Timer
@@ -24,11 +25,11 @@ from odradek.plugin.protocols import Forwarder
 from odradek.server.certificates import Certificates
 from odradek.server.config import HostConfig
 from odradek.server.meters.certificate_metrics import certificate_rows
-from odradek.server.meters.destination_metrics import destination_rows
 from odradek.server.meters.metrics import plugin_rows
 from odradek.server.meters.metrics_outlets import MetricsOutlets
 from odradek.server.meters.metrics_settings import METRICS_LISTENER
 from odradek.server.plugins.active_plugin import activate
+from odradek.server.plugins.forwarder_reports import problem_of, runner_rows
 from odradek.server.plugins.forwarder_runner import ForwarderRunner
 from odradek.server.plugins.group_feed import GroupFeed
 from odradek.server.plugins.offered_objects import close_offers, register
@@ -100,7 +101,9 @@ class Forward:
                 "plugins",
                 "no plugin has a forwarder, receiver or exporter; configure one, or name it with --plugin",
             )
-        self.outlets = MetricsOutlets(self.metric_rows, self.not_ready)
+        self.outlets = MetricsOutlets(
+            self.metric_rows, self.not_ready, trouble=partial(problem_of, self.runners)
+        )
         self.driver: TimerDriver | None = None
         self.ready = False
 
@@ -180,7 +183,7 @@ class Forward:
     def metric_rows(self) -> Iterator[MetricRow]:
         """The current values of all metrics."""
         for runner, feed in zip(self.runners, self.feeds, strict=True):
-            yield from destination_rows(runner.name, runner.forwarder, runner.stats())
+            yield from runner_rows([runner])
             yield from forward_rows(runner, feed)
         yield from plugin_rows([*self.receivers.stats(), *self.enrichers.stats()], {})
         yield from certificate_rows(self.certificates.listeners, self.clock.now_ms())

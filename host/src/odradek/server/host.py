@@ -36,7 +36,6 @@ from odradek.server.file_subscriptions import FileSubscriptions
 from odradek.server.meters.authentication_metrics import key_rows
 from odradek.server.meters.certificate_metrics import certificate_rows
 from odradek.server.meters.connection_metrics import connection_rows
-from odradek.server.meters.destination_metrics import destination_rows
 from odradek.server.meters.memory_metrics import memory_rows
 from odradek.server.meters.metrics import (
     listener_rows,
@@ -53,6 +52,7 @@ from odradek.server.plugins.active_plugin import ActivePlugin, activate, quota_c
 from odradek.server.plugins.authorizers import GuardedAuthorizer, chosen_authorizer
 from odradek.server.plugins.cluster_topic import cluster_topic
 from odradek.server.plugins.companions import Companions
+from odradek.server.plugins.forwarder_reports import problem_of, runner_rows
 from odradek.server.plugins.forwarders import make_runners, make_spool, sink_of, start_runners
 from odradek.server.plugins.offered_objects import close_offers, register
 from odradek.server.plugins.payload_workers import PayloadWorkers
@@ -238,7 +238,8 @@ class Host:
         self.observation = self.observed()
         self.companions = Companions(self.plugins, self.clock)
         self.driver: TimerDriver | None = None
-        self.outlets = MetricsOutlets(self.metric_rows, self.not_ready)
+        trouble = partial(problem_of, self.forwarders)
+        self.outlets = MetricsOutlets(self.metric_rows, self.not_ready, trouble=trouble)
 
     def observed(self) -> Observation | None:
         """The observation of the listeners' clients; None if it is off."""
@@ -312,8 +313,7 @@ class Host:
         yield from plugin_rows(stats, self.plugin_threads.waiting())
         refused = self.spool.writer.refused if self.spool else {}
         yield from push_rows(self.telemetry.accounts, self.telemetry.kept, refused)
-        for each in self.forwarders:
-            yield from destination_rows(each.name, each.forwarder, each.stats())
+        yield from runner_rows(self.forwarders)
         yield from quota_rows(self.broker.quotas, now_ms)
         yield from connection_rows(self.broker.connection_quotas, now_ms)
         yield from state_rows(self.broker.state_limits, self.broker.names)

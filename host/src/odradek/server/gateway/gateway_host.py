@@ -40,6 +40,7 @@ class GatewayHost(Host):
     def __init__(self, config: HostConfig, gateway: Gateway, failed: Callable[[str], None]) -> None:
         super().__init__(config, failed=failed, listener_kinds=gateway_kinds(gateway))
         self.receivers.displace_all()  # whatever they do, the loop passes data
+        self.outlets.needs_plugins = False  # nor does a plugin that fails take clients from their brokers
         self.gateway = gateway
         frame_bytes = max(config.gateway.hold_bytes, gateway.path.limits.max_push_bytes)
         gateway.memory = PairBytes(

@@ -25,6 +25,7 @@ class MetricsEndpoint:
         address: The address.
         read_rows: The current values.
         probes: By path.
+        trouble: What a probe that passes names.
         token: The bearer token that a client must send; None if it needs none.
         tls: The certificates of an https address.
 
@@ -37,6 +38,7 @@ class MetricsEndpoint:
         address: MetricsAddress,
         read_rows: ReadRows,
         probes: Mapping[str, Probe],
+        trouble: Probe,
         token: str | None = None,
         tls: ListenerTls | None = None,
     ) -> None:
@@ -46,7 +48,9 @@ class MetricsEndpoint:
         app = prometheus_client.make_wsgi_app(registry)
         try:
             protected = app if token is None else guarded(app, token)
-            self.server = MetricsServer(address.host, address.port, with_health(protected, probes), tls)
+            self.server = MetricsServer(
+                address.host, address.port, with_health(protected, probes, trouble), tls
+            )
         except OSError as error:
             reason = str(error.strerror).lower()
             raise ConfigError(

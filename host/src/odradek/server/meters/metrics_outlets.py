@@ -27,12 +27,23 @@ class MetricsOutlets:
             if they should. Called on other threads.
         not_alive: Why the process counts as dead, other than that its loop does not answer; None if it does
             not. Called on other threads.
+        trouble: Which plugin does not work; None if all do. Called on other threads.
     """
 
-    def __init__(self, read_rows: ReadRows, not_ready: Probe, not_alive: Probe = lambda: None) -> None:
+    def __init__(
+        self,
+        read_rows: ReadRows,
+        not_ready: Probe,
+        not_alive: Probe = lambda: None,
+        trouble: Probe = lambda: None,
+    ) -> None:
         self.read_rows = read_rows
         self.not_ready = not_ready
         self.not_alive = not_alive
+        self.trouble = trouble
+        self.needs_plugins = True
+        """Whether trouble makes the process unready. The probe of life names it and passes: a restart mends
+        nothing."""
         self.draining = False
         """Whether the process stops: it is alive, but should get no clients."""
         self.endpoint: MetricsEndpoint | None = None
@@ -41,7 +52,9 @@ class MetricsOutlets:
 
     def readiness(self) -> str | None:
         """Why load balancers should send no clients here; None if they should."""
-        return "draining" if self.draining else self.not_ready()
+        if self.draining:
+            return "draining"
+        return self.not_ready() or (self.trouble() if self.needs_plugins else None)
 
     def listen(self, address: MetricsAddress | None, token: str | None, tls: ListenerTls | None) -> None:
         """Open the endpoint, if it has an address. Probes watch the running loop; see `MetricsEndpoint`."""
@@ -51,7 +64,7 @@ class MetricsOutlets:
 
         self.loop_probe = loop_probe = LoopProbe()
         checks = probes(lambda: loop_probe.problem() or self.not_alive(), self.readiness)
-        self.endpoint = MetricsEndpoint(address, self.read_rows, checks, token, tls)
+        self.endpoint = MetricsEndpoint(address, self.read_rows, checks, self.trouble, token, tls)
 
     def push_to(self, settings: MetricsPushSettings) -> None:
         """Push from now on, if there is a collector; see `MetricsPush`."""

@@ -87,8 +87,11 @@ def guarded(app: App, token: str) -> App:
     return answer
 
 
-def with_health(app: App, probes: Mapping[str, Probe]) -> App:
-    """The same with the paths of probes, which need no token: 200, or 503 and the problem."""
+def with_health(app: App, probes: Mapping[str, Probe], trouble: Probe) -> App:
+    """The same with the paths of probes, which need no token: 200, or 503 and the problem.
+
+    A passed probe names the trouble, too: the process should neither end nor lose its clients for it.
+    """
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         probe = probes.get(str(environ.get("PATH_INFO")))
@@ -97,6 +100,7 @@ def with_health(app: App, probes: Mapping[str, Probe]) -> App:
         problem = probe()
         status = "200 OK" if problem is None else "503 Service Unavailable"
         start_response(status, [("Content-Type", "text/plain")])
-        return [f"{problem or 'ok'}\n".encode()]
+        lines = [problem] if problem is not None else ["ok", trouble()]
+        return [f"{line}\n".encode() for line in lines if line is not None]
 
     return answer

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 
+from odradek.plugin.plugin_stats import described
+
 CANCEL_GRACE_S = 0.2
 """Time that a cancelled call has to end."""
 
@@ -55,8 +57,3 @@ async def waited(event: asyncio.Event, timeout_ms: int | None) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
             await event.wait()
-
-
-def described(error: BaseException) -> str:
-    """The type and message of an error, on one line."""
-    return f"{type(error).__name__}: {error}"

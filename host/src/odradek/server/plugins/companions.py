@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import errno
 from collections.abc import Sequence
 
 from odradek.clock import Clock
+from odradek.plugin.plugin_stats import PluginStats, described
 from odradek.plugin.protocols import Companion
 from odradek.server.kept_process import BACKOFF_S, KeptProcess
 from odradek.server.plugins.active_plugin import ActivePlugin
 from odradek.server.plugins.offers import COMPANION
-
-log = logging.getLogger(__name__)
 
 STDERR = 2
 """Companions write to stderr: the host's stdout carries the ready line."""
@@ -28,20 +27,22 @@ class CompanionRunner(KeptProcess):
         super().__init__({"plugin": name}, clock, backoff_s)
         self.name = name
         self.companion = companion
-        self.command: Sequence[str] = ()
+        self.stats = PluginStats(name)
+        self.listeners: Sequence[tuple[str, str]] = ()
 
     def start(self, listeners: Sequence[tuple[str, str]]) -> None:
         """Start the process, and restart it whenever it ends. See `address_for`."""
-        try:
-            self.command = list(self.companion.command(address_for(self.companion, listeners)))
-        except Exception:
-            log.exception("companion cannot be started; its command() failed", extra={"plugin": self.name})
-            return
+        self.listeners = listeners
         self.keep_running()
 
     async def launch(self) -> asyncio.subprocess.Process:
+        try:
+            command = list(self.companion.command(address_for(self.companion, self.listeners)))
+        except Exception as error:
+            self.stats.fail(error, self.clock.monotonic_ms())
+            raise OSError(errno.EINVAL, f"its command() raised {described(error)}") from error
         return await asyncio.create_subprocess_exec(
-            *self.command,
+            *command,
             stdin=asyncio.subprocess.PIPE,
             stdout=STDERR,
             start_new_session=True,

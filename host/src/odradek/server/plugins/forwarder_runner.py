@@ -10,21 +10,21 @@ import asyncio
 import contextlib
 import logging
 import random
-import time
 from collections.abc import Callable, Iterable
 from threading import Lock, Thread
 
-from odradek.delivery.batch_delivery import BatchDelivery
+from odradek.delivery.batch_delivery import DROPPED, BatchDelivery
 from odradek.delivery.batch_queue import BatchQueue, Offer
 from odradek.delivery.dead_letter import dead_letters
 from odradek.delivery.delivery_ledger import DeliveryLedger, ForwarderStats
 from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.delivery.log_cursor import Chunk
 from odradek.delivery.spooled_record import MALFORMED, SpooledRecord
-from odradek.plugin.protocols import Forwarder, Reject, Retry, TelemetryRecord
+from odradek.plugin.plugin_stats import described
+from odradek.plugin.protocols import Forwarder, Reject, TelemetryRecord
 from odradek.plugin.source import Refused
-from odradek.server.plugins.bounded_call import CANCEL_GRACE_S, CutOffError, bounded, described, waited
-from odradek.server.plugins.destination_log import DestinationLog
+from odradek.server.plugins.bounded_call import CANCEL_GRACE_S, waited
+from odradek.server.plugins.forwarder_calls import ForwarderCalls, monotonic_ms
 from odradek.server.plugins.log_feed import AGAIN_S, LogFeed
 from odradek.server.plugins.record_labels import RecordLabels
 from odradek.wire.errors import WireError
@@ -33,11 +33,6 @@ log = logging.getLogger(__name__)
 
 FLUSH_SHARE = 0.75
 """Share of the stop time spent on delivering; the rest is for the plugin's ``close``."""
-
-
-def monotonic_ms() -> int:
-    """A monotonic clock, for the age of records."""
-    return time.monotonic_ns() // 1_000_000
 
 
 class ForwarderRunner:
@@ -67,7 +62,6 @@ class ForwarderRunner:
         self.forwarder = forwarder
         self.settings = settings or ForwarderSettings()
         self.uniform = uniform
-        self.destination = DestinationLog(name)
         self.ledger = DeliveryLedger()
         self.queue = BatchQueue(self.settings, self.ledger)
         self.delivery: BatchDelivery | None = None
@@ -77,6 +71,8 @@ class ForwarderRunner:
         self.lock = Lock()
         """Guards taking a batch, settling it and `stats`. Never held during a call of the plugin, nor by
         `offer`."""
+        self.calls = ForwarderCalls(name, forwarder, self.settings, self.ledger, self.lock, uniform)
+        self.destination = self.calls.destination
         self.refusal: str | None = None
         """Why the runner refuses records; None while it takes them."""
         self.dropping = False
@@ -175,6 +171,16 @@ class ForwarderRunner:
                 last_error=ledger.last_error,
             )
 
+    def metrics_failed(self, error: Exception) -> None:
+        """Tell of the plugin's own figures that cannot be read. Call from one thread only."""
+        self.destination.metrics_failed(error, monotonic_ms())
+
+    def problem(self) -> str | None:
+        """Why nothing is delivered, unless the destination is down; None otherwise. Call from any thread."""
+        if self.refusal == "failed":
+            return f"ended: {self.ledger.last_error}"
+        return self.destination.problem(monotonic_ms())
+
     def unsettled(self) -> list[SpooledRecord]:
         """The records that were read and are not settled. Call with the lock."""
         delivering = self.delivery.records if self.delivery else []
@@ -206,15 +212,13 @@ class ForwarderRunner:
         await asyncio.wait({self.carrying})
         reason = "stopped"
         if not self.carrying.cancelled() and (error := self.carrying.exception()) is not None:
-            reason = "start" if isinstance(error, StartError) else "failed"
-            self.ledger.last_error = str(error)
-            log.error("forwarder ended", extra={"plugin": self.name, "problem": str(error)})
+            reason = "failed"
+            self.ledger.last_error = described(error)
+            extra = {"plugin": self.name, "problem": described(error)}
+            log.error("forwarder ended", exc_info=error, extra=extra)
         self.refusal = self.refusal or reason
         self.give_up(reason)
-        try:
-            await bounded(self.forwarder.close, self.close_s)
-        except Exception as error:  # noqa: BLE001  a plugin may raise anything
-            log.warning("forwarder close failed", extra={"plugin": self.name, "problem": described(error)})
+        await self.calls.close(self.close_s)
 
     def begin_stop(self, timeout_s: float) -> None:
         """Deliver what is queued until the deadline."""
@@ -227,10 +231,8 @@ class ForwarderRunner:
 
     async def carry(self) -> None:
         """Deliver batch after batch until the runner stops and nothing is queued."""
-        try:
-            await bounded(self.forwarder.start, self.settings.deliver_timeout_ms / 1000)
-        except Exception as error:
-            raise StartError(f"start failed: {described(error)}") from error
+        if not await self.calls.start(self.stopping):
+            return
         while True:
             stopping = self.stopping.is_set()
             if self.feed is not None:
@@ -254,12 +256,13 @@ class ForwarderRunner:
     def delivery_of(self, batch: list[TelemetryRecord]) -> BatchDelivery:
         """The delivery of a batch. A malformed record cannot go to a plugin: it counts as lost at once."""
         if self.feed is None:
-            return BatchDelivery(batch, self.settings, self.ledger, self.uniform)
+            return BatchDelivery(batch, self.settings, self.ledger, self.uniform, self.destination.given_up)
         ours = of_log(batch)
         good = [record for record in ours if not record.fault]
-        delivery = BatchDelivery(good, self.settings, self.ledger, self.uniform, buries=True)
-        if len(good) < len(ours):
-            delivery.lost.append(([record for record in ours if record.fault], MALFORMED))
+        delivery = BatchDelivery(
+            good, self.settings, self.ledger, self.uniform, self.destination.given_up, buries=True
+        )
+        delivery.lose([record for record in ours if record.fault], MALFORMED)
         self.batch_ends = {record.partition: record.original.offset + 1 for record in ours}
         self.batch_generation = self.feed.generation
         return delivery
@@ -310,7 +313,7 @@ class ForwarderRunner:
         if self.labels is not None and delivery is not None:
             self.refuse(delivery, await self.labels.label(delivery.piece()))
         while delivery is not None and delivery.records:
-            wait_ms = await self.bury(delivery) if delivery.lost else await self.attempt(delivery)
+            wait_ms = await self.bury(delivery) if delivery.lost else await self.calls.deliver(delivery)
             if self.feed is not None:
                 await self.feed.settled(self.positions(delivery), self.batch_generation)
                 if wait_ms and self.stopping.is_set():
@@ -322,9 +325,12 @@ class ForwarderRunner:
 
     def refuse(self, delivery: BatchDelivery, refused: Iterable[Refused]) -> None:
         """Give up records that cannot be labeled: no plugin can get them."""
+        by_reason: dict[str, list[TelemetryRecord]] = {}
         for each in refused:
+            by_reason.setdefault(each.reason, []).append(each.record)
+        for reason, records in by_reason.items():
             with self.lock:
-                delivery.reject(Reject(each.reason, [each.record]))
+                delivery.reject(Reject(reason, records))
 
     def positions(self, delivery: BatchDelivery) -> dict[int, int]:
         """The position up to which all records are settled, by partition."""
@@ -344,33 +350,6 @@ class ForwarderRunner:
             delivery.buried()
         return 0
 
-    async def attempt(self, delivery: BatchDelivery) -> int:
-        """Call ``deliver`` once; return the milliseconds to wait before the next call."""
-        batch = delivery.piece()
-        try:
-            await bounded(lambda: self.forwarder.deliver(batch), self.settings.deliver_timeout_ms / 1000)
-        except Retry as error:
-            self.destination.failed(error, len(batch), monotonic_ms())
-            with self.lock:
-                return delivery.retry(error)
-        except Reject as error:
-            self.destination.refused(error, len(batch))
-            with self.lock:
-                delivery.reject(error)
-        except CutOffError as error:
-            self.destination.failed(error, len(batch), monotonic_ms())
-            with self.lock:
-                return delivery.timed_out(f"TimeoutError: {error}")
-        except Exception as error:  # noqa: BLE001  a plugin may raise anything
-            self.destination.failed(error, len(batch), monotonic_ms())
-            with self.lock:
-                return delivery.failed(described(error))
-        else:
-            self.destination.delivered(monotonic_ms())
-            with self.lock:
-                delivery.delivered()
-        return 0
-
     # on either thread
 
     def give_up(self, reason: str) -> None:
@@ -378,14 +357,12 @@ class ForwarderRunner:
         if self.feed is not None:
             return
         with self.lock:
-            if self.delivery is not None:
-                self.delivery.abandon(reason)
+            left = self.delivery.abandon(reason) if self.delivery is not None else []
             while batch := self.queue.take(0, flush=True):
                 self.ledger.drop(batch, reason)
-
-
-class StartError(Exception):
-    """The plugin's ``start`` raised or took too long."""
+                left += batch
+        if left:
+            self.destination.given_up(left, reason, DROPPED)
 
 
 def of_log(records: Iterable[TelemetryRecord]) -> list[SpooledRecord]:
