@@ -67,6 +67,19 @@ class Nothing:
     async def close(self) -> None: ...
 
 
+class Buggy:
+    @hookimpl
+    def odradek_forwarder(self, config: PluginConfig) -> Any:
+        return Fails()
+
+
+class Fails(Nothing):
+    async def deliver(self, batch: Any) -> None:
+        teams: dict[str, str] = {}
+        for _ in batch:
+            teams["missing"]
+
+
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, object], None]:
     """Make the plugin appear as installed by pip."""
@@ -99,6 +112,24 @@ def test_a_plugin_that_follows_the_rules_passes(
     assert lines[4] == "  R4-closes-unused       skipped  it has no close method"
     assert lines[-2] == "slow: 11 passed, 0 failed, 7 skipped"
     assert not [line for line in lines if "I was called" in line]
+
+
+def test_a_bug_in_deliver_is_told_with_its_line(
+    install: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    install("buggy", Buggy())
+
+    status = run(["verify-plugin", "buggy"])
+
+    lines = capsys.readouterr().out.splitlines()
+    bug = Fails.deliver.__code__.co_firstlineno + 3
+    assert status == FAILED
+    assert lines[1].split(maxsplit=2) == [
+        "R1-returns-in-time",
+        "failed",
+        f"deliver raised KeyError: 'missing' ({__file__}:{bug} in deliver), "
+        "expected Retry, Reject or no exception",
+    ]
 
 
 def test_each_rule_can_be_an_object(

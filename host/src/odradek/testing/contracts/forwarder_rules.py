@@ -22,6 +22,7 @@ from odradek.testing.contracts.observing import (
     closed,
     contents,
     described,
+    located,
     refuse_changes,
 )
 from odradek.testing.contracts.rule import RuleBroken, rules
@@ -68,7 +69,7 @@ async def answer_of(forwarder: Forwarder, batch: Sequence[TelemetryRecord]) -> A
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
             raise
-        said = described(error)
+        said = located(error)
         raise RuleBroken(f"deliver raised {said}, expected Retry, Reject or no exception") from error
     return None
 

@@ -18,6 +18,7 @@ from odradek.plugin import TelemetryRecord
 from odradek.testing.contracts.rule import RuleBroken
 from odradek.testing.contracts.samples import numbers_in
 from odradek.testing.contracts.subject import FarSide, FarSideState, Subject
+from odradek.testing.contracts.thread_deaths import place_of
 
 ROUNDS = 5
 """Attempts per timing check. Only slowness in every round fails, because other processes also need time."""
@@ -35,11 +36,16 @@ def called(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
     except RuleBroken:
         raise
     except BaseException as error:
-        raise RuleBroken(f"{what} raised {described(error)}") from error
+        raise RuleBroken(f"{what} raised {located(error)}") from error
 
 
 def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def located(error: BaseException) -> str:
+    """The error of a bug, and the line that raised it."""
+    return described(error) + place_of(error)
 
 
 async def awaited(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -50,7 +56,7 @@ async def awaited(what: str, function: Callable[..., Any], *arguments: Any) -> A
     except RuleBroken:
         raise
     except BaseException as error:
-        raise RuleBroken(f"{what} raised {described(error)}") from error
+        raise RuleBroken(f"{what} raised {located(error)}") from error
 
 
 def timed_ms(function: Callable[..., Any], *arguments: Any) -> float:

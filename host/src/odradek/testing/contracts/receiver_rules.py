@@ -20,7 +20,7 @@ from odradek.testing.contracts.observing import (
     closed,
     closes_unused,
     contents,
-    described,
+    located,
     refuse_changes,
     within_budget,
 )
@@ -194,7 +194,7 @@ def bad(receiving: Receiving, record: TelemetryRecord) -> None:
     except Exception:  # noqa: BLE001  the host counts any exception as a failure
         return
     except BaseException as error:
-        raise RuleBroken(f"{EXPORT} raised {described(error)} for a payload that is not OTLP") from error
+        raise RuleBroken(f"{EXPORT} raised {located(error)} for a payload that is not OTLP") from error
 
 
 async def takes_concurrent(subject: Subject) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from odradek.plugin import Receipt, Refused, Source, TelemetryRecord
 from odradek.testing.contracts.forwarder_rules import CANCEL_GRACE_S, HANGING_S, TICK_S
-from odradek.testing.contracts.observing import ROUNDS, STEP_S, called, closes_unused, described
+from odradek.testing.contracts.observing import ROUNDS, STEP_S, called, closes_unused, located
 from odradek.testing.contracts.rule import RuleBroken, rules
 from odradek.testing.contracts.samples import GARBAGE, Samples, numbers_in, numbers_of
 from odradek.testing.contracts.subject import FORWARDER_BUDGET_MS, Capability, FarSideState, Kind, Subject
@@ -80,7 +80,7 @@ class Running:
                     await answer
                 self.problem = "run returned"
             except (Exception, SystemExit) as error:  # noqa: BLE001  as the host
-                self.problem = f"run raised {described(error)}"
+                self.problem = f"run raised {located(error)}"
             await asyncio.sleep(AGAIN_S)
 
     async def cancelled(self, within_s: float) -> bool:
