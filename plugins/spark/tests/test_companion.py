@@ -84,9 +84,10 @@ def test_alarms_have_the_same_settings_as_on_the_command_line() -> None:
     assert command[command.index("--alertmanager-url") + 1] == "http://localhost:9093"
 
 
-def test_a_destination_needs_a_url() -> None:
+@pytest.mark.parametrize("url", ["localhost:1", "http://hook.test/a b", "http://hook.test/a\nb"])
+def test_a_destination_needs_a_url(url: str) -> None:
     with pytest.raises(ConfigError, match=r"webhook\.url"):
-        configured(dataset="/data", webhook_url="localhost:1")
+        configured(dataset="/data", webhook_url=url)
 
 
 def test_it_can_read_another_cluster() -> None:

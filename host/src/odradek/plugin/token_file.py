@@ -37,6 +37,8 @@ def token_path(url: str) -> Path | None:
         return None
     if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
         raise TokenError(f"expected the file of a token as file:///PATH, found {url!r}")
+    if "#" in url or "?" in url:  # they would end the path
+        raise TokenError(f"expected # as %23 and ? as %3F in a file: address, found {url!r}")
     return Path(unquote(parts.path))
 
 

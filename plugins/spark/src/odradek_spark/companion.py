@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from odradek.plugin import PluginConfig, TopicFormat
+from odradek_spark.ingest.folder_names import misread_character
 from odradek_spark.jobs.addresses import is_address
 from odradek_spark.source.options import (
     DEFAULT_INTERVAL_MS,
@@ -152,13 +153,26 @@ def read_address(config: PluginConfig, key: str) -> str | None:
     return url
 
 
+def read_folder(config: PluginConfig, key: str) -> str | None:
+    """Read the path or URI of a folder.
+
+    Raises:
+        ConfigError: It has a character that some readers of paths misread.
+    """
+    path = config.text(key)
+    odd = misread_character(path or "")
+    if odd is not None:
+        raise config.error(key, f"some readers cannot open a folder of that name: choose one without {odd}")
+    return path
+
+
 def read_pipeline(config: PluginConfig) -> Pipeline | None:
     """Read the table of the configuration; None without a dataset.
 
     Raises:
         ConfigError: A key has an invalid value.
     """
-    dataset = config.text("dataset")
+    dataset = read_folder(config, "dataset")
     found = Pipeline(
         dataset=dataset or "",
         topic=config.text("topic", TELEMETRY_TOPIC) or TELEMETRY_TOPIC,
@@ -167,7 +181,7 @@ def read_pipeline(config: PluginConfig) -> Pipeline | None:
             "topic.interval.ms", DEFAULT_INTERVAL_MS, least=1, most=MAX_INTERVAL_MS
         ),
         master=config.text("master", "local[*]") or "local[*]",
-        checkpoint=config.text("checkpoint"),
+        checkpoint=read_folder(config, "checkpoint"),
         bootstrap_servers=config.text("bootstrap.servers"),
         command_config=config.file("command.config"),
         rules_file=config.file("rules.file"),

@@ -37,6 +37,8 @@ def jwks_fetcher(url: str, ca_file: str | None = None) -> Callable[[], bytes]:
     """
     parts = urlsplit(url)
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path:
+        if "#" in url or "?" in url:  # they would end the path
+            raise BadJwksUrl(f"expected # as %23 and ? as %3F in a file: address, found {url!r}")
         return partial(read_file, Path(unquote(parts.path)))
     if parts.hostname and (
         parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ON_THIS_MACHINE)

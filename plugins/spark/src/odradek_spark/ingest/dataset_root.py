@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from pyarrow import fs
 
+from odradek_spark.ingest.folder_names import misread_character
 from odradek_spark.tables.dataset import Dataset, DatasetError
 from odradek_spark.tables.files import file_system
 from odradek_spark.tables.schemas import BY_NAME, INGESTED, SOURCE
 
 OURS = frozenset(BY_NAME)
-PATTERN = re.compile(r"[*?\[\]{}\\]|%[0-9A-Fa-f]{2}")
-"""Characters that readers of paths misread: Spark as a pattern, ``deltalake`` as an encoded character."""
 NAMED = 3
 """Limit of entries that the message about a foreign folder lists."""
 
@@ -23,11 +20,7 @@ def check_root(root: str) -> None:
     Raises:
         DatasetError: The root is something else or unreadable, or some readers cannot open a path like that.
     """
-    odd = PATTERN.search(root)
-    if odd is not None:
-        raise DatasetError(
-            f"{root}: some readers cannot open a folder of that name: choose a name without {odd[0]}"
-        )
+    check_name(root)
     try:
         system, base = file_system(root)
         info = system.get_file_info(base)
@@ -39,6 +32,20 @@ def check_root(root: str) -> None:
     except (OSError, ValueError) as error:
         raise DatasetError(f"{root}: cannot be read: {error}") from error
     check_tables(root)
+
+
+def check_name(path: str) -> None:
+    """Refuse the name of a folder that some readers cannot open.
+
+    Raises:
+        DatasetError: It has a character that they misread.
+    """
+    odd = misread_character(path)
+    if odd is not None:
+        shown = path if path.isprintable() else ascii(path)
+        raise DatasetError(
+            f"{shown}: some readers cannot open a folder of that name: choose a name without {odd}"
+        )
 
 
 def check_entries(root: str, names: list[str]) -> None:

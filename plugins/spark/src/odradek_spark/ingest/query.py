@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from odradek_spark.ingest.commit import CommitBatch
-from odradek_spark.ingest.dataset_root import check_root
+from odradek_spark.ingest.dataset_root import check_name, check_root
 from odradek_spark.ingest.settings import KAFKA, IngestSettings
 from odradek_spark.source.options import read_options
 from odradek_spark.source.topic import TopicReader
@@ -31,11 +31,21 @@ def check_ingest(settings: IngestSettings) -> None:
         TopicError: The topic does not exist, or access is denied.
         Unreachable: No broker answers; a retry may help.
     """
-    check_root(settings.dataset)
+    check_folders(settings)
     if settings.source != KAFKA:
         with closing(TopicReader(read_options(settings.options()), LOOK_S)) as reader:
             reader.partitions()
     Dataset(settings.dataset).create()
+
+
+def check_folders(settings: IngestSettings) -> None:
+    """Check the folders of the dataset and of the checkpoint, without writing anything.
+
+    Raises:
+        DatasetError: The dataset is not a dataset or unreadable, or some readers cannot open such a path.
+    """
+    check_name(settings.checkpoint_location)
+    check_root(settings.dataset)
 
 
 def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -> StreamingQuery:
@@ -49,7 +59,7 @@ def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -
     Raises:
         DatasetError: The dataset is not writable or not a dataset.
     """
-    check_root(settings.dataset)
+    check_folders(settings)
     writer = committing_writer(spark, settings)
     writer.queryName("odradek-ingest").option("checkpointLocation", settings.checkpoint_location)
     if once:

@@ -60,6 +60,10 @@ JVM then interprets everything.
 """
 
 
+UNQUOTED = re.compile(r"[\s\"'\\]")
+"""Characters that would divide an option: without the archive the JVM starts, if slowly."""
+
+
 class NoSpark(Exception):
     """Spark cannot run here; the message says what to do."""
 
@@ -122,7 +126,7 @@ def archive_path() -> Path:
 
 def jvm_options(archive: Path | None) -> str:
     """Options of a local driver's JVM."""
-    if archive is None:
+    if archive is None or UNQUOTED.search(str(archive)):
         return LOCAL_JVM
     if archive.exists():
         return f"{LOCAL_JVM} -XX:SharedArchiveFile={archive} -Xshare:auto"
