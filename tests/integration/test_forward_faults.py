@@ -16,6 +16,7 @@ from odradek.client.group_member import GroupTimes
 from odradek.client.group_offsets import CommittedOffset
 from odradek.client.resources import NewPartitions
 from odradek.client.shared_topic import OffsetReset
+from odradek.delivery.shared_log import Membership
 from odradek.plugin import Enricher, PluginConfig, RequestContext, hookimpl
 from support.forwarding import (
     FLEET,
@@ -274,3 +275,28 @@ def test_no_timed_action_needs_a_file_thread_after_the_threads_have_ended(cluste
         watch_stop(process.made.result(), ended)
 
     assert ended == ["threads"]
+
+
+def test_a_bug_beside_the_group_is_told_with_its_traceback_and_tried_again(
+    cluster: ThreadedHost, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    far_side = FarSide()
+    with forwarding(cluster.bootstrap, far_side) as process:
+        feed, bugs = process.feeds[0], 2
+        membership = feed.shared.membership
+
+        def buggy() -> Membership:
+            nonlocal bugs
+            if bugs:
+                bugs -= 1
+                raise KeyError("member")
+            return membership()
+
+        monkeypatch.setattr(feed.shared, "membership", buggy)
+        fill(cluster.bootstrap, range(8))
+        until(lambda: not bugs and set(far_side.names) == set(metrics(range(8))), process)
+        wait_until(lambda: feed.problem is None, lambda: feed.problem)
+
+    (told,) = [each for each in caplog.records if each.getMessage() == "group failed, trying again"]
+    assert told.exc_info is not None
+    assert told.exc_info[0] is KeyError

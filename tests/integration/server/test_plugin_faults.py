@@ -12,8 +12,17 @@ from typing import Any
 import pytest
 
 from odradek.delivery.forwarder_settings import ForwarderSettings
-from odradek.plugin import Retry, TelemetryRecord
+from odradek.plugin import (
+    ClientTelemetryPayload,
+    PluginConfig,
+    RequestContext,
+    Retry,
+    TelemetryRecord,
+    hookimpl,
+)
 from odradek.server.plugins.forwarder_runner import ForwarderRunner
+from odradek.server.plugins.plugin_manager import HostPluginManager
+from support.hosts import running_host
 from support.probes import get, outlets_of
 from support.spooling import FarSide, hosting, push_all
 from support.telemetry_records import telemetry_record
@@ -226,3 +235,42 @@ def test_metrics_of_a_plugin_that_raise_hide_no_others(
     names = {row.attributes.get("plugin") for row in rows[1] if row.name == "forwarder-delivered"}
     assert names == {"fake.sick", "fake.well"}
     assert len(lines(caplog, "plugin fake.sick failed in its metrics")) == 1
+
+
+class Stays:
+    """A receiver whose close hangs or raises."""
+
+    def __init__(self, close: Callable[[], object]) -> None:
+        self.close = close
+
+    def client_receiver(self) -> Stays:
+        return self
+
+    def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
+        """Takes everything."""
+
+    @hookimpl
+    def odradek_client_telemetry(self, config: PluginConfig) -> Stays:
+        return self
+
+
+def test_a_close_that_hangs_or_raises_holds_up_no_stop(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    release, closed = threading.Event(), threading.Event()
+    plugins = HostPluginManager()
+    plugins.add("hangs", Stays(lambda: release.wait(60)), "test", "1")
+    plugins.add("raises", Stays(bug), "test", "1")
+    plugins.add("well", Stays(closed.set), "test", "1")
+    try:
+        with running_host(tmp_path, "shutdown.timeout.ms=100", plugins=plugins):
+            pass
+        has_ended = not release.is_set()
+    finally:
+        release.set()
+
+    assert has_ended
+    assert closed.is_set()
+    (left,) = lines(caplog, "plugin did not close in time, leaving it")
+    (told,) = lines(caplog, "plugin cannot be closed")
+    assert (left["plugin"], told["plugin"], told["exc_info"][0]) == ("hangs", "raises", KeyError)

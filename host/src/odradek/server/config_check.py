@@ -47,7 +47,7 @@ def check(config: HostConfig) -> list[str]:
             exporter(config.metrics_push).shutdown()
     finally:
         for plugin in plugins:
-            close_offers(plugin)
+            close_offers(plugin, config.shutdown_timeout_ms / 1000)
     subscriptions = [f"subscription {name}" for name in sorted(config.subscriptions)]
     rights = authorization_line(config.authorizer)
     now_ms = clock.now_ms()

@@ -194,7 +194,7 @@ class Forward:
         timeout_s = self.config.shutdown_timeout_ms / 1000
         async with AsyncExitStack() as closing:  # runs from the bottom up, and continues if one raises
             for plugin in self.plugins:
-                closing.callback(close_offers, plugin)
+                closing.callback(close_offers, plugin, timeout_s)
             closing.push_async_callback(self.file_threads.close)
             if self.driver is not None:
                 closing.callback(self.driver.stop)

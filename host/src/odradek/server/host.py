@@ -384,7 +384,7 @@ class Host:
         async with AsyncExitStack() as closing:  # runs from the bottom up, and continues if one raises
             closing.callback(self.close_storage)
             for plugin in self.plugins:
-                closing.callback(close_offers, plugin)
+                closing.callback(close_offers, plugin, timeout_s)
             closing.callback(self.broker.transactions.close)
             closing.callback(self.telemetry.close)
             for each in (self.flush_threads, self.password_threads, self.request_threads, self.file_threads):

@@ -24,6 +24,8 @@ from typing import Final
 from odradek.delivery.log_cursor import MAX_MALFORMED
 from odradek.delivery.shared_log import Membership, Positions, SharedLog
 from odradek.delivery.spooled_record import RecordFormat, SpooledRecord
+from odradek.plugin.plugin_stats import described
+from odradek.sampled_log import SampledLog
 from odradek.server.plugins.log_feed import AGAIN_S, FeedReader, LogFeed, set_once
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -83,6 +85,7 @@ class GroupFeed(LogFeed):
         self.waiting: list[asyncio.Future[str | None]] = []
         """Deliveries that wait until their offsets are stored."""
         self.problem: str | None = None
+        self.bugs = SampledLog(log)
         self.ending = False
 
     def begin(self, reader: FeedReader) -> None:
@@ -125,7 +128,8 @@ class GroupFeed(LogFeed):
             self.shared.leave()
         except ApiError as error:
             log.warning("group was not left", extra={"group": self.group_id, "problem": str(error)})
-        self.host_loop.stop()
+        finally:
+            self.host_loop.stop()
 
     def turn(self) -> None:
         """Look after the group, answer the forwarder, and plan the next turn."""
@@ -136,6 +140,13 @@ class GroupFeed(LogFeed):
                 self.look_after()
         except ApiError as error:
             self.failed(error)
+        except Exception as error:  # noqa: BLE001  this thread must go on, and the probes must say so
+            self.rest_until_s = time.monotonic() + AGAIN_S
+            self.problem = described(error)
+            now_ms = time.monotonic_ns() // 1_000_000
+            self.bugs.write(
+                logging.ERROR, now_ms, "group failed, trying again", error=error, group=self.group_id
+            )
         finally:
             busy = self.parked is not None and self.may_read()
             self.host_loop.call_later(0 if busy else IDLE_S, self.turn)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
+from threading import Thread
 
 from odradek.server.plugins.active_plugin import ActivePlugin
 from odradek.server.plugins.offers import CLIENT_TELEMETRY, ENRICHER, FORWARDER
@@ -30,14 +31,27 @@ def register(
             enrichers.register(plugin.name, enricher)
 
 
-def close_offers(plugin: ActivePlugin) -> None:
-    """Close the objects that a plugin offers, except forwarders: their runners close them."""
+def close_offers(plugin: ActivePlugin, timeout_s: float) -> None:
+    """Close the objects that a plugin offers, except forwarders: their runners close them.
+
+    Blocks. Each object has the time, and is left behind if it takes longer.
+    """
     for offer in chain.from_iterable(
         offers for hook, offers in plugin.offers.items() if hook != FORWARDER.name
     ):
         close = getattr(offer, "close", None)
         if callable(close):
-            try:
-                close()
-            except Exception:
-                log.exception("plugin cannot be closed", extra={"plugin": plugin.name})
+            name = f"odradek-close-{plugin.name}"
+            closing = Thread(target=close_offer, args=(plugin.name, close), name=name, daemon=True)
+            closing.start()
+            closing.join(timeout_s)
+            if closing.is_alive():
+                log.error("plugin did not close in time, leaving it", extra={"plugin": plugin.name})
+
+
+def close_offer(name: str, close: Callable[[], object]) -> None:
+    """Close one object, on a thread of its own."""
+    try:
+        close()
+    except BaseException:
+        log.exception("plugin cannot be closed", extra={"plugin": name})
