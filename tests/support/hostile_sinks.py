@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from itertools import repeat
@@ -31,6 +33,7 @@ class Sink:
     """One endpoint; `answer` may be changed while it runs."""
 
     answer: Callable[[Sink, socket.socket], None]
+    tls: ssl.SSLContext | None = None
     listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)))
     requests: list[str] = field(default_factory=list)
     """The first words of each request: method and path."""
@@ -38,7 +41,7 @@ class Sink:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.listener.getsockname()[1]}"
 
     def serve(self) -> None:
         """Accept until the listener is closed; each connection has a thread and one request."""
@@ -48,8 +51,10 @@ class Sink:
                 threading.Thread(target=self.meet, args=(connection,), daemon=True).start()
 
     def meet(self, connection: socket.socket) -> None:
-        with contextlib.suppress(OSError), connection:
-            connection.settimeout(10)
+        with contextlib.suppress(OSError), ExitStack() as closing:
+            closing.enter_context(connection).settimeout(10)
+            if self.tls is not None:
+                connection = closing.enter_context(self.tls.wrap_socket(connection, server_side=True))
             self.requests.append(read_request(connection))
             self.answer(self, connection)
 
@@ -68,9 +73,11 @@ def read_request(connection: socket.socket) -> str:
 
 
 @contextlib.contextmanager
-def sinking(answer: Callable[[Sink, socket.socket], None]) -> Iterator[Sink]:
+def sinking(
+    answer: Callable[[Sink, socket.socket], None], tls: ssl.SSLContext | None = None
+) -> Iterator[Sink]:
     """Run an endpoint."""
-    sink = Sink(answer)
+    sink = Sink(answer, tls)
     thread = threading.Thread(target=sink.serve, daemon=True)
     thread.start()
     try:

@@ -10,7 +10,7 @@ import io
 import ssl
 from collections.abc import Mapping
 from functools import partial
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPSConnection, InvalidURL
 from typing import Any, Final
 from urllib.error import URLError
 from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request, UnknownHandler
@@ -151,6 +151,8 @@ def exchange(
         with opener.open(request, timeout=timeout_s) as response:
             found = bounded_body(response, max_bytes)
             return HttpAnswer(response.status, response.headers, response.headers.get_content_type(), found)
+    except InvalidURL as error:  # its message has the path, which may hold a secret
+        raise NoAnswer("the URL has a blank or a control character") from error
     except (OSError, HTTPException, UnicodeError) as error:  # UnicodeError: a host name that is none
         cause = error.reason if isinstance(error, URLError) else error
         if isinstance(cause, TimeoutError):
