@@ -8,7 +8,13 @@ import sys
 
 import pytest
 
-from odradek.plugin.log_lines import JsonFormatter, LineFormatter
+from odradek.plugin.log_lines import (
+    MOST_KINDS,
+    MOST_LINES,
+    JsonFormatter,
+    LibraryFilter,
+    LineFormatter,
+)
 from odradek.server.log_format import Size
 
 
@@ -79,3 +85,25 @@ def test_a_size_has_a_unit_for_people_and_is_a_number_for_programs(size: int, te
 
     assert LineFormatter().format(made).endswith(f" limit bytes={text}")
     assert json.loads(JsonFormatter().format(made))["bytes"] == size
+
+
+def of_library(text: str, created: float) -> logging.LogRecord:
+    return logging.makeLogRecord({"name": "asyncio", "msg": text, "created": created})
+
+
+def test_a_library_has_few_lines_of_a_kind_in_a_minute() -> None:
+    kept = LibraryFilter()
+
+    passed = [bool(kept.filter(of_library("socket.send() failed", 100 + second))) for second in range(120)]
+    others = kept.filter(of_library("another kind", 150)), kept.filter(record("one of ours"))
+
+    assert [second for second, each in enumerate(passed) if each] == [0, 1, 2, 60, 61, 62]
+    assert all(others)
+
+
+def test_kinds_without_end_are_bounded_together() -> None:
+    kept = LibraryFilter()
+
+    passed = sum(bool(kept.filter(of_library(f"text {number}", 100.0))) for number in range(10_000))
+
+    assert passed == MOST_KINDS + MOST_LINES

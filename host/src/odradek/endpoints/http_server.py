@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from odradek.endpoints.request_log import RequestLog
+
 SLACK_S: Final = 1.0
 """A handshake begins a moment after its connection was accepted."""
 
@@ -17,7 +19,8 @@ SLACK_S: Final = 1.0
 class BoundedServer(web.Server):
     """Counts a connection from its acceptance on, also while its TLS handshake is not complete.
 
-    Connections beyond the limit are closed.
+    Connections beyond the limit are closed. Bodies of requests are not decompressed, which aiohttp does
+    without a limit.
     """
 
     def __init__(
@@ -40,7 +43,7 @@ class BoundedServer(web.Server):
             refused: Called for each connection beyond the limit.
             options: As `aiohttp.web.Server`.
         """
-        super().__init__(handler, **options)
+        super().__init__(handler, logger=RequestLog(now_s), auto_decompress=False, **options)
         self.connections_max = connections_max
         self.handshake_s = handshake_s
         self.now_s = now_s

@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 import logging
 import os
+from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from io import TextIOWrapper
 from logging.handlers import WatchedFileHandler
+from typing import Final
 
+MINUTE_S: Final = 60
+MOST_LINES: Final = 3
+"""Of a library, of one kind, in a minute."""
+MOST_KINDS: Final = 100
+"""Kinds of a minute that are told apart."""
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 """The attributes of every record; any other is a field of its event."""
 
@@ -63,6 +70,31 @@ class JsonFormatter(logging.Formatter):
             row["traceback"] = self.formatException(record.exc_info)
         row |= {f"{key}_" if key in row else key: value for key, value in fields(record).items()}
         return json.dumps(row, default=str, skipkeys=True)
+
+
+class LibraryFilter(logging.Filter):
+    """Lets few lines of each kind of the libraries' through: strangers can cause any number of them.
+
+    Lines of ours pass. They are bounded where they are written.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began_s = 0.0
+        self.written: Counter[tuple[str, str]] = Counter()
+        """Lines in the current minute, by logger and text without its arguments."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name.startswith("odradek"):
+            return True
+        if not self.began_s <= record.created < self.began_s + MINUTE_S:
+            self.began_s = record.created
+            self.written.clear()
+        kind = record.name, str(record.msg)
+        if kind not in self.written and len(self.written) >= MOST_KINDS:
+            kind = ("", "")
+        self.written[kind] += 1
+        return self.written[kind] <= MOST_LINES
 
 
 FORMATTERS: Mapping[str, type[logging.Formatter]] = {"text": LineFormatter, "json": JsonFormatter}

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from odradek.plugin.config import ConfigError
-from odradek.plugin.log_lines import FORMATTERS, JsonFormatter, PrivateFileHandler
+from odradek.plugin.log_lines import FORMATTERS, JsonFormatter, LibraryFilter, PrivateFileHandler
 from odradek.settings.secrets import Secrets
 
 UNITS = ("B", "KiB", "MiB", "GiB")
@@ -40,6 +40,7 @@ def log_to_stderr(level: str, form: str = "text") -> None:
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(HidingFormatter(FORMATTERS[form]()))
+    handler.addFilter(LibraryFilter())
     logging.basicConfig(level=level.upper(), handlers=[handler])
 
 

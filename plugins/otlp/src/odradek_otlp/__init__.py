@@ -9,6 +9,9 @@ from importlib.metadata import version
 from odradek.plugin import Forwarder, PluginConfig, Source, hookimpl
 from odradek_otlp.otlp_table import read_destinations
 
+os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+"""gRPC reads it when it is imported. By default it writes a line for each handshake that fails."""
+
 
 @hookimpl
 def odradek_forwarder(config: PluginConfig) -> Forwarder | Mapping[str, Forwarder] | None:

@@ -59,7 +59,6 @@ class HttpListener:
             refused=partial(self.reception.intake.answered, "connections.max"),
             handler_cancellation=True,
             access_log=None,
-            auto_decompress=False,
             keepalive_timeout=self.settings.idle_timeout_ms / 1000,
         )
 

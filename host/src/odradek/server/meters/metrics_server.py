@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import io
 import logging
 import socket
 from collections.abc import Callable, Iterable, Mapping
@@ -20,10 +21,38 @@ TIMEOUT_S: Final = 10
 App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
+class Answer(io.BufferedIOBase):
+    """Writes to a connection. `wsgiref` prints the traceback of every failure but a ConnectionError."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+
+    def writable(self) -> bool:
+        """True."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Write all of it.
+
+        Raises:
+            ConnectionAbortedError: The client has left, or does not read.
+        """
+        try:
+            self.connection.sendall(data)
+        except OSError as error:
+            raise ConnectionAbortedError(str(error)) from error
+        return len(data)
+
+
 class SilentHandler(WSGIRequestHandler):
     """Answers one connection, and logs no requests."""
 
     timeout = TIMEOUT_S
+
+    def setup(self) -> None:
+        """Make the streams."""
+        super().setup()
+        self.wfile = Answer(self.connection)
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  its name in the base class
         """Log nothing."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-from odradek.plugin.log_lines import FORMATTERS, JsonFormatter, PrivateFileHandler
+from odradek.plugin.log_lines import FORMATTERS, JsonFormatter, LibraryFilter, PrivateFileHandler
 from odradek_console.engine.owners import read_owners
 from odradek_console.terminal.console_options import (
     access_settings,
@@ -123,6 +123,7 @@ def log_to_stderr(form: str) -> None:
     """Log to stderr; stdout belongs to the ready line."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(FORMATTERS[form]())
+    handler.addFilter(LibraryFilter())
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 

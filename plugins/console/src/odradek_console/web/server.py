@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -65,6 +66,16 @@ class Bounded(H11Protocol):
             self.watch()
         else:
             self.forget()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a request, also one that is found to be bad while it is being answered."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.abort()
 
     def watch(self) -> None:
         """Close the connection after a time, unless that time is running already."""
