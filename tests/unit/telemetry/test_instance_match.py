@@ -11,10 +11,10 @@ from odradek.bounded_regex import re2_options
 from odradek.telemetry import instance_match
 from odradek.telemetry.instance_match import (
     ALWAYS,
+    LONGEST_BYTES,
+    ClientMetricsInstanceMetadata,
+    InstanceMatch,
     PatternSet,
-    backtracking_fullmatch,
-    fullmatch,
-    re2_problem,
 )
 
 PATTERNS = [
@@ -55,7 +55,7 @@ def test_no_match_is_an_empty_list() -> None:
 
 
 def test_set_that_is_too_large_to_compile_is_matched_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instance_match, "SET_MAX_BYTES", 65_536)
+    monkeypatch.setattr(instance_match, "SET_BYTES", 65_536)
     whole = PatternSet([f"(a|b){{1,50}}c{index}x{{90}}" for index in range(10)])
 
     found = whole.matching("ab" * 5 + "c7" + "x" * 90)
@@ -80,6 +80,14 @@ def failing_scan() -> re2.Set:
     return scan
 
 
+@pytest.mark.parametrize(("text", "found"), [("é" * 250, ["all"]), ("é" * 250 + "x", []), ("x" * 30_000, [])])
+def test_a_text_that_is_too_long_matches_nothing(text: str, found: list[str]) -> None:
+    match = InstanceMatch({"all": {"client_id": ".*"}})
+
+    assert LONGEST_BYTES == 500
+    assert match.matching(ClientMetricsInstanceMetadata(bytes(16), text, None, None, None, None)) == found
+
+
 def test_sentinel_matches_every_text() -> None:
     whole = re2.compile(ALWAYS, re2_options()).fullmatch
 
@@ -94,29 +102,6 @@ def test_catastrophic_pattern_is_harmless() -> None:
 
     assert found == []
     assert time.process_time() - started < 1
-
-
-@pytest.mark.parametrize("pattern", ["(?!x)", "[unclosed", "a++", r"\1", "((a{100}){100}){100}", "\ud800"])
-def test_re2_gives_a_reason_for_a_refusal(pattern: str, capfd: pytest.CaptureFixture[str]) -> None:
-    problem = re2_problem(pattern)
-
-    assert problem
-    assert capfd.readouterr().err == ""
-
-
-def test_older_expressions_are_matched_by_backtracking() -> None:
-    patterns = PatternSet(["a.*", "(?!x).*", "b"])
-
-    found = [sorted(patterns.matching(text)) for text in ("abc", "xyz", "b")]
-
-    assert found == [[0, 1], [], [1, 2]]
-
-
-@pytest.mark.parametrize("pattern", ["[unclosed", "(", "*"])
-def test_no_engine_accepts_a_broken_pattern(pattern: str) -> None:
-    assert backtracking_fullmatch(pattern) is None
-    with pytest.raises(ValueError, match="not a regular expression"):
-        fullmatch(pattern)
 
 
 def test_random_alternatives_agree_with_the_standard_library() -> None:

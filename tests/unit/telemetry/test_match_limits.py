@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Generator
 from typing import Any
 
 import pytest
 import re2
 
+from odradek.bounded_regex import verdict
 from odradek.broker.broker import Broker
 from odradek.broker.configs.config_changes import KeyChange, ResourceChange
 from odradek.broker.configs.config_changes import alter as alter_in_steps
 from odradek.broker.configs.config_rights import ConfigRights
+from odradek.broker.subscription_estimates import SubscriptionEstimates
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.authorizer import AclOperation
 from odradek.server.config import load_config
-from odradek.steps import run_steps
+from odradek.steps import Step
+from odradek.telemetry.estimate.budgets import EstimateMode, SubscriptionBudgets
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
 from odradek.telemetry.subscriptions import MAX_PLANS
 from odradek.wire.config_resource import ConfigOperation, ResourceType
@@ -25,6 +30,7 @@ from odradek.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from support.acls import standard_authorizer
 from support.broker import BrokerClient, make_broker, make_context
 
 OK = ErrorCode.NONE
@@ -57,6 +63,7 @@ def alter(
 @pytest.fixture
 def compiled_chars(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The lengths of all patterns that an engine compiles."""
+    verdict.cache_clear()
     lengths: list[int] = []
 
     def counting(compile_pattern: Any) -> Any:
@@ -91,21 +98,110 @@ def test_a_match_that_expands_is_refused_before_it_is_compiled(
     assert sum(compiled_chars) < 200
 
 
-@pytest.mark.parametrize(("length", "steps"), [(2_000, 20), (10, 1)])
-def test_long_matches_are_changed_one_in_a_step(length: int, steps: int) -> None:
-    keys = [KeyChange("match", ConfigOperation.SET, "client_id=" + "a" * length)]
-    changes = [ResourceChange(type=CLIENT_METRICS, name=str(number), keys=keys) for number in range(20)]
+def set_to(*matches: str) -> list[ResourceChange]:
+    """A change of as many subscriptions."""
+    return [
+        ResourceChange(
+            type=CLIENT_METRICS, name=f"s{number}", keys=[KeyChange("match", ConfigOperation.SET, match)]
+        )
+        for number, match in enumerate(matches)
+    ]
 
-    broker = make_broker()
+
+def steps_of(changes: list[ResourceChange], broker: Broker) -> Generator[Step, Any, object]:
     rights = ConfigRights(broker.authorization, make_context(), AclOperation.ALTER_CONFIGS)
-    assert run_steps(alter_in_steps(changes, True, rights, broker)) == steps
+    return alter_in_steps(changes, True, rights, broker)
 
 
-def test_a_match_with_a_large_program_is_refused() -> None:
-    ((code, message),) = alter(make_broker(), ("s", r"client_id=\pL{100}"))
+@pytest.mark.parametrize(
+    "matches", [[r"client_id=(\pL{100}.{100}){2}x%d"], ["client_id=%d", "client_id=(?!%d)"]]
+)
+@pytest.mark.parametrize("estimates", [True, False])
+def test_a_step_compiles_one_pattern(
+    matches: list[str], estimates: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verdict.cache_clear()
+    compiled: list[str] = []
+    compile_pattern = re2.compile
+
+    def counted(pattern: str, *options: Any) -> Any:
+        compiled.append(pattern)
+        return compile_pattern(pattern, *options)
+
+    monkeypatch.setattr(re2, "compile", counted)
+    broker = make_broker()
+    if estimates:
+        budgets, offload = SubscriptionBudgets(mode=EstimateMode.REFUSE), lambda _work, _done: None
+        broker.estimates = SubscriptionEstimates(budgets, broker.telemetry, broker.clock, None, offload)
+    changes, most = set_to(*(match % number for number in range(60) for match in matches)), 0
+
+    steps = steps_of(changes, broker)
+    with contextlib.suppress(StopIteration):
+        while True:
+            compiled.clear()
+            next(steps)
+            most = max(most, len(set(compiled)))
+
+    assert most == 1
+
+
+def test_patterns_that_others_replace_are_not_compiled(compiled_chars: list[int]) -> None:
+    match = ",".join(rf"client_id=\pL{{9{number}}}" for number in range(100)) + ",client_id=a"
+
+    assert alter(make_broker(), ("s", match)) == [(OK, None)]
+    assert sum(compiled_chars) == 1
+
+
+def test_clients_without_the_right_have_nothing_compiled(compiled_chars: list[int]) -> None:
+    broker = make_broker(authorizer=standard_authorizer(super_users=()))
+
+    ((code, _),) = alter(broker, ("s", "client_id=abc"))
+
+    assert code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert compiled_chars == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "size"),
+    [(r"\pL{100}", "more than 16384 steps"), (r"\pL{15}", "17944 steps, more than 16384")],
+)
+def test_a_match_with_a_large_program_is_refused_with_its_size(pattern: str, size: str) -> None:
+    ((code, message),) = alter(make_broker(), ("s", f"client_id={pattern}"))
 
     assert code == ErrorCode.INVALID_CONFIG
-    assert "pattern too large" in (message or "")
+    assert (
+        message
+        == f"Client match pattern `client_id={pattern}` is not a valid regular expression: it takes {size}."
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [(r"\pL{100}", "it takes more than 16384 steps"), ("(?!x).*", "invalid perl operator: (?!")],
+)
+def test_a_stored_match_that_cannot_be_used_is_skipped_counted_and_named(
+    pattern: str, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = make_broker()
+    telemetry, client = (
+        broker.telemetry,
+        ClientMetricsInstanceMetadata(bytes(16), "a", None, None, None, None),
+    )
+    telemetry.update_subscription("good", {"match": "client_id=a", "metrics": "of.good"})
+
+    telemetry.update_subscription("bad", {"match": f"client_id={pattern}", "metrics": "of.bad"})
+    telemetry.update_subscription("bad", {"match": f"client_id={pattern}", "metrics": "of.bad,more"})
+
+    assert telemetry.subscriptions.skipped == {"bad": f"client_id: {reason}"}
+    assert telemetry.subscriptions.plan(client).metrics == ("of.good",)
+    (record,) = caplog.records
+    assert (record.levelname, vars(record)["subscription"]) == ("WARNING", "bad")
+    assert reason in record.getMessage()
+
+    telemetry.update_subscription("bad", {"match": "client_id=a", "metrics": "of.bad"})
+
+    assert telemetry.subscriptions.skipped == {}
+    assert set(telemetry.subscriptions.plan(client).metrics) == {"of.good", "of.bad"}
 
 
 def test_the_setting_of_the_length_is_named() -> None:
@@ -223,7 +319,7 @@ def test_a_stored_match_beyond_the_bounds_stays_and_can_be_edited() -> None:
 
     assert answer.error_code == OK
     assert broker.telemetry.subscriptions.by_name["old"].metrics == ("a",)
-    assert alter(broker, ("new", "client_id=a"))[0][0] == ErrorCode.POLICY_VIOLATION
+    assert broker.telemetry.subscriptions.skipped == {"old": "client_id: it is longer than 20 characters"}
 
 
 @pytest.mark.parametrize(("length", "code"), [(32_767, OK), (32_768, ErrorCode.INVALID_CONFIG)])

@@ -11,12 +11,19 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from odradek.bounded_regex import RegexBounds
 from odradek.clock import Clock
 from odradek.deferred import Deferred
 from odradek.delivery.log_cursor import EXPIRED, Chunk, LogCursor
 from odradek.delivery.spooled_record import SpooledRecord
 from odradek.steps import Step
-from odradek.telemetry.client_metrics_configs import SubscriptionInfo, parse
+from odradek.telemetry.client_metrics_configs import (
+    MATCH,
+    SubscriptionInfo,
+    check_in_steps,
+    check_patterns,
+    parse,
+)
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.estimate.budgets import EstimateMode, SubscriptionBudgets
 from odradek.telemetry.estimate.estimate import Estimate, estimate
@@ -104,10 +111,12 @@ class SubscriptionEstimates:
         """
         refused: dict[str, ApiError] = {}
         recorded: RecordedClients | None = None
-        by_name = dict(self.telemetry.subscriptions.by_name)
+        bounds = self.telemetry.config.match_bounds
+        by_name = self.telemetry.subscriptions.usable()
         for name, properties in changes.items():
             try:
-                after = changed(by_name, name, properties)
+                yield from check_in_steps(properties.get(MATCH, ""), bounds)
+                after = changed(by_name, name, properties, bounds)
             except ApiError:
                 continue
             if recorded is None:
@@ -216,7 +225,7 @@ class SubscriptionEstimates:
 
 
 def changed(
-    by_name: Mapping[str, SubscriptionInfo], name: str, properties: Mapping[str, str]
+    by_name: Mapping[str, SubscriptionInfo], name: str, properties: Mapping[str, str], bounds: RegexBounds
 ) -> dict[str, SubscriptionInfo]:
     """The subscriptions after a change.
 
@@ -226,4 +235,5 @@ def changed(
     after = {other: each for other, each in by_name.items() if other != name}
     if properties:
         after[name] = parse(name, properties)
+        check_patterns(after[name].match_pattern, bounds)
     return after

@@ -6,14 +6,15 @@ This follows Kafka's trunk, with KIP-1161's rules for lists and with RE2 pattern
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from odradek.bounded_regex import RegexBounds, RegexError, RegexTooLargeError, compiled_within
+from odradek.bounded_regex import RegexBounds, verdict
 from odradek.settings.kinds import INT, Items, Whole
 from odradek.settings.setting import Scope, Setting
-from odradek.telemetry.instance_match import SELECTORS, backtracking_fullmatch, stored_program
+from odradek.telemetry.instance_match import SELECTORS
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
@@ -63,7 +64,7 @@ CONFIG_KEYS: Final = (
 MAX_LENGTH_KEY: Final = "telemetry.match.max.length"
 MATCH_BOUNDS: Final = RegexBounds(max_length=2_048, max_steps=16_384)
 """The default limits of a ``match``."""
-NO_PATTERN: Final = RegexError("there is no selector")
+ILLEGAL: Final = "Illegal client matching pattern: "
 KEY_NAMES: Final = frozenset(key.name for key in CONFIG_KEYS)
 
 
@@ -98,24 +99,21 @@ def validate(
         ApiError: INVALID_REQUEST or INVALID_CONFIG, with Kafka's message.
     """
     match = properties.get(MATCH, "")
-    if match == stored.get(MATCH, ""):
-        return parse(name, properties)
-    if len(match) > bounds.max_length:
+    is_new = match != stored.get(MATCH, "")
+    if is_new and len(match) > bounds.max_length:
         raise ApiError(
             ErrorCode.INVALID_CONFIG,
             f"A client match of {len(match)} characters is longer than {MAX_LENGTH_KEY} allows "
             f"({bounds.max_length}).",
         )
-    return parse(name, properties, bounds)
+    subscription = parse(name, properties)
+    if is_new:
+        check_patterns(subscription.match_pattern, bounds)
+    return subscription
 
 
-def parse(name: str, properties: Mapping[str, str], bounds: RegexBounds | None = None) -> SubscriptionInfo:
-    """Parse the properties of a subscription; missing ones have defaults.
-
-    Args:
-        name: The name of the subscription.
-        properties: All properties.
-        bounds: Limits of each pattern; None if they are stored already.
+def parse(name: str, properties: Mapping[str, str]) -> SubscriptionInfo:
+    """Parse the properties of a subscription; missing ones have defaults. Its patterns are not checked.
 
     Raises:
         ApiError: INVALID_REQUEST or INVALID_CONFIG, with Kafka's message.
@@ -127,7 +125,7 @@ def parse(name: str, properties: Mapping[str, str], bounds: RegexBounds | None =
             raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {key}")
     metrics = distinct_list(METRICS, properties.get(METRICS, ""))
     interval_ms = parse_interval_ms(properties.get(INTERVAL_MS, str(DEFAULT_INTERVAL_MS)))
-    patterns = match_pattern(distinct_list(MATCH, properties.get(MATCH, "")), bounds)
+    patterns = match_pattern(distinct_list(MATCH, properties.get(MATCH, "")))
     return SubscriptionInfo(name, tuple(metrics), interval_ms, patterns)
 
 
@@ -171,46 +169,60 @@ def parse_interval_ms(text: str) -> int:
     return interval_ms
 
 
-def match_pattern(elements: Sequence[str] | None, bounds: RegexBounds | None = None) -> dict[str, str]:
+def match_pattern(elements: Iterable[str] | None) -> dict[str, str]:
     """Regular expressions by selector; of two elements with the same selector the last one counts.
 
-    Args:
-        elements: ``selector=pattern``.
-        bounds: Limits of each pattern; None if they are stored already.
-
     Raises:
-        ApiError: INVALID_CONFIG.
+        ApiError: INVALID_CONFIG: an element is not of the form ``selector=pattern``.
     """
     patterns = {}
     for element in elements or ():
         selector, equals, pattern = element.partition("=")
         selector, pattern = selector.strip(JAVA_BLANKS), pattern.strip(JAVA_BLANKS)
-        problem = problem_of(pattern, bounds) if equals and selector in SELECTORS else NO_PATTERN
-        if problem is not None and not is_expression(pattern, problem):
-            raise ApiError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {element}")
-        if problem is not None and bounds is not None:
-            raise ApiError(
-                ErrorCode.INVALID_CONFIG,
-                f"Client match pattern `{selector}={pattern}` is not a valid regular expression: {problem}.",
-            )
+        if not equals or selector not in SELECTORS:
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"{ILLEGAL}{element}")
         patterns[selector] = pattern
     return patterns
 
 
-def problem_of(pattern: str, bounds: RegexBounds | None) -> RegexError | None:
-    """The reason why RE2 refuses a pattern; None if it accepts it."""
+def check_patterns(patterns: Mapping[str, str], bounds: RegexBounds) -> None:
+    """Check the patterns of a subscription.
+
+    Raises:
+        ApiError: INVALID_CONFIG; with Kafka's message if Java would refuse a pattern, too.
+    """
+    for selector, pattern in patterns.items():
+        found = verdict(pattern, bounds)
+        if found.problem is None:
+            continue
+        element = f"{selector}={pattern}"
+        if not found.too_large and not is_expression(pattern):
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"{ILLEGAL}{element}")
+        raise ApiError(
+            ErrorCode.INVALID_CONFIG,
+            f"Client match pattern `{element}` is not a valid regular expression: {found.problem}.",
+        )
+
+
+def check_in_steps(match: str, bounds: RegexBounds) -> Generator[None, None, None]:
+    """Do the expensive part of `check_patterns` before it is called: each pattern is a step."""
+    if len(match) > bounds.max_length:
+        return
     try:
-        if bounds is None:
-            stored_program(pattern)
-        else:
-            compiled_within(pattern, bounds)
-    except RegexError as reason:
-        return reason
-    return None
+        patterns = match_pattern(distinct_list(MATCH, match))
+    except ApiError:
+        return
+    for pattern in patterns.values():
+        verdict(pattern, bounds)
+        yield None
 
 
-def is_expression(pattern: str, problem: RegexError) -> bool:
+def is_expression(pattern: str) -> bool:
     """Whether a pattern that RE2 refuses is a regular expression nevertheless."""
-    if problem is NO_PATTERN:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
         return False
-    return isinstance(problem, RegexTooLargeError) or backtracking_fullmatch(pattern) is not None
+    return True

@@ -6,22 +6,17 @@ key are one set, so a client is matched by at most six scans, however many subsc
 
 from __future__ import annotations
 
-import logging
-import re
 import sys
-import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import re2
 
-from odradek.bounded_regex import MAX_PROGRAM_BYTES, RegexError, compiled, re2_options
+from odradek.bounded_regex import compiled, re2_options
 from odradek.plugin.context import RequestContext
 from odradek.wire.uuid_text import uuid_text
-
-log = logging.getLogger(__name__)
 
 SELECTORS: Final = (
     "client_instance_id",
@@ -35,60 +30,10 @@ SELECTORS: Final = (
 
 ALWAYS: Final = "(?s:.*)"
 """Matches every text. A set that does not report it ran out of memory, which RE2 reports no other way."""
-SET_MAX_BYTES: Final = 64 * 1024 * 1024
-
-
-def stored_program(pattern: str) -> Any:
-    """Compile a stored pattern, which may be larger than a new one can be.
-
-    Raises:
-        RegexError: RE2 does not accept it.
-    """
-    try:
-        return compiled(pattern, MAX_PROGRAM_BYTES)
-    except RegexError:
-        return compiled(pattern)
-
-
-def re2_problem(pattern: str) -> str | None:
-    """The reason why RE2 refuses a pattern; None if it accepts it."""
-    try:
-        stored_program(pattern)
-    except RegexError as reason:
-        return str(reason)
-    return None
-
-
-def match_steps(patterns: Mapping[str, str]) -> int:
-    """The steps of all patterns of a subscription; matching takes time in proportion to them."""
-    programs = (stored_program(pattern) for pattern in patterns.values() if re2_problem(pattern) is None)
-    return sum(program.programsize for program in programs)
-
-
-def backtracking_fullmatch(pattern: str) -> Callable[[str], object] | None:
-    """A substitute for java.util.regex, for patterns stored before RE2 was required; None if it fails."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return re.compile(pattern).fullmatch
-    except (re.error, OverflowError, RecursionError):
-        return None
-
-
-def fullmatch(pattern: str) -> Callable[[str], object]:
-    """A function that says whether a text matches from end to end.
-
-    Raises:
-        ValueError: No engine takes the pattern.
-    """
-    if re2_problem(pattern) is None:
-        whole: Callable[[str], object] = stored_program(pattern).fullmatch
-        return whole
-    older = backtracking_fullmatch(pattern)
-    if older is None:
-        raise ValueError(f"not a regular expression: {pattern}")
-    log.warning("match pattern is no RE2 expression, matching by backtracking", extra={"pattern": pattern})
-    return older
+SET_BYTES: Final = 8 << 20
+"""Memory of a set while it matches."""
+LONGEST_BYTES: Final = 500
+"""Of a text, which a client chooses. Each byte takes up to 50 µs, with as many patterns as there may be."""
 
 
 @dataclass(slots=True, eq=False)
@@ -124,51 +69,51 @@ def metadata_of(client_instance_id: bytes, context: RequestContext) -> ClientMet
 
 
 class PatternSet:
-    """Patterns for one selector key, tried all at once."""
+    """Patterns for one selector key, tried all at once.
+
+    Args:
+        patterns: Expressions that RE2 accepts.
+
+    Raises:
+        RegexError: It does not accept one.
+    """
 
     __slots__ = ("patterns", "scan", "single")
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self.patterns = patterns
-        self.scan, left_out = compiled_set(patterns)
-        self.single = {index: fullmatch(patterns[index]) for index in left_out}
+        self.single: list[Any] = []
+        """The compiled patterns, where they are too large for one automaton."""
+        self.scan = compiled_set(patterns)
+        if self.scan is None:
+            self.abandon_scan()
 
     def matching(self, text: str) -> list[int]:
         """Indexes of the patterns that match all of ``text``."""
         if self.scan is not None:
             reported: list[int] = self.scan.Match(text) or []
             if 0 in reported:
-                found = [index - 1 for index in reported if index]
-                return found + self.matching_singly(text)
+                return [index - 1 for index in reported if index]
             self.abandon_scan()
-        return self.matching_singly(text)
-
-    def matching_singly(self, text: str) -> list[int]:
-        """The matching patterns among those that are not in the set."""
-        return [index for index, whole in self.single.items() if whole(text)]
+        return [index for index, program in enumerate(self.single) if program.fullmatch(text)]
 
     def abandon_scan(self) -> None:
         """Match each pattern separately from now on: together they are too large for one automaton."""
         self.scan = None
-        self.single = {index: fullmatch(pattern) for index, pattern in enumerate(self.patterns)}
+        self.single = [compiled(pattern, SET_BYTES) for pattern in self.patterns]
 
 
-def compiled_set(patterns: Sequence[str]) -> tuple[re2.Set | None, list[int]]:
-    """A set that reports pattern n as n + 1 and `ALWAYS` as 0, and the patterns that are not in it."""
-    scan = re2.Set.FullMatchSet(re2_options(SET_MAX_BYTES))
+def compiled_set(patterns: Sequence[str]) -> re2.Set | None:
+    """A set that reports pattern n as n + 1 and `ALWAYS` as 0; None if it would be too large."""
+    scan = re2.Set.FullMatchSet(re2_options(SET_BYTES))
     scan.Add(ALWAYS)
-    left_out = []
-    for index, pattern in enumerate(patterns):
-        try:
-            scan.Add(pattern)
-        except re2.error:
-            left_out.append(index)
-            scan.Add(r"[^\x00-\x{10FFFF}]")  # keeps the numbering
     try:
+        for pattern in patterns:
+            scan.Add(pattern)
         scan.Compile()
     except re2.error:
-        return None, list(range(len(patterns)))
-    return scan, left_out
+        return None
+    return scan
 
 
 @dataclass(slots=True)
@@ -200,11 +145,11 @@ class InstanceMatch:
     def matching(self, metadata: ClientMetricsInstanceMetadata) -> list[str]:
         """Names of the subscriptions all of whose patterns match, in the order in which they were given.
 
-        An attribute that is not known matches nothing, nor does a selector that does not exist.
+        An attribute that is not known or too long matches nothing, nor does a selector that does not exist.
         """
         satisfied: Counter[str] = Counter()
         for selector, patterns, owners in self.selectors:
             text = metadata.attribute(selector)
-            if text is not None:
+            if text is not None and len(text.encode()) <= LONGEST_BYTES:
                 satisfied.update(owners[index] for index in patterns.matching(text))
         return [name for name, needed in self.needed.items() if satisfied[name] == needed]

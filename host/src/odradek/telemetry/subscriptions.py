@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from odradek.bounded_regex import Verdict, verdict
 from odradek.clock import Clock
 from odradek.sampled_log import SampledLog
 from odradek.settings.state_limit import Refusals, StateLimit
@@ -18,7 +19,7 @@ from odradek.telemetry.client_metrics_configs import (
     parse,
     validate,
 )
-from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, InstanceMatch, match_steps
+from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, InstanceMatch
 from odradek.telemetry.subscription_id import copy_capacity, hash_set_order, subscription_checksum
 from odradek.telemetry.telemetry_config import TelemetryConfig
 
@@ -92,6 +93,8 @@ class Subscriptions:
     by_name: dict[str, SubscriptionInfo] = field(default_factory=dict)
     steps: dict[str, int] = field(default_factory=dict)
     """Steps of the compiled patterns of each subscription, by name."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """The reason for each subscription that applies to no client because a stored pattern cannot be used."""
     total_steps: int = 0
     total_metrics: int = 0
     """Prefixes of metric names of all subscriptions."""
@@ -141,7 +144,8 @@ class Subscriptions:
         """
         checked = validate(name, properties, stored, self.config.match_bounds)
         if properties.get(MATCH) != stored.get(MATCH):
-            self.steps_limit.reserve(match_steps(checked.match_pattern) - self.steps.get(name, 0))
+            steps = sum(each.steps for each in self.verdicts(checked).values())
+            self.steps_limit.reserve(steps - self.steps.get(name, 0))
         before = self.by_name.get(name)
         self.metrics_limit.reserve(len(checked.metrics) - (len(before.metrics) if before else 0))
 
@@ -171,11 +175,41 @@ class Subscriptions:
         if before is not None:
             self.total_metrics -= len(before.metrics)
         self.total_steps -= self.steps.pop(name, 0)
+        skipped = self.skipped.pop(name, None)
         if properties:
-            self.steps[name] = match_steps(subscription.match_pattern)
-            self.total_steps += self.steps[name]
+            self.take_patterns(subscription, skipped)
         self.version += 1
         self.plans = None
+
+    def verdicts(self, subscription: SubscriptionInfo) -> dict[str, Verdict]:
+        """What becomes of checking the patterns of a subscription, by selector."""
+        bounds = self.config.match_bounds
+        return {key: verdict(pattern, bounds) for key, pattern in subscription.match_pattern.items()}
+
+    def take_patterns(self, subscription: SubscriptionInfo, before: str | None) -> None:
+        """Count the steps of the patterns, or skip the subscription if one of them cannot be matched in time.
+
+        Args:
+            subscription: The subscription.
+            before: The reason why it was skipped before this change.
+        """
+        name, verdicts = subscription.name, self.verdicts(subscription)
+        self.steps[name] = sum(each.steps for each in verdicts.values())
+        self.total_steps += self.steps[name]
+        reasons = [f"{key}: {each.problem}" for key, each in verdicts.items() if each.problem is not None]
+        if not reasons:
+            return
+        self.skipped[name] = "; ".join(reasons)
+        if self.skipped[name] != before:
+            log.warning(
+                "subscription is skipped, change its match: %s",
+                self.skipped[name],
+                extra={"subscription": name, "setting": self.steps_limit.setting},
+            )
+
+    def usable(self) -> dict[str, SubscriptionInfo]:
+        """The subscriptions that are not skipped, by name."""
+        return {name: each for name, each in self.by_name.items() if name not in self.skipped}
 
     def suspend(self, suspended: bool) -> None:
         """Let no subscription apply to any client, or end that. The subscriptions themselves stay."""
@@ -186,5 +220,5 @@ class Subscriptions:
     def plan(self, metadata: ClientMetricsInstanceMetadata) -> SubscriptionPlan:
         """The settings of a client with these attributes."""
         if self.plans is None:
-            self.plans = SubscriptionPlans(self.by_name)
+            self.plans = SubscriptionPlans(self.usable())
         return self.plans.merged(()) if self.suspended else self.plans.plan(metadata)

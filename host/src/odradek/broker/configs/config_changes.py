@@ -16,6 +16,7 @@ from odradek.broker.configs.config_resources import ConfigResource, resource_of
 from odradek.broker.configs.config_rights import ConfigRights
 from odradek.settings.kinds import elements
 from odradek.steps import Step
+from odradek.telemetry.client_metrics_configs import MATCH, check_in_steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigOperation, ConfigType, ResourceType
 from odradek.wire.error_code import ErrorCode
@@ -45,7 +46,7 @@ WITHOUT_TEXT = frozenset({ResourceType.BROKER, ResourceType.BROKER_LOGGER})
 AT_A_TIME = 50
 """Resources that are changed in one step, which is one transaction."""
 CHARS_AT_A_TIME = 2_048
-"""Characters of their values, if it is more than one: a pattern of this length takes up to 10 ms."""
+"""Characters of their values, if it is more than one."""
 
 
 def alter(
@@ -68,6 +69,8 @@ def alter(
         over_budget = yield from broker.estimates.refusals(subscriptions(changes, times, rights, broker))
     refusals: list[ApiError | None] = []
     for some in pieces(changes):
+        for change in some:
+            yield from patterns_checked(change, rights, broker)
         try:
             refusals += alter_some(some, times, validate_only, rights, broker, over_budget)
         except ApiError as error:
@@ -97,6 +100,16 @@ def subscriptions(
         if after != before:
             found[change.name] = after
     return found
+
+
+def patterns_checked(
+    change: ResourceChange, rights: ConfigRights, broker: Broker
+) -> Generator[None, None, None]:
+    """Check the patterns of a subscription, each in a step: `alter_some` finds them checked."""
+    if change.type == ResourceType.CLIENT_METRICS and rights.refusal(change.type, change.name) is None:
+        for key in change.keys:
+            if key.key == MATCH and key.value is not None:
+                yield from check_in_steps(key.value, broker.telemetry.config.match_bounds)
 
 
 def pieces(changes: Sequence[ResourceChange]) -> Iterator[Sequence[ResourceChange]]:

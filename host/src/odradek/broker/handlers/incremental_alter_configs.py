@@ -19,10 +19,11 @@ Differs from Kafka:
     * An operation that does not exist is UNKNOWN_SERVER_ERROR for its resource only.
     * BROKER_LOGGER is refused with a message of this host.
     * GROUP keys of share and streams groups are unknown.
-    * A ``match`` of CLIENT_METRICS is an expression of RE2 within ``telemetry.match.max.length``
-      (INVALID_CONFIG). A new subscription beyond ``telemetry.subscriptions.max``, patterns beyond
-      ``telemetry.match.max.steps``, metrics beyond ``telemetry.metrics.max``, and a new GROUP beyond
-      ``groups.max`` are POLICY_VIOLATION.
+    * A ``match`` of CLIENT_METRICS is an expression of RE2 within ``telemetry.match.max.length``, of at most
+      ``telemetry.match.max.steps`` steps (INVALID_CONFIG). Of two elements with the same selector only the
+      last one is compiled. Attributes of more than 500 bytes match no pattern. A new subscription beyond
+      ``telemetry.subscriptions.max``, patterns beyond ``telemetry.match.max.steps``, metrics beyond
+      ``telemetry.metrics.max``, and a new GROUP beyond ``groups.max`` are POLICY_VIOLATION.
     * With ``subscription.estimate = refuse``, a CLIENT_METRICS resource whose series would exceed a budget is
       INVALID_CONFIG, with the figures.
     * BROKER keys that are not settings of this host are refused; Kafka stores them.

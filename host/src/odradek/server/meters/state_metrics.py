@@ -14,6 +14,12 @@ STATE_INSTRUMENTS = {
     "state-refused": Instrument(
         "odradek.state.refused", "counter", "1", "Additions refused because of the limit, by kind"
     ),
+    "subscriptions-skipped": Instrument(
+        "odradek.subscriptions.skipped",
+        "gauge",
+        "{subscription}",
+        "Subscriptions that apply to no client because a stored pattern cannot be used",
+    ),
 }
 """By row name."""
 
