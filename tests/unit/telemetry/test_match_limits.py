@@ -319,7 +319,7 @@ def test_a_stored_match_beyond_the_bounds_stays_and_can_be_edited() -> None:
 
     assert answer.error_code == OK
     assert broker.telemetry.subscriptions.by_name["old"].metrics == ("a",)
-    assert broker.telemetry.subscriptions.skipped == {"old": "client_id: it is longer than 20 characters"}
+    assert broker.telemetry.subscriptions.skipped == {"old": "client_id: it takes 54 steps, more than 5"}
 
 
 @pytest.mark.parametrize(("length", "code"), [(32_767, OK), (32_768, ErrorCode.INVALID_CONFIG)])

@@ -8,15 +8,16 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Generator, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from odradek.bounded_regex import RegexBounds, verdict
+from odradek.bounded_regex import RegexBounds, Verdict, verdict
 from odradek.settings.kinds import INT, Items, Whole
 from odradek.settings.setting import Scope, Setting
 from odradek.telemetry.instance_match import SELECTORS
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.limits import INT16_MAX
 
 METRICS: Final = "metrics"
 INTERVAL_MS: Final = "interval.ms"
@@ -185,6 +186,11 @@ def match_pattern(elements: Iterable[str] | None) -> dict[str, str]:
     return patterns
 
 
+def judged(pattern: str, bounds: RegexBounds) -> Verdict:
+    """What becomes of checking a pattern. Its length counts as a part of a new ``match`` only."""
+    return verdict(pattern, replace(bounds, max_length=INT16_MAX))
+
+
 def check_patterns(patterns: Mapping[str, str], bounds: RegexBounds) -> None:
     """Check the patterns of a subscription.
 
@@ -192,7 +198,7 @@ def check_patterns(patterns: Mapping[str, str], bounds: RegexBounds) -> None:
         ApiError: INVALID_CONFIG; with Kafka's message if Java would refuse a pattern, too.
     """
     for selector, pattern in patterns.items():
-        found = verdict(pattern, bounds)
+        found = judged(pattern, bounds)
         if found.problem is None:
             continue
         element = f"{selector}={pattern}"
@@ -213,7 +219,7 @@ def check_in_steps(match: str, bounds: RegexBounds) -> Generator[None, None, Non
     except ApiError:
         return
     for pattern in patterns.values():
-        verdict(pattern, bounds)
+        judged(pattern, bounds)
         yield None
 
 

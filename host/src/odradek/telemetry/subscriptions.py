@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from odradek.bounded_regex import Verdict, verdict
+from odradek.bounded_regex import Verdict
 from odradek.clock import Clock
 from odradek.sampled_log import SampledLog
 from odradek.settings.state_limit import Refusals, StateLimit
@@ -16,6 +16,7 @@ from odradek.telemetry.client_metrics_configs import (
     DEFAULT_INTERVAL_MS,
     MATCH,
     SubscriptionInfo,
+    judged,
     parse,
     validate,
 )
@@ -184,7 +185,7 @@ class Subscriptions:
     def verdicts(self, subscription: SubscriptionInfo) -> dict[str, Verdict]:
         """What becomes of checking the patterns of a subscription, by selector."""
         bounds = self.config.match_bounds
-        return {key: verdict(pattern, bounds) for key, pattern in subscription.match_pattern.items()}
+        return {key: judged(pattern, bounds) for key, pattern in subscription.match_pattern.items()}
 
     def take_patterns(self, subscription: SubscriptionInfo, before: str | None) -> None:
         """Count the steps of the patterns, or skip the subscription if one of them cannot be matched in time.
