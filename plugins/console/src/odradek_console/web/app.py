@@ -166,5 +166,6 @@ def make_app(console: Console) -> Starlette:
         ],
         exception_handlers={BadQuery: refused, HTTPException: not_served, ClientError: unreachable},
     )
+    app.router.redirect_slashes = False  # it would lead to whatever name the header Host has
     app.state.console = console
     return app

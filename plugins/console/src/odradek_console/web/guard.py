@@ -98,8 +98,8 @@ class Guard:
             return Refused(401, "this console is reached through its proxy, which logs users in")
         if request.method in SAFE_METHODS and "text/html" in request.headers.get("accept", ""):
             query = request.scope["query_string"].decode("latin-1")
-            wanted = request.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
-            return Refused(303, "log in", wanted=wanted)
+            path = request.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
+            return Refused(303, "log in", wanted=own_path(path))
         return Refused(401, "log in: send Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"})
 
     def check_role(self, request: Request, caller: Caller) -> None:
@@ -146,6 +146,16 @@ class Guard:
         except Refused:
             self.access.counts.refused_bodies += 1
             raise
+
+
+def own_path(text: str) -> str:
+    """A path of this console, to go to after a login; the first page for any other text.
+
+    A browser takes ``//`` and ``/\\`` for the beginning of another site's address, and leaves control
+    characters out before it looks.
+    """
+    is_own = text.startswith("/") and not text.startswith("//") and "\\" not in text and text.isprintable()
+    return text if is_own else "/"
 
 
 def too_large(most: int) -> Refused:

@@ -8,7 +8,7 @@ from starlette.routing import Route
 
 from odradek_console.web.access import Access, Refused
 from odradek_console.web.console import console_of
-from odradek_console.web.guard import HEALTH, LOGIN, LOGOUT
+from odradek_console.web.guard import HEALTH, LOGIN, LOGOUT, own_path
 from odradek_console.web.render import page
 from odradek_console.web.users import User, user_of
 
@@ -18,17 +18,11 @@ def access_of(request: Request) -> Access:
     return console_of(request).access
 
 
-def wanted(text: str) -> str:
-    """The page to go to after the login: a path of this console, nothing else."""
-    is_path = text.startswith("/") and not text.startswith("//") and "\\" not in text and text.isprintable()
-    return text if is_path else "/"
-
-
 async def show(request: Request) -> Response:
     """The form."""
     if access_of(request).tokens is None:
         return RedirectResponse("/", status_code=303)
-    return form(request, wanted(request.query_params.get("next", "/")))
+    return form(request, own_path(request.query_params.get("next", "/")))
 
 
 def form(request: Request, after: str, problem: str = "", status: int = 200) -> Response:
@@ -39,7 +33,7 @@ def form(request: Request, after: str, problem: str = "", status: int = 200) -> 
 async def log_in(request: Request) -> Response:
     """Begin a session, always a new one."""
     access = access_of(request)
-    after = wanted(str(request.state.form.get("next", "/")))
+    after = own_path(str(request.state.form.get("next", "/")))
     address = access.address(request)
     try:
         token = access.login(str(request.state.form.get("token", "")).strip(), address, "login")
