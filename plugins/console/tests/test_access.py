@@ -91,14 +91,36 @@ def test_wrong_tokens_are_limited_by_address(tokens: Path) -> None:
     guesser, other = place.new_browser(address="192.0.2.1"), place.new_browser(address="192.0.2.2")
 
     statuses = [guesser.post("/login", {"token": f"guess {n}"}).status_code for n in range(4)]
-    limited = guesser.post("/login", {"token": VIEWER})
+    limited = guesser.get("/who", {"Authorization": "Bearer guess"})
 
     assert statuses == [401, 401, 401, 429]
     assert (limited.status_code, limited.headers["retry-after"]) == (429, "20")
-    assert guesser.get("/who", {"Authorization": f"Bearer {VIEWER}"}).status_code == 429
-    assert other.post("/login", {"token": VIEWER}).status_code == 303
+    assert other.post("/login", {"token": "guess"}).status_code == 401
     place.clock.now_s += 20
-    assert guesser.post("/login", {"token": VIEWER}).status_code == 303
+    assert guesser.post("/login", {"token": "guess"}).status_code == 401
+
+
+def test_wrong_tokens_do_not_lock_out_the_right_one_of_their_address(tokens: Path) -> None:
+    place = site(tokens=tokens)
+    guesser, person = place.new_browser(address="192.0.2.1"), place.new_browser(address="192.0.2.1")
+
+    guessed = {guesser.post("/login", {"token": f"guess {n}"}).status_code for n in range(100)}
+    guessed |= {guesser.get("/who", {"Authorization": "Bearer guess"}).status_code for _ in range(300)}
+
+    assert guessed == {401, 429}
+    assert person.get("/who", {"Authorization": f"Bearer {VIEWER}"}).status_code == 200
+    assert person.post("/login", {"token": VIEWER}).status_code == 303
+    assert person.get("/who").status_code == 200
+    assert place.access.figures()["refused_logins"] == 10
+
+
+def test_logins_of_one_user_are_limited_like_all_requests(tokens: Path) -> None:
+    place = site(tokens=tokens, requests_per_second=1)
+
+    statuses = [place.new_browser().post("/login", {"token": VIEWER}).status_code for _ in range(11)]
+
+    assert statuses == 10 * [303] + [429]
+    assert place.new_browser().post("/login", {"token": OPERATOR}).status_code == 303
 
 
 def test_a_network_of_version_6_counts_as_one_address(tokens: Path) -> None:
@@ -124,12 +146,12 @@ def test_requests_are_limited_by_user(tokens: Path) -> None:
 
     answers = [browser.get("/who") for _ in range(11)]
 
-    assert [each.status_code for each in answers] == 10 * [200] + [429]
+    assert [each.status_code for each in answers] == 9 * [200] + 2 * [429]
     assert answers[-1].headers["retry-after"] == "1"
     assert other.get("/who").status_code == 200
     place.clock.now_s += 1
     assert browser.get("/who").status_code == 200
-    assert place.access.figures()["limited_requests"] == 1
+    assert place.access.figures()["limited_requests"] == 2
 
 
 def test_a_body_is_bounded() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import httpx2 as httpx
@@ -90,9 +91,8 @@ def test_a_program_sends_the_token_with_each_request(tokens: Path) -> None:
     assert browser.send("GET", "/who", headers=bearer).json()[:2] == ["oli", "operator"]
     assert browser.post("/act", {"thing": "y"}, bearer).text == "done"
     assert browser.post("/act", {"thing": "y"}, {"Authorization": f"Bearer {VIEWER}"}).status_code == 403
-    assert browser.send("GET", "/api/v1/clients", headers={"Authorization": "Bearer x"}).json() == {
-        "error": "the token is wrong"
-    }
+    wrong = {"Authorization": f"Bearer {20 * 'x'}"}
+    assert browser.send("GET", "/api/v1/clients", headers=wrong).json() == {"error": "the token is wrong"}
     assert len(place.acts) == 1
     assert place.access.figures()["sessions"] == 0
 
@@ -172,6 +172,16 @@ def test_digests_may_be_read_by_others(tokens: Path, caplog: pytest.LogCaptureFi
     assert caplog.records == []
 
 
+def test_a_short_token_is_none_even_if_the_file_has_its_digest(tokens: Path) -> None:
+    digest = hashlib.sha256(b"test").hexdigest()
+    tokens.write_text(f'[[token]]\nname = "ann"\nrole = "operator"\nsha256 = "{digest}"\n')
+
+    answer = site(tokens=tokens).new_browser().post("/login", {"token": "test"})
+
+    assert answer.status_code == 401
+    assert "the token is wrong: each has at least 20 characters" in answer.text
+
+
 # sessions
 
 
@@ -200,13 +210,23 @@ def test_a_session_ends_by_age(tokens: Path) -> None:
 
 def test_the_number_of_sessions_is_bounded(tokens: Path) -> None:
     place = site(tokens=tokens, max_sessions=2)
-    first, second = logged_in(place, VIEWER), logged_in(place, OPERATOR)
+    first, second = logged_in(place, VIEWER), logged_in(place, VIEWER)
     assert first.get("/who").status_code == 200
 
     third = logged_in(place, VIEWER)
 
     assert [each.get("/who").status_code for each in (first, second, third)] == [200, 303, 200]
     assert place.access.figures()["evicted_sessions"] == 1
+
+
+def test_the_logins_of_one_user_end_none_of_another(tokens: Path) -> None:
+    place = site(tokens=tokens, max_sessions=3)
+    other = logged_in(place, OPERATOR)
+
+    many = [logged_in(place, VIEWER) for _ in range(9)]
+
+    assert other.get("/who").status_code == 200
+    assert [each.get("/who").status_code for each in many] == 7 * [303] + 2 * [200]
 
 
 def test_a_login_makes_a_new_session_and_ends_the_old_one(tokens: Path) -> None:

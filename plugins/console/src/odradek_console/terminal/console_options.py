@@ -131,11 +131,15 @@ USERS: Final = (
 )
 BOUNDS: Final = (
     number(
-        "--max-sessions", ACCESS.max_sessions, "Logins at once; the one that was idle for longest is ended."
+        "--max-sessions",
+        ACCESS.max_sessions,
+        "Logins at once; of the user with the most, the one that was idle for longest is ended.",
     ),
     duration("--session-idle", "2h", "A login ends after this time without a click."),
     duration("--session-age", "12h", "A login ends after this time."),
-    number("--logins-per-minute", ACCESS.logins_per_minute, "Wrong tokens from one address."),
+    number(
+        "--logins-per-minute", ACCESS.logins_per_minute, "Wrong tokens from one address; a right one passes."
+    ),
     number("--requests-per-second", ACCESS.requests_per_second, "Requests of one user."),
     number("--max-body-bytes", ACCESS.max_body_bytes, "Size of a request."),
     number("--max-connections", SERVER.max_connections, "Connections; further ones are closed."),

@@ -20,7 +20,7 @@ from odradek_console.web.audit import Audit
 from odradek_console.web.proxies import limited_key
 from odradek_console.web.rate_limit import RateLimit
 from odradek_console.web.sessions import FormTokens, Session, Sessions
-from odradek_console.web.tokens import Token, TokenFile
+from odradek_console.web.tokens import LEAST_TOKEN, Token, TokenFile
 from odradek_console.web.users import LOCAL, Role, User
 
 CSRF_FIELD: Final = "csrf"
@@ -33,6 +33,7 @@ HOST: Final = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]{1,253})(:(?P<por
 FORWARDING: Final = ("forwarded", "x-forwarded-for")
 """Headers of proxies."""
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+TOO_SHORT: Final = f"the token is wrong: each has at least {LEAST_TOKEN} characters"
 BURST_S: Final = 10
 """So many seconds of requests may come at once."""
 
@@ -151,7 +152,7 @@ class Access:
         """The user of a request; None if nobody is logged in.
 
         Raises:
-            Refused: A token or the headers of a proxy are wrong, or there were too many wrong tokens.
+            Refused: A token or the headers of a proxy are wrong.
         """
         address = self.address(connection)
         authorization = connection.headers.get("authorization", "")
@@ -214,26 +215,26 @@ class Access:
         return f"{'__Host-' if self.is_secure(connection) else ''}odradek{suffix}"
 
     def login(self, text: str, address: str, act: str) -> Token:
-        """The token that a user has sent.
+        """The token that a user has sent. A right one passes however many wrong ones came from its address:
+        another program there may send them.
 
         Raises:
-            Refused: 401, there is no such token; 429, the address has sent too many wrong ones.
+            Refused: 401, there is no such token; 429, nor is there, and the address has sent many wrong ones.
         """
-        key = limited_key(address)
-        wait_s = self.refused_logins.wait_s(key)
+        token = self.tokens.find(text) if self.tokens is not None else None
+        if token is not None:
+            return token
+        wait_s = self.refused_logins.take(limited_key(address))
         if wait_s > 0:
             self.counts.limited_requests += 1
             raise too_many("wrong tokens from this address", wait_s)
-        token = self.tokens.find(text) if self.tokens is not None else None
-        if token is None:
-            self.refused_logins.take(key)
-            self.counts.refused_logins += 1
-            self.audit.refused(User("", Role.VIEWER, address), act, "console", "the token is wrong")
-            raise Refused(401, "the token is wrong", {"WWW-Authenticate": "Bearer"})
-        return token
+        self.counts.refused_logins += 1
+        reason = "the token is wrong" if len(text) >= LEAST_TOKEN else TOO_SHORT
+        self.audit.refused(User("", Role.VIEWER, address), act, "console", reason)
+        raise Refused(401, reason, {"WWW-Authenticate": "Bearer"})
 
     def check_rate(self, connection: HTTPConnection, caller: Caller | None) -> None:
-        """Count a request.
+        """Count a request of a user, or of an address without one.
 
         Raises:
             Refused: 429.

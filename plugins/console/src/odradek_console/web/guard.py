@@ -71,7 +71,7 @@ class Guard:
             return None
         access.check_host(request)
         caller = access.caller(request)
-        access.check_rate(request, caller)
+        self.check_rate(request, caller)
         request.state.caller = caller
         is_public = path == LOGIN or path.startswith(STATIC)
         if caller is None and not is_public:
@@ -91,6 +91,15 @@ class Guard:
         if caller is not None and path != LOGIN:
             access.check_form(caller, request.headers, dict(form))
         return body
+
+    def check_rate(self, request: Request, caller: Caller | None) -> None:
+        """Count a request. A login is counted when it is known whose it is.
+
+        Raises:
+            Refused: 429.
+        """
+        if caller is not None or (request.method, request.scope["path"]) != ("POST", LOGIN):
+            self.access.check_rate(request, caller)
 
     def not_logged_in(self, request: Request) -> Refused:
         """The answer to a request without a login: the login page for a person, a status for a program."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -29,7 +29,7 @@ class Session:
 
 
 class Sessions:
-    """All logins, bounded in number and age. The one that was idle for longest makes room.
+    """All logins, bounded in number and age. Who has the most makes room with the one that idles for longest.
 
     Args:
         most: The number of sessions.
@@ -51,12 +51,18 @@ class Sessions:
     def open(self, token: Token) -> Session:
         """Begin a session."""
         while len(self.sessions) >= self.most:
-            self.sessions.popitem(last=False)
+            self.close(self.one_too_many(token.name))
             self.evicted += 1
         now_s = self.now_s()
         session = Session(secrets.token_urlsafe(ID_BYTES), token, now_s, now_s)
         self.sessions[session.id] = session
         return session
+
+    def one_too_many(self, newest: str) -> str:
+        """The id of a session that makes room for one of a user. It is of the user with the most."""
+        counts = Counter([newest, *(each.token.name for each in self.sessions.values())])
+        (name, _), *_ = counts.most_common(1)
+        return next(each.id for each in self.sessions.values() if each.token.name == name)
 
     def find(self, session_id: str) -> Session | None:
         """The session of an id; None if there is none, or if it has ended."""

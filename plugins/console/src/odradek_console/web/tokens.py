@@ -56,9 +56,12 @@ class TokenFile:
     def find(self, text: str) -> Token | None:
         """The token that a user has sent; None if there is no such token.
 
-        The time that this takes depends neither on the text nor on which token it is.
+        The time that this takes depends neither on the characters of the text nor on which token it is. A
+        short text is never one, even if the file has its digest: it could be guessed.
         """
         self.refresh()
+        if len(text) < LEAST_TOKEN:
+            return None
         sent = hashlib.sha256(text.encode("utf-8", "replace")).digest()
         found = None
         for token in self.tokens.values():

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from odradek_console.web.access import Access, Refused
+from odradek_console.web.access import Access, Caller, Refused
 from odradek_console.web.console import console_of
 from odradek_console.web.guard import HEALTH, LOGIN, LOGOUT, own_path
 from odradek_console.web.render import page
@@ -37,6 +37,8 @@ async def log_in(request: Request) -> Response:
     address = access.address(request)
     try:
         token = access.login(str(request.state.form.get("token", "")).strip(), address, "login")
+        user = User(token.name, token.role, address)
+        access.check_rate(request, Caller(user=user, form_key=None))
     except Refused as refused:
         answer = form(request, after, refused.reason, refused.status)
         answer.headers.update(refused.headers)
@@ -46,7 +48,7 @@ async def log_in(request: Request) -> Response:
         access.sessions.close(before.id)
     session = access.sessions.open(token)
     access.counts.logins += 1
-    access.audit.write(User(token.name, token.role, address), "login", "console", "allowed")
+    access.audit.write(user, "login", "console", "allowed")
     response = RedirectResponse(after, status_code=303)
     response.set_cookie(
         access.cookie(request),
