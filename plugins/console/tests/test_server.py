@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -14,7 +15,8 @@ import uvicorn
 from starlette.responses import Response
 from uvicorn.server import ServerState
 
-from odradek.endpoints import Address
+from odradek.endpoints import Address, Shares
+from odradek_console.web.proxies import Proxies
 from odradek_console.web.server import Bounded
 from odradek_console.web.server_settings import ServerCounts, ServerSettings
 
@@ -72,15 +74,23 @@ class Peer:
     counts: ServerCounts
 
 
-@pytest.fixture
-def peer() -> Peer:
+def new_peer(server: Any) -> Peer:
     config = uvicorn.Config(Response(), interface="asgi3", log_config=None, lifespan="off", ws="none")
     config.load()
-    counts, loop, transport = ServerCounts(), Loop(), Transport()
-    settings = ServerSettings(address=Address("127.0.0.1", 0), max_connections=1)
-    server: Any = SimpleNamespace(settings=settings, counts=counts)
+    loop, transport = Loop(), Transport()
     connection = Bounded(config, ServerState(), server, loop)  # type: ignore[arg-type]
-    return Peer(connection, loop, transport, counts)
+    return Peer(connection, loop, transport, server.counts)
+
+
+def new_server(**bounds: Any) -> Any:
+    settings = ServerSettings(address=Address("127.0.0.1", 0), **bounds)
+    shares = Shares(settings.max_connections_per_ip)
+    return SimpleNamespace(settings=settings, counts=ServerCounts(), shares=shares)
+
+
+@pytest.fixture
+def peer() -> Peer:
+    return new_peer(new_server(max_connections=1))
 
 
 def connect(peer: Peer) -> None:
@@ -112,6 +122,32 @@ def test_a_connection_too_many_is_closed_at_once(peer: Peer) -> None:
     assert peer.transport.is_aborted
     assert peer.loop.calls == []
     assert peer.counts.refused_connections == 1
+
+
+def test_an_address_has_its_share_until_it_gives_it_back() -> None:
+    server = new_server(max_connections_per_ip=1)
+    first, second, third = (new_peer(server) for _ in range(3))
+    connect(first)
+    connect(second)
+    for each in (second, first):
+        each.connection.connection_lost(ConnectionResetError())
+
+    connect(third)
+
+    assert [each.transport.is_aborted for each in (first, second, third)] == [False, True, False]
+    assert server.counts.refused_connections == 1
+
+
+def test_a_trusted_proxy_has_no_share() -> None:
+    proxies = Proxies(networks=(ip_network("127.0.0.0/8"),))
+    server = new_server(max_connections_per_ip=1, proxies=proxies)
+    several = [new_peer(server) for _ in range(3)]
+
+    for each in several:
+        connect(each)
+
+    assert not any(each.transport.is_aborted for each in several)
+    assert server.shares.held == {}
 
 
 def test_a_peer_that_reads_slowly_is_waited_for(peer: Peer) -> None:

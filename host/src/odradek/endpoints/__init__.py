@@ -24,6 +24,7 @@ from odradek.endpoints.listeners import (
     read_tokens,
 )
 from odradek.endpoints.refusals import Misdirected, Unauthorized, titled, with_credentials
+from odradek.endpoints.shares import Shares, holder_of, parsed_ip
 from odradek.endpoints.tls_files import BadCertificate, TlsFiles, read_tls_files
 from odradek.endpoints.watched_files import WatchedFiles
 from odradek.small_file import read_small_file
@@ -38,11 +39,14 @@ __all__ = [
     "Misdirected",
     "RenewedTls",
     "SecretKind",
+    "Shares",
     "TlsFiles",
     "Unauthorized",
     "WatchedFiles",
+    "holder_of",
     "not_renewed",
     "parsed_address",
+    "parsed_ip",
     "read_address",
     "read_listener_tls",
     "read_secret",

@@ -54,6 +54,7 @@ class HttpListener:
         self.server = BoundedServer(
             self.handle,
             connections_max=self.settings.connections_max,
+            connections_max_per_ip=self.settings.connections_max_per_ip,
             handshake_s=timeout_s,
             now_s=loop.time,
             refused=partial(self.reception.intake.answered, "connections.max"),

@@ -41,6 +41,8 @@ class SourceSettings:
     """Of all requests that are being received or stored."""
     connections_max: int = 1_000
     """Of each listener."""
+    connections_max_per_ip: int = 500
+    """Of one address at the listener of HTTP."""
     interval_ms: int = 60_000
     """Stands for the push interval, which senders of OTLP do not tell."""
 
@@ -74,6 +76,7 @@ def read_source_settings(config: PluginConfig) -> SourceSettings:
         resources_max=integer("resources.max", defaults.resources_max),
         buffer_max_bytes=integer("buffer.max.bytes", defaults.buffer_max_bytes),
         connections_max=integer("connections.max", defaults.connections_max),
+        connections_max_per_ip=integer("connections.max.per.ip", defaults.connections_max_per_ip),
         interval_ms=integer("interval.ms", defaults.interval_ms),
     )
     if settings.buffer_max_bytes < settings.request_max_bytes:

@@ -95,6 +95,7 @@ class ScrapeListener:
         self.server = BoundedServer(
             self.handle,
             connections_max=self.settings.connections_max,
+            connections_max_per_ip=self.settings.connections_max_per_ip,
             handshake_s=HANDSHAKE_S,
             now_s=loop.time,
             access_log=None,

@@ -45,6 +45,7 @@ class ScrapeSettings:
     created: bool = False
     """Show the start of each counter."""
     connections_max: int = 64
+    connections_max_per_ip: int = 32
     timeout_ms: int = 60_000
     """Time for one scrape, if the scraper does not tell its own."""
 
@@ -70,6 +71,7 @@ def read_scrape(config: PluginConfig) -> ScrapeSettings | None:
         utf8=config.choice("names", "escaped", ("escaped", "utf8")) == "utf8",
         created=config.boolean("created", default=False),
         connections_max=config.integer("connections.max", 64, least=1),
+        connections_max_per_ip=config.integer("connections.max.per.ip", 32, least=1),
         timeout_ms=config.integer("timeout.ms", 60_000, least=1),
     )
 

@@ -143,6 +143,11 @@ BOUNDS: Final = (
     number("--requests-per-second", ACCESS.requests_per_second, "Requests of one user."),
     number("--max-body-bytes", ACCESS.max_body_bytes, "Size of a request."),
     number("--max-connections", SERVER.max_connections, "Connections; further ones are closed."),
+    number(
+        "--max-connections-per-ip",
+        SERVER.max_connections_per_ip,
+        "Connections of one address, or one /64 of IPv6; those of trusted proxies are not counted.",
+    ),
     number("--max-header-bytes", SERVER.max_header_bytes, "Size of the headers of a request."),
     number("--max-clients", LIMITS.max_clients, "Client instances that are known."),
     number("--max-series", LIMITS.max_series, "Series of all clients."),
@@ -187,6 +192,15 @@ def console_options(command: Command) -> Command:
     return command
 
 
+def proxies(options: dict[str, Any]) -> Proxies:
+    """The trusted proxies."""
+    return Proxies(
+        networks=options["trusted_proxies"],
+        user_header=options["user_header"],
+        role_header=options["role_header"],
+    )
+
+
 def server_settings(options: dict[str, Any]) -> ServerSettings:
     """The address to listen on, with TLS and bounds.
 
@@ -207,6 +221,8 @@ def server_settings(options: dict[str, Any]) -> ServerSettings:
         address=options["listener"],
         tls=tls,
         max_connections=options["max_connections"],
+        max_connections_per_ip=options["max_connections_per_ip"],
+        proxies=proxies(options),
         max_header_bytes=options["max_header_bytes"],
     )
 
@@ -215,11 +231,7 @@ def access_settings(options: dict[str, Any]) -> AccessSettings:
     """The users, their roles, and bounds."""
     return AccessSettings(
         tokens=options["tokens"],
-        proxies=Proxies(
-            networks=options["trusted_proxies"],
-            user_header=options["user_header"],
-            role_header=options["role_header"],
-        ),
+        proxies=proxies(options),
         local_role=Role(options["role"]),
         hosts=options["allowed_hosts"],
         max_sessions=options["max_sessions"],

@@ -13,11 +13,10 @@ from markupsafe import Markup
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, Request
 
-from odradek.endpoints import Address
+from odradek.endpoints import Address, holder_of
 from odradek_console.json_form import JsonRow
 from odradek_console.web.access_settings import AccessSettings
 from odradek_console.web.audit import Audit
-from odradek_console.web.proxies import limited_key
 from odradek_console.web.rate_limit import RateLimit
 from odradek_console.web.sessions import FormTokens, Session, Sessions
 from odradek_console.web.tokens import LEAST_TOKEN, Token, TokenFile
@@ -224,7 +223,7 @@ class Access:
         token = self.tokens.find(text) if self.tokens is not None else None
         if token is not None:
             return token
-        wait_s = self.refused_logins.take(limited_key(address))
+        wait_s = self.refused_logins.take(holder_of(address))
         if wait_s > 0:
             self.counts.limited_requests += 1
             raise too_many("wrong tokens from this address", wait_s)
@@ -239,7 +238,7 @@ class Access:
         Raises:
             Refused: 429.
         """
-        key = f"user:{caller.user.name}" if caller is not None else limited_key(self.address(connection))
+        key = f"user:{caller.user.name}" if caller is not None else holder_of(self.address(connection))
         wait_s = self.requests.take(key)
         if wait_s > 0:
             self.counts.limited_requests += 1

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from odradek.endpoints import Address
+from odradek.endpoints import Address, parsed_ip
 from odradek.plugin import ConfigError
-from odradek_console.web.proxies import Proxies, parsed_ip
+from odradek_console.web.proxies import Proxies
 from odradek_console.web.users import Role
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from odradek_console.web.proxies import limited_key
+from odradek.endpoints import holder_of
 from odradek_console.web.rate_limit import RateLimit
 from odradek_console.web.users import User
 
@@ -67,7 +67,7 @@ class Audit:
 
     def refused(self, user: User, act: str, target: str, why: str) -> None:
         """Write a refusal, of each address only so many in a minute."""
-        if self.lines.take(limited_key(user.address)) > 0:
+        if self.lines.take(holder_of(user.address)) > 0:
             self.unwritten += 1
             return
         unwritten, self.unwritten = self.unwritten, 0

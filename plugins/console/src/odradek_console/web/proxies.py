@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING, Final
 
+from odradek.endpoints import parsed_ip
 from odradek_console.web.users import LOCAL, Role, is_name
 
 if TYPE_CHECKING:
@@ -73,23 +74,7 @@ class Proxies:
         return values[0].strip() if len(values) == 1 else ""
 
 
-def parsed_ip(text: str) -> IPv4Address | IPv6Address | None:
-    """An IP address; an IPv4 address that is written as IPv6 counts as IPv4. None if it is no address."""
-    try:
-        found = ip_address(text)
-    except ValueError:
-        return None
-    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
-    return mapped or found
-
-
 def shown_ip(text: str) -> str:
     """An address as text."""
     found = parsed_ip(text)
     return text if found is None else str(found)
-
-
-def limited_key(address: str) -> str:
-    """The key of a bound per address: an address of IPv4, or a /64 of IPv6, which a single customer has."""
-    found = parsed_ip(address)
-    return str(IPv6Network((int(found) >> 64 << 64, 64))) if isinstance(found, IPv6Address) else address

@@ -14,8 +14,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from odradek.endpoints import Address, RenewedTls
-from odradek_console.web.proxies import parsed_ip
+from odradek.endpoints import Address, RenewedTls, Shares, holder_of, parsed_ip
 from odradek_console.web.server_settings import ServerCounts, ServerSettings
 
 BACKLOG: Final = 128
@@ -38,26 +37,41 @@ class Bounded(H11Protocol):
         super().__init__(config, state, {}, loop)
         self.settings = server.settings
         self.counts = server.counts
+        self.shares = server.shares
+        self.holder: str | None = None
+        """Whose share this connection is of."""
         self.waiting: asyncio.TimerHandle | None = None
         self.stalling: asyncio.TimerHandle | None = None
         self.unsent_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Bound the number of connections."""
+        """Bound the number of connections, of all and of each address."""
         super().connection_made(transport)
         # Without it the body of an answer waits for 40 ms: asyncio sets it only where the protocol is known.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if len(self.connections) > self.settings.max_connections:
+        if len(self.connections) <= self.settings.max_connections and self.has_a_share():
+            self.watch()
+        else:
             self.counts.refused_connections += 1
             transport.abort()
-        else:
-            self.watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop watching."""
+        """Stop watching, and give the share back."""
         self.forget()
         self.resume_writing()
+        if self.holder is not None:
+            self.shares.give_back(self.holder)
+            self.holder = None
         super().connection_lost(exc)
+
+    def has_a_share(self) -> bool:
+        """Whether the peer's address may have this connection too. A trusted proxy may have all."""
+        address = self.client[0] if self.client is not None else ""
+        if self.settings.proxies.is_trusted(address):
+            return True
+        holder = holder_of(address)
+        self.holder = holder if self.shares.take(holder) else None
+        return self.holder is not None
 
     def data_received(self, data: bytes) -> None:
         """Look whether the headers of a request are still coming."""
@@ -161,6 +175,7 @@ class WebServer(uvicorn.Server):
         config.ssl = RenewedTls(settings.tls).context() if settings.tls is not None else None
         super().__init__(config)
         self.settings = settings
+        self.shares = Shares(settings.max_connections_per_ip)
         self.ready = ready
         self.socket = listening_socket(settings.address)
         self.port = int(self.socket.getsockname()[1])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from odradek.endpoints import Address, ListenerTls
+from odradek_console.web.proxies import Proxies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,6 +15,9 @@ class ServerSettings:
     address: Address
     tls: ListenerTls | None = None
     max_connections: int = 500
+    max_connections_per_ip: int = 250
+    proxies: Proxies = field(default_factory=Proxies)
+    """Their connections are of many clients, and in no share."""
     max_header_bytes: int = 16 << 10
     """Of the request line and the headers."""
     header_timeout_s: float = 15.0
@@ -31,7 +35,7 @@ class ServerCounts:
     """Connections that were closed."""
 
     refused_connections: int = 0
-    """There were too many."""
+    """There were too many, of all or of one address."""
     slow_connections: int = 0
     """The headers of a request did not come in time, or the answer was not read."""
 
