@@ -152,3 +152,14 @@ def test_csv_has_all_columns() -> None:
     rows = list(csv.reader(io.StringIO(TABLE.csv([Animal(name='a,"b"\n', legs=None, colors=("x", "y"))]))))
 
     assert rows == [["name", "legs", "colors", "size"], ['a,"b"\n', "", "x;y", "6"]]
+
+
+@pytest.mark.parametrize("filters", [32 * "name=*&", 5 * f"name={200 * 'x'}&"])
+def test_many_filters_are_a_question(filters: str) -> None:
+    assert set(names(filters)) <= {row.name for row in ROWS}
+
+
+@pytest.mark.parametrize("filters", [33 * "name=*&", 6 * f"name={200 * 'x'}&"])
+def test_more_filters_are_refused(filters: str) -> None:
+    with pytest.raises(BadQuery, match="at most 32 filters with 1000 characters together are allowed"):
+        names(filters)

@@ -141,6 +141,13 @@ BOUNDS: Final = (
         "--logins-per-minute", ACCESS.logins_per_minute, "Wrong tokens from one address; a right one passes."
     ),
     number("--requests-per-second", ACCESS.requests_per_second, "Requests of one user."),
+    number(
+        "--max-requests-per-user",
+        ACCESS.max_requests_per_user,
+        "Requests of one user that are answered at once.",
+    ),
+    number("--max-streams", ACCESS.max_streams, "Live pages at once; further ones do not renew themselves."),
+    number("--max-streams-per-user", ACCESS.max_streams_per_user, "Live pages of one user."),
     number("--max-body-bytes", ACCESS.max_body_bytes, "Size of a request."),
     number("--max-connections", SERVER.max_connections, "Connections; further ones are closed."),
     number(
@@ -239,6 +246,9 @@ def access_settings(options: dict[str, Any]) -> AccessSettings:
         session_age_s=options["session_age_ms"] / 1000,
         logins_per_minute=options["logins_per_minute"],
         requests_per_second=options["requests_per_second"],
+        max_requests_per_user=options["max_requests_per_user"],
+        max_streams=options["max_streams"],
+        max_streams_per_user=options["max_streams_per_user"],
         max_body_bytes=options["max_body_bytes"],
     )
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +20,9 @@ from odradek_console.web.access_settings import AccessSettings
 from odradek_console.web.audit import Audit
 from odradek_console.web.rate_limit import RateLimit
 from odradek_console.web.sessions import FormTokens, Session, Sessions
+from odradek_console.web.streams import Streams
 from odradek_console.web.tokens import LEAST_TOKEN, Token, TokenFile
+from odradek_console.web.turns import NoTurn, Turns
 from odradek_console.web.users import LOCAL, Role, User
 
 CSRF_FIELD: Final = "csrf"
@@ -44,6 +47,8 @@ class AccessCounts(JsonRow):
     logins: int = 0
     refused_logins: int = 0
     limited_requests: int = 0
+    crowded_requests: int = 0
+    """Earlier ones of the same user took too long."""
     refused_roles: int = 0
     refused_forms: int = 0
     """Without a valid token, or from another site."""
@@ -108,14 +113,17 @@ class Access:
         self.refused_logins = RateLimit(settings.logins_per_minute / 60, settings.logins_per_minute, now_s)
         per_s = settings.requests_per_second
         self.requests = RateLimit(per_s, per_s * BURST_S, now_s)
+        self.turns = Turns(settings.max_requests_per_user)
+        self.streams = Streams(settings.max_streams, settings.max_streams_per_user)
         self.hosts = frozenset(settings.hosts)
         if self.hosts or not settings.has_login:
             self.hosts |= LOOPBACK_NAMES | {address.host.lower()}
 
     def figures(self) -> dict[str, int]:
         """The counts on the page of the host."""
-        sessions = {"sessions": len(self.sessions.sessions), "evicted_sessions": self.sessions.evicted}
-        return sessions | self.counts.to_json()
+        now = {"streams": self.streams.count, "sessions": len(self.sessions.sessions)}
+        refused = {"refused_streams": self.streams.refusals, "evicted_sessions": self.sessions.evicted}
+        return now | refused | self.counts.to_json()
 
     def peer(self, connection: HTTPConnection) -> str:
         """The address at the other end: a client or a proxy."""
@@ -243,6 +251,21 @@ class Access:
         if wait_s > 0:
             self.counts.limited_requests += 1
             raise too_many("requests", wait_s)
+
+    @asynccontextmanager
+    async def turn(self, user: User) -> AsyncIterator[None]:
+        """Wait until a request of a user may be answered; until the body ends, it is one of those that are.
+
+        Raises:
+            Refused: 429, the earlier requests of the user take too long.
+        """
+        try:
+            async with self.turns.turn(user.name):
+                yield
+        except NoTurn:
+            self.counts.crowded_requests += 1
+            reason = f"{self.turns.most} requests of {user.name} are being answered already: wait for them"
+            raise Refused(429, reason, {"Retry-After": "1"}) from None
 
     def check_origin(self, connection: HTTPConnection) -> None:
         """Refuse a form of another site.

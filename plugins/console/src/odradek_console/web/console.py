@@ -21,7 +21,6 @@ from odradek_console.web.access import Access, loopback_access
 from odradek_console.web.audit import Audit
 from odradek_console.web.server_settings import ServerCounts
 
-MOST_STREAMS: Final = 100
 STREAM_INTERVAL_S: Final = 1.0
 WATCH_INTERVAL_MS: Final = 15_000
 """Between two looks at the subscriptions."""
@@ -46,14 +45,11 @@ class Console:
     """The users and their roles."""
     tables: OlderPoints | None = None
     """The tables of odradek-spark, for points that are older than the memory."""
-    most_streams: int = MOST_STREAMS
-    """Event streams at once; further ones are refused."""
     stream_interval_s: float = STREAM_INTERVAL_S
     """The shortest time between two events of a stream."""
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the server stops: event streams end."""
-    streams: int = 0
     server: ServerCounts = field(default_factory=ServerCounts)
 
     def __enter__(self) -> Self:
@@ -73,7 +69,7 @@ class Console:
     @property
     def counts(self) -> dict[str, int]:
         """Streams and sessions, and what was refused."""
-        return {"streams": self.streams} | self.access.figures() | self.server.to_json()
+        return self.access.figures() | self.server.to_json()
 
 
 def make_console(

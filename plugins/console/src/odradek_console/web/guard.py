@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Final
 from urllib.parse import parse_qsl, quote
 
@@ -12,7 +13,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from odradek_console.web.access import Access, Caller, Refused
+from odradek_console.web.access import EVENTS, Access, Caller, Refused
+from odradek_console.web.turns import in_pieces
 from odradek_console.web.users import Role
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -55,10 +57,17 @@ class Guard:
         request = Request(scope, receive)
         try:
             body = await self.admit(request)
+            async with self.turn(request):
+                await self.app(scope, receive if body is None else replayed(body, receive), in_pieces(send))
         except Refused as refused:
             await answer(request, refused)(scope, receive, send)
-            return
-        await self.app(scope, receive if body is None else replayed(body, receive), send)
+
+    def turn(self, request: Request) -> AbstractAsyncContextManager[None]:
+        """The turn of a request of a user. A stream waits for nothing, and ends late."""
+        caller: Caller | None = getattr(request.state, "caller", None)
+        if caller is None or request.scope["path"] == EVENTS:
+            return nullcontext()
+        return self.access.turn(caller.user)
 
     async def admit(self, request: Request) -> bytes | None:
         """Let a request in; return the body if it was read.

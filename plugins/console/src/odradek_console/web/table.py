@@ -21,6 +21,9 @@ MOST_ROWS: Final = 1_000
 SORT, GROUP, PAGE, ROWS, SEARCH = RESERVED = ("sort", "group", "page", "rows", "q")
 COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {">=": ge, "<=": le, ">": gt, "<": lt}
 LONGEST_PATTERN: Final = 200
+MOST_FILTERS: Final = 32
+LONGEST_FILTERS: Final = 1_000
+"""Characters of all filters. The time of a question grows with them, for each row."""
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 EMPTY: Final = '""'
 """The pattern of an empty value: an empty field of a form is no filter."""
@@ -139,6 +142,10 @@ class Table(Generic[Row]):
         for key, value in given:
             if len(value) > LONGEST_PATTERN:
                 raise BadQuery(f"{key} has {len(value)} characters; at most {LONGEST_PATTERN} are allowed")
+        if len(filters) > MOST_FILTERS or sum(len(value) for _, value in filters) > LONGEST_FILTERS:
+            raise BadQuery(
+                f"at most {MOST_FILTERS} filters with {LONGEST_FILTERS} characters together are allowed"
+            )
         for key, _ in filters:
             self.column(key)
         sort = control.get(SORT, self.sort)
