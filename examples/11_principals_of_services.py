@@ -16,6 +16,7 @@ and configure it::
 
 from __future__ import annotations
 
+import secrets
 import tempfile
 from pathlib import Path
 
@@ -69,16 +70,17 @@ def main(directory: Path) -> None:
     ]
     thread = HostThread(load_config(overrides=settings), plugins=plugins)
     thread.start()
+    password = secrets.token_urlsafe()
     try:
         open_address, guarded = (f"127.0.0.1:{each.bound_port}" for each in thread.host.listeners)
         with AdminClient(open_address) as admin:
             users = [
-                new_credential(user, ScramMechanism.SCRAM_SHA_256, "secret", 4096, b"salt")
+                new_credential(user, ScramMechanism.SCRAM_SHA_256, password, 4096, secrets.token_bytes(16))
                 for user in (BILLING, "alice")
             ]
             admin.alter_user_scram_credentials(upsertions=users)
             print("without SASL:", *principals(thread.host, 0))
-        service, person = (SaslLogin("SCRAM-SHA-256", user, "secret") for user in (BILLING, "alice"))
+        service, person = (SaslLogin("SCRAM-SHA-256", user, password) for user in (BILLING, "alice"))
         with AdminClient(guarded, login=service) as billing, AdminClient(guarded, login=person) as alice:
             billing.describe_cluster()
             alice.describe_cluster()

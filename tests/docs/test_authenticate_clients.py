@@ -30,8 +30,9 @@ def commands() -> list[list[str]]:
 
 def run(lines: Sequence[str], folder: Path, port: str) -> list[str]:
     """The output of the commands."""
-    odradek = f'odradek() {{ {shlex.quote(sys.executable)} -m odradek "$@"; }}'
-    script = "\n".join(["set -e", odradek, *lines]).replace(PORT, port)
+    python = f'python() {{ {shlex.quote(sys.executable)} "$@"; }}'
+    odradek = 'odradek() { python -m odradek "$@"; }'
+    script = "\n".join(["set -e", python, odradek, *lines]).replace(PORT, port)
     done = subprocess.run(
         ["bash", "-c", script], cwd=folder, capture_output=True, text=True, timeout=60, check=False
     )
@@ -59,7 +60,7 @@ def test_each_step_works_as_on_the_page(folder: Path) -> None:
         port = serve.bootstrap.rpartition(":")[2]
         described = run(then, folder, port)
         program = text("python").replace(PORT, port)
-        produced = subprocess.run([sys.executable, "-c", program], timeout=30, check=False)
+        produced = subprocess.run([sys.executable, "-c", program], cwd=folder, timeout=30, check=False)
         after = run(last, folder, port)
     finally:
         status = serve.terminate()

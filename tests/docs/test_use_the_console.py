@@ -134,18 +134,22 @@ def test_a_client_is_found_watched_and_left(host: RunningHost, tmp_path: Path) -
 def test_users_log_in_with_tokens(host: RunningHost, tmp_path: Path) -> None:
     title = "Let others look and act"
     made, *_ = lines(title)
-    (tmp_path / "tokens.toml").write_text("\n".join(lines(title, "toml")))
     run(["odradek certs --directory certs --host 127.0.0.1"], tmp_path)
     context = ssl.create_default_context(cafile=str(tmp_path / "certs/ca.pem"))
 
-    token, digest = run([made.replace("python", shlex.quote(sys.executable), 1)], tmp_path).split()
+    made = made.replace("python", shlex.quote(sys.executable), 1)
+    (ann, for_ann), (oli, for_oli), (stranger, _) = (run([made], tmp_path).split() for _ in range(3))
+    file = "\n".join(lines(title, "toml"))
+    file = file.replace("DIGEST OF ANN'S TOKEN", for_ann).replace("DIGEST OF OLI'S TOKEN", for_oli)
+    (tmp_path / "tokens.toml").write_text(file)
     with console(title, host, tmp_path) as url:
         nobody = get(url + "/api/v1/clients", context)
-        operator = get(url + "/", context, Authorization="Bearer at-least-20-characters")
-        wrong = get(url + "/", context, Authorization=f"Bearer {token}")
+        viewer, operator, wrong = (
+            get(url + "/", context, Authorization=f"Bearer {token}") for token in (ann, oli, stranger)
+        )
 
-    assert (len(digest), len(token) >= 20) == (64, True)
-    assert (nobody[0], operator[0], wrong[0]) == (401, 200, 401)
+    assert (nobody[0], viewer[0], operator[0], wrong[0]) == (401, 200, 200, 401)
+    assert "ann, viewer" in viewer[1]
     assert "oli, operator" in operator[1]
 
 
