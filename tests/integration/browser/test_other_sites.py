@@ -90,3 +90,31 @@ def test_a_page_that_is_open_when_the_login_ends_asks_for_it(
         window.page.get_by_label("Token").wait_for()
 
         assert window.page.url == f"{guarded}/login?next=%2F%3Fq%3Dorders"
+
+
+@pytest.mark.parametrize(
+    "path", ["//evil.example/", "/\\evil.example/", "/%2F/evil.example/", "/.//evil.example/"]
+)
+def test_a_link_from_elsewhere_leads_to_no_third_site(chromium: Browser, guarded: str, path: str) -> None:
+    with visit(chromium, guarded) as window:
+        from_elsewhere(window, f'<a id="go" href="{guarded}{path}">a link in a message</a>')
+        window.page.get_by_label("Token").wait_for()
+        window.page.get_by_label("Token").fill(TOKEN)
+        window.page.keyboard.press("Enter")
+        window.page.locator("header .user").or_(window.page.get_by_text("Not Found")).first.wait_for()
+
+        assert window.page.url.startswith(f"{guarded}/")
+        assert [each for each in window.faults if each.startswith("request to")] == []
+
+
+def test_a_page_beyond_the_share_of_its_user_says_so(chromium: Browser, guarded: str, access: Access) -> None:
+    access.streams.shares.most = 1
+    with visit(chromium, guarded) as first:
+        first.expected = "status of 503"
+        log_in(first, "/")
+        second = first.page.context.new_page()
+        second.goto(f"{guarded}/?q=second")
+        second.locator("#stale").wait_for(state="visible")
+
+        assert "gets no updates now" in second.inner_text("#stale")
+        assert first.page.locator("#stale").is_hidden()
