@@ -236,3 +236,25 @@ def raising(error: Exception) -> Callable[[], Any]:
 def one_of(answer: int | Deferred[int]) -> int | Deferred[int]:
     """The result of a step that may wait again."""
     return answer
+
+
+class Request:
+    """What the frames of a failure hold."""
+
+
+def test_a_failure_of_inline_work_is_freed_at_once() -> None:
+    request = Request()
+    alive = weakref.ref(request)
+
+    def work(request: Request = request) -> None:
+        raise ValueError(type(request).__name__)
+
+    gc.disable()
+    try:
+        offload_inline(work, lambda _result: None)
+        del request, work
+        freed = alive() is None
+    finally:
+        gc.enable()
+
+    assert freed

@@ -22,8 +22,9 @@ def offload_inline(work: Callable[[], Any], done: Callable[[Any], None]) -> None
     try:
         result = work()
     except Exception as error:  # noqa: BLE001  the caller handles it as if it came from elsewhere
-        result = error
-    done(result)
+        done(error)  # a variable of this frame would hold the error, which holds the frame
+    else:
+        done(result)
 
 
 class Deferred(Generic[R]):

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import gc
 import logging
+import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -355,3 +357,25 @@ def test_a_protected_listener_takes_the_place_of_others_but_no_further_descripto
     assert allowed
     assert excesses == [1]
     assert not quotas.has_slot(quotas.listeners[PLAINTEXT])
+
+
+class Waiting:
+    """The socket of a connection that waits."""
+
+
+def test_a_connection_that_waited_is_freed_at_once(quotas: ConnectionQuotas) -> None:
+    quotas.reconfigure("max.connections", "1", INTERNAL)
+    enter(quotas)
+    arrival, connection = quotas.arrive(INTERNAL, ADDRESS), Waiting()
+    alive = weakref.ref(connection)
+    quotas.wait(arrival, lambda kept=(arrival, connection): None)  # type: ignore[misc]
+
+    gc.disable()
+    try:
+        quotas.reconfigure("max.connections", "2", INTERNAL)
+        del arrival, connection
+        freed = alive() is None
+    finally:
+        gc.enable()
+
+    assert freed

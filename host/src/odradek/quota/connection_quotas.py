@@ -184,6 +184,7 @@ class ConnectionQuotas:
 
     def abandon(self, arrival: Arrival) -> None:
         """Take a connection off the waiting list, because it enters or its listener is being closed."""
+        arrival.on_entry = None  # it may hold the arrival
         if arrival in self.waiting:
             self.waiting.remove(arrival)
         if arrival.task is not None:
@@ -194,11 +195,12 @@ class ConnectionQuotas:
         for arrival in list(self.waiting):
             # on_entry may take the last slot or close other arrivals, so each one is checked again.
             if arrival in self.waiting and self.may_enter(arrival):
+                on_entry = arrival.on_entry
                 self.abandon(arrival)
                 waited_ns = self.clock.monotonic_ns() - arrival.waits_since_ns
                 arrival.listener.rates.blocked.record(waited_ns, self.clock.monotonic_ms())
-                assert arrival.on_entry is not None
-                arrival.on_entry()
+                assert on_entry is not None
+                on_entry()
 
     def enter(self, arrival: Arrival) -> None:
         """Count a connection that has finished waiting.

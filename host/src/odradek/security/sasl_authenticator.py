@@ -325,5 +325,7 @@ def judge(server: SaslServer, token: bytes) -> bytes | Exception:
     """The mechanism's answer to a token, or the exception it raised."""
     try:
         return server.evaluate(token)
+    except SaslFailure as failure:
+        return failure.kept()
     except Exception as error:  # noqa: BLE001  may run on a thread; the dispatcher answers what is a bug
         return error

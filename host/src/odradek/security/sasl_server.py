@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, Self
 
 
 class SaslFailure(Exception):
@@ -18,6 +18,13 @@ class SaslFailure(Exception):
         super().__init__(why)
         self.message = message
         self.counted = counted
+
+    def kept(self) -> Self:
+        """The same failure without the frames that it came through, which hold the connection; see
+        `ApiError.kept`.
+        """
+        self.__context__ = None
+        return self.with_traceback(None)
 
 
 class SaslServer(Protocol):
