@@ -420,3 +420,17 @@ def test_whenever_a_disk_fails_during_a_start_the_other_directory_opens(
             break
         assert offline_names(again) == ["one"] or not in_directory(again, "one").offline
     assert spared > 10
+
+
+def test_a_partition_is_refused_once_all_directories_are_offline(
+    logs: LogManager, disk: FailingDisk, tmp_path: Path
+) -> None:
+    disk.fail(tmp_path)
+    for each in list(logs):
+        with suppress(ApiError):
+            each.flush()
+    disk.recover()
+
+    refusal = refusal_of(lambda: logs.open("new", 0, LogConfig(), TOPIC_ID))
+
+    assert (refusal, logs.online) == (ErrorCode.KAFKA_STORAGE_ERROR, [])

@@ -222,8 +222,14 @@ class LogManager:
         return found[0] if found else None
 
     def _new_directory(self, partition: Partition) -> Path:
-        """The directory that was requested, else the one with the fewest logs."""
+        """The directory that was requested, else the one with the fewest logs.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR: no directory works.
+        """
         preferred, online = self._preferred.pop(partition, None), self.online
+        if not online:
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "all log directories are offline")
         if preferred in online:
             return preferred
         if len(online) == 1:
