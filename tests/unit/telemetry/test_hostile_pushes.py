@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Mapping
 
@@ -12,7 +13,7 @@ from odradek.broker.handlers.push_telemetry import Answer
 from odradek.deferred import Deferred
 from odradek.plugin import RequestContext
 from odradek.plugin.protobuf_bytes import delimited
-from odradek.wire.compression import Codec, compress
+from odradek.wire.compression import Codec, CorruptData, compress
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
 
@@ -116,3 +117,24 @@ def test_hostile_payload_gets_the_right_error_code(
 
     response = answer if isinstance(answer, PushTelemetryResponse) else broker.finish(answer)
     assert response.error_code == code
+
+
+def test_a_push_that_cannot_be_decompressed_is_freed_at_once() -> None:
+    broker = TelemetryBroker()
+    told = broker.get()
+    request = PushTelemetryRequest(
+        client_instance_id=told.client_instance_id,
+        subscription_id=told.subscription_id,
+        compression_type=Codec.GZIP,
+        metrics=b"no gzip",
+    )
+
+    gc.collect()
+    gc.disable()
+    try:
+        broker.send(request)
+        left = [each for each in gc.get_objects() if isinstance(each, CorruptData)]
+    finally:
+        gc.enable()
+
+    assert left == []

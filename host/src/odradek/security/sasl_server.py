@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Protocol
+
+from odradek.wire.errors import KeptError
 
 
-class SaslFailure(Exception):
+class SaslFailure(KeptError):
     """The client could not be authenticated.
 
     Args:
@@ -18,13 +20,6 @@ class SaslFailure(Exception):
         super().__init__(why)
         self.message = message
         self.counted = counted
-
-    def kept(self) -> Self:
-        """The same failure without the frames that it came through, which hold the connection; see
-        `ApiError.kept`.
-        """
-        self.__context__ = None
-        return self.with_traceback(None)
 
 
 class SaslServer(Protocol):

@@ -266,7 +266,7 @@ class ClientMetricsManager:
         except TooMuchWork:
             outcome = None
         except WireError as error:
-            outcome = error
+            outcome = error.kept()
         if outcome is not None:
             return self.opened(instance, request, context, refused, started_ns, outcome)
         data = request.metrics or b""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.errors import KeptError
 
 
-class ApiError(Exception):
+class ApiError(KeptError):
     """Ends a request, or one item of it, with an error code of the protocol.
 
     Args:
@@ -19,13 +20,6 @@ class ApiError(Exception):
         super().__init__(message or code.name)
         self.code = code
         self.message = message
-
-    def kept(self) -> Self:
-        """The same error without the frames that it came through. Call it before an error is stored: the
-        frames hold the request, and if one of them holds the error, only a full collection frees them.
-        """
-        self.__context__ = None
-        return self.with_traceback(None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.code, self.message)

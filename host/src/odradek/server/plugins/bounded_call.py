@@ -34,7 +34,10 @@ async def bounded(work: Callable[[], Awaitable[None]], timeout_s: float) -> None
         raise CutOffError(f"took longer than {timeout_s:g} s")
     if task.cancelled():
         raise TimeoutError("cancelled")
-    task.result()
+    try:
+        task.result()
+    finally:
+        del task  # its error holds this frame
 
 
 async def cancel(task: asyncio.Future[None]) -> None:
