@@ -218,3 +218,22 @@ def server_context(**options: Any) -> ssl.SSLContext:
         **options,
     )
     return load_tls(settings).context
+
+
+class OwnPair:
+    """A `TlsTransport` as a client, and the one of a server."""
+
+    def __init__(self, trusting: ssl.SSLContext) -> None:
+        self.server = TlsPair()
+        self.end = Received()
+        loop: Any = self.server.loop
+        self.client = TlsTransport(trusting, self.end, loop, "localhost")
+        self.plain = Plain(self.client)
+        self.client.connection_made(self.plain)
+
+    def exchange(self) -> None:
+        """Carry bytes in both directions."""
+        there = self.server
+        while self.plain.written or there.plain.written:
+            there.transport.data_received(self.plain.take())
+            self.client.data_received(there.plain.take())

@@ -11,8 +11,8 @@ from itertools import pairwise
 import pytest
 
 from odradek.server.sockets.tls_transport import GONE, PART_BYTES, RECORD_BYTES
-from support.certificates import authority, client
-from support.tls_pair import FULL_BYTES, READ_BYTES, Buffered, TlsPair, server_context
+from support.certificates import authority, client, other_authority
+from support.tls_pair import FULL_BYTES, READ_BYTES, Buffered, OwnPair, TlsPair, server_context
 
 SIZES = (1, 100, RECORD_BYTES, RECORD_BYTES + 1, PART_BYTES, PART_BYTES + 1, 300_000)
 
@@ -380,3 +380,35 @@ def test_a_connection_that_has_ended_leaves_no_cycle() -> None:
         gc.enable()
 
     assert [each() for each in found] == [None, None]
+
+
+def test_a_client_and_a_server_of_ours_understand_each_other() -> None:
+    both = OwnPair(ssl.create_default_context(cadata=authority().issued.certificate))
+    both.exchange()
+
+    both.client.write(b"question")
+    both.exchange()
+    both.server.transport.write(b"answer")
+    both.exchange()
+
+    assert both.client.handshaken.result() is None
+    assert both.server.end.data == b"question"
+    assert both.end.data == b"answer"
+
+
+def test_a_client_does_not_trust_any_server() -> None:
+    both = OwnPair(ssl.create_default_context(cadata=other_authority().issued.certificate))
+    both.exchange()
+    both.client.connection_lost(None)
+
+    with pytest.raises(ssl.SSLCertVerificationError):
+        both.client.handshaken.result()
+    assert both.plain.calls == ["close"]
+    assert both.end.events == []
+
+
+def test_a_protocol_is_told_why_its_connection_was_closed(connection: TlsPair) -> None:
+    connection.transport.data_received(b"GET / HTTP/1.1\r\n\r\n")
+    connection.transport.connection_lost(None)
+
+    assert isinstance(connection.end.events[-1], ssl.SSLError)

@@ -15,6 +15,7 @@ from odradek.gateway.addresses import NodeTable
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.reachability import Reachability
 from odradek.sampled_log import SampledLog
+from odradek.server.sockets import tls_client
 
 log = logging.getLogger(__name__)
 
@@ -89,13 +90,10 @@ class Dialer:
         host, port = address
         try:
             async with asyncio.timeout(self.timeout_s):
-                await loop.create_connection(
-                    lambda: protocol,
-                    host,
-                    port,
-                    ssl=self.tls,
-                    server_hostname=None if self.tls is None else host,
-                )
+                if self.tls is None:
+                    await loop.create_connection(lambda: protocol, host, port)
+                else:
+                    await tls_client.connect(self.tls, protocol, host, port)
         except OSError as error:  # also TimeoutError and ssl.SSLError
             # A future of asyncio's keeps the error, and a frame keeps the future, with buffers of TLS
             # (python/cpython#109534).

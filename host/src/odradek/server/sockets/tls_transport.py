@@ -40,32 +40,41 @@ GONE: Final = asyncio.Protocol()
 
 
 class TlsTransport(asyncio.Protocol, asyncio.Transport):
-    """The server's side of one TLS connection: a plain transport's protocol, and another one's transport.
+    """Our side of one TLS connection: a plain transport's protocol, and another one's transport.
 
     Args:
-        context: The listener's, with its certificates.
-        protocol: The host's end. It gets this transport when the handshake is done.
+        context: The listener's, with its certificates, or that of a client.
+        protocol: Our end. It gets this transport when the handshake is done.
         loop: The loop.
+        server_name: The server that a client connects to, which is the peer then; None for a listener, whose
+            peer is a client.
     """
 
     __slots__ = (
-        "arrived", "closing", "handshaken", "has_left", "high_bytes", "holds", "incoming", "is_delivering",
-        "is_ending", "is_full", "is_open", "is_paused", "is_read", "is_silent", "is_writer_paused", "loop",
-        "low_bytes", "outgoing", "plain", "protocol", "tls", "unread_bytes", "unsent",
+        "arrived", "closing", "failure", "handshaken", "has_left", "high_bytes", "holds", "incoming",
+        "is_delivering", "is_ending", "is_full", "is_open", "is_paused", "is_read", "is_silent",
+        "is_writer_paused", "loop", "low_bytes", "outgoing", "plain", "protocol", "tls", "unread_bytes",
+        "unsent",
     )  # fmt: skip
 
     plain: asyncio.Transport
 
     def __init__(
-        self, context: ssl.SSLContext, protocol: asyncio.BaseProtocol, loop: asyncio.AbstractEventLoop
+        self,
+        context: ssl.SSLContext,
+        protocol: asyncio.BaseProtocol,
+        loop: asyncio.AbstractEventLoop,
+        server_name: str | None = None,
     ) -> None:
         super().__init__()
         self.loop = loop
         self.protocol: Any = protocol
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.tls = context.wrap_bio(self.incoming, self.outgoing, server_side=True)
+        self.tls = context.wrap_bio(self.incoming, self.outgoing, server_name is None, server_name)
         self.handshaken: asyncio.Future[None] = loop.create_future()
         """Fails with the OSError of a failed handshake."""
+        self.failure: ssl.SSLError | None = None
+        """Why the connection was closed, if not at the wish of one side."""
         self.is_open = False
         """The protocol has this transport and has not lost it."""
         self.arrived = NOTHING
@@ -88,7 +97,7 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         self.is_ending = False
         """It closes as soon as nothing waits to be sent."""
         self.has_left = False
-        """The client sends no more, and the protocol closes the connection later."""
+        """The peer sends no more, and the protocol closes the connection later."""
         self.is_silent = False
         """It has ended the connection without a goodbye, so it gets none."""
 
@@ -96,27 +105,24 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.plain = transport  # type: ignore[assignment]  # uvloop's do not inherit Transport
+        if not self.tls.server_side:
+            self.has_shaken_hands()
 
     def data_received(self, data: bytes) -> None:
         if self.closing:
-            self.end()  # the client has read the last words
+            self.end()  # the peer has read the last words
             return
         self.arrived = memoryview(self.arrived.tobytes() + data if self.arrived else data)
         if self.is_open or self.has_shaken_hands():
             self.deliver()
 
     def eof_received(self) -> bool:
-        """The client has ended the connection. The plain transport closes itself, unless the protocol does so
+        """The peer has ended the connection. The plain transport closes itself, unless the protocol does so
         later.
         """
         if self.is_open and not self.closing:
             self.is_silent = True
-            self.client_left()
-        return self.has_left
-
-    def client_left(self) -> bool:
-        """The client sends no more. Returns whether the protocol closes the connection later."""
-        self.has_left = bool(self.protocol.eof_received())
+            self.has_left = bool(self.protocol.eof_received())
         return self.has_left
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -124,7 +130,7 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         protocol, self.protocol, self.holds = self.protocol, GONE, None
         if self.is_open:
             self.is_open = False
-            protocol.connection_lost(exc)
+            protocol.connection_lost(exc or self.failure)
         elif not self.handshaken.done():
             self.handshaken.set_exception(exc or ConnectionResetError())
 
@@ -146,10 +152,9 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
                     self.flush()
                     return False
         except ssl.SSLError as error:
-            self.fail()
+            self.fail(error)
             if not self.handshaken.done():
-                # a traceback would refer to this transport, which refers to the error
-                self.handshaken.set_exception(error.with_traceback(None))
+                self.handshaken.set_exception(error)
             return False
         self.flush()
         self.is_open = True
@@ -186,11 +191,11 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         try:
             while not (self.is_paused or self.closing) and self.has_bytes():
                 self.deliver_some()
-        except ssl.SSLError:
-            self.fail()
+        except ssl.SSLError as error:
+            self.fail(error)
         finally:
             self.is_delivering = False
-        if self.outgoing.pending:  # the client renews its keys
+        if self.outgoing.pending:  # the peer renews its keys
             self.flush()
         self.read_socket()
 
@@ -202,7 +207,7 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         """Give the protocol a record, or as many as there are and its buffer takes.
 
         Raises:
-            ssl.SSLError: The bytes are not those of the client.
+            ssl.SSLError: The bytes are not those of the peer.
         """
         protocol = self.protocol
         found: bytes | int | None
@@ -225,7 +230,7 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         return filled, found
 
     def decrypted(self, *arguments: Any) -> Any:
-        """What `ssl.SSLObject.read` returns, which is nothing after the client's goodbye; None if there is no
+        """What `ssl.SSLObject.read` returns, which is nothing after the peer's goodbye; None if there is no
         whole record.
         """
         while True:
@@ -238,9 +243,10 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
                     return None
 
     def take_goodbye(self) -> None:
-        """The client has said that it sends no more."""
+        """The peer has said that it sends no more."""
         self.ignore_rest()
-        if not self.client_left():
+        self.has_left = bool(self.protocol.eof_received())
+        if not self.has_left:
             self.end()
         elif self.is_read:
             self.is_read = False
@@ -307,8 +313,10 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         self.ignore_rest()
         self.unsent.clear()
 
-    def fail(self) -> None:
-        """Close after a failure, and tell the client why."""
+    def fail(self, error: ssl.SSLError) -> None:
+        """Close after a failure, and tell the peer why."""
+        # a traceback would refer to this transport, which refers to the error
+        self.failure = error.with_traceback(None)
         self.forget()
         self.flush()
         self.plain.close()
@@ -345,7 +353,7 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         return not (self.is_paused or self.closing)
 
     def close(self) -> None:
-        """Close after everything written has been sent. The client's own goodbye is not awaited."""
+        """Close after everything written has been sent. The peer's own goodbye is not awaited."""
         if self.has_left:
             self.ignore_rest()
             self.end()
@@ -354,12 +362,12 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
             self.loop.call_later(LAST_WORDS_S, self.end)
 
     def end(self) -> None:
-        """Tell the client that nothing follows, and close, as soon as everything written has been sent."""
+        """Tell the peer that nothing follows, and close, as soon as everything written has been sent."""
         self.is_ending = bool(self.unsent)
         if self.is_ending or not self.is_open or self.plain.is_closing():
             return
         if not self.is_silent:
-            with contextlib.suppress(ssl.SSLError):  # it would wait for the client's
+            with contextlib.suppress(ssl.SSLError):  # it would wait for the peer's
                 self.tls.unwrap()
             self.flush()
         self.plain.close()
