@@ -19,6 +19,7 @@ from odradek.endpoints.credentials import secret_headers
 from odradek.plugin.config import ConfigError
 from odradek.plugin.token_file import TokenError, TokenFile
 from odradek.security.key_store import file_content
+from odradek.server.programs import Program
 from odradek.server.references import content
 from odradek.server.sockets.jwks_fetch import jwks_fetcher
 from odradek.small_file import read_small_file
@@ -63,7 +64,7 @@ READERS: Final[dict[str, Callable[[Path], object]]] = {
     "the CA of a destination": lambda path: TlsFiles(ca=path).context(),
     "the store of a key": lambda path: file_content(str(path), "ssl.keystore.location", "ssl.keystore.type"),
     "the keys of an issuer": lambda path: jwks_fetcher(f"file://{path}")(),
-    "the configuration at a reload": lambda path: read_again(Start(path, (), (), False, "info"), path),
+    "the configuration at a reload": lambda path: read_again(Start(path, (), (), False, "info", Program.SERVE), path),
     "a secret of the configuration": lambda path: content("key", path),
 }
 """What the programs read while they run."""

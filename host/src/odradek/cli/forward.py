@@ -18,6 +18,7 @@ from odradek.plugin.topic_format import TopicFormat
 from odradek.server.config import REFERENCE
 from odradek.server.log_format import log_to_stderr
 from odradek.server.plugins.process import freeze_garbage, keep_buffers, run
+from odradek.server.programs import Program
 from odradek.wire.limits import INT32_MAX
 
 DEFAULT_TOPIC = SpoolSettings().topic_name
@@ -76,7 +77,7 @@ def forward(
     default is earliest.
     """
     log_to_stderr(log_level, log_format)
-    config = Start(config_file, overrides, plugins, False, log_level).config()
+    config = Start(config_file, overrides, plugins, False, log_level, Program.FORWARD).config()
     with config.secrets.hidden_in_errors():
         record_format = RecordFormat(name=TopicFormat(topic_format), interval_ms=topic_interval_ms)
         made = ForwardRun(config, bootstrap_server, command_config, topic, group, record_format)

@@ -20,6 +20,7 @@ from odradek.server.plugins.process import (
     freeze_garbage,
     on_hangup,
 )
+from odradek.server.programs import Program
 from odradek.server.start_report import report
 from odradek.server.upkeep.freed_memory import FreedMemory
 
@@ -62,7 +63,7 @@ def gateway(
         overrides = (*overrides, f"{UPSTREAM}={upstream}")
     if workers is not None:
         overrides = (*overrides, f"{WORKERS}={workers}")
-    start = Start(config_file, overrides, plugins, False, log_level)
+    start = Start(config_file, overrides, plugins, False, log_level, Program.GATEWAY)
     config = start.config()
     with config.secrets.hidden_in_errors():
         if not is_worker and needs_parent(config):

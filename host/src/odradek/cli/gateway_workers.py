@@ -124,6 +124,7 @@ def run_worker(start: Start) -> None:
         start.plugins,
         start.recover_metadata,
         start.log_level,
+        start.program,
         assignment.worker,
     )
     config = own.config()

@@ -29,6 +29,7 @@ from odradek.server.plugins.process import (
     run,
     switch_threads_often,
 )
+from odradek.server.programs import Program, check_config, check_keys
 from odradek.server.reload import reload
 from odradek.server.standard_streams import silence
 from odradek.server.start_report import report
@@ -101,7 +102,7 @@ def serve(
     if ephemeral and recover_metadata:
         raise click.UsageError("--ephemeral starts without data: nothing to recover")
     log_to_stderr(log_level, log_format)
-    start = Start(config_file, overrides, plugins, recover_metadata, log_level)
+    start = Start(config_file, overrides, plugins, recover_metadata, log_level, Program.SERVE)
     config = start.config()
     with config.secrets.hidden_in_errors():
         if config.audit_log_file is not None and not only_check:
@@ -125,14 +126,16 @@ class Start:
     plugins: tuple[str, ...]
     recover_metadata: bool
     log_level: str
+    program: Program
 
     def config(self) -> HostConfig:
         """Read the configuration.
 
         Raises:
-            ConfigError: It is not usable.
+            ConfigError: It is not usable, or has keys of another program.
         """
         config = load_config(self.config_file, self.overrides, self.plugins)
+        check_config(self.program, config)
         hide_in_log(config.secrets)
         return config
 
@@ -232,6 +235,7 @@ def serve_ephemeral(start: Start, control: str | None, virtual_clock: bool) -> N
         announce(f"{ready_line(running.host.config, running.host)} control={control_url}")
 
     values = read_values(start.config_file, start.overrides)
+    check_keys(start.program, values)
     host = EphemeralHost(values, frozenset(start.plugins), clock_from_now() if virtual_clock else None)
     run_ephemeral(host, control or CONTROL, ready)
 

@@ -32,7 +32,7 @@ PATH = Special(type=ConfigType.STRING, shape="text", read=read_path)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySettings:
-    """The settings of `odradek gateway`; other commands ignore them."""
+    """The settings of `odradek gateway`; other programs refuse them."""
 
     # fmt: off
     upstream: tuple[str, ...] = setting(

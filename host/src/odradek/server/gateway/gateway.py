@@ -107,6 +107,7 @@ class Gateway:
             meter=PathMeter(),
             policy=self.policy(),
             requires_sasl=requires_sasl,
+            subject_claim=config.oauth.subject_claim,
             on_internal_error=self.internal_error,
         )
 
