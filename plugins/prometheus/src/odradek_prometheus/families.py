@@ -12,7 +12,6 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.plugin.client_metrics import client_metrics
 from odradek.temporality import Kind
-from odradek_prometheus.label_values import without_nul
 from odradek_prometheus.metric_names import TOKENS, escaped_name, unit_of
 
 log = logging.getLogger(__name__)
@@ -44,7 +43,7 @@ class Family:
     name: str
     """The name of its samples, with unit and ``_total``; of a histogram without ``_bucket``."""
     utf8_name: str
-    """The name that the client gave it."""
+    """The name that the client gave it, but ``?`` for NUL: for it, Prometheus drops the whole page."""
     type: FamilyType
     unit: str
     """A suffix of the name; empty if the metric has none."""
@@ -133,10 +132,10 @@ class Families:
             return None
         family = Family(
             name,
-            self.prefix + without_nul(metric),
+            self.prefix + metric.replace("\0", "?"),
             TYPES[kind],
             unit_of(name, unit),
-            without_nul(help_of(metric, self.descriptions.get(metric, ""))),
+            help_of(metric, self.descriptions.get(metric, "")),
         )
         owners = {owner for claim in family.claims() if (owner := self.owners.get(claim)) is not None}
         if len(owners) == 1:

@@ -51,16 +51,8 @@ def plain_value(value: AnyValue) -> Any:
     return getattr(value, which) if which else None
 
 
-def without_nul(text: str) -> str:
-    """``?`` for NUL: Prometheus' parser takes it for the end of the page."""
-    return text.replace("\0", "?")
-
-
 def cut(text: str) -> str:
-    """A value within its limit, cut on the border of a character; ``?`` for NUL, and for bytes that are not
-    UTF-8.
-    """
-    text = without_nul(text)
+    """A value within its limit, cut on the border of a character; ``?`` for bytes that are not UTF-8."""
     if text.isascii():
         return text[:VALUE_MAX_BYTES]
     return text.encode("utf-8", "replace")[:VALUE_MAX_BYTES].decode("utf-8", "ignore")
