@@ -28,6 +28,8 @@ class Reason(StrEnum):
     LABELS = "labels"
     TOO_LARGE = "too_large"
     """The receiver does not accept a request even of this one sample."""
+    TOO_WIDE = "too_wide"
+    """The buckets of an exponential histogram are wider than Prometheus has them. It is not sent."""
     OTHER = "other"
 
 

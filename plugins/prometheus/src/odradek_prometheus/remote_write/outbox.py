@@ -74,14 +74,22 @@ class Outbox:
         sent = self.times[instance_id] = Sent(max(time_ms, before.last_ms + 1), before.shift_ms)
         return Moment(*sent)
 
-    def add(self, client: ClientSeries) -> None:
-        """Take the samples of a client's newest record."""
+    def add(self, client: ClientSeries) -> int:
+        """Take the samples of a client's newest record.
+
+        Returns:
+            The number of histograms that Prometheus cannot have.
+        """
+        left_out = 0
         moment = self.moment(client, client.received_ms)
         append, added = self.shard(client.instance_id).extend, self.external.added
         for position in client.touched_positions():
             series = client.at(position)
-            append(samples_of(series, added(series.labels), moment, is_new=client.is_new(position)))
+            samples = list(samples_of(series, added(series.labels), moment, is_new=client.is_new(position)))
+            left_out += not samples
+            append(samples)
         self.add_facts(client, moment)
+        return left_out
 
     def resend(self, client: ClientSeries, now_ms: int) -> None:
         """Take the current values of a client again, so that Prometheus still finds them."""

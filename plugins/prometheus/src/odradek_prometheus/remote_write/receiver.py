@@ -27,6 +27,7 @@ from odradek_prometheus.remote_write.answers import (
     reasons_of,
     written,
 )
+from odradek_prometheus.remote_write.native import LEAST_SCHEMA
 from odradek_prometheus.remote_write.request_v1 import request_v1
 from odradek_prometheus.remote_write.request_v2 import request_v2
 from odradek_prometheus.remote_write.sample import Sample
@@ -181,11 +182,15 @@ class Receiver:
             if answer.status == TOO_LARGE
             else reasons_of(answer.text, sent - stored)
         )
-        self.counts.rejected.update(reasons)
-        self.report(reasons, answer)
+        self.report(reasons, answer.status, answer.text)
 
-    def report(self, reasons: Counter[str], answer: HttpAnswer) -> None:
-        """Log samples that were not stored, once a minute."""
+    def leave_out(self, histograms: int) -> None:
+        """Count exponential histograms that cannot be sent, because Prometheus has no such wide buckets."""
+        self.report(Counter({Reason.TOO_WIDE: histograms}), problem=f"a scale below {LEAST_SCHEMA}")
+
+    def report(self, reasons: Counter[str], status: int = 0, problem: str = "") -> None:
+        """Count samples that were not stored, and log them once a minute."""
+        self.counts.rejected.update(reasons)
         self.unreported.update(reasons)
         if time.monotonic() - self.reported_s < REPORT_S:
             return
@@ -194,9 +199,9 @@ class Receiver:
             "the receiver did not store all samples; they are not sent again",
             extra={
                 "target": self.client.target.url,
-                "status": answer.status,
+                "status": status,
                 "reasons": {str(reason): count for reason, count in self.unreported.items()},
-                "problem": answer.text[:500],
+                "problem": problem[:500],
             },
         )
         self.reported_s = time.monotonic()

@@ -125,8 +125,9 @@ class RemoteWriteForwarder:
     def take(self, batch: Sequence[TelemetryRecord]) -> None:
         """Take the samples of records that were committed."""
         update = self.exposition.update(batch)
-        for client in update.touched:
-            self.outbox.add(client)
+        too_wide = sum([self.outbox.add(client) for client in update.touched])
+        if too_wide:
+            self.receiver.leave_out(too_wide)
         self.outbox.end(update.ended)
         for client in update.touched:
             if self.exposition.client(client.instance_id) is None:

@@ -1,4 +1,4 @@
-"""Remote write of a log with several partitions, which are read at different speeds."""
+"""Remote write to a receiver that takes everything: several partitions, and what is not sent."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
 from odradek.endpoints.http_client import HttpAnswer, HttpTarget
 from odradek.plugin import Origin, PluginConfig, TelemetryRecord
@@ -14,7 +15,7 @@ from odradek_prometheus.exposition import Exposition, ExpositionSettings
 from odradek_prometheus.remote_write import remote_write_forwarder
 from odradek_prometheus.remote_write.remote_write_forwarder import RemoteWriteForwarder
 from odradek_prometheus.remote_write.remote_write_settings import read_remote_write
-from support.delta_clients import TOPIC, A, B, Scene, d, ms
+from support.delta_clients import TOPIC, A, B, Scene, d, ms, nanos
 
 URL = "http://receiver:1/write"
 
@@ -43,16 +44,21 @@ def record(partition: int, offset: int, second: int, instance: bytes) -> Telemet
     return found
 
 
+@pytest.fixture
+def forwarder(tmp_path: Path) -> RemoteWriteForwarder:
+    table = {"remote_write.url": URL, "remote_write.totals.file": str(tmp_path / "totals.db")}
+    settings = read_remote_write(PluginConfig("plugins.prometheus", table))
+    assert settings is not None
+    found = RemoteWriteForwarder(settings, Exposition(ExpositionSettings()), "test/1")
+    found.client = found.receiver.client = TakesAll()  # type: ignore[assignment]
+    return found
+
+
 def test_a_client_of_a_partition_that_is_read_later_is_not_silent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    forwarder: RemoteWriteForwarder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monotonic_s = 1_000.0
     monkeypatch.setattr("time.monotonic", lambda: monotonic_s)
-    table = {"remote_write.url": URL, "remote_write.totals.file": str(tmp_path / "totals.db")}
-    found = read_remote_write(PluginConfig("plugins.prometheus", table))
-    assert found is not None
-    forwarder = RemoteWriteForwarder(found, Exposition(ExpositionSettings()), "test/1")
-    forwarder.client = forwarder.receiver.client = TakesAll()  # type: ignore[assignment]
     times: list[int] = []
 
     async def live() -> None:
@@ -75,3 +81,25 @@ def test_a_client_of_a_partition_that_is_read_later_is_not_silent(
     asyncio.run(live())
 
     assert times == [0, ms(60), ms(3_120), ms(9_000)]
+
+
+def test_a_histogram_that_is_too_wide_is_counted_and_told(
+    forwarder: RemoteWriteForwarder, caplog: pytest.LogCaptureFixture
+) -> None:
+    metric = Metric(name="e")
+    metric.exponential_histogram.aggregation_temporality = 1  # type: ignore[assignment]
+    metric.exponential_histogram.data_points.add(
+        start_time_unix_nano=nanos(0), time_unix_nano=nanos(60), scale=-5, count=1, zero_count=1
+    )
+    pushed = Scene().record(metric, d(1.0, 0, 60))
+    pushed.position = Origin(TOPIC, 0, 0)
+
+    async def live() -> None:
+        await forwarder.start()
+        await forwarder.deliver([pushed])
+        await forwarder.close()
+
+    asyncio.run(live())
+
+    assert forwarder.refused_points == {"too_wide": 1}
+    assert [record.__dict__["reasons"] for record in caplog.records] == [{"too_wide": 1}]
