@@ -31,8 +31,7 @@ from odradek_prometheus.exposition import Exposition, ExpositionSettings
 from odradek_prometheus.remote_write.remote_write_forwarder import RemoteWriteForwarder
 from odradek_prometheus.remote_write.remote_write_settings import read_remote_write
 from odradek_prometheus.text_format import Format, Page
-from support.delta_clients import TOPIC, Scene, d, ms
-from support.exposed_clients import MemoryStore
+from support.delta_clients import TOPIC, Scene, Store, d, ms
 from support.remote_write_receiver import StoringReceiver
 
 PARTITIONS = 2
@@ -91,19 +90,37 @@ class Faults:
             raise Died
 
 
-class FailingStore(MemoryStore):
-    """A store whose process dies before and after a commit, or has no room for it."""
+class FailingStore:
+    """A store whose process dies before and after a commit, or has no room for it.
+
+    It has one part, or one for each partition.
+    """
+
+    name = "memory"
 
     def __init__(self, faults: Faults) -> None:
-        super().__init__()
         self.faults = faults
+        self.parts = faults.chance.choice((1, PARTITIONS))
+        self.stores = [Store() for _ in range(self.parts)]
+
+    def open(self) -> None:
+        """Nothing to open."""
+
+    def part_of(self, position: Origin | None) -> int:
+        return position.partition % self.parts if position is not None else 0
+
+    def load(self, engine: Engine, part: int) -> None:
+        self.stores[part].load(engine)
 
     def commit(self, engine: Engine, part: int) -> None:
         self.faults.die(0.01)
         if not self.faults.are_over and self.faults.chance.random() < 0.02:
             raise StoreFailed("no room")
-        super().commit(engine, part)
+        self.stores[part].commit(engine.take_changes())
         self.faults.die(0.01)
+
+    def close(self) -> None:
+        """Nothing to close."""
 
 
 class Log:
@@ -185,7 +202,7 @@ class Destination(Protocol):
 class ScrapedPage:
     """The page that Prometheus scrapes. It is the inner forwarder of its totals."""
 
-    def __init__(self, store: MemoryStore, faults: Faults) -> None:
+    def __init__(self, store: FailingStore, faults: Faults) -> None:
         self.store = store
         self.faults = faults
         self.shown: Sums = defaultdict(list)
@@ -219,7 +236,7 @@ class ScrapedPage:
 class RemoteWrite:
     """A receiver of remote write, at the far end of a client without a network."""
 
-    def __init__(self, store: MemoryStore, faults: Faults) -> None:
+    def __init__(self, store: FailingStore, faults: Faults) -> None:
         self.store = store
         self.faults = faults
         self.receiver = StoringReceiver()
@@ -284,7 +301,7 @@ class Exchange:
 class CumulativeOtlp:
     """An OTLP endpoint that wants cumulative values. Its forwarder is its own transport."""
 
-    def __init__(self, store: MemoryStore, faults: Faults) -> None:
+    def __init__(self, store: FailingStore, faults: Faults) -> None:
         self.store = store
         self.faults = faults
         self.shown: Sums = defaultdict(list)
