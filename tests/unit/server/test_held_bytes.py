@@ -9,7 +9,15 @@ import pytest
 
 from odradek.server.meters.memory_metrics import memory_rows
 from odradek.server.sockets.channel import Channel
-from odradek.server.sockets.held_bytes import CHECK_MS, COUNTED_BYTES, HeldBytes, Memory, MemorySettings
+from odradek.server.sockets.held_bytes import (
+    CHECK_MS,
+    COUNTED_BYTES,
+    EXTRA_BYTES,
+    SHARES,
+    HeldBytes,
+    Memory,
+    MemorySettings,
+)
 from odradek.server.sockets.large_frame import SMALL_PIECE_BYTES, LargeFrame
 from odradek.testing.clock import MockClock
 from support.channels import RecordingTransport, ScriptedListener, framed
@@ -327,16 +335,33 @@ def test_the_metrics_show_what_is_held_and_how_many_are_paused(crowd: Crowd) -> 
     assert crowd.requests.paused
 
 
-@pytest.mark.parametrize(
-    ("machine_bytes", "default"), [(8 << 30, 1 << 30), (100 << 20, 64 << 20)], ids=["large", "small"]
-)
-def test_the_default_is_a_part_of_the_memory(machine_bytes: int, default: int) -> None:
+@pytest.mark.parametrize("setting", [None, -1, 0])
+def test_the_default_does_not_depend_on_the_machine(setting: int | None) -> None:
     clock = MockClock()
+    settings = MemorySettings()
+    if setting is not None:
+        settings = MemorySettings(request_bytes=setting, response_bytes=setting)
 
-    memory = Memory(MemorySettings(), 100 << 20, clock, clock.timer, machine_bytes)
+    memory = Memory(settings, 100 << 20, clock, clock.timer)
 
-    assert (memory.requests.limit_bytes, memory.answers.limit_bytes) == (default, default)
-    assert memory.requests.most_bytes >= default + (100 << 20)
+    assert (memory.requests.limit_bytes, memory.answers.limit_bytes) == (256 << 20, 256 << 20)
+
+
+@pytest.mark.parametrize("limit_bytes", [100 << 20, 256 << 20, 1 << 30])
+@pytest.mark.parametrize("request_bytes", [1 << 20, 100 << 20])
+def test_little_is_held_beyond_a_limit(limit_bytes: int, request_bytes: int) -> None:
+    memory = memory_of(MockClock(), limit_bytes, limit_bytes, request_bytes)
+
+    assert memory.requests.most_bytes <= limit_bytes + EXTRA_BYTES
+    assert memory.answers.most_bytes <= limit_bytes + EXTRA_BYTES
+    room_bytes = memory.requests.most_bytes - memory.requests.scarce_bytes
+    assert room_bytes >= request_bytes + memory.requests.scarce_bytes // SHARES
+
+
+def test_the_largest_request_fits_in_whatever_the_limit_is() -> None:
+    memory = memory_of(MockClock(), 1_000, max_request_bytes=1 << 30)
+
+    assert memory.requests.most_bytes >= 1 << 30
 
 
 def test_a_setting_replaces_the_default() -> None:

@@ -92,10 +92,10 @@ class GatewaySettings:
         "Largest response that is held to be rewritten whole, for each connection.", unit="bytes",
     )
     memory_bytes: int = setting(
-        "gateway.memory.max", Whole(LONG, -1), -1,
+        "gateway.memory.max", Whole(LONG, -1), 256 << 20,
         "Memory of all connections together, for bytes that one side has sent and the other has not taken; "
         "above it those that hold the most are not read, and one that stands still for `queued.stalled.ms` "
-        "is closed.", unit="bytes", unset="an eighth of the memory, at least 64 MiB", page=PAGE,
+        "is closed. `-1` is the default, too.", unit="bytes", page=PAGE,
     )
     most_in_flight: int = setting(
         "gateway.in.flight.max", Whole(INT, 2), 1000,

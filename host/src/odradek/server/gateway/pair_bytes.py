@@ -13,10 +13,11 @@ from typing import Final, Protocol
 from odradek.clock import Clock, Timer
 from odradek.server.sockets.held_bytes import (
     COUNTED_BYTES,
+    EXTRA_BYTES,
     AnswerBytes,
     Holder,
     MemorySettings,
-    default_limit_bytes,
+    limit_or_default,
 )
 
 MEMORY: Final = 16
@@ -112,14 +113,15 @@ class PairBytes(AnswerBytes):
         """Bound the memory of pairs.
 
         Args:
-            limit_bytes: The limit; not positive for an eighth of the machine's memory.
+            limit_bytes: The limit; not positive for the default.
             settings: For the time that one pair may keep the others waiting.
             clock: The time.
             timer: Runs checks.
             frame_bytes: The largest frame that is held back: it must fit in even if the limit is smaller.
         """
-        limit = limit_bytes if limit_bytes > 0 else default_limit_bytes()
-        super().__init__(limit, limit + max(limit // 2, frame_bytes), settings.stalled_ms, clock, timer)
+        limit = limit_or_default(limit_bytes)
+        most = limit + max(min(limit // 2, EXTRA_BYTES), frame_bytes)
+        super().__init__(limit, limit, most, settings.stalled_ms, clock, timer)
 
     def hold(self, holder: Holder, size_bytes: int) -> None:
         if holder is self.awaited and size_bytes > self.held.get(holder, 0):

@@ -1,6 +1,6 @@
 """The memory that all connections together hold, for requests and for answers.
 
-Above its limit the connections that hold more than their share are not read, so a small request always goes
+When it is scarce the connections that hold more than their share are not read, so a small request always goes
 on. One of the others is still read, the one that misses least, because a request that stays incomplete would
 never free its memory. If it does not get complete in time, its connection is closed, and so are those that
 hold the most if the limit is exceeded by half.
@@ -20,17 +20,20 @@ from odradek.clock import Clock, Timer, TimerTask
 from odradek.plugin.config import ConfigError
 from odradek.sampled_log import SampledLog
 from odradek.server.sockets.large_frame import DiscardedFrames
-from odradek.server.sockets.machine_memory import machine_memory_bytes
 from odradek.settings.kinds import LONG, Whole
 from odradek.settings.setting import setting
 
 log = logging.getLogger(__name__)
 
-COUNTED_BYTES: Final = 16_384
-"""A connection that holds less is not counted: ten thousand of them are 160 MB."""
-SHARES: Final = 4
-"""Above the limit, a connection is still read while it holds less than its share divided by this. So all of
-them together add no more than a quarter of the limit."""
+DEFAULT_BYTES: Final = 256 << 20
+"""Of each limit, also for ``-1``, which is Kafka's default and no limit there."""
+EXTRA_BYTES: Final = 32 << 20
+"""The most that is held beyond a limit, so that somebody can always go on."""
+COUNTED_BYTES: Final = 2_048
+"""A connection that holds less is not counted: ten thousand of them are 20 MB."""
+SHARES: Final = 8
+"""When memory is scarce, a connection is still read while it holds less than its share divided by this. So
+all of them together add no more than an eighth."""
 CHECK_MS: Final = 100
 """How often connections are chosen while the limit is exceeded."""
 REQUESTS, ANSWERS = 2, 4
@@ -43,16 +46,14 @@ class MemorySettings:
 
     # fmt: off
     request_bytes: int = setting(
-        "queued.max.request.bytes", Whole(LONG, -1), -1,
-        "Memory for the requests of all connections, while they arrive and until they are answered; above it "
-        "the connections that hold the most are not read.", unit="bytes",
-        unset="an eighth of the memory, at least 64 MiB",
+        "queued.max.request.bytes", Whole(LONG, -1), DEFAULT_BYTES,
+        "Memory for the requests of all connections, while they arrive and until they are answered; near it "
+        "the connections that hold the most are not read. `-1` is the default, too.", unit="bytes",
     )
     response_bytes: int = setting(
-        "queued.max.response.bytes", Whole(LONG, -1), -1,
+        "queued.max.response.bytes", Whole(LONG, -1), DEFAULT_BYTES,
         "Memory for the answers of all connections until the clients have read them; above it a client that "
-        "does not read is disconnected.", unit="bytes",
-        unset="an eighth of the memory, at least 64 MiB",
+        "does not read is disconnected. `-1` is the default, too.", unit="bytes",
     )
     stalled_ms: int = setting(
         "queued.stalled.ms", Whole(LONG, 1), 10_000,
@@ -67,7 +68,7 @@ class MemorySettings:
         Raises:
             ConfigError: It does not.
         """
-        if 0 < self.request_bytes < max_request_bytes:
+        if 0 < self.request_bytes < max_request_bytes and self.request_bytes != DEFAULT_BYTES:
             raise ConfigError(
                 "queued.max.request.bytes",
                 f"expected at least {max_request_bytes}, which is socket.request.max.bytes, "
@@ -97,6 +98,7 @@ class HeldBytes:
 
     Args:
         limit_bytes: The limit of all connections together.
+        scarce_bytes: From here on the connections that hold the most are not read.
         most_bytes: Above this, the connections that hold the most are closed at once.
         stalled_ms: The time that one connection may keep the others waiting.
         clock: The time.
@@ -107,9 +109,16 @@ class HeldBytes:
     reason: int
 
     def __init__(
-        self, limit_bytes: int, most_bytes: int, stalled_ms: int, clock: Clock, timer: Timer
+        self,
+        limit_bytes: int,
+        scarce_bytes: int,
+        most_bytes: int,
+        stalled_ms: int,
+        clock: Clock,
+        timer: Timer,
     ) -> None:
         self.limit_bytes = limit_bytes
+        self.scarce_bytes = scarce_bytes
         self.most_bytes = most_bytes
         self.stalled_ms = stalled_ms
         self.clock = clock
@@ -137,7 +146,7 @@ class HeldBytes:
             self.read(holder)
             if holder is self.awaited:
                 self.awaited = None
-        if size_bytes > before and self.total_bytes > self.limit_bytes:
+        if size_bytes > before and self.is_exceeded:
             # all connections at first: else each of them would receive one more piece
             for each in list(self.held) if self.next_check is None else (holder,):
                 self.pause_if_large(each)
@@ -145,14 +154,15 @@ class HeldBytes:
 
     def pause_if_large(self, holder: Holder) -> None:
         """Do not read a connection that holds more than its share."""
-        share = self.limit_bytes // (SHARES * len(self.held))
+        share = self.scarce_bytes // (SHARES * len(self.held))
         if self.held[holder] > share and holder is not self.awaited and holder not in self.paused:
             self.paused[holder] = None
             holder.stop_reading(self.reason)
 
     @property
     def is_exceeded(self) -> bool:
-        return self.total_bytes > self.limit_bytes
+        """Whether memory is scarce."""
+        return self.total_bytes > self.scarce_bytes
 
     def read(self, holder: Holder) -> None:
         """Read a connection again if it was paused."""
@@ -188,7 +198,7 @@ class HeldBytes:
 
     def read_those_that_fit(self) -> None:
         """Read connections again. Those that miss least come first, and the others when there is room."""
-        room = self.limit_bytes - self.total_bytes
+        room = self.scarce_bytes - self.total_bytes
         for holder in sorted(self.paused, key=lambda each: each.missing_bytes):
             self.read(holder)
             room -= holder.missing_bytes
@@ -271,34 +281,36 @@ class AnswerBytes(HeldBytes):
         super().hold(holder, size_bytes)
 
 
-def default_limit_bytes(machine_bytes: int | None = None) -> int:
-    """An eighth of the memory that the process can have, at least 64 MiB; None to ask the machine."""
-    return max((machine_bytes or machine_memory_bytes()) // 8, 64 << 20)
+def limit_or_default(setting_bytes: int) -> int:
+    """The limit that a setting stands for."""
+    return setting_bytes if setting_bytes > 0 else DEFAULT_BYTES
+
+
+def scarce_bytes(limit_bytes: int, max_request_bytes: int) -> int:
+    """From where on memory for requests is scarce.
+
+    After it the largest request can still get complete, and the others add their shares: both are within
+    `EXTRA_BYTES` beyond the limit, unless the largest request alone is more than the limit.
+    """
+    room = limit_bytes + EXTRA_BYTES - max_request_bytes
+    return min(limit_bytes, max(room * SHARES // (SHARES + 1), limit_bytes // SHARES))
 
 
 class Memory:
     """The memory of one host.
 
     Args:
-        settings: The limits; the default of each is an eighth of the machine's memory.
+        settings: The limits.
         max_request_bytes: The largest request: it must fit in even if the limit is smaller.
         clock: The time.
         timer: Runs checks.
-        machine_bytes: The memory that the process can have; None to ask the machine.
     """
 
-    def __init__(
-        self,
-        settings: MemorySettings,
-        max_request_bytes: int,
-        clock: Clock,
-        timer: Timer,
-        machine_bytes: int | None = None,
-    ) -> None:
-        default = default_limit_bytes(machine_bytes)
-        requests = settings.request_bytes if settings.request_bytes > 0 else default
-        answers = settings.response_bytes if settings.response_bytes > 0 else default
-        most = requests + max(requests // 2, max_request_bytes)
+    def __init__(self, settings: MemorySettings, max_request_bytes: int, clock: Clock, timer: Timer) -> None:
+        limit, answers = limit_or_default(settings.request_bytes), limit_or_default(settings.response_bytes)
+        scarce = scarce_bytes(limit, max_request_bytes)
+        most = scarce + max(min(scarce // 2, EXTRA_BYTES), max_request_bytes + scarce // SHARES)
+        most_answers = answers + min(answers // 2, EXTRA_BYTES)
         self.discarded = DiscardedFrames(clock, timer)
-        self.requests = RequestBytes(requests, most, settings.stalled_ms, clock, timer)
-        self.answers = AnswerBytes(answers, answers + answers // 2, settings.stalled_ms, clock, timer)
+        self.requests = RequestBytes(limit, scarce, most, settings.stalled_ms, clock, timer)
+        self.answers = AnswerBytes(answers, answers, most_answers, settings.stalled_ms, clock, timer)

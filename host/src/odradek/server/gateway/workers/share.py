@@ -16,7 +16,7 @@ from odradek.quota.connection_limits import ConnectionLimits
 from odradek.server.config import HostConfig
 from odradek.server.meters.metrics_settings import MetricsPushSettings
 from odradek.server.plugins.active_plugin import ActivePlugin
-from odradek.server.sockets.held_bytes import default_limit_bytes
+from odradek.server.sockets.held_bytes import limit_or_default
 from odradek.wire.limits import INT32_MAX
 
 FOLDER: Final = "workers"
@@ -131,7 +131,7 @@ def part(limit: int, number: int) -> int:
 
 def part_of_memory(limit_bytes: int, number: int) -> int:
     """The part of one of some workers. A limit that is not positive stands for the default."""
-    return (limit_bytes if limit_bytes > 0 else default_limit_bytes()) // number
+    return limit_or_default(limit_bytes) // number
 
 
 def own_files(table: Mapping[str, object], worker: int) -> Mapping[str, object]:
