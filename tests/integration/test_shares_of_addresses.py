@@ -6,7 +6,7 @@ import asyncio
 import http.client
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 
 from odradek.client.admin import AdminClient
 from odradek.endpoints import Address
+from odradek.server.meters.metrics_server import MetricsServer, SilentHandler
 from odradek.temporality import TotalsSettings
 from odradek_console.view import View
 from odradek_console.web.console import make_console
@@ -67,10 +68,28 @@ def prometheus_page() -> Iterator[int]:
         loop.close()
 
 
+@contextmanager
+def metrics_endpoint() -> Iterator[int]:
+    with MetricsServer("127.0.0.1", 0, nothing, None) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join(PATIENCE_S)
+
+
+def nothing(_: object, start_response: Callable[..., object]) -> list[bytes]:
+    start_response("200 OK", [])
+    return []
+
+
 LISTENERS = {
     "console": (console, 500),
     "OTLP source": (otlp_source, 1_000),
     "Prometheus page": (prometheus_page, 64),
+    "metrics endpoint": (metrics_endpoint, 64),
 }
 """Each with its limit of connections."""
 
@@ -109,3 +128,20 @@ def test_half_requests_of_one_address_refuse_nobody_else(name: str) -> None:
 
         stack.close()
         wait_until(lambda: is_answered(port, NEIGHBOR), "its share is free again", PATIENCE_S)
+
+
+def test_a_request_for_metrics_has_its_time_however_slowly_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SilentHandler, "timeout", 0.5)
+    with metrics_endpoint() as port, half_request(port) as slow:
+        slow.settimeout(0.05)
+
+        def is_closed() -> bool:
+            try:
+                slow.sendall(b"x")
+                return slow.recv(1) == b""
+            except TimeoutError:
+                return False
+            except ConnectionError:
+                return True
+
+        wait_until(is_closed, "the connection is closed", PATIENCE_S)

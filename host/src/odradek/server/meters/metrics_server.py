@@ -7,17 +7,17 @@ import io
 import logging
 import socket
 from collections.abc import Callable, Iterable, Mapping
-from socketserver import ThreadingMixIn
 from typing import Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
+from odradek.server.bounded_threads import BoundedThreads, Timed
 from odradek.server.meters.health import Probe
 from odradek.server.sockets.listener_tls import ListenerTls
 
 log = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 10
-"""Time for the handshake, and for each part of a request to arrive."""
+"""Time for the handshake, for a request to arrive, and for its answer to be read."""
 App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
@@ -50,15 +50,17 @@ class SilentHandler(WSGIRequestHandler):
     timeout = TIMEOUT_S
 
     def setup(self) -> None:
-        """Make the streams."""
+        """Make the streams, and bound the time of the whole request."""
         super().setup()
         self.wfile = Answer(self.connection)
+        self.rfile.close()
+        self.rfile = io.BufferedReader(Timed(self.connection, self.timeout))
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  its name in the base class
         """Log nothing."""
 
 
-class MetricsServer(ThreadingMixIn, WSGIServer):
+class MetricsServer(BoundedThreads, WSGIServer):
     """Each connection has a thread, where its handshake takes place too: a slow client holds up no other.
 
     Args:
@@ -70,8 +72,6 @@ class MetricsServer(ThreadingMixIn, WSGIServer):
     Raises:
         OSError: The address is in use, or the host does not exist.
     """
-
-    daemon_threads = True
 
     def __init__(self, host: str, port: int, app: App, tls: ListenerTls | None) -> None:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)

@@ -20,6 +20,7 @@ from typing import Any, cast
 
 from odradek.broker.broker import Endpoint
 from odradek.plugin.config import ConfigError
+from odradek.server.bounded_threads import BoundedThreads
 from odradek.testing.arrivals import NothingCame
 from odradek.testing.control.operations import Operations, UnknownOperation
 from odradek.testing.fault import FaultNotHit
@@ -164,13 +165,13 @@ def described(error: Exception) -> dict[str, object]:
     return {"error": str(error) or type(error).__name__}
 
 
-class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
+class Server(BoundedThreads, socketserver.TCPServer):
     """A thread per connection. They end with the process: a request may wait when the server is closed."""
 
     allow_reuse_address = True
-    daemon_threads = True
     block_on_close = False
-    request_queue_size = 64
+    connections_max = 1_024
+    connections_max_per_ip = 512
     operations: Operations
     token: str | None
 
