@@ -62,6 +62,8 @@ class SubscriptionHistory:
         """Note the user who changes a subscription in the body, unless that fails."""
         with self.lock:
             self.users[name] = user
+            if len(self.users) > KEPT:  # of some, no poll sees a change
+                del self.users[next(iter(self.users))]
         try:
             yield
         except BaseException:

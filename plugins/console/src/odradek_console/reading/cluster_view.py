@@ -40,6 +40,8 @@ SELECTORS: Final = {
     "client_source_address": "address",
 }
 """Selectors of ``match`` that a row has, and its field. Not its port: that changes."""
+PATTERN_BYTES: Final = 1 << 20
+"""Memory of a pattern. A larger one takes a second for a thousand clients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,12 +242,15 @@ def is_matched(match: str, row: ClientRow) -> bool:
 
 
 def matcher(match: str) -> Callable[[ClientRow], bool]:
-    """A test of rows. A port, which changes, is not compared; an invalid pattern selects nothing."""
-    tests = []
+    """A test of rows. A port, which changes, is not compared; a pattern that is invalid or too large selects
+    nothing.
+    """
+    options, tests = re2.Options(), []
+    options.max_mem, options.log_errors = PATTERN_BYTES, False  # otherwise each client has a line on stderr
     for selector, pattern in selectors(match).items():
         if selector in SELECTORS:
             try:
-                tests.append((SELECTORS[selector], re2.compile(pattern)))
+                tests.append((SELECTORS[selector], re2.compile(pattern, options)))
             except re2.error:
                 return lambda row: False
     return lambda row: all(pattern.fullmatch(getattr(row, field)) is not None for field, pattern in tests)

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import ClusterWatch, Observed
 from odradek_console.engine.subscription_history import SubscriptionHistory
+from odradek_console.reach import Reach
 from odradek_console.reading.cluster_view import ClusterView
 from odradek_console.reading.leases import Leases
 from odradek_console.reading.older_points import OlderPoints
@@ -20,6 +21,7 @@ from odradek_console.view import View
 from odradek_console.web.access import Access, loopback_access
 from odradek_console.web.audit import Audit
 from odradek_console.web.server_settings import ServerCounts
+from odradek_console.web.shared import Shared
 
 STREAM_INTERVAL_S: Final = 1.0
 WATCH_INTERVAL_MS: Final = 15_000
@@ -45,6 +47,8 @@ class Console:
     """The users and their roles."""
     tables: OlderPoints | None = None
     """The tables of odradek-spark, for points that are older than the memory."""
+    reaches: Shared[list[Reach]] = field(default_factory=Shared)
+    """What each subscription selects."""
     stream_interval_s: float = STREAM_INTERVAL_S
     """The shortest time between two events of a stream."""
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000

@@ -121,14 +121,24 @@ CHANGES: Final[Table[SubscriptionChange]] = Table(
 
 def reach_rows(console: Console) -> list[ReachRow]:
     """The subscriptions with their reach."""
-    clients = [row for row in console.view.clients() if row.state != "gone"]
-    return [reach_row(console, clients, each) for each in console.cluster.subscriptions()]
+    stored = console.cluster.subscriptions()
+
+    def made() -> list[Reach]:
+        clients = [row for row in console.view.clients() if row.state != "gone"]
+        return [reach_of(console, clients, each) for each in stored]
+
+    reaches = console.reaches.of(stored, made)
+    return [reach_row(console, row, found) for row, found in zip(stored, reaches, strict=True)]
 
 
-def reach_row(console: Console, clients: Sequence[ClientRow], row: SubscriptionRow) -> ReachRow:
-    """A subscription with its reach among some clients."""
+def reach_of(console: Console, clients: Sequence[ClientRow], row: SubscriptionRow) -> Reach:
+    """The reach of a subscription among some clients."""
     interval_ms = row.interval_ms or DEFAULT_INTERVAL_MS
-    found = reach(console.view, clients, row.metrics, row.match, interval_ms)
+    return reach(console.view, clients, row.metrics, row.match, interval_ms)
+
+
+def reach_row(console: Console, row: SubscriptionRow, found: Reach) -> ReachRow:
+    """A subscription with its reach."""
     return ReachRow(
         row=row,
         clients=found.clients,
