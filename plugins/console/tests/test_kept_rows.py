@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from odradek.client.admin import AdminClient
+from odradek_console import pictures
 from odradek_console.engine.client_entry import State
+from odradek_console.pictures import client_row
 from odradek_console.rows import ClientRow
 from odradek_console.view import AT_ONCE, View
 from support.delta_clients import A, B
@@ -103,3 +109,21 @@ def test_the_reader_is_let_in_between() -> None:
 
     assert len(watched.view.clients()) == 2 * AT_ONCE
     assert len(held) == 3
+
+
+def test_a_client_page_makes_few_rows_of_many_with_the_same_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched, made = Watched(), 0
+    for number in range(1_000):
+        watched.clients.push(60, instance=number.to_bytes(16), client_id="service")
+
+    def counted(*arguments: Any) -> ClientRow:
+        nonlocal made
+        made += 1
+        return client_row(*arguments)
+
+    monkeypatch.setattr(pictures, "client_row", counted)
+    detail = watched.view.client("service")
+
+    assert detail is not None
+    assert len(detail.others) == pictures.MOST_OTHERS
+    assert made == 1 + pictures.MOST_OTHERS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from statistics import median
 from typing import Final
 
@@ -63,17 +64,17 @@ def error_name(code: int) -> str:
 def client_detail(fleet: Fleet, client: Client, now_ms: int, since_ms: int = 0) -> ClientDetail:
     """A client in full, with the points of its series from a time on."""
     entry = client.entry
-    others = [
+    named = entry.client_id, entry.principal
+    others = (
         client_row(fleet, each, now_ms)
         for each in reversed(fleet.clients.values())
-        if each is not client
-        and (each.entry.client_id, each.entry.principal) == (entry.client_id, entry.principal)
-    ][:MOST_OTHERS]
+        if each is not client and (each.entry.client_id, each.entry.principal) == named
+    )
     return ClientDetail(
         row=client_row(fleet, client, now_ms),
         labels=entry.labels,
         connections=tuple(ConnectionRow(**each._asdict()) for each in reversed(entry.connections)),
-        others=tuple(others),
+        others=tuple(islice(others, MOST_OTHERS)),
         findings=tuple(fleet.findings(client, now_ms)),
         series=tuple(series_rows(fleet, client, now_ms, since_ms)),
         not_reported=tuple(not_reported(client, fleet.series(client))),
