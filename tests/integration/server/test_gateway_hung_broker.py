@@ -22,6 +22,7 @@ PRODUCE_BYTES = 99 << 20
 """More than the kernel's buffers of four sockets on loopback take. The largest request is 100 MiB."""
 PRODUCE = struct.pack(">ihhihhi", PRODUCE_BYTES, 0, 3, 8, -1, -1, 1)
 STUCK_MS = 1_500
+ENDS = ("close", "half-close", "reset")
 STUCK = 'odradek_gateway_upstream_stuck_total{node="bootstrap"'
 CLOSED = 'odradek_gateway_pairs_closed_total{cause="upstream-stuck"'
 
@@ -92,10 +93,13 @@ def connected(gateway: GatewayProcess, listener: int, files: Files) -> socket.so
     return context.wrap_socket(client, server_hostname="localhost")
 
 
-def stuff(client: socket.socket) -> None:
-    """Send until nothing is taken any more."""
+def send(client: socket.socket, amount: str) -> None:
+    """Send one request, or until nothing is taken any more."""
+    client.sendall(API_VERSIONS)
+    if amount == "one request":
+        return
     client.settimeout(1)
-    client.sendall(API_VERSIONS + PRODUCE)
+    client.sendall(PRODUCE)
     piece = bytes(1 << 20)
     with contextlib.suppress(TimeoutError):
         for _ in range(PRODUCE_BYTES >> 20):
@@ -112,28 +116,23 @@ def leave(client: socket.socket, end: str) -> None:
 
 
 @pytest.mark.parametrize("listener", [0, 1], ids=["plaintext", "tls"])
-@pytest.mark.parametrize("end", ["close", "half-close", "reset"])
 @pytest.mark.parametrize("amount", ["one request", "all it takes"])
 def test_the_end_of_a_client_is_seen(
-    gateway: GatewayProcess, files: Files, listener: int, end: str, amount: str
+    gateway: GatewayProcess, files: Files, listener: int, amount: str
 ) -> None:
-    idle = wait_until(lambda: descriptors(gateway), "a number")
+    idle = descriptors(gateway)
 
-    client = connected(gateway, listener, files)
-    with client:
-        if amount == "one request":
-            client.sendall(API_VERSIONS)
-        else:
-            stuff(client)
-        wait_until(lambda: descriptors(gateway) >= idle + 2, lambda: (idle, descriptors(gateway)))
-        leave(client, end)
+    with contextlib.ExitStack() as opened:
+        clients = [opened.enter_context(connected(gateway, listener, files)) for _ in ENDS]
+        for client in clients:
+            send(client, amount)
+        wait_until(lambda: descriptors(gateway) >= idle + 2 * len(ENDS), lambda: descriptors(gateway))
+        for client, end in zip(clients, ENDS, strict=True):
+            leave(client, end)
         wait_until(lambda: descriptors(gateway) <= idle, lambda: (idle, descriptors(gateway)), 10)
 
         assert gateway.process.poll() is None
-        if end == "half-close":
-            client.settimeout(5)
-            with contextlib.suppress(ConnectionError):
-                assert client.recv(1) == b""
+        assert is_ended(clients[ENDS.index("half-close")])
 
 
 def test_the_end_of_a_client_is_seen_while_its_broker_is_dialed(
@@ -148,9 +147,8 @@ def test_the_end_of_a_client_is_seen_while_its_broker_is_dialed(
     wait_until(lambda: descriptors(encrypted_upstream) <= idle, "the descriptors are gone", 10)
 
 
-@pytest.mark.parametrize("amount", ["one request", "all it takes"])
 def test_a_broker_that_stands_still_is_named_and_counted(
-    broker: HungBroker, files: Files, tmp_path: Path, amount: str
+    broker: HungBroker, files: Files, tmp_path: Path
 ) -> None:
     port = free_port()
     settings = (
@@ -158,16 +156,16 @@ def test_a_broker_that_stands_still_is_named_and_counted(
         f"gateway.upstream.stuck.ms={STUCK_MS}",
     )
     with gateway_of(broker.address, tmp_path, *settings) as gateway:
-        clients = [connected(gateway, 0, files) for _ in range(3)]
-        for client in clients:
-            client.sendall(API_VERSIONS) if amount == "one request" else stuff(client)
+        clients = [connected(gateway, 0, files) for _ in range(4)]
+        for client, amount in zip(clients, ["one request", "all it takes"] * 2, strict=True):
+            send(client, amount)
         ends = [is_ended(client) for client in clients]
         page = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()
     counts = [line.rpartition(" ")[2] for line in page.splitlines() if STUCK in line or CLOSED in line]
     lines = [line for line in gateway.errors if "stands still" in line]
 
-    assert ends == [True] * 3
-    assert counts == ["3.0", "3.0"]
+    assert ends == [True] * 4
+    assert counts == ["4.0", "4.0"]
     (line,) = lines
     assert f"broker={broker.address}" in line
     assert "node=bootstrap" in line

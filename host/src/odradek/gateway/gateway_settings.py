@@ -109,8 +109,8 @@ class GatewaySettings:
     upstream_stuck_ms: int = setting(
         "gateway.upstream.stuck.ms", Whole(INT, 1), 30_000,
         "Time after which a connection to a broker is closed that takes nothing of what a client has sent, "
-        "or leaves its first request without an answer; more than brokers throttle clients for.", unit="ms",
-        page=PAGE,
+        "or leaves its first request without an answer; more than brokers throttle clients, or wait for "
+        "replicas.", unit="ms", page=PAGE,
     )
     drain_ms: int = setting(
         "gateway.drain.ms", Whole(INT, 0), 10_000,
