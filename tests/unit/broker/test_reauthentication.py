@@ -19,6 +19,7 @@ from support.sasl_gate import DELAY_MS, Gate
 from support.tokens import claims_of, unsecured
 
 LIFETIME_MS = 3_000
+SHORT_MS = 1_500
 AGAIN_MS = 2_700
 """When clients authenticate again."""
 
@@ -103,6 +104,22 @@ def test_the_same_client_authenticates_again_and_again(gate: Gate) -> None:
     assert lifetimes == [LIFETIME_MS] * 5
     assert gate.client.connection.principal == "User:alice"
     assert (gate.shared.counts.succeeded, gate.shared.counts.succeeded_again) == (1, 5)
+
+
+def test_a_short_token_lasts_to_the_millisecond() -> None:
+    gate = Gate("OAUTHBEARER")
+    gate.clock.advance(600)
+    lifetimes = []
+    for _ in range(5):
+        handshake(gate, "OAUTHBEARER")
+        issued_s = gate.clock.now_ms() / 1000
+        claims = claims_of("alice", issued_s, iat=issued_s, exp=issued_s + SHORT_MS / 1000)
+        message = SaslAuthenticateRequest(auth_bytes=client_first(unsecured(claims)))
+        lifetimes.append(gate.send(message).session_lifetime_ms)
+        gate.clock.advance(SHORT_MS * 9 // 10)
+        assert serves(gate)
+
+    assert lifetimes == [SHORT_MS] * 5
 
 
 def test_the_first_reauthentication_may_come_at_once(gate: Gate) -> None:
