@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import partial
 from io import TextIOWrapper
 from logging.handlers import WatchedFileHandler
 from typing import Final
@@ -102,8 +103,38 @@ FORMATTERS: Mapping[str, type[logging.Formatter]] = {"text": LineFormatter, "jso
 
 
 class PrivateFileHandler(WatchedFileHandler):
-    """Appends to a file that only its owner can read."""
+    """Appends to a file that only its owner can read.
+
+    Events that the file cannot take, and those for a pipe that nobody reads, go to the log of the program: an
+    event neither waits, nor is lost, nor ends what it tells of.
+    """
 
     def _open(self) -> TextIOWrapper:
-        opener = partial(os.open, mode=0o600)
-        return open(self.baseFilename, "a", encoding=self.encoding, opener=opener)
+        return open(self.baseFilename, "a", encoding=self.encoding, opener=private)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            super().emit(record)
+        except OSError:  # the file cannot be opened again
+            self.handleError(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  logging's name
+        if not isinstance(sys.exc_info()[1], BlockingIOError):
+            self.drop()
+        logging.getLogger().handle(record)
+
+    def drop(self) -> None:
+        """Open the file again for the next event."""
+        stream, self.stream = self.stream, None
+        if stream is not None:
+            with contextlib.suppress(OSError):  # what it holds is in the log of the program
+                stream.close()
+
+    def close(self) -> None:
+        self.drop()
+        super().close()
+
+
+def private(path: str, flags: int) -> int:
+    """Open a file for its owner alone, without waiting for the reader of a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)
