@@ -11,8 +11,6 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.delivery.spooled_record import RecordFormat
 from odradek.plugin import Reject, TelemetryRecord, TopicFormat
-from odradek.server.plugins.group_feed import GroupFeed
-from odradek.server.plugins.log_feed import FeedReader
 from support.forwarding import (
     FLEET,
     HELD_S,
@@ -90,22 +88,6 @@ def test_a_forwarder_whose_destination_is_down_does_not_hold_up_the_others(clust
         assert len(runner.queue.waiting) < 2000
         dead.behavior = lambda batch: None
         until(lambda: len(dead.taken) == 2000, process)
-
-
-def test_partitions_may_be_assigned_before_the_thread_of_the_forwarder_runs(
-    cluster: ThreadedHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begin = GroupFeed.begin
-
-    def begin_and_join(feed: GroupFeed, reader: FeedReader) -> None:
-        begin(feed, reader)
-        feed.joined.result(30)
-
-    monkeypatch.setattr(GroupFeed, "begin", begin_and_join)
-    far_side = FarSide()
-    fill(cluster.bootstrap, range(40))
-    with forwarding(cluster.bootstrap, far_side) as process:
-        until(lambda: len(far_side.taken) == 40, process)
 
 
 def test_a_rebalance_repeats_only_the_batch_in_flight(cluster: ThreadedHost) -> None:

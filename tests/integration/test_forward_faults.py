@@ -300,3 +300,31 @@ def test_a_bug_beside_the_group_is_told_with_its_traceback_and_tried_again(
     (told,) = [each for each in caplog.records if each.getMessage() == "group failed, trying again"]
     assert told.exc_info is not None
     assert told.exc_info[0] is KeyError
+
+
+class StartsLate(FarSide):
+    """Its start raises until it may succeed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_start, self.starts = threading.Event(), 0
+
+    async def start(self) -> None:
+        self.starts += 1
+        if not self.may_start.is_set():
+            raise OSError("address in use")
+
+
+def test_others_have_the_partitions_of_a_forwarder_whose_start_fails(cluster: ThreadedHost) -> None:
+    late, well = StartsLate(), FarSide()
+    with forwarding(cluster.bootstrap, late) as first, forwarding(cluster.bootstrap, well) as second:
+        wait_until(lambda: late.starts > 2, "further starts")
+        until(lambda: len(second.owned) == 4, first, second)
+        problem = first.made.result(0).not_ready()
+        fill(cluster.bootstrap, range(8))
+        until(lambda: set(well.names) == set(metrics(range(8))), first, second)
+        late.may_start.set()
+        until(lambda: len(first.owned) == len(second.owned) == 2, first, second)
+        wait_until(lambda: first.made.result(0).not_ready() is None, "the first is ready")
+
+    assert problem == "forwarder fake.all: start raised OSError: address in use"

@@ -24,7 +24,7 @@ from odradek.server.gateway.workers.share import (
     former_workers,
     shared,
 )
-from odradek.server.gateway.workers.worker import Worker
+from odradek.server.gateway.workers.worker import Problems, Worker
 from odradek.server.plugins.active_plugin import ActivePlugin, PluginState
 from odradek.server.plugins.plugin_manager import InstalledPlugin
 from odradek.telemetry.client_metrics_stats import MetricRow
@@ -150,6 +150,9 @@ class Asked:
     def not_ready(self) -> str | None:
         return "no broker"
 
+    def trouble(self) -> str | None:
+        return "forwarder otlp: ended"
+
 
 async def linked(asked: Asked, steps: list[None], worker: Worker) -> ParentLink:
     """A worker and its parent in one process."""
@@ -175,10 +178,11 @@ def test_a_parent_gets_metrics_and_states_of_a_worker_until_it_ends(rows: int) -
             {"n": str(number), "gateway_worker": "1"} for number in range(rows)
         ]
         worker.tell({"do": "step"})
-        assert await worker.problems() == (None, "worker 1: no broker")
+        problems = Problems(None, "worker 1: no broker", "worker 1: forwarder otlp: ended")
+        assert await worker.problems() == problems
         asking = asyncio.create_task(worker.problems())
         await link.close()
-        assert await asyncio.wait_for(asking, 5) in ((None, None), (None, "worker 1: no broker"))
+        assert await asyncio.wait_for(asking, 5) in (Problems(), problems)
         assert worker.reading is not None
         await worker.reading
         assert worker.addresses is None

@@ -177,7 +177,7 @@ class Forward:
     def not_ready(self) -> str | None:
         """Why this process does not forward; None if it does. Called on other threads."""
         if not self.ready:
-            return "joining the groups"
+            return self.outlets.trouble() or "joining the groups"
         return next((f"{feed.group_id}: {feed.problem}" for feed in self.feeds if feed.problem), None)
 
     def metric_rows(self) -> Iterator[MetricRow]:

@@ -73,6 +73,9 @@ class GroupFeed(LogFeed):
         self.joined: Future[None] = Future()
         """Done when the feed was first assigned its partitions; fails if the start has to."""
         self.started_s = 0.0
+        self.is_wanted = False
+        """Whether the forwarder has asked. Before, its plugin may not start, and others should get the
+        partitions."""
         self.member = False
         self.assigned: frozenset[int] = frozenset()
         """The partitions that the group assigns."""
@@ -158,7 +161,8 @@ class GroupFeed(LogFeed):
             ApiError: A request failed; the next turn tries again.
         """
         if not self.member:
-            self.enter()
+            if self.is_wanted:
+                self.enter()
             return
         membership = self.shared.membership()
         if membership is Membership.LOST:
@@ -265,6 +269,7 @@ class GroupFeed(LogFeed):
 
     def answer(self, generation: int, positions: Positions) -> None:
         """Read now, or park the request until the next turn."""
+        self.is_wanted = True
         self.parked = (generation, positions)
         if not self.may_read() or generation != self.moves:
             return

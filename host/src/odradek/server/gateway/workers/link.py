@@ -62,6 +62,7 @@ class Asked(Protocol):
 
     def metric_rows(self) -> Iterable[MetricRow]: ...
     def not_ready(self) -> str | None: ...
+    def trouble(self) -> str | None: ...
 
 
 def line_of(message: dict[str, Any]) -> bytes:
@@ -122,7 +123,8 @@ class ParentLink:
             case {"do": "step"}:
                 self.step()
             case {"ask": "state", "id": number}:
-                writer.write(line_of({"id": number, "not_ready": self.asked.not_ready()}))
+                not_ready, trouble = self.asked.not_ready(), self.asked.trouble()
+                writer.write(line_of({"id": number, "not_ready": not_ready, "trouble": trouble}))
             case {"ask": "metrics", "id": number}:
                 try:
                     await self.send_metrics(number, writer)

@@ -7,7 +7,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from odradek.clock import Clock
 from odradek.server.gateway.workers.link import Assignment, line_of
@@ -20,6 +20,17 @@ ANSWER_S: Final = 5.0
 LONGEST_LINE: Final = 64 << 20
 GONE: Final[Mapping[str, Any]] = {}
 """The answer of a worker that has ended."""
+
+
+class Problems(NamedTuple):
+    """What is wrong; None stands for nothing."""
+
+    dead: str | None = None
+    """Why it counts as dead."""
+    not_ready: str | None = None
+    """Why it should get no clients."""
+    trouble: str | None = None
+    """Which plugin does not work. It serves its clients all the same."""
 
 
 class Worker(KeptProcess):
@@ -127,14 +138,15 @@ class Worker(KeptProcess):
             del self.answers[number]
         return found
 
-    async def problems(self) -> tuple[str | None, str | None]:
-        """Why this worker counts as dead, and why it should get no clients; None if that is not so."""
+    async def problems(self) -> Problems:
+        """What is wrong with this worker."""
         try:
             (answer,) = await self.ask("state")
         except TimeoutError:
-            return f"worker {self.number}: the event loop has not answered for {ANSWER_S:g} s", None
-        problem = answer.get("not_ready")
-        return None, problem and f"worker {self.number}: {problem}"
+            return Problems(f"worker {self.number}: the event loop has not answered for {ANSWER_S:g} s")
+        not_ready, trouble = answer.get("not_ready"), answer.get("trouble")
+        name = f"worker {self.number}: "
+        return Problems(None, not_ready and name + not_ready, trouble and name + trouble)
 
     async def metric_rows(self) -> list[MetricRow]:
         """Its metrics, with its number as an attribute; none if it does not answer."""

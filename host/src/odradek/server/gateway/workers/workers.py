@@ -14,7 +14,7 @@ from odradek.server.certificates import Certificates
 from odradek.server.config import HostConfig
 from odradek.server.gateway.workers.link import Assignment
 from odradek.server.gateway.workers.share import folder_of, former_workers
-from odradek.server.gateway.workers.worker import ANSWER_S, Worker
+from odradek.server.gateway.workers.worker import ANSWER_S, Problems, Worker
 from odradek.server.hangup import HANGUP
 from odradek.server.meters.certificate_metrics import certificate_rows
 from odradek.server.meters.metrics_outlets import MetricsOutlets
@@ -68,7 +68,8 @@ class Workers:
             replace(config, listeners=()), self.clock, self.timer, self.file_threads.offload
         )
         """Those of the endpoint of metrics."""
-        self.outlets = MetricsOutlets(self.metric_rows, self.not_ready, self.not_alive)
+        self.outlets = MetricsOutlets(self.metric_rows, self.not_ready, self.not_alive, self.trouble)
+        self.outlets.needs_plugins = False
         self.driver: TimerDriver | None = None
 
     def worker(self, number: int, command: Sequence[str], is_former: bool = False) -> Worker:
@@ -160,25 +161,27 @@ class Workers:
                 "gateway-worker-restarts", "counter", {"gateway_worker": str(each.number)}, restarts
             )
 
-    def problems(self) -> tuple[str | None, str | None]:
-        """Why the gateway counts as dead, and why it should get no clients. Called on other threads."""
+    def problems(self) -> Problems:
+        """What is wrong with the workers. Called on other threads."""
         asked = asyncio.run_coroutine_threadsafe(self.ask_all(), self.loop)
         return asked.result(2 * ANSWER_S)
 
-    async def ask_all(self) -> tuple[str | None, str | None]:
+    async def ask_all(self) -> Problems:
         """The first problem of each kind of the workers that serve. One that restarts gets no connections."""
         serving = [each for each in self.serving if each.addresses is not None]
         if not serving:
-            return None, "no worker is ready"
+            return Problems(not_ready="no worker is ready")
         found = await asyncio.gather(*(each.problems() for each in serving))
-        dead, unready = ([text for text in texts if text] for texts in zip(*found, strict=True))
-        return next(iter(dead), None), next(iter(unready), None)
+        return Problems(*(next(filter(None, texts), None) for texts in zip(*found, strict=True)))
 
     def not_alive(self) -> str | None:
-        return self.problems()[0]
+        return self.problems().dead
 
     def not_ready(self) -> str | None:
-        return self.problems()[1]
+        return self.problems().not_ready
+
+    def trouble(self) -> str | None:
+        return self.problems().trouble
 
     async def stop(self) -> None:
         """Stop all workers, at the same time."""
