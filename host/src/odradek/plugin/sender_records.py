@@ -9,22 +9,22 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from google.protobuf.message import DecodeError
-from opentelemetry.proto.common.v1.common_pb2 import KeyValue
-from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
-from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
 from odradek.plugin.context import UNKNOWN, ConnectionContext, RequestContext
-from odradek.plugin.metrics_data import resource_metrics, shallow_resource_metrics
+from odradek.plugin.metrics_data import parsed
 from odradek.plugin.payload import ClientTelemetryPayload
-from odradek.plugin.protobuf_bytes import NotOtlp, delimited
+from odradek.plugin.private_messages import message_classes
+from odradek.plugin.protobuf_bytes import NotOtlp
+from odradek.plugin.protobuf_fields import FieldBudget, TooMuchWork, fields
 from odradek.plugin.protocols import TelemetryRecord
 
 RESOURCE_METRICS: Final = 0x0A
+RESOURCE: Final = 0x0A
 PUSH_TELEMETRY: Final = 72
 LISTENER: Final = "OTLP"
 ANONYMOUS: Final = "User:ANONYMOUS"
@@ -34,7 +34,30 @@ NODES: Final = ("broker_node_id", "kafka.broker.id")
 MAX_INT32: Final = 2**31 - 1
 MAX_DIGITS: Final = 10
 MAX_RESOURCES: Final = 1_000
+MAX_FIELDS: Final = 60_000
+"""Fields of ResourceMetrics that are looked at, and of Resources: half a microsecond each."""
+MAX_RESOURCE_BYTES: Final = 1 << 20
+MAX_COUNTED_BYTES: Final = 1 << 20
 ID_BYTES: Final = 16
+KINDS: Final = ("gauge", "sum", "histogram", "exponential_histogram", "summary")
+CLASSES: Final = message_classes(
+    "odradek.sender_records",
+    {
+        "AnyValue": {"string_value": (1, "bytes"), "int_value": (3, "int64*")},
+        "KeyValue": {"key": (1, "bytes"), "value": (2, "AnyValue")},
+        "Resource": {"attributes": (1, "KeyValue*")},
+        "Data": {"data_points": (1, "bytes*")},
+        "Metric": {kind: (Metric.DESCRIPTOR.fields_by_name[kind].number, "Data") for kind in KINDS},
+        "ScopeMetrics": {"metrics": (2, "Metric")},
+        "ResourceMetrics": {"scope_metrics": (2, "ScopeMetrics")},
+        "MetricsData": {"resource_metrics": (1, "ResourceMetrics")},
+    },
+)
+"""A Resource with the values that are used, where a list of numbers tells 0 from none; and OTLP with singular
+fields, which the parser merges (`odradek.plugin.metrics_data`)."""
+parse_resource: Final[Any] = CLASSES["Resource"].FromString
+parse_attribute: Final[Any] = CLASSES["KeyValue"].FromString
+parse_points: Final[Any] = CLASSES["MetricsData"].FromString
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,17 +89,17 @@ def otlp_records(
         resources_max: Limit of different Resources.
 
     Raises:
-        NotOtlp: The bytes are not a request of OTLP for metrics, or have too many Resources.
+        NotOtlp: The bytes are not a request of OTLP for metrics, or have too many Resources, or more fields
+            of ResourceMetrics or of Resources than are looked at.
     """
-    entries: dict[bytes, list[bytes]] = {}
-    for entry in resource_metrics(data):
-        resource = b"".join(shallow_resource_metrics(entry).resource)
-        entries.setdefault(resource, []).append(delimited(RESOURCE_METRICS, entry))
-        if len(entries) > resources_max:
-            raise NotOtlp(f"more than {resources_max} different Resources in one request")
+    try:
+        entries = by_resource(data, resources_max)
+        described = described_resources(entries)
+    except TooMuchWork:
+        raise NotOtlp(f"more than {MAX_FIELDS} ResourceMetrics or attributes in one request") from None
     instances: dict[bytes, tuple[Mapping[str, str], list[bytes]]] = {}
     for resource, parts in entries.items():
-        attributes = attributes_of(resource)
+        attributes = described[resource]
         # Several Resources may tell the same id. Each instance is one record: origin and id identify it.
         _, theirs = instances.setdefault(instance_id(resource, attributes), (attributes, []))
         theirs += parts
@@ -92,24 +115,55 @@ def otlp_records(
     ]
 
 
-def attributes_of(resource: bytes) -> dict[str, str]:
-    """The attributes of a Resource that are text or whole numbers, as text.
+def by_resource(data: bytes, resources_max: int) -> dict[bytes, list[bytes]]:
+    """The fields with the ResourceMetrics of each Resource.
+
+    They are looked at one by one: protobuf's parser could not be stopped at a million of them.
 
     Raises:
-        NotOtlp: The bytes are not a Resource.
+        NotOtlp: As `otlp_records`.
+        TooMuchWork: There are too many fields to look at.
     """
-    try:
-        found = Resource.FromString(resource)
-    except DecodeError as error:
-        raise NotOtlp("a Resource is malformed") from error
-    return attribute_texts(found.attributes)
+    budget = FieldBudget(MAX_FIELDS)
+    entries: dict[bytes, list[bytes]] = {}
+    for tag, start, value, end in fields(data, budget):
+        if tag == RESOURCE_METRICS:
+            parts = [data[first:last] for each, _, first, last in fields(data, budget, value, end)
+                     if each == RESOURCE]  # fmt: skip
+            entries.setdefault(b"".join(parts), []).append(data[start:end])
+            if len(entries) > resources_max:
+                raise NotOtlp(f"more than {resources_max} different Resources in one request")
+    return entries
 
 
-def attribute_texts(attributes: Sequence[KeyValue]) -> dict[str, str]:
-    """The attributes that are text or whole numbers, as text. Empty text is left out."""
-    texts = {each.key: each.value.string_value for each in attributes if each.value.string_value}
-    numbers = {each.key: each.value for each in attributes if each.value.HasField("int_value")}
-    return texts | {key: str(value.int_value) for key, value in numbers.items()}
+def described_resources(resources: Iterable[bytes]) -> dict[bytes, Mapping[str, str]]:
+    """The attributes of each Resource that are text or whole numbers, as text. Empty text is left out.
+
+    Raises:
+        NotOtlp: One is not a Resource, or too large.
+        TooMuchWork: There are too many attributes to look at.
+    """
+    budget = FieldBudget(MAX_FIELDS)
+    found: dict[bytes, Mapping[str, str]] = {}
+    for resource in resources:
+        if len(resource) > MAX_RESOURCE_BYTES:
+            raise NotOtlp(f"a Resource of {len(resource)} bytes, at most {MAX_RESOURCE_BYTES} are allowed")
+        for _ in fields(resource, budget):
+            pass
+        found[resource] = attribute_texts(parsed(parse_resource, resource).attributes)
+    return found
+
+
+def attribute_texts(attributes: Iterable[Any]) -> dict[str, str]:
+    """The attributes that are text or whole numbers, as text, of results of `parse_attribute`."""
+    texts, numbers = {}, {}
+    for each in attributes:
+        key, value = each.key.decode(errors="replace"), each.value
+        if value.string_value:
+            texts[key] = value.string_value.decode(errors="replace")
+        elif value.int_value:
+            numbers[key] = str(value.int_value[-1])
+    return texts | numbers
 
 
 def instance_id(resource: bytes, attributes: Mapping[str, str]) -> bytes:
@@ -156,17 +210,11 @@ def whole_number(text: str, otherwise: int) -> int:
 
 
 def data_points(data: bytes) -> int:
-    """The number of data points of a MetricsData; 0 if it is malformed."""
-    try:
-        message = MetricsData.FromString(data)
-    except DecodeError:
+    """The number of data points of a MetricsData; 0 if it is malformed, or too large to be counted."""
+    if len(data) > MAX_COUNTED_BYTES:
         return 0
-    metrics = [
-        metric
-        for entry in message.resource_metrics
-        for scope in entry.scope_metrics
-        for metric in scope.metrics
-    ]
-    return sum(
-        len(getattr(metric, kind).data_points) for metric in metrics if (kind := metric.WhichOneof("data"))
-    )
+    try:
+        found = parsed(parse_points, data).resource_metrics.scope_metrics.metrics
+    except NotOtlp:
+        return 0
+    return sum(len(getattr(found, kind).data_points) for kind in KINDS)

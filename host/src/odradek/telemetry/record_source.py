@@ -8,7 +8,7 @@ own, with the law of pushes: a record that was received is stored, repeated, rej
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import partial
 from typing import Final
@@ -23,6 +23,7 @@ from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.client_metrics_stats import InstanceStats
 from odradek.telemetry.instance_match import metadata_of
 from odradek.telemetry.labeled_record import labeled_record
+from odradek.telemetry.payload import PayloadWork
 from odradek.telemetry.push_accounts import PushAccounts
 from odradek.telemetry.recent_origins import RecentOrigins
 from odradek.wire.compression import Codec, TooLarge
@@ -116,7 +117,35 @@ class RecordSource:
             TooLarge: It exceeds a limit of pushes.
             WireError: Its payload is not OTLP.
         """
-        ready = labeled_record(record, labels, self.manager.limits)
+        return self.of_this_source(labeled_record(record, labels, self.manager.limits), record)
+
+    def is_large(self, record: TelemetryRecord) -> bool:
+        """Whether a record goes to `prepare` and not to `prepared`, which refuses one that is too large."""
+        return self.manager.inline_bytes < len(record.payload.data) <= self.manager.limits.max_bytes
+
+    def prepare(
+        self, record: TelemetryRecord, labels: EncodedLabels | None, done: Callable[[bytes | Exception], None]
+    ) -> None:
+        """Have a large record's payload checked and labeled elsewhere; see `opened`. Call on the host's loop.
+
+        Args:
+            record: Unchanged.
+            labels: As for `prepared`.
+            done: Called with the payload or the error.
+        """
+        used = None if record.labeled else labels
+        data, limits = record.payload.data, self.manager.limits
+        self.manager.offload(PayloadWork(codec=UNCOMPRESSED, data=data, labels=used, limits=limits), done)
+
+    def opened(self, record: TelemetryRecord, data: bytes) -> TelemetryRecord:
+        """The record with the payload that `prepare` has made of it."""
+        if record.labeled:
+            return record
+        ready = replace(record, payload=replace(record.payload, data=data), labeled=True)
+        return self.of_this_source(ready, record)
+
+    def of_this_source(self, ready: TelemetryRecord, record: TelemetryRecord) -> TelemetryRecord:
+        """The prepared record, with the source of the record that it was made of."""
         if ready is not record and not record.observed:
             ready.source = record.source or self.name
         return ready

@@ -265,7 +265,7 @@ class Reception:
             for record in left:
                 attempt.settled[numbers[id(record)]] = id(record) not in still
             for each in receipt.refused:
-                attempt.refused_points += data_points(each.record.payload.data)
+                attempt.refused_points += max(1, data_points(each.record.payload.data))
                 attempt.refusal = attempt.refusal or each.reason
             left = receipt.left
             if left:

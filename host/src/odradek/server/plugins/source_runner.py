@@ -20,6 +20,7 @@ from odradek.plugin.labels import EncodedLabels
 from odradek.plugin.plugin_stats import PluginStats
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.plugin.source import Receipt, Refused, Source
+from odradek.server.plugins.payload_workers import WorkerFailed
 from odradek.telemetry.record_source import Outcome, RecordSource
 from odradek.wire.errors import WireError
 
@@ -61,7 +62,12 @@ class HostIntake:
             if not has_room:
                 untried += piece
                 continue
-            ready = await self.ready(piece)
+            try:
+                ready = await self.ready(piece)
+            except WorkerFailed:  # told in the log; the sender has the record
+                untried += piece
+                has_room = False
+                continue
             reasons = [Refused(record, str(each.error)) for record, each in zip(piece, ready, strict=True)
                        if isinstance(each, Faulty)]  # fmt: skip
             receipt.refused += reasons
@@ -90,14 +96,22 @@ class HostIntake:
 
     async def ready(self, piece: Sequence[TelemetryRecord]) -> list[Ready]:
         """The records with their labels. Enrichers are asked on the host's loop."""
-        if all(record.labeled for record in piece):
-            return [self.prepared(record, None) for record in piece]
-        labels = await self.on_host(partial(self.labels, piece))
-        return [self.prepared(record, each) for record, each in zip(piece, labels, strict=True)]
+        labels: Sequence[EncodedLabels | None] = [None] * len(piece)
+        if not all(record.labeled for record in piece):
+            labels = await self.on_host(partial(self.labels, piece))
+        return [await self.prepared(record, each) for record, each in zip(piece, labels, strict=True)]
 
-    def prepared(self, record: TelemetryRecord, labels: EncodedLabels | None) -> Ready:
+    async def prepared(self, record: TelemetryRecord, labels: EncodedLabels | None) -> Ready:
+        """A record with its labels. A large one is opened by a worker process: protobuf's parser would keep
+        the host's loop from running.
+        """
         try:
-            return self.entrance.prepared(record, labels)
+            if not self.entrance.is_large(record):
+                return self.entrance.prepared(record, labels)
+            answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+            done = partial(self.to_source, answer)
+            self.host_loop.call_soon_threadsafe(self.entrance.prepare, record, labels, done)
+            return self.entrance.opened(record, await answer)
         except WireError as error:
             return Faulty(error)
 

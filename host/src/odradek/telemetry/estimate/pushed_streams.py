@@ -7,12 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from google.protobuf.message import DecodeError
-from opentelemetry.proto.common.v1.common_pb2 import KeyValue
-
 from odradek.plugin.metrics_data import parsed
 from odradek.plugin.private_messages import message_classes
-from odradek.plugin.sender_records import attribute_texts
+from odradek.plugin.protobuf_bytes import NotOtlp
+from odradek.plugin.sender_records import attribute_texts, parse_attribute
 
 NODE_KEYS: Final = ("node_id", "node.id")
 """Java's attribute, and librdkafka's."""
@@ -124,8 +122,8 @@ def attributes_of(attributes: Sequence[bytes]) -> dict[str, str]:
     """Serialized attributes that are text or whole numbers, as text."""
     found = []
     for raw in attributes:
-        with contextlib.suppress(DecodeError):
-            found.append(KeyValue.FromString(raw))
+        with contextlib.suppress(NotOtlp):
+            found.append(parsed(parse_attribute, raw))
     return attribute_texts(found)
 
 
