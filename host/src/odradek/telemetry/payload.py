@@ -20,6 +20,7 @@ from odradek.plugin.labeled_payload import (
 from odradek.plugin.labels import EncodedLabels
 from odradek.plugin.protobuf_bytes import NotOtlp
 from odradek.plugin.protobuf_fields import FieldBudget, fields
+from odradek.telemetry.message_count import check_messages
 from odradek.telemetry.otlp_schema import validate
 from odradek.wire.compression import decompress
 
@@ -79,6 +80,7 @@ def label(data: bytes, labels: EncodedLabels | None, limits: PayloadLimits) -> b
     try:
         if len(data) > COUNT_FIRST_BYTES:
             count_bytewise(data, limits)
+            check_messages(data)
         if labels is None:
             # An entry takes two bytes or more: most payloads cannot hold too many.
             if len(data) > 2 * limits.max_resource_metrics:

@@ -25,7 +25,7 @@ class SourceSettings:
     """With it each request needs one of its tokens."""
     request_max_bytes: int = 16 * MIB
     """Of one request, decompressed."""
-    json_max_bytes: int = 2 * MIB
+    json_max_bytes: int = MIB // 2
     """Of one request in JSON, decompressed. While it is read, it takes up to 25 times as much memory."""
     message_max_bytes: int = 4 * MIB
     """Of one message of gRPC as it is sent, which is held before it is read."""
