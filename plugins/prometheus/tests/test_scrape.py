@@ -21,8 +21,9 @@ from odradek_prometheus import scrape_listener
 from odradek_prometheus.client_series import ClientSeries
 from odradek_prometheus.exposition import Exposition
 from odradek_prometheus.scrape_forwarder import ScrapeForwarder
-from odradek_prometheus.scrape_listener import ScrapeListener
+from odradek_prometheus.scrape_listener import Asked, ScrapeListener
 from odradek_prometheus.scrape_settings import ScrapeSettings
+from odradek_prometheus.text_format import Format
 from support.certificates import authority, other_authority
 from support.delta_clients import A, B, Scene, d
 from support.exposed_clients import Exposed
@@ -39,6 +40,7 @@ class Scraper:
 
     def __init__(self, session: aiohttp.ClientSession, listener: ScrapeListener) -> None:
         self.session = session
+        self.listener = listener
         self.url = f"http://127.0.0.1:{listener.port}"
 
     async def get(self, path: str = "/metrics", method: str = "GET", **headers: str) -> Answer:
@@ -141,6 +143,7 @@ def test_shards_have_each_client_once() -> None:
         ("/metrics", "HEAD", 200),
         ("/metrics?shard=2&shards=2", "GET", 400),
         ("/metrics?shard=x", "GET", 400),
+        ("/metrics?shards=1001", "GET", 400),
     ],
 )
 def test_other_requests(path: str, method: str, status: int) -> None:
@@ -153,6 +156,40 @@ def test_other_requests(path: str, method: str, status: int) -> None:
 def test_a_page_that_is_not_there_in_time_is_refused_as_a_whole() -> None:
     async def scenario(scraper: Scraper) -> None:
         assert (await scraper.get(X_Prometheus_Scrape_Timeout_Seconds="0")).status == 503
+
+    run(scenario)
+
+
+def test_pages_of_one_address_are_made_one_at_a_time_and_bounded() -> None:
+    async def scenario(scraper: Scraper) -> None:
+        listener, most = scraper.listener, scrape_listener.PAGES_PER_IP
+        asked = [Asked(style=Format(), gzip=False, shard=shard, shards=100) for shard in range(100)]
+        pages = [listener.page(each, "stranger") for each in asked[:most]]
+        with pytest.raises(scrape_listener.Crowded):
+            listener.page(asked[most], "stranger")
+        shared = listener.page(asked[0], "stranger")
+        other = listener.page(asked[most], "scraper")
+        await other
+
+        assert shared is pages[0]
+        assert sum(each.done() for each in pages) <= 2
+        await asyncio.gather(*pages)
+        assert (listener.waiting.held, listener.lanes) == ({}, {})
+
+    run(scenario)
+
+
+def test_scrapes_that_do_not_wait_leave_a_bounded_number_of_pages_to_make() -> None:
+    async def scenario(scraper: Scraper) -> None:
+        hasty = {"X_Prometheus_Scrape_Timeout_Seconds": "0"}
+        scraper.listener.waiting.most = 1
+        async with scraper.listener.lanes.setdefault("127.0.0.1", asyncio.Lock()):
+            answers = [await scraper.get(f"/metrics?shard={shard}&shards=9", **hasty) for shard in range(9)]
+            made = len(scraper.listener.pages)
+
+        assert {each.status for each in answers} == {503}
+        assert made == 1
+        assert answers[-1].body == b"16 other pages are being made for this address\n"
 
     run(scenario)
 

@@ -1,7 +1,8 @@
 """The HTTP server that Prometheus scrapes.
 
-A page is rendered on a thread of its own. Scrapes of one format that come within a second of each other get
-the same bytes. A page is sent when all of it is there: a scraper gets a whole page or an error.
+A page is rendered on a thread of its own, one of each address at a time. Scrapes of one format that come
+within a second of each other get the same bytes. A page is sent when all of it is there: a scraper gets a
+whole page or an error.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Final
 
 from aiohttp import web
 
-from odradek.endpoints import Credentials, RenewedTls, SecretKind, read_tokens
+from odradek.endpoints import Credentials, RenewedTls, SecretKind, Shares, holder_of, read_tokens
 from odradek.endpoints.http_server import BoundedServer
 from odradek.temporality.budgets.folding import Folding
 from odradek.temporality.budgets.ranking import BY, report
@@ -35,6 +36,9 @@ USUAL_ROWS: Final = 20
 MAX_ROWS: Final = 1_000
 SHARED_S: Final = 1.0
 """Scrapes within this time get the same page."""
+MOST_SHARDS: Final = 1_000
+PAGES_PER_IP: Final = 16
+"""Different pages that are made, or wait, for one address."""
 TIMEOUT_HEADER: Final = "X-Prometheus-Scrape-Timeout-Seconds"
 TIMEOUT_SHARE: Final = 0.9
 """Share of a scraper's time in which the page has to be there; the rest is for sending it."""
@@ -54,6 +58,10 @@ class Asked:
     gzip: bool
     shard: int
     shards: int
+
+
+class Crowded(Exception):
+    """An address asks for too many different pages."""
 
 
 class ScrapeListener:
@@ -80,7 +88,10 @@ class ScrapeListener:
         self.threads: ThreadPoolExecutor | None = None
         self.server: BoundedServer | None = None
         self.listening: asyncio.Server | None = None
-        self.pages: dict[Asked, tuple[float, asyncio.Future[list[bytes]]]] = {}
+        self.pages: dict[Asked, tuple[float, asyncio.Task[list[bytes]]]] = {}
+        self.waiting = Shares(PAGES_PER_IP)
+        self.lanes: dict[str, asyncio.Lock] = {}
+        """Held while a page of an address is rendered: those of others do not wait for all of its pages."""
         self.port = 0
 
     async def start(self) -> None:
@@ -136,9 +147,12 @@ class ScrapeListener:
             return web.Response(status=400, text=f"{error}\n")
         try:
             async with asyncio.timeout(self.timeout_s(request)):
-                page = await asyncio.shield(self.page(asked))
+                page = await asyncio.shield(self.page(asked, holder_of(request.remote or "")))
         except TimeoutError:
             return web.Response(status=503, text="the page was not complete in time\n")
+        except Crowded:
+            text = f"{PAGES_PER_IP} other pages are being made for this address\n"
+            return web.Response(status=503, text=text, headers={"Retry-After": "1"})
         try:
             async with asyncio.timeout(self.settings.timeout_ms / 1000):
                 return await self.send(request, asked, page)
@@ -212,8 +226,8 @@ class ScrapeListener:
             shard, shards = int(request.query.get("shard", "0")), int(request.query.get("shards", "1"))
         except ValueError:
             raise ValueError("shard and shards are whole numbers") from None
-        if not 0 <= shard < shards:
-            raise ValueError("shard is from 0 to below shards")
+        if not 0 <= shard < shards <= MOST_SHARDS:
+            raise ValueError(f"shard is from 0 to below shards, which are at most {MOST_SHARDS}")
         return Asked(style, takes_gzip(request.headers.get("Accept-Encoding", "")), shard, shards)
 
     def timeout_s(self, request: web.BaseRequest) -> float:
@@ -224,18 +238,37 @@ class ScrapeListener:
             asked_s = float("inf")
         return max(0.0, min(self.settings.timeout_ms / 1000, TIMEOUT_SHARE * asked_s))
 
-    def page(self, asked: Asked) -> asyncio.Future[list[bytes]]:
-        """The page, which may have been made for another scraper."""
+    def page(self, asked: Asked, holder: str) -> asyncio.Task[list[bytes]]:
+        """The page, which may have been made for another scraper.
+
+        Raises:
+            Crowded: It has to be made, and too many others wait for this address.
+        """
         loop = asyncio.get_running_loop()
         known = self.pages.get(asked)
         if known is not None and (not known[1].done() or loop.time() - known[0] < SHARED_S):
             return known[1]
-        clients = [each for each in self.snapshot() if in_shard(each.instance_id, asked)]
-        now_ms = time.time_ns() // 1_000_000
-        page = loop.run_in_executor(self.threads, rendered, clients, now_ms, asked)
+        if not self.waiting.take(holder):
+            raise Crowded
+        page = loop.create_task(self.made(asked, holder))
         self.pages[asked] = (loop.time(), page)
-        page.add_done_callback(lambda _: loop.call_later(SHARED_S, self.forget, asked, page))
+        page.add_done_callback(lambda _: self.settled(asked, holder, page))
         return page
+
+    async def made(self, asked: Asked, holder: str) -> list[bytes]:
+        """Make a page, when the one before it of the same address is made."""
+        async with self.lanes.setdefault(holder, asyncio.Lock()):
+            clients = [each for each in self.snapshot() if in_shard(each.instance_id, asked)]
+            now_ms = time.time_ns() // 1_000_000
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self.threads, rendered, clients, now_ms, asked)
+
+    def settled(self, asked: Asked, holder: str, page: asyncio.Task[list[bytes]]) -> None:
+        """A page is made: it is shared for a moment."""
+        self.waiting.give_back(holder)
+        if holder not in self.waiting.held:
+            self.lanes.pop(holder, None)
+        asyncio.get_running_loop().call_later(SHARED_S, self.forget, asked, page)
 
     def forget(self, asked: Asked, page: asyncio.Future[list[bytes]]) -> None:
         """Free a page that is too old to be shared."""
