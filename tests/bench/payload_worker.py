@@ -21,7 +21,7 @@ from bench.payloads import java
 from odradek.plugin.labeled_payload import PayloadLimits
 from odradek.plugin.labels import encode_labels
 from odradek.server.plugins.payload_workers import PayloadWorkers
-from odradek.server.plugins.process import keep_buffers, loop_factory
+from odradek.server.plugins.process import keep_buffers, new_loop
 from odradek.telemetry.payload import PayloadWork
 
 METRICS = (500, 2400, 7000)
@@ -85,7 +85,7 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     print(head("payload worker"), file=sys.stderr)
     keep_buffers()
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(compare(rounds))
 
 

@@ -89,6 +89,7 @@ async def left_by_loop() -> Counter[str]:
 async def ended(condition: Callable[[], bool]) -> None:
     """Let the loop go on until the condition holds, and a few passes more."""
     end_s = time.monotonic() + PATIENCE_S
+    await asyncio.sleep(0.001)  # a connection that has come is accepted
     while not condition():
         assert time.monotonic() < end_s, "the connection has not ended"
         await asyncio.sleep(0.001)

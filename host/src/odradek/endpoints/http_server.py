@@ -5,16 +5,34 @@ It runs on the loop of its caller, and has neither a thread nor a clock of its o
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 from aiohttp import web
 
 from odradek.endpoints.request_log import RequestLog
 from odradek.endpoints.shares import Shares, holder_of
+from odradek.endpoints.tls_entrance import TlsEntrance
 
-SLACK_S: Final = 1.0
-"""A handshake begins a moment after its connection was accepted."""
+
+class Connection(web.RequestHandler):
+    """A connection. Its errors do not keep it."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer. The frame of a bad request holds its error, and the traceback of the error the frame."""
+        if exc is not None and status < 500:
+            exc.with_traceback(None)
+        return super().handle_error(request, status, exc, message)
 
 
 class BoundedServer(web.Server):
@@ -28,54 +46,64 @@ class BoundedServer(web.Server):
         self,
         handler: Any,
         *,
+        loop: Any,
         connections_max: int,
         connections_max_per_ip: int,
+        tls: ssl.SSLContext | None,
         handshake_s: float,
-        now_s: Callable[[], float],
         refused: Callable[[], object] = lambda: None,
+        handler_cancellation: bool = False,
         **options: Any,
     ) -> None:
         """Prepare.
 
         Args:
             handler: Answers a request.
+            loop: The running loop. Its ``create_server`` gets `accept` and `options`.
             connections_max: The limit.
             connections_max_per_ip: The limit of one address of IPv4, or one /64 of IPv6.
-            handshake_s: Time limit of a handshake, which the caller sets for the socket too.
-            now_s: The time of the loop.
+            tls: The certificates; None for plain HTTP.
+            handshake_s: Time limit of a handshake.
             refused: Called for each connection beyond a limit.
+            handler_cancellation: As `aiohttp.web.Server`.
             options: As `aiohttp.web.Server`.
+
+        Raises:
+            NoTlsLoop: The loop must not serve TLS.
         """
-        super().__init__(handler, logger=RequestLog(now_s), auto_decompress=False, **options)
+        super().__init__(handler, loop=loop, handler_cancellation=handler_cancellation)
+        self.make = partial(
+            Connection, self, loop=loop, logger=RequestLog(loop.time), auto_decompress=False, **options
+        )
         self.connections_max = connections_max
-        self.handshake_s = handshake_s
-        self.now_s = now_s
         self.refused = refused
         self.shares = Shares(connections_max_per_ip)
         self.holders: dict[web.RequestHandler, str] = {}
         """Whose share a connection is of."""
-        self.expected: dict[web.RequestHandler, float] = {}
-        """The latest time at which each accepted connection completes its handshake. asyncio does not tell a
-        protocol that its handshake has failed."""
+        self.entrance = None if tls is None else TlsEntrance(tls, handshake_s, loop, self.make, self.has_room)
+        self.options = {} if self.entrance is None else self.entrance.options
+        """For ``create_server``."""
 
-    def accept(self) -> web.RequestHandler:
+    def accept(self) -> Any:
         """The protocol of a new connection."""
-        handler = self()
+        return self.make() if self.entrance is None else self.entrance.accept()
+
+    def has_room(self) -> bool:
+        """Whether one more connection may come."""
         if self.open_connections() < self.connections_max:
-            self.expected[handler] = self.now_s() + self.handshake_s + SLACK_S
-        else:
-            self.refused()
-        return handler
+            return True
+        self.refused()
+        return False
 
     def connection_made(self, handler: web.RequestHandler, transport: Any) -> None:
-        """Count a connection on, or close it if it was beyond a limit."""
+        """Count a connection on, or close it if it is beyond a limit."""
         holder = holder_of(str((transport.get_extra_info("peername") or ("",))[0]))
-        is_counted = self.expected.pop(handler, None) is not None
-        if is_counted and self.shares.take(holder):
+        has_room = self.entrance is not None or self.has_room()
+        if has_room and self.shares.take(holder):
             self.holders[handler] = holder
             super().connection_made(handler, transport)
             return
-        if is_counted:
+        if has_room:
             self.refused()
         # Not at once: aiohttp begins a task for the connection now, which fails if that has ended before.
         self._loop.call_soon(transport.close)
@@ -88,7 +116,5 @@ class BoundedServer(web.Server):
         super().connection_lost(handler, exc)
 
     def open_connections(self) -> int:
-        """The number of connections."""
-        now_s = self.now_s()
-        self.expected = {each: end_s for each, end_s in self.expected.items() if end_s > now_s}
-        return len(self.connections) + len(self.expected)
+        """The number of connections, also of those whose handshake is not done."""
+        return len(self.connections) + (0 if self.entrance is None else len(self.entrance))

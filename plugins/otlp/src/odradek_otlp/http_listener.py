@@ -50,13 +50,14 @@ class HttpListener:
         Raises:
             OSError: The address is in use, or a file of TLS cannot be read.
         """
-        loop, timeout_s = asyncio.get_running_loop(), self.settings.request_timeout_ms / 1000
+        loop = asyncio.get_running_loop()
         self.server = BoundedServer(
             self.handle,
+            loop=loop,
             connections_max=self.settings.connections_max,
             connections_max_per_ip=self.settings.connections_max_per_ip,
-            handshake_s=timeout_s,
-            now_s=loop.time,
+            tls=self.tls.context() if self.tls is not None else None,
+            handshake_s=self.settings.request_timeout_ms / 1000,
             refused=partial(self.reception.intake.answered, "connections.max"),
             handler_cancellation=True,
             access_log=None,
@@ -64,11 +65,7 @@ class HttpListener:
         )
 
         host, port = self.address
-        tls = self.tls.context() if self.tls is not None else None
-        handshake_s = timeout_s if tls is not None else None
-        self.listening = await loop.create_server(
-            self.server.accept, host, port, ssl=tls, ssl_handshake_timeout=handshake_s
-        )
+        self.listening = await loop.create_server(self.server.accept, host, port, **self.server.options)
         return int(self.listening.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:

@@ -105,19 +105,16 @@ class ScrapeListener:
         loop = asyncio.get_running_loop()
         self.server = BoundedServer(
             self.handle,
+            loop=loop,
             connections_max=self.settings.connections_max,
             connections_max_per_ip=self.settings.connections_max_per_ip,
+            tls=self.tls.context() if self.tls is not None else None,
             handshake_s=HANDSHAKE_S,
-            now_s=loop.time,
             access_log=None,
             keepalive_timeout=IDLE_S,
         )
         host, port = self.settings.address
-        tls = self.tls.context() if self.tls is not None else None
-        handshake_s = HANDSHAKE_S if tls is not None else None
-        self.listening = await loop.create_server(
-            self.server.accept, host, port, ssl=tls, ssl_handshake_timeout=handshake_s
-        )
+        self.listening = await loop.create_server(self.server.accept, host, port, **self.server.options)
         self.port = int(self.listening.sockets[0].getsockname()[1])
         log.info("client metrics are served", extra={"host": host, "port": self.port, "path": PATH})
 

@@ -26,6 +26,7 @@ from odradek.plugin.source import Refused
 from odradek.server.plugins.bounded_call import CANCEL_GRACE_S, waited
 from odradek.server.plugins.forwarder_calls import ForwarderCalls, monotonic_ms
 from odradek.server.plugins.log_feed import AGAIN_S, LogFeed
+from odradek.server.plugins.process import new_loop
 from odradek.server.plugins.record_labels import RecordLabels
 from odradek.wire.errors import WireError
 
@@ -96,7 +97,7 @@ class ForwarderRunner:
             ConfigError: The offsets of a new forwarder cannot be stored.
         """
         # The thread of a feed may call before this one runs: the loop keeps the call.
-        self.loop = asyncio.new_event_loop()
+        self.loop = new_loop()
         try:
             if self.feed is not None:
                 self.feed.begin(self)

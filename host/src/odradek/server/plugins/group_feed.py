@@ -27,6 +27,7 @@ from odradek.delivery.spooled_record import RecordFormat, SpooledRecord
 from odradek.plugin.plugin_stats import described
 from odradek.sampled_log import SampledLog
 from odradek.server.plugins.log_feed import AGAIN_S, FeedReader, LogFeed, set_once
+from odradek.server.plugins.process import new_loop
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
@@ -64,7 +65,7 @@ class GroupFeed(LogFeed):
         max_malformed: int = MAX_MALFORMED,
         record_format: RecordFormat | None = None,
     ) -> None:
-        super().__init__(name, source, max_malformed, asyncio.new_event_loop(), record_format)
+        super().__init__(name, source, max_malformed, new_loop(), record_format)
         self.group_id = group_id
         self.shared = source
         self.keep: Callable[[Collection[int]], None] = lambda partitions: None

@@ -79,14 +79,14 @@ def freeze_garbage(full_after: int = COLLECTION_THRESHOLDS[2]) -> None:
     gc.set_threshold(*COLLECTION_THRESHOLDS[:2], full_after)
 
 
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    """uvloop's loop if it is installed, else asyncio's own."""
+def new_loop() -> asyncio.AbstractEventLoop:
+    """A loop for this thread or another one: uvloop's if that is installed, else asyncio's own."""
     try:
         import uvloop
     except ImportError:
-        return asyncio.new_event_loop
-    new_loop: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return new_loop
+        return asyncio.new_event_loop()
+    found: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return found
 
 
 def run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
@@ -104,7 +104,7 @@ def run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
             loop.add_signal_handler(number, stop_soon)
         await main(stop)
 
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(with_signals())
 
 

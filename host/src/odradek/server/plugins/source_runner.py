@@ -21,6 +21,7 @@ from odradek.plugin.plugin_stats import PluginStats
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.plugin.source import Receipt, Refused, Source
 from odradek.server.plugins.payload_workers import WorkerFailed
+from odradek.server.plugins.process import new_loop
 from odradek.telemetry.record_source import Outcome, RecordSource
 from odradek.wire.errors import WireError
 
@@ -202,7 +203,7 @@ class SourceRunner:
     def start(self) -> None:
         """Start the thread without waiting for the plugin."""
         intake = HostIntake(self.entrance, asyncio.get_running_loop())
-        self.loop = asyncio.new_event_loop()
+        self.loop = new_loop()
         self.task = self.loop.create_task(self.keep_running(intake))
         name = f"odradek-source-{self.entrance.name}"
         self.thread = Thread(target=self.live, args=(self.loop, self.task), name=name, daemon=True)

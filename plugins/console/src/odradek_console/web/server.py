@@ -15,6 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from odradek.endpoints import Address, RenewedTls, Shares, holder_of, parsed_ip
+from odradek.endpoints.tls_entrance import TlsEntrance
 from odradek_console.web.server_settings import ServerCounts, ServerSettings
 
 BACKLOG: Final = 128
@@ -63,6 +64,8 @@ class Bounded(H11Protocol):
             self.shares.give_back(self.holder)
             self.holder = None
         super().connection_lost(exc)
+        if self.timeout_keep_alive_task is not None:  # uvicorn's, which would hold what is gone
+            self.timeout_keep_alive_task.cancel()
 
     def has_a_share(self) -> bool:
         """Whether the peer's address may have this connection too. A trusted proxy may have all."""
@@ -164,7 +167,7 @@ class WebServer(uvicorn.Server):
             lifespan="off",
             log_config=None,
             log_level="error",
-            loop="asyncio",
+            loop="auto",  # uvloop's if that is installed
             proxy_headers=False,
             server_header=False,
             timeout_graceful_shutdown=STOP_S,
@@ -176,6 +179,7 @@ class WebServer(uvicorn.Server):
         super().__init__(config)
         self.settings = settings
         self.shares = Shares(settings.max_connections_per_ip)
+        self.entrance: TlsEntrance | None = None
         self.ready = ready
         self.socket = listening_socket(settings.address)
         self.port = int(self.socket.getsockname()[1])
@@ -202,16 +206,31 @@ class WebServer(uvicorn.Server):
         """Leave signals to the program."""
         return nullcontext()
 
+    def open_connections(self) -> int:
+        """The number of connections, also of those whose TLS handshake is not done."""
+        return len(self.server_state.connections) + (0 if self.entrance is None else len(self.entrance))
+
+    def has_room(self) -> bool:
+        """Whether one more connection may begin a handshake."""
+        if self.open_connections() < self.settings.max_connections:
+            return True
+        self.counts.refused_connections += 1
+        return False
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and tell so."""
-        tls, loop = self.config.ssl, asyncio.get_running_loop()
-        listening = await loop.create_server(
-            lambda: Bounded(self.config, self.server_state, self, loop),
-            sock=self.socket,
-            ssl=tls,
-            ssl_handshake_timeout=self.settings.handshake_timeout_s if tls is not None else None,
-        )
-        self.servers = [listening]
+        loop = asyncio.get_running_loop()
+
+        def make() -> Bounded:
+            return Bounded(self.config, self.server_state, self, loop)
+
+        accept: Callable[[], Any] = make
+        options: dict[str, Any] = {}
+        if self.config.ssl is not None:
+            handshake_s = self.settings.handshake_timeout_s
+            self.entrance = TlsEntrance(self.config.ssl, handshake_s, loop, make, self.has_room)
+            accept, options = self.entrance.accept, self.entrance.options
+        self.servers = [await loop.create_server(accept, sock=self.socket, **options)]
         self.started = True
         self.ready(self.url)
 
