@@ -43,6 +43,8 @@ class Upstream:
     def abort(self) -> None:
         self.aborted = True
 
+    finish = abort
+
 
 class Transport:
     """The connection to a client, which is read or not."""
@@ -92,6 +94,7 @@ class World:
                 memory=self.memory, standstills=self.standstills, path=SimpleNamespace(meter=PathMeter())
             ),
             note_failure=lambda failure, _context: self.failures.append(failure.cause),
+            closed=lambda _side: None,
         )
         self.side = ClientSide(owner)
         self.transport = cast(Any, Transport(self.here))
@@ -249,8 +252,19 @@ def test_the_rest_for_a_peer_that_takes_nothing_is_dropped(world: World) -> None
     world.checks(LEFT_MS // CHECK_MS)
     before = world.transport.has_ended
     world.checks(1)
-    world.side.lost()
-    world.checks(1)
+    world.standstills.gone(world.side)
 
     assert (before, world.transport.has_ended) == (False, True)
+    assert world.standstills.ending == {}
+
+
+def test_nothing_of_a_pair_stays_when_its_connections_are_gone(world: World) -> None:
+    world.answered()
+    world.broker_is_full()
+    world.side.close()
+
+    world.side.connection_lost(None)
+
+    assert (world.standstills.pairs, list(world.standstills.ending)) == ({}, [world.upstream])
+    world.side.upstream_ended(False)
     assert world.standstills.ending == {}

@@ -189,6 +189,7 @@ class ClientSide(SocketEnd):
 
     def upstream_ended(self, was_reset: bool) -> None:
         """The broker has closed: send the client what has arrived, then close."""
+        self.listener.gateway.standstills.gone(self.other)
         if self.closing or self.pair is None:
             return
         self.pair.close(Cause.UPSTREAM_RESET if was_reset else Cause.UPSTREAM)
@@ -207,6 +208,7 @@ class ClientSide(SocketEnd):
     def connection_lost(self, exc: Exception | None) -> None:
         self.closing = True
         self.held = bytearray()
+        self.listener.gateway.standstills.gone(self)
         if self.dial is not None:
             self.dial.cancel()
             self.dial = None

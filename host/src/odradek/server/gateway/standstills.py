@@ -8,12 +8,11 @@ within the memory of all pairs: their end comes after the last byte that they ha
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import select
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from odradek.clock import Clock, Timer
 from odradek.gateway.pair import Pair
@@ -41,8 +40,6 @@ Standstill = tuple[tuple[int, ...], int]
 
 class Ending(Protocol):
     """A connection that closes when all is sent: a `SocketEnd`."""
-
-    transport: asyncio.Transport | None
 
     def unsent_bytes(self) -> int: ...
     def abort(self) -> None: ...
@@ -96,6 +93,11 @@ class Standstills:
         """End a connection that is being closed, if its peer takes nothing of the rest for so long."""
         self.ending[end] = (limit_ms, None)
         self.check_later()
+
+    def gone(self, end: Any) -> None:
+        """A connection is gone: nothing of it stays here until the next check."""
+        self.pairs.pop(end, None)
+        self.ending.pop(end, None)
 
     def check_later(self) -> None:
         if not self.is_scheduled:
@@ -161,9 +163,7 @@ class Standstills:
         """End connections whose peers take nothing."""
         for end, (limit_ms, before) in list(self.ending.items()):
             progress = (end.unsent_bytes(),)
-            if end.transport is None:
-                del self.ending[end]
-            elif before is None or before[0] != progress:
+            if before is None or before[0] != progress:
                 self.ending[end] = (limit_ms, (progress, now_ms))
             elif now_ms - before[1] >= limit_ms:
                 end.abort()
