@@ -74,8 +74,10 @@ def test_each_step_works_as_on_the_page(tmp_path: Path) -> None:
 
 
 def test_the_table_for_another_cluster_is_valid(tmp_path: Path) -> None:
-    file = tmp_path / "odradek.toml"
-    file.write_text(texts("toml")[1])
+    file, secret = tmp_path / "odradek.toml", tmp_path / "kafka.password"
+    secret.write_text("of this test\n")
+    secret.chmod(0o600)
+    file.write_text(texts("toml")[1].replace(f"/etc/odradek/{secret.name}", str(secret)))
 
     table = load_config(file).plugins["kafka"]
 
