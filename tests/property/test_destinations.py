@@ -21,7 +21,8 @@ from odradek.delivery.batch_queue import BatchQueue
 from odradek.delivery.delivery_ledger import DeliveryLedger
 from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.delivery.spooled_record import SpooledRecord
-from odradek.endpoints.http_client import HttpAnswer, HttpTarget
+from odradek.endpoints.http_answer import HttpAnswer
+from odradek.endpoints.http_client import HttpTarget
 from odradek.plugin import Origin, PluginConfig, Reject, Retry, TelemetryRecord
 from odradek.temporality import CumulativeForwarder, Engine, StoreFailed, TotalsFigures, TotalsSettings
 from odradek.wire.record import Record

@@ -64,7 +64,9 @@ READERS: Final[dict[str, Callable[[Path], object]]] = {
     "the CA of a destination": lambda path: TlsFiles(ca=path).context(),
     "the store of a key": lambda path: file_content(str(path), "ssl.keystore.location", "ssl.keystore.type"),
     "the keys of an issuer": lambda path: jwks_fetcher(f"file://{path}")(),
-    "the configuration at a reload": lambda path: read_again(Start(path, (), (), False, "info", Program.SERVE), path),
+    "the configuration at a reload": lambda path: read_again(
+        Start(path, (), (), False, "info", Program.SERVE), path
+    ),
     "a secret of the configuration": lambda path: content("key", path),
 }
 """What the programs read while they run."""

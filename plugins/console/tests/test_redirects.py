@@ -1,4 +1,4 @@
-"""No address, parameter or header of a stranger leads a browser to another site, before the login or after it."""
+"""No address, parameter or header of a stranger leads a browser to another site, before or after the login."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import html
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import parse_qs, quote, unquote_to_bytes, urljoin, urlsplit
+from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
 
 import pytest
 from starlette.types import Message

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
-from odradek.endpoints.http_client import HttpAnswer, HttpTarget
+from odradek.endpoints.http_answer import HttpAnswer
+from odradek.endpoints.http_client import HttpTarget
 from odradek.plugin import Origin, PluginConfig, TelemetryRecord
 from odradek_prometheus.exposition import Exposition, ExpositionSettings
 from odradek_prometheus.remote_write import remote_write_forwarder

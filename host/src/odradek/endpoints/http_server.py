@@ -72,16 +72,15 @@ class BoundedServer(web.Server):
             NoTlsLoop: The loop must not serve TLS.
         """
         super().__init__(handler, loop=loop, handler_cancellation=handler_cancellation)
-        self.make = partial(
-            Connection, self, loop=loop, logger=RequestLog(loop.time), auto_decompress=False, **options
-        )
+        log: Any = RequestLog(loop.time)
+        self.make = partial(Connection, self, loop=loop, logger=log, auto_decompress=False, **options)
         self.connections_max = connections_max
         self.refused = refused
         self.shares = Shares(connections_max_per_ip)
         self.holders: dict[web.RequestHandler, str] = {}
         """Whose share a connection is of."""
         self.entrance = None if tls is None else TlsEntrance(tls, handshake_s, loop, self.make, self.has_room)
-        self.options = {} if self.entrance is None else self.entrance.options
+        self.options: dict[str, Any] = {} if self.entrance is None else self.entrance.options
         """For ``create_server``."""
 
     def accept(self) -> Any:

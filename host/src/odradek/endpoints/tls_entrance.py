@@ -54,7 +54,7 @@ class TlsEntrance:
         has_room: Callable[[], bool] = lambda: True,
     ) -> None:
         check_loop(loop)
-        self.options = {"ssl": tls, "ssl_handshake_timeout": handshake_s}
+        self.options: dict[str, Any] = {"ssl": tls, "ssl_handshake_timeout": handshake_s}
         """For ``create_server``."""
         self.make = make
         self.has_room = has_room

@@ -84,10 +84,6 @@ class GatewayHost(Host):
             self.gateway.reachability.missed(self.clock.monotonic_ms())
         self.own.polled(state)
 
-    def trouble(self) -> str | None:
-        """Which plugin does not work, and why; None if all do."""
-        return self.outlets.trouble()
-
     def not_ready(self) -> str | None:
         reached = self.gateway.reachability.is_ready(self.clock.monotonic_ms())
         return super().not_ready() or (None if reached else UNREACHABLE)
