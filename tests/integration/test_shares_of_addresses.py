@@ -69,8 +69,12 @@ def prometheus_page() -> Iterator[int]:
 
 
 @contextmanager
-def metrics_endpoint() -> Iterator[int]:
-    with MetricsServer("127.0.0.1", 0, nothing, None) as server:
+def metrics_endpoint(limit_s: float = PATIENCE_S) -> Iterator[int]:
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        MetricsServer("127.0.0.1", 0, nothing, None) as server,
+    ):
+        patched.setattr(SilentHandler, "timeout", limit_s)
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -130,9 +134,8 @@ def test_half_requests_of_one_address_refuse_nobody_else(name: str) -> None:
         wait_until(lambda: is_answered(port, NEIGHBOR), "its share is free again", PATIENCE_S)
 
 
-def test_a_request_for_metrics_has_its_time_however_slowly_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SilentHandler, "timeout", 0.5)
-    with metrics_endpoint() as port, half_request(port) as slow:
+def test_a_request_for_metrics_has_its_time_however_slowly_it_comes() -> None:
+    with metrics_endpoint(limit_s=0.5) as port, half_request(port) as slow:
         slow.settimeout(0.05)
 
         def is_closed() -> bool:

@@ -34,8 +34,8 @@ class AccessSettings:
     """Refused logins of one address."""
     requests_per_second: int = 20
     """Of one user."""
-    max_requests_per_user: int = 4
-    """That are answered at once."""
+    max_requests_per_user: int = 6
+    """That are answered at once. A browser opens six connections, so one browser is never refused."""
     max_streams: int = 100
     max_streams_per_user: int = 20
     max_body_bytes: int = 1 << 20
