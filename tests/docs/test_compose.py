@@ -202,6 +202,13 @@ def test_prometheus_scrapes_the_host_and_its_clients() -> None:
     )
 
 
+def test_grafana_has_no_user_with_a_known_password() -> None:
+    environment = read(COMPOSE / "dashboards.yaml")["services"]["grafana"]["environment"]
+
+    assert environment["GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION"] == "true"
+    assert environment["GF_AUTH_ANONYMOUS_ORG_ROLE"] == "Viewer"
+
+
 def test_grafana_gets_all_dashboards_and_prometheus_all_rules() -> None:
     services = COMPOSED["dashboards.yaml"]["services"]
     mounted = {
