@@ -195,6 +195,17 @@ def rss_bytes(pid: int) -> int:
     return sum(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Private_"))
 
 
+def forget_peak(pid: int) -> None:
+    """Let the peak of a process's memory begin anew."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+def peak_bytes(pid: int) -> int:
+    """The most memory in RAM that a process has had since `forget_peak`."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM:"))
+
+
 def anonymous_bytes(pid: int) -> int:
     """The memory of a process in RAM that is no file, from a counter of the kernel.
 

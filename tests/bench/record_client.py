@@ -57,7 +57,7 @@ class Produce:
         self.topic, self.records, self.size = settings["topic"], settings["records"], settings["size"]
         self.problems: list[str] = []
         self.statistics = Statistics("Produce")
-        self.address = {"bootstrap.servers": f"127.0.0.1:{port}"}
+        self.address = {"bootstrap.servers": f"127.0.0.1:{port}"} | settings.get("security", {})
         self.producer = Producer(
             COMMON
             | self.address
@@ -130,6 +130,7 @@ class Fetch:
         self.statistics = Statistics("Fetch")
         self.consumer = Consumer(
             COMMON
+            | settings.get("security", {})
             | {
                 "bootstrap.servers": f"127.0.0.1:{port}",
                 "group.id": "bench",

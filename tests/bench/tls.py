@@ -1,10 +1,11 @@
-"""The cost of TLS to the host: CPU per handshake by kind of key, and per push and produce beside plaintext.
+"""The cost of TLS to the host: CPU per handshake by kind of key, per push and produce, and per megabyte of
+records that busy clients produce and fetch, beside plaintext.
 
 Usage, from the folder above: ``python -m bench.tls [--kafka] [--rounds 5] [--handshakes 300]
-[--requests 1000] [--warm-up 2000]``
+[--requests 1000] [--warm-up 2000] [--only records]``
 
-The client is Python's, so only the server's CPU time is shown. No session is resumed. With ``--kafka`` an
-Apache Kafka node takes turns with the host on the same core.
+The client is Python's, that of the records librdkafka, so only the server's CPU time is shown. No session is
+resumed. With ``--kafka`` an Apache Kafka node takes turns with the host on the same core.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from ssl import SSLContext
 from typing import Final
 
+from bench import tls_records
 from bench.comparison import Comparison, Goal, compared
 from bench.frames import GET_NEW_INSTANCE, NIL_UUID, ask, frame
 from bench.harness import UnavailableError, cores, cpu_ns, head, skip, spread
@@ -49,6 +51,7 @@ PUSH_BYTES: Final = 5_400
 RECORD_BYTES: Final = (100, 10_000, 500_000)
 PRODUCE_VERSION: Final = 9
 RESPONSE_HEADER_BYTES: Final = 5
+REQUESTS, RECORDS = "requests", "records"
 TITLES: Final = {
     PLAIN: "plaintext",
     TLS: "TLS 1.3, P-256",
@@ -135,27 +138,31 @@ def warm_up(server: Secured, clients: Mapping[str, SSLContext | None], count: in
                     ask(connection, request)
 
 
-def measure(options: argparse.Namespace) -> Figures:
+def measure(options: argparse.Namespace) -> tuple[Figures, tls_records.Windows]:
     """Let the servers take turns."""
     figures: Figures = {}
-    topics = [topic_of(size) for size in RECORD_BYTES]
-    core, _ = cores()
+    windows: tls_records.Windows = {}
+    topics = [*(topic_of(size) for size in RECORD_BYTES), *tls_records.topics()]
+    core, load_core = cores()
     with (
         tempfile.TemporaryDirectory() as root,
         servers(Path(root), core, kafka=options.kafka, topics=topics) as running,
     ):
+        if options.only != REQUESTS:
+            windows = tls_records.measure(running, Path(root), load_core, options.rounds)
         clients = contexts(Path(root))
-        for server in running:
+        for server in running if options.only != RECORDS else ():
             warm_up(server, clients, options.warm_up if server.name == KAFKA else options.warm_up // 20)
-        for _ in range(options.rounds):
+        for _ in range(options.rounds if options.only != RECORDS else 0):
             for server in running:
                 for row, value in round_of(server, clients, options).items():
                     figures.setdefault(row, {}).setdefault(server.name, []).append(value)
-    return figures
+    return figures, windows
 
 
-def report(figures: Figures, options: argparse.Namespace) -> None:
+def report(figures: Figures, windows: tls_records.Windows, options: argparse.Namespace) -> None:
     """Print a line for each row."""
+    tls_records.report(windows)
     print(f"{'CPU in µs':<60}{ODRADEK:>28}{KAFKA if options.kafka else '':>28}")
     for row, values in figures.items():
         print(f"{row:<60}" + "".join(f"{spread(each):>28}" for each in values.values()))
@@ -165,15 +172,16 @@ def comparisons(rounds: int) -> Iterator[Comparison]:
     """The lines of the table."""
     options = arguments_of(["--kafka", "--rounds", str(rounds), "--handshakes", "200", "--requests", "400"])
     try:
-        figures = measure(options)
+        figures, windows = measure(options)
     except UnavailableError as reason:
         skip(KAFKA, reason)
         options.kafka = False
-        figures = measure(options)
-    report(figures, options)
+        figures, windows = measure(options)
+    report(figures, windows, options)
     for row, values in figures.items():
         medians = {server: statistics.median(each) for server, each in values.items()}
         yield from compared(row, "µs", medians, [ODRADEK], [Goal(peer=KAFKA, most=1)])
+    yield from tls_records.lines(windows)
 
 
 def arguments_of(argv: Sequence[str]) -> argparse.Namespace:
@@ -181,6 +189,7 @@ def arguments_of(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--handshakes", type=int, default=300)
     parser.add_argument("--requests", type=int, default=1000)
+    parser.add_argument("--only", choices=(REQUESTS, RECORDS), help="one half of the rows")
     parser.add_argument("--kafka", action="store_true", help="with an Apache Kafka node")
     parser.add_argument(
         "--warm-up",
@@ -194,4 +203,4 @@ def arguments_of(argv: Sequence[str]) -> argparse.Namespace:
 if __name__ == "__main__":
     given = arguments_of(sys.argv[1:])
     print(head("tls"), file=sys.stderr)
-    report(measure(given), given)
+    report(*measure(given), given)

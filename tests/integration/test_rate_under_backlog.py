@@ -1,6 +1,6 @@
 """What TLS costs beside plaintext under a backlog: a writer that does not wait, a reader that starts late.
 
-CPU time is compared, not time. The bounds are generous; `bench.tls_rates` has the goals.
+CPU time is compared, not time. The bounds are generous; `bench.tls` has the goals.
 """
 
 from __future__ import annotations
