@@ -55,6 +55,10 @@ def test_a_missing_file_is_the_usual_error(tmp_path: Path) -> None:
         read_small_file(tmp_path / "missing")
 
 
+def start_from(path: Path) -> Start:
+    return Start(path, (), (), False, "info", Program.SERVE)
+
+
 READERS: Final[dict[str, Callable[[Path], object]]] = {
     "a token of a client": lambda path: token_in(path)(),
     "a token for librdkafka": lambda path: TokenFile(path)(),
@@ -64,9 +68,7 @@ READERS: Final[dict[str, Callable[[Path], object]]] = {
     "the CA of a destination": lambda path: TlsFiles(ca=path).context(),
     "the store of a key": lambda path: file_content(str(path), "ssl.keystore.location", "ssl.keystore.type"),
     "the keys of an issuer": lambda path: jwks_fetcher(f"file://{path}")(),
-    "the configuration at a reload": lambda path: read_again(
-        Start(path, (), (), False, "info", Program.SERVE), path
-    ),
+    "the configuration at a reload": lambda path: read_again(start_from(path), path),
     "a secret of the configuration": lambda path: content("key", path),
 }
 """What the programs read while they run."""
