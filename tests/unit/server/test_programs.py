@@ -10,6 +10,7 @@ from odradek.cli.serve import Start
 from odradek.gateway.gateway_settings import GatewaySettings
 from odradek.plugin.config import ConfigError
 from odradek.server.config import HostConfig, load_config
+from odradek.server.gateway.gateway import Gateway
 from odradek.server.programs import (
     IN_FORWARD,
     IN_GATEWAY,
@@ -22,6 +23,7 @@ from odradek.server.programs import (
     refused,
 )
 from odradek.settings.setting import walk
+from odradek.testing.clock import MockClock
 
 KEYS = sorted(each.name for _, each in walk(HostConfig) if each.in_file)
 FORWARDERS = {each for each in KEYS if each.startswith(("metrics.", "ssl."))} | {
@@ -135,3 +137,12 @@ def test_other_readers_of_a_file_take_all_keys(tmp_path: Path) -> None:
     file.write_text('"telemetry.observe" = "all"\n"gateway.observe" = "all"\n', encoding="utf-8")
 
     assert load_config(file).given == frozenset({"telemetry.observe", "gateway.observe"})
+
+
+def test_the_claim_with_the_name_of_a_client_reaches_the_pairs_of_a_gateway() -> None:
+    settings = "gateway.upstream=kafka:9092", "sasl.oauthbearer.sub.claim.name=email"
+    config = load_config(None, settings, ())
+
+    gateway = Gateway(config, [("kafka", 9092)], None, True, MockClock())
+
+    assert gateway.path.subject_claim == "email"
