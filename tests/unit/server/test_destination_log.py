@@ -71,6 +71,16 @@ def test_a_bug_has_its_traceback_once_a_minute(
     assert caplog.records[0].exc_info is not None
 
 
+def test_a_bug_of_one_method_hides_none_of_another(
+    destination: DestinationLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    destination.broken(START, KeyError("team"), 0, 0)
+    destination.metrics_failed(KeyError("points"), 0)
+    destination.broken(DELIVER, KeyError("team"), 1, 0)
+
+    assert len([record for record in caplog.records if record.exc_info]) == 3
+
+
 def test_one_bug_does_not_make_the_plugin_broken() -> None:
     destination = DestinationLog("otlp", patience=3)
     problems = []

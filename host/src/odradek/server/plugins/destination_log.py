@@ -20,12 +20,13 @@ log = logging.getLogger(__name__)
 
 START: Final = "start"
 DELIVER: Final = "deliver"
+METRICS: Final = "metrics"
 MOST_PLACES: Final = 20
 """Partitions that a line names."""
 
 
 class DestinationLog:
-    """Knows whether one forwarder works. Used by the forwarder's thread, except `problem`.
+    """Knows whether one forwarder works. Used by its thread, except `problem` and `metrics_failed`.
 
     Args:
         name: The forwarder.
@@ -46,7 +47,7 @@ class DestinationLog:
         """Calls in a row that raised."""
         self.failing = ""
         """The method that raised them."""
-        self.bugs = SampledLog(log)
+        self.bugs = {each: SampledLog(log) for each in (START, DELIVER, METRICS)}
         self.calling: tuple[str, int, float] | None = None
         """The method that is being called, when it must have ended, and its time limit in seconds."""
 
@@ -85,7 +86,7 @@ class DestinationLog:
         self.fault = described(error)
         self.faults = self.faults + 1 if method == self.failing else 1
         self.failing = method
-        self.bugs.write(
+        self.bugs[method].write(
             logging.ERROR,
             now_ms,
             "plugin %s failed in %s; trying again",
@@ -99,7 +100,7 @@ class DestinationLog:
 
     def metrics_failed(self, error: Exception, now_ms: int) -> None:
         """The plugin's own figures cannot be read; the host's are shown without them."""
-        self.bugs.write(
+        self.bugs[METRICS].write(
             logging.ERROR,
             now_ms,
             "plugin %s failed in its metrics",
