@@ -238,8 +238,8 @@ class Host:
         self.observation = self.observed()
         self.companions = Companions(self.plugins, self.clock)
         self.driver: TimerDriver | None = None
-        trouble = partial(problem_of, self.forwarders)
-        self.outlets = MetricsOutlets(self.metric_rows, self.not_ready, trouble=trouble)
+        self.trouble = partial(problem_of, self.forwarders)
+        self.outlets = MetricsOutlets(self.metric_rows, self.not_ready, trouble=self.trouble)
 
     def observed(self) -> Observation | None:
         """The observation of the listeners' clients; None if it is off."""
