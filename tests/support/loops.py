@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-from typing import Any
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 import pytest
+
+from odradek.server.plugins.process import new_loop
+
+Result = TypeVar("Result")
 
 
 def loops() -> list[Any]:
@@ -16,3 +21,9 @@ def loops() -> list[Any]:
         uvloop = importlib.import_module("uvloop")
         found.append(pytest.param(uvloop.new_event_loop, id="uvloop"))
     return found
+
+
+def run(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine on the loop that a program makes: listeners of plugins may have TLS there."""
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        return runner.run(work)

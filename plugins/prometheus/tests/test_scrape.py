@@ -24,6 +24,7 @@ from odradek_prometheus.scrape_forwarder import ScrapeForwarder
 from odradek_prometheus.scrape_listener import Asked, ScrapeListener
 from odradek_prometheus.scrape_settings import ScrapeSettings
 from odradek_prometheus.text_format import Format
+from support import loops
 from support.certificates import authority, other_authority
 from support.delta_clients import A, B, Scene, d
 from support.exposed_clients import Exposed
@@ -76,7 +77,7 @@ class TestForwarder:
             await forwarder.deliver([Scene().record(d(5.0, 0, 60), instance=each) for each in (A, B)])
             await forwarder.close()
 
-        asyncio.run(live())
+        loops.run(live())
 
         assert not exposition.clients()
 
@@ -95,7 +96,7 @@ def run(scenario: Callable[[Scraper], Awaitable[None]], **settings: Any) -> None
         async with asyncio.timeout(30), scraped(lambda: clients, **settings) as scraper:
             await scenario(scraper)
 
-    asyncio.run(live())
+    loops.run(live())
 
 
 def test_both_formats_with_and_without_gzip() -> None:
