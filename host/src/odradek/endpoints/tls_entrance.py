@@ -26,8 +26,8 @@ def check_loop(loop: Any) -> None:
     """
     if sys.version_info < (3, 13) and type(loop).__module__.startswith("asyncio."):
         raise NoTlsLoop(
-            "a TLS listener needs uvloop or Python 3.13: with asyncio's loop of this Python, strangers fill "
-            "the memory with handshakes that fail; install uvloop (odradek[fast])"
+            "a TLS listener needs uvloop (odradek[fast]) or Python 3.13: the loop of this Python "
+            "keeps 256 KiB for each handshake that fails"
         )
 
 
