@@ -320,10 +320,6 @@ class Host:
         yield MetricRow("subscriptions-skipped", "gauge", {}, len(self.telemetry.subscriptions.skipped))
         yield from (row for meter in (self.sources.metric_rows, *self.meters) for row in meter())
 
-    def trouble(self) -> str | None:
-        """Which plugin does not work, and why; None if all do."""
-        return self.outlets.trouble()
-
     def not_ready(self) -> str | None:
         """Why load balancers should send no clients here; None if they should. Called on other threads."""
         return None if self.logs.online else "all log directories are offline"
