@@ -32,7 +32,7 @@ from bench.loop_turns import LoopTurns
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.security.acl import Acl
 from odradek.security.standard_authorizer import StandardAuthorizer
-from odradek.server.plugins.process import freeze_garbage
+from odradek.server.upkeep.garbage import freeze_garbage
 from odradek.testing.host_thread import HostThread
 from support.acls import acl
 from support.element_requests import Contents, full_requests

@@ -27,11 +27,11 @@ from odradek.server.config import load_config
 from odradek.server.host import Host
 from odradek.server.plugins.plugin_manager import HostPluginManager
 from odradek.server.plugins.process import (
-    freeze_garbage,
     keep_buffers,
     raise_descriptor_limit,
     switch_threads_often,
 )
+from odradek.server.upkeep.garbage import freeze_garbage
 
 SHORTEST_INTERVAL_MS = 100
 BATCH = 40

@@ -21,8 +21,8 @@ from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.routes import ROUTES
 from odradek.server.config import load_config
 from odradek.server.host import Host
-from odradek.server.plugins.process import freeze_garbage, keep_buffers, switch_threads_often
-from odradek.server.upkeep.calm_collections import OVERDUE, collect_when_calm
+from odradek.server.plugins.process import keep_buffers, switch_threads_often
+from odradek.server.upkeep.garbage import tend_garbage
 from odradek.step_runner import StepRunner
 
 TICK_S = 0.001
@@ -157,8 +157,7 @@ async def main(settings: list[str]) -> None:
     host = Host(load_config(None, settings))
     holds = Holds(host)
     await host.start()
-    freeze_garbage(full_after=OVERDUE)
-    collect_when_calm(host.broker.steps, host.clock, host.timer)
+    tend_garbage(host.clock, host.timer, host.broker.steps)
     probe = LoopProbe(asyncio.get_running_loop())
     print(f"ready port={host.listeners[0].bound_port}", flush=True)
     while await asyncio.to_thread(sys.stdin.readline):

@@ -25,10 +25,11 @@ from bench.payloads import PAYLOADS
 from bench.wire import frame_of
 from odradek.server.config import load_config
 from odradek.server.host import Host
-from odradek.server.plugins.process import freeze_garbage, keep_buffers
+from odradek.server.plugins.process import keep_buffers
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.listener import Listener
 from odradek.server.sockets.peer import Peer
+from odradek.server.upkeep.garbage import freeze_garbage
 from odradek.wire.codec import decode
 from odradek.wire.messages.get_telemetry_subscriptions import (
     GetTelemetrySubscriptionsRequest,

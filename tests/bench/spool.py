@@ -21,7 +21,8 @@ from odradek.deferred import Deferred
 from odradek.plugin import ConnectionContext, RequestContext
 from odradek.server.config import load_config
 from odradek.server.host import Host
-from odradek.server.plugins.process import freeze_garbage, keep_buffers
+from odradek.server.plugins.process import keep_buffers
+from odradek.server.upkeep.garbage import freeze_garbage
 from odradek.wire.codec import encode
 from odradek.wire.header import RequestHeader, flexible_request_header, request_header
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest

@@ -36,11 +36,12 @@ from odradek.log.partition_log import PartitionLog
 from odradek.log.segment_file import SegmentFile
 from odradek.server.config import load_config
 from odradek.server.host import Host
-from odradek.server.plugins.process import freeze_garbage, keep_buffers, switch_threads_often
+from odradek.server.plugins.process import keep_buffers, switch_threads_often
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES, LargeFrame
 from odradek.server.sockets.sending import LARGE_SLICE_BYTES, Sending, plain_socket
 from odradek.server.sockets.turns import Turns
+from odradek.server.upkeep.garbage import freeze_garbage
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.client_metrics_stats import InstanceStats
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin

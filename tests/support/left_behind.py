@@ -99,9 +99,8 @@ async def ended(condition: Callable[[], bool]) -> None:
 
 def connection(port: int, client: Client) -> None:
     """The life of a client. Call it on a thread."""
-    with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as plain:
-        with contextlib.suppress(OSError):
-            client(plain)
+    with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as plain, contextlib.suppress(OSError):
+        client(plain)
 
 
 def context(*, trusts: bool = True) -> ssl.SSLContext:

@@ -25,6 +25,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from odradek.deferred import Deferred
 from odradek.endpoints import Address
 from odradek.plugin import Receipt, Refused, TelemetryRecord
+from odradek.server.plugins.process import new_loop
 from odradek_otlp.otlp_source import OtlpSource
 from odradek_otlp.source_settings import SourceSettings
 from support.hosts import ThreadedHost
@@ -96,7 +97,7 @@ class ScriptedIntake:
 def running_source(host: ScriptedIntake, **fields: Any) -> Iterator[int]:
     """The port of a source with one listener, which runs on a thread of its own."""
     source = host.source = OtlpSource(SourceSettings(**fields))
-    loop = asyncio.new_event_loop()
+    loop = new_loop()
     task = loop.create_task(source.run(host))
 
     def live() -> None:

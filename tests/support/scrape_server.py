@@ -9,6 +9,7 @@ from threading import Thread
 from typing import Any
 
 from odradek.endpoints import Address
+from odradek.server.plugins.process import new_loop
 from odradek.temporality import TotalsSettings
 from odradek_prometheus.client_series import ClientSeries
 from odradek_prometheus.scrape_listener import ScrapeListener
@@ -18,7 +19,7 @@ from odradek_prometheus.scrape_settings import ScrapeSettings
 @contextmanager
 def served(clients: list[ClientSeries], **settings: Any) -> Iterator[int]:
     """Serve these clients, which may change; yield the port."""
-    loop = asyncio.new_event_loop()
+    loop = new_loop()
     thread = Thread(target=loop.run_forever)
     thread.start()
     address = Address("127.0.0.1", 0)

@@ -36,7 +36,6 @@ from support.left_behind import (
     resets,
     says,
     sends,
-    waits,
     waits_after,
 )
 from support.loops import loops
@@ -68,7 +67,7 @@ async def source(tls: ListenerTls | None) -> AsyncIterator[Listening]:
 @contextlib.asynccontextmanager
 async def page(tls: ListenerTls | None) -> AsyncIterator[Listening]:
     """The page that Prometheus scrapes."""
-    listener = ScrapeListener(ScrapeSettings(address=ANYWHERE, totals=TotalsSettings(), tls=tls), lambda: [])
+    listener = ScrapeListener(ScrapeSettings(address=ANYWHERE, totals=TotalsSettings(), tls=tls), list)
     await listener.start()
     assert listener.server is not None
     server = listener.server

@@ -76,7 +76,13 @@ def test_it_leaves_nothing(
 ) -> None:
     files, max_ms = Files(tmp_path), 100 if client is waits else 60_000
     config = load_config(
-        None, (LISTENERS, f"data.dir={tmp_path / 'data'}", f"connections.unauthenticated.max.ms={max_ms}", *files.settings)
+        None,
+        (
+            LISTENERS,
+            f"data.dir={tmp_path / 'data'}",
+            f"connections.unauthenticated.max.ms={max_ms}",
+            *files.settings,
+        ),
     )
 
     async def left() -> Counter[str]:

@@ -9,7 +9,6 @@ import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -159,8 +158,7 @@ def left(
         async def life() -> None:
             done = asyncio.create_task(asyncio.to_thread(connection, listener.bound_port, client))
             if end is not None:
-                ready = lambda: any(each.idle_since_ms() is not None for each in channels)
-                await ended(ready)
+                await ended(lambda: any(each.idle_since_ms() is not None for each in channels))
                 for each in list(channels):
                     end(each)
             await done

@@ -17,8 +17,9 @@ from odradek.delivery.spooled_record import INTERVAL_MS, RecordFormat
 from odradek.plugin.topic_format import TopicFormat
 from odradek.server.config import REFERENCE
 from odradek.server.log_format import log_to_stderr
-from odradek.server.plugins.process import freeze_garbage, keep_buffers, run
+from odradek.server.plugins.process import keep_buffers, run
 from odradek.server.programs import Program
+from odradek.server.upkeep.garbage import tend_garbage
 from odradek.wire.limits import INT32_MAX
 
 DEFAULT_TOPIC = SpoolSettings().topic_name
@@ -86,7 +87,7 @@ def forward(
         async def main(stop: asyncio.Event) -> None:
             keep_buffers()
             async with made.running(stop) as forwarders:
-                freeze_garbage()
+                tend_garbage(forwarders.clock, forwarders.timer)
                 made.report(forwarders, config_file, log_level)
                 announce(f"odradek ready group={','.join(forwarders.groups)} topic={topic}")
                 reason = await forwarders.watch(stop)

@@ -16,13 +16,11 @@ from odradek.cli.start_options import config_options, log_options
 from odradek.gateway.gateway_settings import UPSTREAM, WORKERS
 from odradek.server.config import REFERENCE
 from odradek.server.log_format import audit_to_file, hide_in_log, log_to_stderr
-from odradek.server.plugins.process import (
-    freeze_garbage,
-    on_hangup,
-)
+from odradek.server.plugins.process import on_hangup
 from odradek.server.programs import Program
 from odradek.server.start_report import report
 from odradek.server.upkeep.freed_memory import FreedMemory
+from odradek.server.upkeep.garbage import tend_garbage
 
 
 @click.command(epilog=f"\b\nAll keys of the configuration:\n  {REFERENCE}")
@@ -90,7 +88,7 @@ def run_gateway(start: Start, made: GatewayRun) -> None:
         async with made.running(failed) as host:
             asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, made.gateway.step_down)
             on_hangup(partial(reload_file, host, start), stop)
-            freeze_garbage()
+            tend_garbage(host.clock, host.timer, host.broker.steps)
             FreedMemory.of_process(host.broker.connection_quotas, host.clock, host.timer)
             report(host, start.config_file, start.log_level)
             announce(ready_line(made.config, host.addresses))

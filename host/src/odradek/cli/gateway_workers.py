@@ -25,14 +25,11 @@ from odradek.server.gateway.workers.link import Assignment, ParentLink, parent_c
 from odradek.server.gateway.workers.ports import check_free
 from odradek.server.gateway.workers.share import check_plugins, check_workers, former_workers, shared
 from odradek.server.gateway.workers.workers import WorkerEnded, Workers
-from odradek.server.plugins.process import (
-    freeze_garbage,
-    on_hangup,
-    run,
-)
+from odradek.server.plugins.process import on_hangup, run
 from odradek.server.start_report import report
 from odradek.server.upkeep.data_dir import DataDir
 from odradek.server.upkeep.freed_memory import FreedMemory
+from odradek.server.upkeep.garbage import tend_garbage
 
 log = logging.getLogger(__name__)
 
@@ -163,7 +160,7 @@ async def serve(
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGUSR1, made.gateway.step_down)
         on_hangup(partial(reload_file, host, start), stop)
-        freeze_garbage()
+        tend_garbage(host.clock, host.timer, host.broker.steps)
         FreedMemory.of_process(host.broker.connection_quotas, host.clock, host.timer)
         report(host, start.config_file, start.log_level)
         link = ParentLink(channel, host, made.gateway.step_down, stop.set)

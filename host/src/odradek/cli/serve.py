@@ -22,7 +22,6 @@ from odradek.server.config_check import check
 from odradek.server.host import Host
 from odradek.server.log_format import audit_to_file, hide_in_log, log_to_stderr
 from odradek.server.plugins.process import (
-    freeze_garbage,
     keep_buffers,
     on_hangup,
     raise_descriptor_limit,
@@ -34,8 +33,8 @@ from odradek.server.reload import reload
 from odradek.server.standard_streams import silence
 from odradek.server.start_report import report
 from odradek.server.supervisor import READY, tell_supervisor
-from odradek.server.upkeep.calm_collections import OVERDUE, collect_when_calm
 from odradek.server.upkeep.freed_memory import FreedMemory
+from odradek.server.upkeep.garbage import tend_garbage
 from odradek.small_file import read_small_file
 
 if TYPE_CHECKING:
@@ -183,8 +182,7 @@ def serve_until_stopped(start: Start, config: HostConfig) -> None:
             async with followed(host, config):
                 await host.start()
                 on_hangup(partial(reload_file, host, start), stop)
-                freeze_garbage(full_after=OVERDUE)
-                collect_when_calm(host.broker.steps, host.clock, host.timer)
+                tend_garbage(host.clock, host.timer, host.broker.steps)
                 FreedMemory.of_process(host.broker.connection_quotas, host.clock, host.timer)
                 report(host, start.config_file, start.log_level)
                 announce(ready_line(config, host))

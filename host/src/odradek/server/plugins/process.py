@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
-import gc
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -25,7 +24,6 @@ MOST_DESCRIPTORS = 1 << 20
 # allocator gives them back to the kernel every time, which doubles the cost of the payload path
 # (tests/bench/push.py).
 MALLOC_OPTIONS = {-1: 256 << 20, -3: 64 << 20, -2: 16 << 20}  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_TOP_PAD
-COLLECTION_THRESHOLDS = (700, 2, 12_000)
 SWITCH_INTERVAL_S = 0.0005
 
 
@@ -63,20 +61,6 @@ def raise_descriptor_limit() -> None:
     if now != resource.RLIM_INFINITY and now < wanted:
         with contextlib.suppress(ValueError, OSError):  # macOS has another limit below this one
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-
-
-def freeze_garbage(full_after: int = COLLECTION_THRESHOLDS[2]) -> None:
-    """Exclude everything loaded so far from garbage collection, and collect the rest less often.
-
-    Args:
-        full_after: Collections of the second generation after which Python makes a full one.
-
-    Reference counts free nearly everything. A collection stops the loop for 150 to 500 ns per object, so the
-    first two generations must stay small: a large request alone makes tens of thousands of objects.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*COLLECTION_THRESHOLDS[:2], full_after)
 
 
 def new_loop() -> asyncio.AbstractEventLoop:

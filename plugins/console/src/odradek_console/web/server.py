@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
@@ -85,7 +86,13 @@ class Bounded(H11Protocol):
             self.forget()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse a request, also one that is found to be bad while it is being answered."""
+        """Refuse a request, also one that is found to be bad while it is being answered.
+
+        h11's error is in a frame of its own traceback: let both go.
+        """
+        error = sys.exception()
+        if error is not None:
+            error.with_traceback(None)
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True
             self.cycle.message_event.set()

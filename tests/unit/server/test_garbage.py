@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from odradek.server.upkeep.calm_collections import CHECK_MS, DUE, OVERDUE, collect_when_calm
+from odradek.server.upkeep.garbage import CHECK_MS, DUE, OVERDUE, collect_when_calm
 from odradek.step_runner import StepRunner
 from odradek.steps import Pause, Steps
 from odradek.testing.clock import MockClock
@@ -36,7 +36,13 @@ def watched(collector: Collector, *, busy: bool) -> MockClock:
     if busy:
         requests.run(long_request())
         clock.advance(0)
-    collect_when_calm(requests, clock, clock.timer, collector.collections, collector.collect)
+    collect_when_calm(
+        lambda: not (requests.tasks or requests.discarded),
+        clock,
+        clock.timer,
+        collector.collections,
+        collector.collect,
+    )
     return clock
 
 
