@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import click
 
+from odradek.endpoints.tls_entrance import NoTlsLoop
 from odradek.plugin.log_lines import FORMATTERS, JsonFormatter, LibraryFilter, PrivateFileHandler
 from odradek_console.engine.owners import read_owners
 from odradek_console.terminal.console_options import (
@@ -74,7 +75,7 @@ def serve(behind: Console, settings: ServerSettings, *, until_stdin_ends: bool) 
     """Serve the pages until a signal comes.
 
     Raises:
-        click.ClickException: The address cannot be listened on.
+        click.ClickException: The address cannot be listened on, or the loop must not serve TLS.
     """
     access = behind.access.settings
     if access.tokens is not None and settings.tls is None and not access.proxies.networks:
@@ -96,8 +97,11 @@ def serve(behind: Console, settings: ServerSettings, *, until_stdin_ends: bool) 
         signal.signal(number, stop)
     if until_stdin_ends:
         threading.Thread(target=at_end_of_stdin, args=(stop,), name="stdin", daemon=True).start()
-    with behind:
-        server.run_until_stopped()
+    try:
+        with behind:
+            server.run_until_stopped()
+    except NoTlsLoop as error:
+        raise click.ClickException(str(error)) from None
 
 
 def announce(url: str) -> None:
