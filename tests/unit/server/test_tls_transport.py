@@ -412,3 +412,9 @@ def test_a_protocol_is_told_why_its_connection_was_closed(connection: TlsPair) -
     connection.transport.connection_lost(None)
 
     assert isinstance(connection.end.events[-1], ssl.SSLError)
+
+
+def test_nothing_of_a_read_is_kept_when_all_of_it_is_decrypted(connection: TlsPair) -> None:
+    connection.send(bytes(100_000))
+
+    assert connection.transport.arrived.obj == b""

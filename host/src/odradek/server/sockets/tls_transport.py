@@ -180,7 +180,7 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         if not self.arrived:
             return False
         self.incoming.write(self.arrived[:RECORD_BYTES])
-        self.arrived = self.arrived[RECORD_BYTES:]
+        self.arrived = self.arrived[RECORD_BYTES:] or NOTHING  # an empty part would keep the whole read
         return True
 
     def deliver(self) -> None:
