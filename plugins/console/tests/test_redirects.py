@@ -1,4 +1,4 @@
-"""No address, parameter or header of a stranger leads a browser to another site, before or after the login."""
+"""No address, parameter or header of a stranger leads a browser to another site."""
 
 from __future__ import annotations
 
