@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import socket
 import ssl
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,7 +19,7 @@ from odradek.server.gateway.gateway import Gateway
 from odradek.server.gateway.gateway_host import GatewayHost
 from odradek.server.gateway.gateway_listener import GatewayListener
 from support.certificates import Files
-from support.gateway_pair import HEARTBEAT, answer, bare
+from support.gateway_pair import HEARTBEAT, bare
 from support.left_behind import (
     Client,
     connection,
@@ -38,53 +35,13 @@ from support.left_behind import (
     waits,
     waits_after,
 )
+from support.loopback_broker import Broker, answers, broker_of, speaks_no_tls, takes_a_request
 from support.loops import loops
-from support.waiting import PATIENCE_S
 
-REQUEST, RESPONSE = bare(HEARTBEAT, 3, 1), answer(1, bytes(8))
+REQUEST = bare(HEARTBEAT, 3, 1)
 ASKED_FOR_PUSHES = bare(71, 0, 1, b"\0" + bytes(range(16)) + b"\0")
 GARBAGE = b"\xff" * 64
 LISTENERS = "listeners=PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0"
-
-Broker = Callable[[socket.socket], object]
-"""What the broker does with a connection, on its thread. The connection is closed afterwards."""
-
-
-def answers(client: socket.socket) -> None:
-    """Answer requests until the client leaves."""
-    while client.recv(65_536):
-        client.sendall(RESPONSE)
-
-
-def takes_a_request(client: socket.socket) -> None:
-    client.recv(65_536)
-
-
-def speaks_no_tls(client: socket.socket) -> None:
-    client.sendall(GARBAGE)
-
-
-@contextlib.contextmanager
-def broker_of(behavior: Broker) -> Iterator[int]:
-    """The port of a broker, which serves one connection after the other."""
-    listening = socket.create_server(("127.0.0.1", 0))
-
-    def serve() -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = listening.accept()
-                client.settimeout(PATIENCE_S)
-                with client, contextlib.suppress(OSError):
-                    behavior(client)
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    try:
-        yield int(listening.getsockname()[1])
-    finally:
-        listening.shutdown(socket.SHUT_RDWR)
-        listening.close()
-        thread.join(PATIENCE_S)
 
 
 def killed(side: ClientSide) -> None:

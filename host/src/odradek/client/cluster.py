@@ -82,9 +82,9 @@ class Cluster:
             try:
                 return self.connection(address)
             except ClientError as error:
-                failures.append(error)
+                failures.append(error.with_traceback(None))  # which holds this frame, and so the list
         if len(failures) == 1:
-            raise failures[0]
+            raise failures.pop()
         raise ConnectFailed(f"no broker answers: {'; '.join(map(str, failures))}")
 
     def metadata(self, topics: list[str] | None = None) -> MetadataResponse:

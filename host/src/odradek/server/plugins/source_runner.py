@@ -135,10 +135,11 @@ class HostIntake:
 
     def answer(self, action: Callable[[], T], reply: Callable[[T | Exception], None]) -> None:
         try:
-            result: T | Exception = action()
+            result = action()
         except Exception as error:  # noqa: BLE001  raised again in the source's thread
-            result = error
-        reply(result)
+            reply(error)  # which no frame of its traceback keeps
+        else:
+            reply(result)
 
     def labels(self, piece: Iterable[TelemetryRecord]) -> list[EncodedLabels | None]:
         """The labels of each record; clients on one connection are asked about once."""
