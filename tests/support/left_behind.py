@@ -47,8 +47,8 @@ def collected() -> Iterator[list[object]]:
 
 
 async def left_by(life: Callable[[], Awaitable[object]]) -> Counter[str]:
-    """The objects that each life leaves, by class: those that only a collection frees, and those of ours that
-    something still holds.
+    """The objects that each life leaves, by class: those that only a collection frees, and those of a
+    connection that something still holds.
     """
     for _ in range(2):  # what is made once
         await life()
@@ -63,7 +63,7 @@ async def left_by(life: Callable[[], Awaitable[object]]) -> Counter[str]:
 
 def is_of_connection(name: str) -> bool:
     """Whether no object of the class may outlive its connection. Cancelled timers may, for a time."""
-    return name.startswith("odradek") and name != "odradek.clock.TimerTask"
+    return name.startswith(("aiohttp", "odradek", "uvicorn")) and name != "odradek.clock.TimerTask"
 
 
 async def left_by_loop() -> Counter[str]:

@@ -35,8 +35,10 @@ from support.loops import loops
 
 API_VERSIONS = bare(18, 0, 1)
 GARBAGE = b"\xff" * 64
-LISTENERS = "listeners=PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0"
+LISTENERS = "listeners=PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
 HELLO = hello(context())
+SASL_HANDSHAKE = bare(17, 1, 1, b"\0\5PLAIN")
+WRONG_PASSWORD = bare(36, 0, 2, b"\0\0\0\6\0a\0bcd")
 
 ENDS: dict[str, Client] = {
     "nothing": lambda plain: None,
@@ -57,7 +59,15 @@ HANDSHAKES: dict[str, Client] = {
     "no trust": over_tls(context(trusts=False), lambda secret: None),
     "timed out": waits,
 }
+LOGINS: dict[str, Client] = {
+    "nothing": lambda plain: None,
+    "begun": says(SASL_HANDSHAKE),
+    "refused": waits_after(says(SASL_HANDSHAKE, WRONG_PASSWORD)),
+    "not begun": waits_after(sends(bare(3, 0, 1))),
+    "timed out": waits,
+}
 CASES = [
+    *(pytest.param("SASL_PLAINTEXT", client, id=f"login, {name}") for name, client in LOGINS.items()),
     *(pytest.param("PLAINTEXT", client, id=f"plaintext, {name}") for name, client in ENDS.items()),
     *(pytest.param("SSL", over_tls(context(), client), id=f"TLS, {name}") for name, client in ENDS.items()),
     *(pytest.param("SSL", client, id=f"handshake, {name}") for name, client in HANDSHAKES.items()),
