@@ -1,38 +1,47 @@
-"""Memory goes back to the system after many connections have left, and not while they come back."""
+"""Memory goes back to the system when much of it stays unused, and not while it is needed again."""
 
 from __future__ import annotations
 
 import pytest
 
-from odradek.server.upkeep.freed_memory import LOOK_MS, MANY, FreedMemory
+from odradek.server.upkeep.freed_memory import LOOK_MS, MUCH_BYTES, FreedMemory
 from odradek.testing.clock import MockClock
 
-FLEET = 10_000
+BASE = 1_000_000
+MUCH = BASE + MUCH_BYTES
 
 
-def looked(*counts: int) -> int:
-    """How often memory was given back, with so many connections at each look."""
+def looked(*spare: int, left: int = BASE) -> int:
+    """How often memory was given back, with so much of it unused at each look, and ``left`` afterwards."""
     clock = MockClock()
-    found = iter(counts)
+    found = list(spare)
     times: list[int] = []
-    FreedMemory(lambda: next(found), clock, clock.timer, lambda: times.append(1))
-    for _ in counts[1:]:
+
+    def give_back() -> None:
+        times.append(1)
+        found.insert(0, left)
+
+    FreedMemory(lambda: found.pop(0), clock, clock.timer, give_back)
+    for _ in spare[1:]:
         clock.advance(LOOK_MS)
     return len(times)
 
 
 @pytest.mark.parametrize(
-    ("counts", "times"),
+    ("spare", "times"),
     [
-        ((0, FLEET, 0), 0),
-        ((0, FLEET, 0, 0), 1),
-        ((0, FLEET, 0, 0, 0, 0), 1),
-        ((0, FLEET, 0, FLEET, 0, FLEET), 0),
-        ((0, FLEET, 0, 0, FLEET, 0, 0), 2),
-        ((0, FLEET, FLEET - MANY + 1, FLEET - MANY + 1), 0),
-        ((0, FLEET, FLEET - MANY, FLEET - MANY), 1),
-        ((0, MANY - 1, 0, 0), 0),
+        ((BASE, MUCH, BASE), 0),
+        ((BASE, MUCH, MUCH), 1),
+        ((BASE, MUCH, MUCH, BASE, BASE), 1),
+        ((BASE, MUCH, BASE, MUCH, BASE, MUCH), 0),
+        ((BASE, MUCH, MUCH, MUCH, MUCH), 2),
+        ((BASE, MUCH - 1, MUCH - 1, MUCH - 1), 0),
+        ((MUCH, BASE, MUCH, MUCH), 1),
     ],
 )
-def test_it_is_given_back_once_when_many_have_stayed_away(counts: tuple[int, ...], times: int) -> None:
-    assert looked(*counts) == times
+def test_it_is_given_back_when_much_stays_unused(spare: tuple[int, ...], times: int) -> None:
+    assert looked(*spare) == times
+
+
+def test_what_cannot_be_given_back_is_not_tried_again() -> None:
+    assert looked(BASE, MUCH, MUCH, MUCH, MUCH, MUCH, MUCH, left=MUCH) == 1

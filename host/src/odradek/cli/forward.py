@@ -19,6 +19,7 @@ from odradek.server.config import REFERENCE
 from odradek.server.log_format import log_to_stderr
 from odradek.server.plugins.process import keep_buffers, run
 from odradek.server.programs import Program
+from odradek.server.upkeep.freed_memory import FreedMemory
 from odradek.server.upkeep.garbage import tend_garbage
 from odradek.wire.limits import INT32_MAX
 
@@ -88,6 +89,7 @@ def forward(
             keep_buffers()
             async with made.running(stop) as forwarders:
                 tend_garbage(forwarders.clock, forwarders.timer)
+                FreedMemory.of_process(forwarders.clock, forwarders.timer)
                 made.report(forwarders, config_file, log_level)
                 announce(f"odradek ready group={','.join(forwarders.groups)} topic={topic}")
                 reason = await forwarders.watch(stop)

@@ -89,7 +89,7 @@ def run_gateway(start: Start, made: GatewayRun) -> None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, made.gateway.step_down)
             on_hangup(partial(reload_file, host, start), stop)
             tend_garbage(host.clock, host.timer, host.broker.steps)
-            FreedMemory.of_process(host.broker.connection_quotas, host.clock, host.timer)
+            FreedMemory.of_process(host.clock, host.timer)
             report(host, start.config_file, start.log_level)
             announce(ready_line(made.config, host.addresses))
             await stop.wait()

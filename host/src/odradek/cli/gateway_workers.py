@@ -161,7 +161,7 @@ async def serve(
         loop.add_signal_handler(signal.SIGUSR1, made.gateway.step_down)
         on_hangup(partial(reload_file, host, start), stop)
         tend_garbage(host.clock, host.timer, host.broker.steps)
-        FreedMemory.of_process(host.broker.connection_quotas, host.clock, host.timer)
+        FreedMemory.of_process(host.clock, host.timer)
         report(host, start.config_file, start.log_level)
         link = ParentLink(channel, host, made.gateway.step_down, stop.set)
         await link.start(host.addresses)

@@ -183,7 +183,7 @@ def serve_until_stopped(start: Start, config: HostConfig) -> None:
                 await host.start()
                 on_hangup(partial(reload_file, host, start), stop)
                 tend_garbage(host.clock, host.timer, host.broker.steps)
-                FreedMemory.of_process(host.broker.connection_quotas, host.clock, host.timer)
+                FreedMemory.of_process(host.clock, host.timer)
                 report(host, start.config_file, start.log_level)
                 announce(ready_line(config, host))
                 await stop.wait()
