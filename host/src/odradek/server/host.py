@@ -316,8 +316,9 @@ class Host:
         yield from runner_rows(self.forwarders)
         yield from quota_rows(self.broker.quotas, now_ms)
         yield from connection_rows(self.broker.connection_quotas, now_ms)
-        yield from state_rows(self.broker.state_limits, self.broker.names)
-        yield MetricRow("subscriptions-skipped", "gauge", {}, len(self.telemetry.subscriptions.skipped))
+        yield from state_rows(
+            self.broker.state_limits, self.broker.names, self.telemetry.subscriptions.skipped
+        )
         yield from (row for meter in (self.sources.metric_rows, *self.meters) for row in meter())
 
     def not_ready(self) -> str | None:

@@ -31,6 +31,6 @@ def memory_rows(*memory: HeldBytes) -> Iterator[MetricRow]:
     for each in memory:
         labels = {"of": each.what}
         yield MetricRow("queued-bytes", "gauge", labels, each.total_bytes)
-        yield MetricRow("queued-limit", "gauge", labels, each.limit_bytes)
+        yield MetricRow("queued-limit", "gauge", labels, each.scarce_bytes)
         yield MetricRow("queued-paused", "gauge", labels, len(each.paused))
         yield MetricRow("queued-closed", "counter", labels, each.closed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 
 from odradek.server.meters.instrument import Instrument
 from odradek.settings.state_limit import NAME_KEY, NameLimit, StateLimit
@@ -24,8 +24,11 @@ STATE_INSTRUMENTS = {
 """By row name."""
 
 
-def state_rows(limits: Iterable[StateLimit], names: NameLimit) -> Iterator[MetricRow]:
-    """The present count, the limit and the refusals of each kind of state, and the refusals of names."""
+def state_rows(limits: Iterable[StateLimit], names: NameLimit, skipped: Sized) -> Iterator[MetricRow]:
+    """The present count, the limit and the refusals of each kind of state, the refusals of names, and the
+    number of skipped subscriptions.
+    """
+    yield MetricRow("subscriptions-skipped", "gauge", {}, len(skipped))
     long_names = {"kind": "long-names", "setting": NAME_KEY}
     yield MetricRow("state-refused", "counter", long_names, names.refusals.number)
     for limit in limits:
