@@ -14,8 +14,8 @@ from random import Random
 from typing import Final
 
 PATIENCE_S: Final = 30.0
-AT_ONCE: Final = 50
-"""Connections of a batch: all of them are open at the same time."""
+AT_ONCE: Final = 20
+"""Connections of a batch: all of them are open at the same time. Some pages take 32 of an address."""
 SOURCES: Final = tuple(f"127.0.0.{number}" for number in range(10, 30))
 """Addresses of clients: one alone runs out of ports, or into limits of an address."""
 REFUSED_SOURCE: Final = "127.0.0.9"
@@ -184,7 +184,7 @@ def live(spot: Spot, end: str, count: int, seed: int = 0) -> None:
         OSError: The server does not accept.
     """
     chance = Random(seed)
-    at_once = min(count, 10 * AT_ONCE if end == "timed out" else AT_ONCE)
+    at_once = min(count, 25 * AT_ONCE if end == "timed out" else AT_ONCE)
     for start in range(0, count, at_once):
         sources = [REFUSED_SOURCE if end == "refused" else chance.choice(SOURCES)] * at_once
         connections = [connect(spot, each) for each in sources[: count - start]]

@@ -23,11 +23,8 @@ GET: Final = b"GET /nothing HTTP/1.1\r\nHost: localhost\r\nX-Padding: 0123456789
 HTTP2: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
 """The preface of HTTP/2, with empty settings."""
 SILENT_MS: Final = 1_000
-MANY: Final = (
-    "max.authentication.rate.per.ip=1000000",
-    "connections.unauthenticated.max=10000",
-    f"connections.unauthenticated.max.ms={SILENT_MS}",
-)
+MANY: Final = ("connections.unauthenticated.max=10000", f"connections.unauthenticated.max.ms={SILENT_MS}")
+LOGINS: Final = ("sasl.enabled.mechanisms=PLAIN", "max.authentication.rate.per.ip=1000000")
 """Clients of one machine come faster than an attack is allowed to."""
 REFUSING: Final = f"max.connections.per.ip.overrides={REFUSED_SOURCE}:0"
 KAFKA_LISTENERS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -146,7 +143,7 @@ def serve(folder: Path) -> Iterator[Program]:
         "listeners=" + ",".join(f"{name}://127.0.0.1:0" for name in KAFKA_LISTENERS),
         *Files(folder).settings,
     )
-    settings += ("sasl.enabled.mechanisms=PLAIN", f"data.dir={folder / 'data'}", *MANY, REFUSING)
+    settings += (f"data.dir={folder / 'data'}", *LOGINS, *MANY, REFUSING)
     with stopped(ServeProcess(*options(*settings))) as process:
         yield Program(process.process.pid, kafka_spots(process))
 
