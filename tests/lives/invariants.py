@@ -19,7 +19,7 @@ from odradek.wire.record_batch import record_batches, records
 from support.accounts import assert_accounts_balance
 
 OF_A_CONNECTION = (
-    "Channel", "ClientSide", "ClientTls", "Deferred", "End", "Exchange", "Handshake", "LargeFrame",
+    "Channel", "ClientSide", "ClientTls", "End", "Exchange", "Handshake", "LargeFrame",
     "LongPoll", "ObservedChannel", "Pair", "PairIdentity", "ReadBytes", "SaslAuthenticator", "Sending",
     "Throttled", "TlsTransport", "UpstreamSide", "WireSocket",
 )  # fmt: skip
