@@ -330,6 +330,21 @@ def test_a_client_that_has_left_gets_what_waits(connection: TlsPair, says_goodby
     assert connection.plain.calls[-1] == "close"
 
 
+@pytest.mark.parametrize("closes_first", [True, False])
+def test_a_client_that_only_reads_gets_what_waits(connection: TlsPair, closes_first: bool) -> None:
+    connection.transport.write(bytes(400_000))
+    if closes_first:
+        connection.transport.close()
+
+    stays = connection.transport.eof_received()
+    connection.loop.run()
+    back = connection.client_read()
+
+    assert stays
+    assert back == bytes(400_000)
+    assert connection.plain.calls[-1] == "close"
+
+
 @pytest.mark.parametrize("ends", ["abort", "lost", "garbage"])
 def test_an_end_frees_what_waits(connection: TlsPair, ends: str) -> None:
     connection.end.then = connection.transport.pause_reading

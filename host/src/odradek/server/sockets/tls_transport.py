@@ -118,12 +118,15 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
 
     def eof_received(self) -> bool:
         """The peer has ended the connection. The plain transport closes itself, unless the protocol does so
-        later.
+        later, or something waits to be sent: the peer may still read.
         """
         if self.is_open and not self.closing:
             self.is_silent = True
             self.has_left = bool(self.protocol.eof_received())
-        return self.has_left
+            if not self.has_left:
+                self.ignore_rest()
+                self.is_ending = bool(self.unsent)
+        return self.has_left or bool(self.unsent)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.forget()
