@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 
 from odradek.endpoints import Address, Shares
 from odradek_console.web.proxies import Proxies
-from odradek_console.web.server import Bounded
+from odradek_console.web.server import Bounded, WebServer
 from odradek_console.web.server_settings import ServerCounts, ServerSettings
 
 
@@ -57,7 +57,7 @@ class Transport:
             getpeername=lambda: address,
             setsockopt=lambda *option: None,
         )
-        return found if name == "socket" else None
+        return {"socket": found, "peername": address}.get(name)
 
     def get_write_buffer_size(self) -> int:
         return self.unsent_bytes
@@ -78,14 +78,17 @@ def new_peer(server: Any) -> Peer:
     config = uvicorn.Config(Response(), interface="asgi3", log_config=None, lifespan="off", ws="none")
     config.load()
     loop, transport = Loop(), Transport()
-    connection = Bounded(config, ServerState(), server, loop)  # type: ignore[arg-type]
+    connection = Bounded(config, server.server_state, server, loop)  # type: ignore[arg-type]
     return Peer(connection, loop, transport, server.counts)
 
 
 def new_server(**bounds: Any) -> Any:
-    settings = ServerSettings(address=Address("127.0.0.1", 0), **bounds)
-    shares = Shares(settings.max_connections_per_ip)
-    return SimpleNamespace(settings=settings, counts=ServerCounts(), shares=shares)
+    server = WebServer.__new__(WebServer)  # without a socket
+    server.settings = ServerSettings(address=Address("127.0.0.1", 0), **bounds)
+    server.shares = Shares(server.settings.max_connections_per_ip)
+    server.counts = ServerCounts()
+    server.server_state, server.entrance = ServerState(), None
+    return server
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from odradek.endpoints.request_log import RequestLog
 from odradek.endpoints.shares import Shares, holder_of
-from odradek.endpoints.tls_entrance import TlsEntrance
+from odradek.endpoints.tls_entrance import TlsEntrance, address_of
 
 
 class Connection(web.RequestHandler):
@@ -59,7 +59,7 @@ class BoundedServer(web.Server):
 
         Args:
             handler: Answers a request.
-            loop: The running loop. Its ``create_server`` gets `accept` and `options`.
+            loop: The running loop. Its ``create_server`` gets `accept`, and no TLS.
             connections_max: The limit.
             connections_max_per_ip: The limit of one address of IPv4, or one /64 of IPv6.
             tls: The certificates; None for plain HTTP.
@@ -78,42 +78,49 @@ class BoundedServer(web.Server):
         self.refused = refused
         self.shares = Shares(connections_max_per_ip)
         self.holders: dict[web.RequestHandler, str] = {}
-        """Whose share a connection is of."""
-        self.entrance = None if tls is None else TlsEntrance(tls, handshake_s, loop, self.make, self.has_room)
-        self.options: dict[str, Any] = {} if self.entrance is None else self.entrance.options
-        """For ``create_server``."""
+        """The address of a connection that has its place."""
+        self.entrance = (
+            None if tls is None else TlsEntrance(tls, handshake_s, loop, self.make, self.take, self.give_back)
+        )
 
     def accept(self) -> Any:
         """The protocol of a new connection."""
         return self.make() if self.entrance is None else self.entrance.accept()
 
-    def has_room(self) -> bool:
-        """Whether one more connection may come."""
-        if self.open_connections() < self.connections_max:
+    def take(self, address: str) -> bool:
+        """Take the place of one more connection; False if it is beyond a limit."""
+        if self.open_connections() < self.connections_max and self.shares.take(holder_of(address)):
             return True
         self.refused()
         return False
 
+    def give_back(self, address: str) -> None:
+        """A place is free."""
+        self.shares.give_back(holder_of(address))
+
     def connection_made(self, handler: web.RequestHandler, transport: Any) -> None:
         """Count a connection on, or close it if it is beyond a limit."""
-        holder = holder_of(str((transport.get_extra_info("peername") or ("",))[0]))
-        has_room = self.entrance is not None or self.has_room()
-        if has_room and self.shares.take(holder):
-            self.holders[handler] = holder
+        address = address_of(transport)
+        if self.take(address):
+            self.holders[handler] = address
             super().connection_made(handler, transport)
             return
-        if has_room:
-            self.refused()
         # Not at once: aiohttp begins a task for the connection now, which fails if that has ended before.
         self._loop.call_soon(transport.close)
 
     def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
         """The end of a connection."""
-        holder = self.holders.pop(handler, None)
-        if holder is not None:
-            self.shares.give_back(holder)
+        address = self.holders.pop(handler, None)
+        if address is not None:
+            self.give_back(address)
         super().connection_lost(handler, exc)
 
     def open_connections(self) -> int:
         """The number of connections, also of those whose handshake is not done."""
         return len(self.connections) + (0 if self.entrance is None else len(self.entrance))
+
+    async def shutdown(self, timeout: float | None = None) -> None:
+        """Close all connections, after so many seconds for their requests."""
+        if self.entrance is not None:
+            self.entrance.close()
+        await super().shutdown(timeout)

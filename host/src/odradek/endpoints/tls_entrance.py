@@ -1,16 +1,18 @@
 """Connections to a TLS listener of a plugin, counted from their acceptance on.
 
-The loops make the protocol of a connection before its handshake, and do not tell it of a failure. The one
-here is small, and makes that of the application when the handshake is done.
+A TLS server of the loops tells nothing of a connection before its handshake is done: a stranger who sends
+nothing would hold the memory of one for each connection, however many are allowed. So the loop gets a plain
+server, and a connection that has its place gets TLS.
 """
 
 from __future__ import annotations
 
+import os
+import socket
 import ssl
 import sys
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakSet
 
 
 class NoTlsLoop(OSError):
@@ -31,6 +33,11 @@ def check_loop(loop: Any) -> None:
         )
 
 
+def address_of(transport: Any) -> str:
+    """The peer's address; empty if it has left already."""
+    return str((transport.get_extra_info("peername") or ("",))[0])
+
+
 class TlsEntrance:
     """Lets in the connections of one listener.
 
@@ -39,7 +46,8 @@ class TlsEntrance:
         handshake_s: Time limit of a handshake.
         loop: The running loop.
         make: Makes the protocol of a connection, after its handshake.
-        has_room: Whether one more connection may come. If not, it is closed after its handshake.
+        take: Takes a place for a connection from an address; False if there is none.
+        give_back: Gives such a place back. The protocol takes its own.
 
     Raises:
         NoTlsLoop: See `check_loop`.
@@ -51,48 +59,94 @@ class TlsEntrance:
         handshake_s: float,
         loop: Any,
         make: Callable[[], Any],
-        has_room: Callable[[], bool] = lambda: True,
+        take: Callable[[str], bool],
+        give_back: Callable[[str], None],
     ) -> None:
         check_loop(loop)
-        self.options: dict[str, Any] = {"ssl": tls, "ssl_handshake_timeout": handshake_s}
-        """For ``create_server``."""
+        self.tls = tls
+        self.handshake_s = handshake_s
+        self.loop = loop
         self.make = make
-        self.has_room = has_room
-        self.handshakes: WeakSet[Newcomer] = WeakSet()
-        """Those that are not done. The loop, which does not tell of a failure, lets go of their protocols."""
+        self.take = take
+        self.give_back = give_back
+        self.handshakes: set[Any] = set()
+        """Those that are not done."""
 
     def __len__(self) -> int:
         return len(self.handshakes)
 
-    def accept(self) -> Newcomer:
+    def accept(self) -> Arrival:
         """The first protocol of a new connection."""
-        newcomer = Newcomer(self)
-        if self.has_room():
-            self.handshakes.add(newcomer)
-        return newcomer
+        return Arrival(self)
+
+    def begin(self, transport: Any) -> None:
+        """Begin the handshake of a connection that has a place. The transport does not outlive this: uvloop
+        would read from it before TLS does.
+        """
+        try:
+            connection = socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno()))
+        except OSError:  # too many open files
+            transport.abort()
+            return
+        address = address_of(transport)
+        if self.take(address):
+            newcomer = Newcomer(self, address)
+            newcomer.handshake = self.loop.create_task(self.shake_hands(newcomer, connection))
+            newcomer.handshake.add_done_callback(newcomer.leave)
+            self.handshakes.add(newcomer.handshake)
+        else:
+            connection.close()
+        transport.abort()
+
+    async def shake_hands(self, newcomer: Newcomer, connection: socket.socket) -> None:
+        """Let the application go on after a handshake."""
+        connection.setblocking(False)
+        try:
+            await self.loop.connect_accepted_socket(
+                lambda: newcomer, connection, ssl=self.tls, ssl_handshake_timeout=self.handshake_s
+            )
+        except OSError as error:  # also ssl.SSLError
+            error.with_traceback(None)  # a frame of it holds the future that holds the error
+            connection.close()
+
+    def close(self) -> None:
+        """End all handshakes: the listener stops."""
+        for task in list(self.handshakes):
+            task.cancel()
 
 
-class Newcomer:
-    """The protocol of a connection until its handshake is done."""
+class Arrival:
+    """The protocol of a connection that has just been accepted."""
 
     def __init__(self, entrance: TlsEntrance) -> None:
         self.entrance = entrance
 
     def connection_made(self, transport: Any) -> None:
-        """Let the application go on."""
-        if self not in self.entrance.handshakes:
-            transport.abort()
-            return
-        self.entrance.handshakes.discard(self)
+        self.entrance.begin(transport)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        """Only this transport is gone."""
+
+
+class Newcomer:
+    """The protocol of a connection until its handshake is done."""
+
+    def __init__(self, entrance: TlsEntrance, address: str) -> None:
+        self.entrance = entrance
+        self.address = address
+        self.handshake: Any = None
+        """None when its place is given back."""
+
+    def connection_made(self, transport: Any) -> None:
+        """The handshake is done: let the application go on."""
+        self.leave()
         protocol = self.entrance.make()
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
 
-    def connection_lost(self, _: Exception | None) -> None:
-        """There was no room."""
-
-    def data_received(self, _: bytes) -> None:
-        """There was no room."""
-
-    def eof_received(self) -> None:
-        """There was no room."""
+    def leave(self, _: object = None) -> None:
+        """Give the place back, once."""
+        if self.handshake is not None:
+            self.entrance.handshakes.discard(self.handshake)
+            self.handshake = None
+            self.entrance.give_back(self.address)

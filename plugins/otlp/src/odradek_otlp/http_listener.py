@@ -65,7 +65,7 @@ class HttpListener:
         )
 
         host, port = self.address
-        self.listening = await loop.create_server(self.server.accept, host, port, **self.server.options)
+        self.listening = await loop.create_server(self.server.accept, host, port)
         return int(self.listening.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:

@@ -16,7 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from odradek.endpoints import Address, RenewedTls, Shares, holder_of, parsed_ip
-from odradek.endpoints.tls_entrance import TlsEntrance
+from odradek.endpoints.tls_entrance import TlsEntrance, address_of
 from odradek_console.web.server_settings import ServerCounts, ServerSettings
 
 BACKLOG: Final = 128
@@ -39,9 +39,9 @@ class Bounded(H11Protocol):
         super().__init__(config, state, {}, loop)
         self.settings = server.settings
         self.counts = server.counts
-        self.shares = server.shares
-        self.holder: str | None = None
-        """Whose share this connection is of."""
+        self.owner = server
+        self.place: str | None = None
+        """The address that has taken the place of this connection."""
         self.waiting: asyncio.TimerHandle | None = None
         self.stalling: asyncio.TimerHandle | None = None
         self.unsent_bytes = 0
@@ -49,33 +49,27 @@ class Bounded(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Bound the number of connections, of all and of each address."""
         super().connection_made(transport)
+        self.connections.discard(self)  # it has no place yet
         # Without it the body of an answer waits for 40 ms: asyncio sets it only where the protocol is known.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if len(self.connections) <= self.settings.max_connections and self.has_a_share():
+        address = address_of(transport)
+        if self.owner.take(address):
+            self.place = address
+            self.connections.add(self)
             self.watch()
         else:
-            self.counts.refused_connections += 1
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop watching, and give the share back."""
         self.forget()
         self.resume_writing()
-        if self.holder is not None:
-            self.shares.give_back(self.holder)
-            self.holder = None
+        if self.place is not None:
+            self.owner.give_back(self.place)
+            self.place = None
         super().connection_lost(exc)
         if self.timeout_keep_alive_task is not None:  # uvicorn's, which would hold what is gone
             self.timeout_keep_alive_task.cancel()
-
-    def has_a_share(self) -> bool:
-        """Whether the peer's address may have this connection too. A trusted proxy may have all."""
-        address = self.client[0] if self.client is not None else ""
-        if self.settings.proxies.is_trusted(address):
-            return True
-        holder = holder_of(address)
-        self.holder = holder if self.shares.take(holder) else None
-        return self.holder is not None
 
     def data_received(self, data: bytes) -> None:
         """Look whether the headers of a request are still coming."""
@@ -217,12 +211,21 @@ class WebServer(uvicorn.Server):
         """The number of connections, also of those whose TLS handshake is not done."""
         return len(self.server_state.connections) + (0 if self.entrance is None else len(self.entrance))
 
-    def has_room(self) -> bool:
-        """Whether one more connection may begin a handshake."""
-        if self.open_connections() < self.settings.max_connections:
+    def take(self, address: str) -> bool:
+        """Take the place of one more connection; False if it is beyond a limit. A trusted proxy has no share:
+        it may have all.
+        """
+        if self.open_connections() < self.settings.max_connections and (
+            self.settings.proxies.is_trusted(address) or self.shares.take(holder_of(address))
+        ):
             return True
         self.counts.refused_connections += 1
         return False
+
+    def give_back(self, address: str) -> None:
+        """A place is free."""
+        if not self.settings.proxies.is_trusted(address):
+            self.shares.give_back(holder_of(address))
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and tell so."""
@@ -232,17 +235,18 @@ class WebServer(uvicorn.Server):
             return Bounded(self.config, self.server_state, self, loop)
 
         accept: Callable[[], Any] = make
-        options: dict[str, Any] = {}
         if self.config.ssl is not None:
             handshake_s = self.settings.handshake_timeout_s
-            self.entrance = TlsEntrance(self.config.ssl, handshake_s, loop, make, self.has_room)
-            accept, options = self.entrance.accept, self.entrance.options
-        self.servers = [await loop.create_server(accept, sock=self.socket, **options)]
+            self.entrance = TlsEntrance(self.config.ssl, handshake_s, loop, make, self.take, self.give_back)
+            accept = self.entrance.accept
+        self.servers = [await loop.create_server(accept, sock=self.socket)]
         self.started = True
         self.ready(self.url)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End what is being answered, and then what is not ending by itself."""
+        if self.entrance is not None:
+            self.entrance.close()
         asyncio.get_running_loop().call_later(GRACE_S, self.hang_up)
         await super().shutdown(sockets)
 
