@@ -113,22 +113,26 @@ def steps_of(changes: list[ResourceChange], broker: Broker) -> Generator[Step, A
     return alter_in_steps(changes, True, rights, broker)
 
 
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The patterns that are compiled from now on."""
+    verdict.cache_clear()
+    found: list[str] = []
+    compile_pattern = re2.compile
+
+    def counted(pattern: str, *options: Any) -> Any:
+        found.append(pattern)
+        return compile_pattern(pattern, *options)
+
+    monkeypatch.setattr(re2, "compile", counted)
+    return found
+
+
 @pytest.mark.parametrize(
     "matches", [[r"client_id=(\pL{100}.{100}){2}x%d"], ["client_id=%d", "client_id=(?!%d)"]]
 )
 @pytest.mark.parametrize("estimates", [True, False])
-def test_a_step_compiles_one_pattern(
-    matches: list[str], estimates: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    verdict.cache_clear()
-    compiled: list[str] = []
-    compile_pattern = re2.compile
-
-    def counted(pattern: str, *options: Any) -> Any:
-        compiled.append(pattern)
-        return compile_pattern(pattern, *options)
-
-    monkeypatch.setattr(re2, "compile", counted)
+def test_a_step_compiles_one_pattern(matches: list[str], estimates: bool, compiled: list[str]) -> None:
     broker = make_broker()
     if estimates:
         budgets, offload = SubscriptionBudgets(mode=EstimateMode.REFUSE), lambda _work, _done: None
@@ -143,6 +147,24 @@ def test_a_step_compiles_one_pattern(
             most = max(most, len(set(compiled)))
 
     assert most == 1
+
+
+def test_requests_that_take_turns_compile_few_patterns_in_a_step(compiled: list[str]) -> None:
+    broker, most = make_broker(), 0
+    requests = [
+        steps_of(set_to(*(f"client_id={request}x{number}" for number in range(60))), broker)
+        for request in range(10)
+    ]
+    while requests:
+        for each in list(requests):
+            compiled.clear()
+            try:
+                next(each)
+            except StopIteration:
+                requests.remove(each)
+            most = max(most, len(set(compiled)))
+
+    assert most <= 6  # one for each selector of a subscription
 
 
 def test_patterns_that_others_replace_are_not_compiled(compiled_chars: list[int]) -> None:

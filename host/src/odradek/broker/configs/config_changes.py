@@ -113,11 +113,14 @@ def patterns_checked(
 
 
 def pieces(changes: Sequence[ResourceChange]) -> Iterator[Sequence[ResourceChange]]:
-    """Divide the changes of a request into those of single steps, in the same order."""
+    """Divide the changes of a request into those of single steps, in the same order.
+
+    A new ``match`` has a step of its own: other requests may have displaced the verdicts about many patterns.
+    """
     piece: list[ResourceChange] = []
     chars = 0
     for change in changes:
-        more = sum(len(key.value or "") for key in change.keys)
+        more = sum(CHARS_AT_A_TIME if key.key == MATCH else len(key.value or "") for key in change.keys)
         if piece and (len(piece) == AT_A_TIME or chars + more > CHARS_AT_A_TIME):
             yield piece
             piece, chars = [], 0
