@@ -34,13 +34,29 @@ class BoundedThreads(ThreadingMixIn):
             is_full = sum(self.shares.held.values()) >= self.connections_max
             return not is_full and self.shares.take(holder_of(client_address[0]))
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection on a thread of its own.
+
+        Raises:
+            RuntimeError: The system has no more threads.
+        """
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:
+            self.give_back(client_address)
+            raise
+
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Serve a connection, and give its share back."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            with self.lock:
-                self.shares.give_back(holder_of(client_address[0]))
+            self.give_back(client_address)
+
+    def give_back(self, client_address: Any) -> None:
+        """A connection has ended."""
+        with self.lock:
+            self.shares.give_back(holder_of(client_address[0]))
 
 
 class Timed(io.RawIOBase):
