@@ -30,7 +30,7 @@ class Connection(web.RequestHandler):
         message: str | None = None,
     ) -> web.StreamResponse:
         """Answer. The frame of a bad request holds its error, and the traceback of the error the frame."""
-        if exc is not None and status < 500:
+        if exc is not None and (status < 500 or isinstance(exc, ConnectionError)):
             exc.with_traceback(None)
         return super().handle_error(request, status, exc, message)
 

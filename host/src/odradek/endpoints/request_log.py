@@ -37,6 +37,9 @@ class RequestLog:
 
     def exception(self, message: str, *arguments: object, exc_info: BaseException | None = None) -> None:
         """Log a request that could not be answered: a bad one in one line, a bug with its traceback."""
+        if isinstance(exc_info, ConnectionError):
+            log.debug("a client has left before the end of its request")
+            return
         now_ms = int(self.now_s() * 1000)
         if isinstance(exc_info, HttpProcessingError | HTTPException):
             problem = " ".join(str(exc_info).split())[:SHOWN_LENGTH]
