@@ -17,11 +17,14 @@ from bench.soak_programs import PROGRAMS, Program
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-WARM_UP: Final = 200
-LIVES: Final = 500
-PARTS: Final = 4
+WARM_UP: Final = 400
+LIVES: Final = 1_000
+PARTS: Final = 5
 LEFT_BYTES: Final = 300
 """By each connection, in the part that leaves least. Memory grows in chunks, and a leak in every part."""
+GRPC: Final = "gRPC"
+GRPC_LEFT_BYTES: Final = 4_000
+"""gRPC's own core keeps 1 to 3 kB of a connection for a while."""
 
 
 def left_bytes(program: Program, spot: Spot, end: str) -> float:
@@ -45,4 +48,5 @@ def test_no_end_of_a_connection_leaves_memory(name: str, tmp_path: Path) -> None
             for end in ends_of(spot)
         }
 
-    assert {which: count for which, count in left.items() if count > LEFT_BYTES} == {}
+    most = {which: GRPC_LEFT_BYTES if GRPC in which else LEFT_BYTES for which in left}
+    assert {which: count for which, count in left.items() if count > most[which]} == {}
