@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from contrib.capture.ports import free_port
+from contrib.capture.ports import answers, free_port
 
 from bench.frames import API_VERSIONS_V3
 from bench.soak_lives import REFUSED_SOURCE, Spot
@@ -18,6 +18,7 @@ from support.certificates import Files, authority
 from support.forwarding import FLEET, ForwardProcess, create_topic
 from support.gateways import GatewayProcess
 from support.hosts import ServeProcess, serving
+from support.waiting import wait_until
 
 GET: Final = b"GET /nothing HTTP/1.1\r\nHost: localhost\r\nX-Padding: 0123456789abcdef\r\n\r\n"
 HTTP2: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
@@ -126,6 +127,12 @@ class Pages:
         return self.settings_of("console", port), self.spot(f"console, {scheme}", port)
 
 
+def listening(process: ServeProcess, spots: list[Spot]) -> Program:
+    """A program whose plugins listen, which may be after its ready line."""
+    wait_until(lambda: all(answers(spot.port) for spot in spots), "all listeners")
+    return Program(process.process.pid, spots)
+
+
 @contextmanager
 def stopped(process: ServeProcess) -> Iterator[ServeProcess]:
     """Stop a process at the end."""
@@ -162,7 +169,7 @@ def pages(folder: Path, secure: bool) -> Iterator[Program]:
     with stopped(ServeProcess(*options(*settings, *metrics, *prometheus, *otlp, *console))) as process:
         (kafka,) = kafka_spots(process)
         spots = [prometheus_spot, *otlp_spots, metrics_spot, console_spot]
-        yield Program(process.process.pid, [replace(kafka, refuses=False), *spots])
+        yield listening(process, [replace(kafka, refuses=False), *spots])
 
 
 @contextmanager
@@ -200,7 +207,7 @@ def forward(folder: Path) -> Iterator[Program]:
         create_topic(host.bootstrap)
         where = ("--bootstrap-server", host.bootstrap, "--topic", FLEET)
         with stopped(ForwardProcess(*where, *options(*settings))) as process:
-            yield Program(process.process.pid, [prometheus_spot, metrics_spot])
+            yield listening(process, [prometheus_spot, metrics_spot])
 
 
 Running = Callable[[Path], AbstractContextManager[Program]]
