@@ -20,19 +20,8 @@ MUCH_BYTES: Final = 8 << 20
 """Less is not worth a pause of the loop."""
 STATM: Final = Path("/proc/self/statm")
 FIELDS: Final = (
-    *(
-        "arena",
-        "ordblks",
-        "smblks",
-        "hblks",
-        "hblkhd",
-        "usmblks",
-        "fsmblks",
-        "uordblks",
-        "fordblks",
-        "keepcost",
-    ),
-)
+    "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost",
+)  # fmt: skip
 """Of ``struct mallinfo`` in glibc's malloc.h."""
 
 
