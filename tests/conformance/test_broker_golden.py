@@ -113,8 +113,10 @@ NODES_OWN = frozenset(
     }
 )
 """Keys that the recorded node was given."""
-OTHER_DEFAULTS = frozenset({"sasl.enabled.mechanisms", "ssl.keystore.type", "ssl.truststore.type"})
-"""Keys whose default here is not Kafka's: GSSAPI and JKS there."""
+OTHER_DEFAULTS = frozenset(
+    {"queued.max.request.bytes", "sasl.enabled.mechanisms", "ssl.keystore.type", "ssl.truststore.type"}
+)
+"""Keys whose default here is not Kafka's: no limit, GSSAPI and JKS there."""
 READ_ONLY = frozenset(
     {
         "group.consumer.assignment.interval.ms",

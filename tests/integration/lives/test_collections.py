@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -26,7 +25,6 @@ OPEN, ENDED = 100, 500
 MOST_OBJECTS = 60
 """Of a pair and of the broker's end, which is in this process too. 5000 pairs have 300 000 objects then, and
 a collection takes 75 ms."""
-MOST_CPU_S = 0.1
 
 
 async def hosts(folder: Path, is_gateway: bool) -> list[Host]:
@@ -82,7 +80,7 @@ def test_an_open_connection_has_few_objects(tmp_path: Path, is_gateway: bool) ->
 
 @PROGRAMS
 def test_connections_that_have_ended_cost_no_collection(tmp_path: Path, is_gateway: bool) -> None:
-    async def spent(front: Host) -> float:
+    async def left(front: Host) -> float:
         (listener,) = front.listeners
 
         async def lives(number: int) -> None:
@@ -96,12 +94,9 @@ def test_connections_that_have_ended_cost_no_collection(tmp_path: Path, is_gatew
         with collected() as garbage:
             await lives(ENDED)
             grown = len(gc.get_objects()) - before
-            began_s = time.process_time()
-        cpu_s = time.process_time() - began_s
-        assert len(garbage) + max(grown, 0) < ENDED
-        return cpu_s
+        return len(garbage) + max(grown, 0)
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        cpu_s = runner.run(on_hosts(tmp_path, is_gateway, spent))
+        found = runner.run(on_hosts(tmp_path, is_gateway, left))
 
-    assert cpu_s < MOST_CPU_S
+    assert found < ENDED
