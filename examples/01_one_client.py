@@ -13,8 +13,8 @@ from confluent_kafka import Producer
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.plugin import ClientTelemetryPayload, RequestContext
-from odradek.server.config import load_config
-from odradek.server.host import Host
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
 
 
 class FirstPush:

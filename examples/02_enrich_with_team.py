@@ -19,10 +19,10 @@ from collections.abc import Mapping
 from confluent_kafka import Producer
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
+from odradek.hosting.plugin_manager import load_plugins
 from odradek.plugin import ClientTelemetryPayload, PluginConfig, RequestContext, hookimpl
-from odradek.server.config import load_config
-from odradek.server.host import Host
-from odradek.server.plugins.plugin_manager import load_plugins
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
 
 
 class TeamEnricher:

@@ -22,11 +22,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from odradek.hosting.active_plugin import activate, quota_callback
+from odradek.hosting.plugin_manager import load_plugins
 from odradek.plugin import ClientQuotaEntity, ClientQuotaType, PluginConfig, hookimpl
 from odradek.quota.guarded_callback import GuardedCallback
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
-from odradek.server.plugins.active_plugin import activate, quota_callback
-from odradek.server.plugins.plugin_manager import load_plugins
 from odradek.testing.clock import MockClock
 
 TYPES = (ClientQuotaType.PRODUCE, ClientQuotaType.FETCH)

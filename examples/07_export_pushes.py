@@ -18,16 +18,11 @@ from collections import Counter
 
 from confluent_kafka import Producer
 
-from odradek.plugin import (
-    ClientTelemetryContext,
-    ClientTelemetryPayload,
-    PluginConfig,
-    hookimpl,
-    merged_scopes,
-)
-from odradek.server.config import load_config
-from odradek.server.host import Host
-from odradek.server.plugins.plugin_manager import load_plugins
+from odradek.hosting.plugin_manager import load_plugins
+from odradek.otlp import merged_scopes
+from odradek.plugin import ClientTelemetryContext, ClientTelemetryPayload, PluginConfig, hookimpl
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
 
 
 class PushMeter:

@@ -22,10 +22,10 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
+from odradek.hosting.plugin_manager import load_plugins
 from odradek.plugin import PluginConfig, Retry, TelemetryRecord, hookimpl
-from odradek.server.config import load_config
-from odradek.server.host import Host
-from odradek.server.plugins.plugin_manager import load_plugins
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
 
 
 class FileForwarder:

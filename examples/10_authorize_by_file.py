@@ -26,6 +26,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from odradek.hosting.active_plugin import activate
+from odradek.hosting.authorizers import chosen_authorizer
+from odradek.hosting.plugin_manager import load_plugins
 from odradek.plugin import (
     AclOperation,
     Action,
@@ -37,10 +40,7 @@ from odradek.plugin import (
     hookimpl,
 )
 from odradek.plugin.context import ConnectionContext
-from odradek.server.config import parse
-from odradek.server.plugins.active_plugin import activate
-from odradek.server.plugins.authorizers import chosen_authorizer
-from odradek.server.plugins.plugin_manager import load_plugins
+from odradek.programs.config import parse
 from odradek.testing.clock import MockClock
 
 RULES = """\

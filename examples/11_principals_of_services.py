@@ -23,11 +23,11 @@ from pathlib import Path
 from odradek.client.admin import AdminClient
 from odradek.client.sasl import SaslLogin
 from odradek.client.users import new_credential
+from odradek.hosting.plugin_manager import load_plugins
 from odradek.plugin import AuthenticationContext, PluginConfig, hookimpl
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
 from odradek.security.scram import ScramMechanism
-from odradek.server.config import load_config
-from odradek.server.host import Host
-from odradek.server.plugins.plugin_manager import load_plugins
 from odradek.testing.host_thread import HostThread
 
 BILLING = "spiffe://example.com/service/billing"

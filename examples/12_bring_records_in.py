@@ -26,6 +26,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
     ScopeMetrics,
 )
 
+from odradek.hosting.plugin_manager import load_plugins
 from odradek.plugin import (
     ClientTelemetry,
     ClientTelemetryPayload,
@@ -37,9 +38,8 @@ from odradek.plugin import (
     TelemetryRecord,
     hookimpl,
 )
-from odradek.server.config import load_config
-from odradek.server.host import Host
-from odradek.server.plugins.plugin_manager import load_plugins
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
 
 
 class LineSource:

@@ -24,10 +24,11 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
-from odradek.plugin import NotWritten, PluginConfig, TelemetryRecord, encode_headers, hookimpl, record_key
-from odradek.server.config import load_config
-from odradek.server.host import Host
-from odradek.server.plugins.plugin_manager import load_plugins
+from odradek.hosting.plugin_manager import load_plugins
+from odradek.plugin import NotWritten, PluginConfig, TelemetryRecord, hookimpl
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
+from odradek.topic import encode_headers, record_key
 
 
 class SyncedFile:

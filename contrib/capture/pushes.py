@@ -21,10 +21,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from odradek import testing
-from odradek.clock import SystemClock
 from odradek.testing import NothingCame, Push, RunningHost
 from odradek.testing.conformance import Handshake
 from odradek.testing.pushes.recording import written
+from odradek.waiting.clock import SystemClock
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "host" / "src" / "odradek" / "testing" / "pushes" / "data"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from odradek.plugin.client_metrics import PREFIX
+from odradek.findings.client_metrics import PREFIX
 from odradek.testing.conformance import (
     RULES,
     ConformanceReport,

@@ -16,9 +16,9 @@ from pathlib import Path
 from odradek.broker.quota_table import QuotaTable
 from odradek.broker.throttled_replicas import ThrottledReplicas
 from odradek.delivery.forwarder_settings import ForwarderSettings
+from odradek.hosting.active_plugin import PluginSettings
+from odradek.programs.config import HostConfig
 from odradek.quota.replication_rates import ReplicationRates
-from odradek.server.config import HostConfig
-from odradek.server.plugins.active_plugin import PluginSettings
 from odradek.settings.setting import Scope, Setting, declared, sections, walk
 from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
 

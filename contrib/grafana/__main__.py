@@ -4,8 +4,8 @@
     python -m contrib.grafana --check                        # exit status 1 if a file is out of date
     python -m contrib.grafana --interval 300 --to DIRECTORY  # for another push interval, elsewhere
 
-The reference is ``host/src/odradek/plugin/client_metrics.toml``, the table of troubles
-``host/src/odradek/plugin/troubles.py``.
+The reference is ``host/src/odradek/findings/client_metrics.toml``, the table of troubles
+``host/src/odradek/findings/troubles.py``.
 """
 
 from __future__ import annotations

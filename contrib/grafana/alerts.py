@@ -8,8 +8,8 @@ from typing import Final
 
 from contrib.grafana.promql import IDENTITY, duration, number, selector, window_s
 
-from odradek.plugin.client_metrics import client_metrics
-from odradek.plugin.troubles import (
+from odradek.findings.client_metrics import client_metrics
+from odradek.findings.troubles import (
     BY_ID,
     CONSUMER,
     COORDINATOR,

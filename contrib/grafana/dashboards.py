@@ -13,8 +13,8 @@ from contrib.grafana.panels import DATA_SOURCE, Panel, Query, Row, filtered, pla
 from contrib.grafana.promql import duration, has_two_levels, metrics_in, selector, window_s
 from contrib.grafana.runbook import PAGE
 
-from odradek.plugin.client_metrics import ClientMetric, client_metrics
-from odradek.plugin.troubles import CONSUMER, COORDINATOR, FETCH, LIBRDKAFKA, PRODUCER
+from odradek.findings.client_metrics import ClientMetric, client_metrics
+from odradek.findings.troubles import CONSUMER, COORDINATOR, FETCH, LIBRDKAFKA, PRODUCER
 from odradek_spark.query.concerns import CONCERNS, Chart
 
 STANDARD: Final = "Standard metrics: all client libraries"

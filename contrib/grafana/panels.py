@@ -9,8 +9,8 @@ from typing import Any, Final, Literal
 
 from contrib.grafana.promql import NAME, metrics_in, software_of
 
-from odradek.plugin.client_metrics import MADE_BY
-from odradek.plugin.troubles import JAVA, LIBRDKAFKA
+from odradek.findings.client_metrics import MADE_BY
+from odradek.findings.troubles import JAVA, LIBRDKAFKA
 
 DATA_SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
 GRAFANA_UNITS: Final = {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from odradek.plugin.client_metrics import ClientMetric, client_metrics
+from odradek.findings.client_metrics import ClientMetric, client_metrics
 from odradek.temporality import Kind
 from odradek_prometheus.metric_names import escaped_name
 

@@ -15,8 +15,8 @@ from contrib.grafana.alerts import TERMINATED, Alert, alerts, identity
 from contrib.grafana.promql import duration, has_two_levels, number, series_name, window_s
 from contrib.grafana.rules import written
 
-from odradek.plugin.client_metrics import client_metrics
-from odradek.plugin.troubles import BY_ID, CONSUMER, COORDINATOR, FETCH, JAVA, PRODUCER, Trouble
+from odradek.findings.client_metrics import client_metrics
+from odradek.findings.troubles import BY_ID, CONSUMER, COORDINATOR, FETCH, JAVA, PRODUCER, Trouble
 
 SOFTWARE: Final = {"client_software_name": JAVA, "client_software_version": "4.3.1"}
 SCRAPE: Final = {"instance": "host:9464", "job": "kafka-clients"}

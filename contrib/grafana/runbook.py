@@ -9,7 +9,7 @@ from typing import Final
 from contrib.grafana.alerts import GROUP, Alert, alerts
 from contrib.grafana.promql import software_of
 
-from odradek.plugin.troubles import JAVA, LIBRDKAFKA
+from odradek.findings.troubles import JAVA, LIBRDKAFKA
 
 WRITTEN: Final = Path(__file__).with_suffix(".md.in")
 PAGE: Final = "host/docs/reference/runbook.md"

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, Metric, MetricsData
 
+from odradek.findings.client_metrics import client_metrics
+from odradek.findings.troubles import JAVA
 from odradek.plugin import (
     ClientTelemetryPayload,
     ConnectionContext,
@@ -14,8 +16,6 @@ from odradek.plugin import (
     RequestContext,
     TelemetryRecord,
 )
-from odradek.plugin.client_metrics import client_metrics
-from odradek.plugin.troubles import JAVA
 
 INTERVAL_S = 60
 NAMES = 120

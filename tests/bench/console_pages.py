@@ -26,7 +26,7 @@ from bench.console_fleet import INTERVAL_S, Pushes
 from bench.harness import REACHED, Server, cpu_ns, head, rss_bytes, running, verdict
 from odradek.client.admin import AdminClient
 from odradek.client.producer import Producer
-from odradek.plugin.telemetry_topic import encode_headers, record_key
+from odradek.topic.telemetry_topic import encode_headers, record_key
 from odradek.wire.record import Record
 from support.hosts import serving
 

@@ -12,6 +12,8 @@ import time
 
 from bench.labeling import LABELS
 from bench.payloads import PAYLOADS
+from odradek.otlp.labeled_payload import PayloadLimits
+from odradek.otlp.labels import encode_labels
 from odradek.plugin import (
     ClientTelemetryPayload,
     ConnectionContext,
@@ -19,8 +21,6 @@ from odradek.plugin import (
     RequestContext,
     TelemetryRecord,
 )
-from odradek.plugin.labeled_payload import PayloadLimits
-from odradek.plugin.labels import encode_labels
 from odradek.telemetry.payload import label
 from odradek_otlp import odradek_forwarder
 from odradek_otlp.otlp_forwarder import OtlpForwarder

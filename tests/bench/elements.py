@@ -30,9 +30,9 @@ from bench.element_rows import Request, fill, large_requests
 from bench.harness import head
 from bench.loop_turns import LoopTurns
 from odradek.broker.dispatch.routes import load_handlers
+from odradek.process.garbage import freeze_garbage
 from odradek.security.acl import Acl
 from odradek.security.standard_authorizer import StandardAuthorizer
-from odradek.server.upkeep.garbage import freeze_garbage
 from odradek.testing.host_thread import HostThread
 from support.acls import acl
 from support.element_requests import Contents, full_requests

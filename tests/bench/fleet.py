@@ -30,7 +30,7 @@ from pathlib import Path
 from contrib.fleet.payloads import VARIANTS, dated, template
 
 from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext, TelemetryRecord
-from odradek.plugin.telemetry_topic import encode_headers, record_key
+from odradek.topic.telemetry_topic import encode_headers, record_key
 from odradek_spark.cli import reports
 from odradek_spark.decoder.decode import Decoder
 from odradek_spark.decoder.record import TopicRecord

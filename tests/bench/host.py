@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import odradek_enrich
-from odradek.clock import SystemClock
+from odradek.hosting.plugin_manager import HostPluginManager
 from odradek.plugin import (
     ClientTelemetryPayload,
     ClientTelemetryReceiver,
@@ -23,15 +23,11 @@ from odradek.plugin import (
     RequestContext,
     hookimpl,
 )
-from odradek.server.config import load_config
-from odradek.server.host import Host
-from odradek.server.plugins.plugin_manager import HostPluginManager
-from odradek.server.plugins.process import (
-    keep_buffers,
-    raise_descriptor_limit,
-    switch_threads_often,
-)
-from odradek.server.upkeep.garbage import freeze_garbage
+from odradek.process.garbage import freeze_garbage
+from odradek.process.limits import keep_buffers, raise_descriptor_limit, switch_threads_often
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
+from odradek.waiting.clock import SystemClock
 
 SHORTEST_INTERVAL_MS = 100
 BATCH = 40

@@ -19,11 +19,11 @@ from typing import Any
 
 from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.routes import ROUTES
-from odradek.server.config import load_config
-from odradek.server.host import Host
-from odradek.server.plugins.process import keep_buffers, switch_threads_often
-from odradek.server.upkeep.garbage import tend_garbage
-from odradek.step_runner import StepRunner
+from odradek.process.garbage import tend_garbage
+from odradek.process.limits import keep_buffers, switch_threads_often
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
+from odradek.waiting.step_runner import StepRunner
 
 TICK_S = 0.001
 NS_PER_MS = 1e6

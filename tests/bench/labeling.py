@@ -25,8 +25,8 @@ from bench import attribute_loop
 from bench.comparison import Comparison, Goal, compared
 from bench.harness import head, spread
 from bench.payloads import PAYLOADS
-from odradek.plugin.labeled_payload import PayloadLimits
-from odradek.plugin.labels import NO_LAYOUT, EncodedLabels, encode_labels
+from odradek.otlp.labeled_payload import PayloadLimits
+from odradek.otlp.labels import NO_LAYOUT, EncodedLabels, encode_labels
 from odradek.telemetry.payload import label
 from odradek.testing.pushes import recorded, recorded_clients
 

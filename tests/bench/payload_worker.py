@@ -18,10 +18,10 @@ from collections.abc import Callable
 from bench.harness import cpu_ns, head, spread
 from bench.labeling import LABELS
 from bench.payloads import java
-from odradek.plugin.labeled_payload import PayloadLimits
-from odradek.plugin.labels import encode_labels
-from odradek.server.plugins.payload_workers import PayloadWorkers
-from odradek.server.plugins.process import keep_buffers, new_loop
+from odradek.otlp.labeled_payload import PayloadLimits
+from odradek.otlp.labels import encode_labels
+from odradek.process.limits import keep_buffers, new_loop
+from odradek.process.payload_workers import PayloadWorkers
 from odradek.telemetry.payload import PayloadWork
 
 METRICS = (500, 2400, 7000)

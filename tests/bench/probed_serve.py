@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.hostile_host import LoopProbe
 from odradek.cli.main import main
-from odradek.server.host import Host
+from odradek.programs.host import Host
 from support.child_process import same_imports
 from support.hosts import ServeProcess
 

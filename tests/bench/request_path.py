@@ -23,13 +23,13 @@ from bench.harness import head, spread
 from bench.host import SETTINGS, Counting, JumpingClock, plugins_of
 from bench.payloads import PAYLOADS
 from bench.wire import frame_of
-from odradek.server.config import load_config
-from odradek.server.host import Host
-from odradek.server.plugins.process import keep_buffers
-from odradek.server.sockets.channel import Channel
-from odradek.server.sockets.listener import Listener
-from odradek.server.sockets.peer import Peer
-from odradek.server.upkeep.garbage import freeze_garbage
+from odradek.net.channel import Channel
+from odradek.net.listener import Listener
+from odradek.net.peer import Peer
+from odradek.process.garbage import freeze_garbage
+from odradek.process.limits import keep_buffers
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
 from odradek.wire.codec import decode
 from odradek.wire.messages.get_telemetry_subscriptions import (
     GetTelemetrySubscriptionsRequest,

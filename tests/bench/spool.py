@@ -17,12 +17,12 @@ from pathlib import Path
 from bench.harness import head
 from bench.host import Counting, JumpingClock, plugins_of
 from bench.payloads import PAYLOADS, Payload
-from odradek.deferred import Deferred
 from odradek.plugin import ConnectionContext, RequestContext
-from odradek.server.config import load_config
-from odradek.server.host import Host
-from odradek.server.plugins.process import keep_buffers
-from odradek.server.upkeep.garbage import freeze_garbage
+from odradek.process.garbage import freeze_garbage
+from odradek.process.limits import keep_buffers
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
+from odradek.waiting.deferred import Deferred
 from odradek.wire.codec import encode
 from odradek.wire.header import RequestHeader, flexible_request_header, request_header
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest

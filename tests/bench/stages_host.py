@@ -28,23 +28,23 @@ import uvloop
 
 from bench.host import RECEIVERS, SETTINGS, JumpingClock, plugins_of
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.clock import SystemClock
 from odradek.log.extent import Extent
 from odradek.log.file_slice import FileSlice
 from odradek.log.open_files import OpenFiles
 from odradek.log.partition_log import PartitionLog
 from odradek.log.segment_file import SegmentFile
-from odradek.server.config import load_config
-from odradek.server.host import Host
-from odradek.server.plugins.process import keep_buffers, switch_threads_often
-from odradek.server.sockets.channel import Channel
-from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES, LargeFrame
-from odradek.server.sockets.sending import LARGE_SLICE_BYTES, Sending, plain_socket
-from odradek.server.sockets.turns import Turns
-from odradek.server.upkeep.garbage import freeze_garbage
+from odradek.net.channel import Channel
+from odradek.net.large_frame import SHARED_BUFFER_BYTES, LargeFrame
+from odradek.net.sending import LARGE_SLICE_BYTES, Sending, plain_socket
+from odradek.net.turns import Turns
+from odradek.process.garbage import freeze_garbage
+from odradek.process.limits import keep_buffers, switch_threads_often
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.client_metrics_stats import InstanceStats
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
+from odradek.waiting.clock import SystemClock
 from odradek.wire.parts import Parts
 
 EXCLUDED = {"reading": (Dispatcher, "answer_read")}

@@ -98,12 +98,14 @@ def main() -> None:
     print(head("start-up"), file=sys.stderr)
     print(f"python -c pass: {median_of(runs, lambda: python_s('pass'))} s")
     print(f"import odradek.cli.main: {median_of(runs, lambda: python_s('import odradek.cli.main'))} s")
-    print(f"import odradek.server.host: {median_of(runs, lambda: python_s('import odradek.server.host'))} s")
+    print(
+        f"import odradek.programs.host: {median_of(runs, lambda: python_s('import odradek.programs.host'))} s"
+    )
     line, cpu_s = measured(runs)
     print(line)
     print(f"  of CPU: {spread(cpu_s, 3)} s")
     print("  imports by package, ms:")
-    for ms, package in slowest_imports("odradek.server.host")[:IMPORTS_SHOWN]:
+    for ms, package in slowest_imports("odradek.programs.host")[:IMPORTS_SHOWN]:
         print(f"    {ms:7.1f}  {package}")
 
 

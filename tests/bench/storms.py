@@ -62,7 +62,7 @@ from bench.secured import (
 from bench.storm_figures import Figures, Storm, lines
 from odradek.client.admin import AdminClient
 from odradek.client.resources import ConfigChange, ConfigResource
-from odradek.server.upkeep.freed_memory import LOOK_MS
+from odradek.process.freed_memory import LOOK_MS
 from odradek.wire.config_resource import ResourceType
 from support.certificates import Files
 

@@ -25,8 +25,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, M
 from bench import temporality_collector
 from bench.comparison import figure
 from bench.harness import CACHE, head
+from odradek.otlp.labeled_payload import labeler
 from odradek.plugin import ClientTelemetryPayload, Origin, TelemetryRecord
-from odradek.plugin.labeled_payload import labeler
 from odradek.temporality import Engine, Limits, StateFile
 from odradek.testing.pushes import recorded
 

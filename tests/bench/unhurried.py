@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.host import JumpingClock
 from odradek.cli.main import main
-from odradek.server import host
+from odradek.programs import host
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 
 

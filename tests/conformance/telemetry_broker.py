@@ -15,7 +15,6 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.broker.broker import TelemetrySink
 from odradek.broker.handlers.push_telemetry import Answer, keep
-from odradek.deferred import Deferred, offload_inline
 from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
@@ -24,6 +23,7 @@ from odradek.telemetry.payload import PayloadWork
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
 from odradek.testing.clock import MockClock
+from odradek.waiting.deferred import Deferred, offload_inline
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.get_telemetry_subscriptions import (
     GetTelemetrySubscriptionsRequest,

@@ -22,9 +22,9 @@ from odradek.broker.configs.topic_resource import KEYS as TOPIC_KEYS
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import CloseConnection, load_handlers
 from odradek.broker.dynamic_config import RATE_KEYS
-from odradek.deferred import Deferred
-from odradek.server.config import HostConfig
+from odradek.programs.config import HostConfig
 from odradek.testing.clock import MockClock
+from odradek.waiting.deferred import Deferred
 from odradek.wire.codec import decode
 from odradek.wire.config_resource import ConfigSource
 from odradek.wire.header import flexible_request_header, read_response_header

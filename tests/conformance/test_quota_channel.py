@@ -16,14 +16,14 @@ from typing import Any, cast
 
 import pytest
 
+from odradek.bounds.sampled_log import SampledLog
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
+from odradek.net.channel import Channel
+from odradek.net.held_bytes import Memory
+from odradek.net.request_reader import READ_AHEAD_BYTES
+from odradek.net.turns import Turns, TurnSettings
 from odradek.plugin.context import ConnectionContext
-from odradek.sampled_log import SampledLog
-from odradek.server.sockets.channel import Channel
-from odradek.server.sockets.held_bytes import Memory
-from odradek.server.sockets.request_reader import READ_AHEAD_BYTES
-from odradek.server.sockets.turns import Turns, TurnSettings
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import encode
 from odradek.wire.header import RequestHeader, flexible_request_header, request_header

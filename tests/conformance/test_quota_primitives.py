@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from odradek.clock import Timer
 from odradek.metrics.avg import Avg
 from odradek.metrics.metric_config import MetricConfig
 from odradek.metrics.quota import Quota
@@ -19,6 +18,7 @@ from odradek.metrics.windowed_sum import WindowedSum
 from odradek.quota.throttle_time import bounded_throttle_time_ms, throttle_time_ms
 from odradek.quota.throttled_channels import ThrottledChannel, ThrottledChannels
 from odradek.testing.clock import MockClock
+from odradek.waiting.clock import Timer
 
 START_MS = 1_700_000_000_000
 

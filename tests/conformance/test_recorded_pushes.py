@@ -8,8 +8,8 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from bench import attribute_loop
-from odradek.plugin.labeled_payload import PayloadLimits
-from odradek.plugin.labels import encode_labels
+from odradek.otlp.labeled_payload import PayloadLimits
+from odradek.otlp.labels import encode_labels
 from odradek.telemetry.payload import label
 from odradek.testing.pushes import RecordedPush, recorded, recorded_clients
 from odradek_otlp.metrics_bytes import filtered, merged

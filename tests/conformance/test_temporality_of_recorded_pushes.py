@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
+from odradek.otlp.labeled_payload import labeler
 from odradek.plugin import TelemetryRecord
-from odradek.plugin.labeled_payload import labeler
 from odradek.temporality import Engine, Limits
 from odradek.testing.pushes import recorded, recorded_clients
 

@@ -13,8 +13,8 @@ from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.metrics import Observation
 from opentelemetry.sdk.metrics import MeterProvider
 
-from odradek.server.config import HostConfig
-from odradek.server.meters.metrics import INSTRUMENTS
+from odradek.meters.metrics import INSTRUMENTS
+from odradek.programs.config import HostConfig
 from odradek.settings.setting import walk
 from odradek.wire.error_code import ErrorCode
 from support.reference_page import DOCS, ROOT, page, rows, sections

@@ -12,8 +12,8 @@ from contrib.grafana import __main__ as command
 from contrib.grafana.alerts import Alert, alerts
 from contrib.grafana.promql import INTERVAL_S, NAME, by_series_name, has_two_levels, metrics_in, window_s
 
-from odradek.plugin.client_metrics import ClientMetric, client_metrics
-from odradek.plugin.troubles import BY_ID, JAVA, TROUBLES
+from odradek.findings.client_metrics import ClientMetric, client_metrics
+from odradek.findings.troubles import BY_ID, JAVA, TROUBLES
 from support.reference_page import ROOT
 
 OF_SUMS = re.compile(r"\b(?:rate|increase)\((\w+)")

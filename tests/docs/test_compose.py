@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from odradek.cli.gateway_run import GatewayRun
-from odradek.server.config import load_config
-from odradek.server.plugins.active_plugin import PluginState, activate
-from odradek.server.plugins.plugin_manager import load_plugins
+from odradek.hosting.active_plugin import PluginState, activate
+from odradek.hosting.plugin_manager import load_plugins
+from odradek.programs.config import load_config
 from odradek_kafka.kafka_settings import DEFAULT_TOPIC, KafkaSettings
 from support.hosts import running_host
 from support.reference_page import ROOT

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from odradek.cli.serve import serve
-from odradek.server.config import load_config
-from odradek.server.plugins.active_plugin import PluginState, activate
-from odradek.server.plugins.plugin_manager import load_plugins
+from odradek.hosting.active_plugin import PluginState, activate
+from odradek.hosting.plugin_manager import load_plugins
+from odradek.programs.config import load_config
 from support.reference_page import ROOT, blocks, page, sections
 
 PAGE = "reference/configuration.md"

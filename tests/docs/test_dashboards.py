@@ -17,9 +17,9 @@ from contrib.grafana.promql import INTERVAL_S, NAME, by_series_name, has_two_lev
 from docs.test_alerts import in_prometheus
 from docs.test_alerts import labels as labels_of_host
 from docs.test_client_rules import OF_SUMS, bare
-from odradek.plugin.client_metrics import PREFIX, client_metrics
+from odradek.findings.client_metrics import PREFIX, client_metrics
+from odradek.findings.troubles import JAVA, LIBRDKAFKA
 from odradek.plugin.context_labels import CONTEXT_LABELS
-from odradek.plugin.troubles import JAVA, LIBRDKAFKA
 from support.reference_page import ROOT, page
 
 DASHBOARDS = {each.id: each for each in dashboards(INTERVAL_S)}

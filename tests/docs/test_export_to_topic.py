@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from contrib.capture.ports import free_port
 
 from odradek.plugin import PluginConfig
-from odradek.server.config import load_config
+from odradek.programs.config import load_config
 from odradek_kafka import odradek_forwarder
 from support.hosts import ServeProcess
 from support.reference_page import blocks

@@ -18,10 +18,10 @@ from contrib.helm.render import CHART, RENDERED, VALUES, digest, helm, rendered
 
 from odradek import __version__
 from odradek.cli.gateway_run import GatewayRun
-from odradek.server.config import HostConfig, load_config
-from odradek.server.meters.metrics_settings import MetricsAddress
-from odradek.server.plugins.active_plugin import PluginState, activate
-from odradek.server.plugins.plugin_manager import load_plugins
+from odradek.hosting.active_plugin import PluginState, activate
+from odradek.hosting.plugin_manager import load_plugins
+from odradek.meters.metrics_settings import MetricsAddress
+from odradek.programs.config import HostConfig, load_config
 from support.certificates import Files
 from support.command_lines import parsed
 from support.reference_page import ROOT

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from odradek.server.meters.metrics import INSTRUMENTS
+from odradek.meters.metrics import INSTRUMENTS
 from support.reference_page import page, rows, sections
 
 PAGE = "explanation/limits.md"

@@ -15,17 +15,17 @@ from odradek.gateway.cluster_subscriptions import ClusterSubscriptions
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.telemetry_answers import TelemetryAnswers
 from odradek.gateway.telemetry_settings import SubscriptionSource
+from odradek.meters.cardinality_metrics import cardinality_rows
+from odradek.meters.cluster_metrics import cluster_rows
+from odradek.meters.connection_metrics import connection_rows
+from odradek.meters.forwarder_points import point_rows
+from odradek.meters.metrics import INSTRUMENTS, forwarder_rows, push_rows, source_rows
+from odradek.meters.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
+from odradek.meters.temporality_metrics import temporality_rows
 from odradek.plugin import TelemetryRecord
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
-from odradek.server.meters.cardinality_metrics import cardinality_rows
-from odradek.server.meters.cluster_metrics import cluster_rows
-from odradek.server.meters.connection_metrics import connection_rows
-from odradek.server.meters.forwarder_points import point_rows
-from odradek.server.meters.metrics import INSTRUMENTS, forwarder_rows, push_rows, source_rows
-from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
-from odradek.server.meters.temporality_metrics import temporality_rows
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
 from odradek.telemetry.kept_pushes import KeptPushes, Loss
 from odradek.telemetry.push_accounts import PushAccounts

@@ -8,7 +8,7 @@ import yaml
 
 from odradek.log.directory_format import FORMAT_FILE, FORMAT_VERSION
 from odradek.metadata.schema import SCHEMA_VERSION, refusal
-from odradek.server.meters.metrics import INSTRUMENTS
+from odradek.meters.metrics import INSTRUMENTS
 from support.reference_page import ROOT, page
 
 TEXT = page("howto/operate.md")

@@ -16,8 +16,8 @@ from contrib.capture.ports import free_ports
 
 from odradek.cli.gateway_run import GatewayRun
 from odradek.client.command_config import load_command_config
-from odradek.server.config import load_config
-from odradek.server.sockets.listener_tls import ListenerTls
+from odradek.net.listener_tls import ListenerTls
+from odradek.programs.config import load_config
 from support.gateways import GatewayProcess
 from support.hosts import ServeProcess
 from support.reference_page import blocks

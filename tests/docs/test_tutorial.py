@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from odradek.server.plugins import stdout_receiver
-from odradek.server.plugins.plugin_manager import HostPluginManager
+from odradek.hosting import stdout_receiver
+from odradek.hosting.plugin_manager import HostPluginManager
 from support.hosts import ServeProcess, running_host, serving
 from support.reference_page import blocks, page
 

@@ -18,8 +18,8 @@ from odradek.broker.dispatch.authentication_gate import AuthenticationGate
 from odradek.client.admin import AdminClient
 from odradek.client.resources import NewTopic
 from odradek.client.users import new_credential
+from odradek.net.channel import Channel
 from odradek.security.scram import ScramMechanism
-from odradek.server.sockets.channel import Channel
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest
 from support.certificates import Files
@@ -38,7 +38,7 @@ RENEWED: Final = "successful_reauthentication"
 VALUE: Final = bytes(1_000)
 SLOW: Final = """
 from odradek.cli.main import main
-from odradek.clock import SystemClock
+from odradek.waiting.clock import SystemClock
 
 monotonic_ms = SystemClock.monotonic_ms
 SystemClock.monotonic_ms = lambda clock: monotonic_ms(clock) * 3 // 4

@@ -14,9 +14,9 @@ from confluent_kafka import Message, Producer
 from contrib.capture.ports import free_port
 
 from odradek.cli.main import run
-from odradek.plugin import decode_record
-from odradek.server.plugins.cluster_topic import ClusterTopic
+from odradek.hosting.cluster_topic import ClusterTopic
 from odradek.testing.host_thread import HostThread
+from odradek.topic import decode_record
 from odradek.wire.error_code import ErrorCode
 from support.forwarding import FLEET, create_topic, forwarding
 from support.gateways import gateway_of

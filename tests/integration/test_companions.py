@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from odradek.clock import SystemClock
+from odradek.hosting.companions import CompanionRunner, address_for
+from odradek.hosting.plugin_manager import HostPluginManager
 from odradek.plugin import PluginConfig, hookimpl
-from odradek.server.config import load_config
-from odradek.server.host import Host
-from odradek.server.plugins.companions import CompanionRunner, address_for
-from odradek.server.plugins.plugin_manager import HostPluginManager
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
+from odradek.waiting.clock import SystemClock
 from support.certificates import Files
 
 TIME_LIMIT_S = 10.0

@@ -9,8 +9,8 @@ import pytest
 
 from odradek.client.admin import AdminClient
 from odradek.client.group_offsets import CommittedOffset
+from odradek.client.lease import lease_name
 from odradek.plugin import ClientQuotaEntity
-from odradek.plugin.lease import lease_name
 from odradek.testing import RunningHost
 from odradek_console.reading.cluster_view import ClusterView, is_matched
 from odradek_console.view import TOPIC, View

@@ -29,10 +29,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 import odradek_console
 from odradek.client.admin import AdminClient
 from odradek.endpoints import Address, ListenerTls
+from odradek.hosting.plugin_manager import HostPluginManager
 from odradek.plugin import PluginConfig
-from odradek.server.config import load_config
-from odradek.server.host import Host
-from odradek.server.plugins.plugin_manager import HostPluginManager
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
 from odradek.testing import RunningHost
 from odradek_console.terminal.console import console
 from odradek_console.view import View

@@ -12,9 +12,9 @@ from starlette.testclient import TestClient
 
 from odradek.client.admin import AdminClient
 from odradek.client.group_offsets import CommittedOffset
+from odradek.client.lease import lease_name
 from odradek.client.producer import Producer
 from odradek.plugin import ClientQuotaEntity
-from odradek.plugin.lease import lease_name
 from odradek.testing import RunningHost
 from odradek.wire.record import Record
 from odradek_console.view import TOPIC, View

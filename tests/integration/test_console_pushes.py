@@ -9,8 +9,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from odradek.client.admin import AdminClient
-from odradek.plugin.telemetry_topic import CODECS
 from odradek.testing import RunningHost
+from odradek.topic.telemetry_topic import CODECS
 from odradek_console.reading.pushes import read_pushes
 from odradek_console.view import View
 from odradek_console.web.app import make_app

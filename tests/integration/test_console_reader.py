@@ -9,8 +9,9 @@ from contextlib import contextmanager
 import pytest
 
 from odradek.client.admin import AdminClient
-from odradek.plugin import TelemetryRecord, encode_headers, record_key
+from odradek.plugin import TelemetryRecord
 from odradek.testing import RunningHost
+from odradek.topic import encode_headers, record_key
 from odradek_console.engine.fleet import Fleet
 from odradek_console.view import View, ViewSettings
 from support.delta_clients import EPOCH_S, A, B

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import read_subscriptions
 from odradek.client.errors import RequestFailed
-from odradek.plugin.lease import lease_end_s, lease_name
+from odradek.client.lease import lease_end_s, lease_name
 from odradek.testing import RunningHost, VirtualClock
 from odradek_console.reading.leases import clear, exactly, grant, new_name
 from odradek_console.terminal.clients import clients

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import read_subscriptions
-from odradek.plugin.lease import lease_end_s, lease_name
+from odradek.client.lease import lease_end_s, lease_name
 from odradek.testing import RunningHost
 from odradek_console.reading.leases import Leases
 from odradek_console.view import View

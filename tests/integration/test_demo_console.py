@@ -11,7 +11,7 @@ import click
 import pytest
 
 from odradek.cli import main
-from odradek.cli.demo_console import DemoConsole
+from odradek.demo.console import DemoConsole
 from support.demo_console import CLIENTS, FINDING, PATIENCE_S, demo
 from support.waiting import wait_until
 

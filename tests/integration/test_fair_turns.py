@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from odradek.plugin.context import ConnectionContext
-from odradek.server.host import Host
+from odradek.programs.host import Host
 from odradek.wire.messages.api_versions import ApiVersionsRequest
 from support.hosts import running_host
 from support.wire_client import WireClient

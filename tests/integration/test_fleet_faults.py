@@ -13,7 +13,7 @@ from contrib.capture.ports import free_range
 
 import odradek_kafka
 from odradek.delivery.delivery_ledger import ForwarderStats
-from odradek.server.plugins.plugin_manager import HostPluginManager
+from odradek.hosting.plugin_manager import HostPluginManager
 from support.accounts import assert_accounts_balance, assert_served_accounts_balance
 from support.fleet_load import PATIENCE_S, Load
 from support.forwarding import FLEET, create_topic, forwarding

@@ -14,11 +14,11 @@ from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import ClusterWatch, Observed, read_subscriptions
 from odradek.client.command_config import CommandConfig
 from odradek.client.errors import RequestFailed
+from odradek.client.lease import lease_name
 from odradek.client.resources import ConfigChange, ConfigResource
 from odradek.gateway.telemetry_settings import SubscriptionSource
-from odradek.plugin.lease import lease_name
-from odradek.server.followed_subscriptions import FollowedSubscriptions
-from odradek.server.host import Host
+from odradek.programs.followed_subscriptions import FollowedSubscriptions
+from odradek.programs.host import Host
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode
 from support.hosts import ThreadedHost, running_host, serving

@@ -10,7 +10,8 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.delivery.spooled_record import RecordFormat
-from odradek.plugin import Reject, TelemetryRecord, TopicFormat
+from odradek.plugin import Reject, TelemetryRecord
+from odradek.topic import TopicFormat
 from support.forwarding import (
     FLEET,
     HELD_S,
@@ -97,7 +98,7 @@ def test_a_rebalance_repeats_only_the_batch_in_flight(cluster: ThreadedHost) -> 
     with forwarding(cluster.bootstrap, one) as first:
         assert one.held.wait(HELD_S)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("odradek.server.plugins.group_feed.HANDOVER_S", 0.5)
+            patch.setattr("odradek.hosting.group_feed.HANDOVER_S", 0.5)
             with forwarding(cluster.bootstrap, two) as second:
                 until(lambda: len(second.owned) == 2, first, second)
                 until(lambda: len(two.taken) >= 200, first, second)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from odradek.server.upkeep.freed_memory import KEPT_BYTES, MUCH_BYTES
+from odradek.process.freed_memory import KEPT_BYTES, MUCH_BYTES
 from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from odradek.wire.messages.describe_groups import DescribeGroupsRequest
@@ -26,8 +26,8 @@ from support.wire_client import WireClient
 
 GROWN_AND_FREED = """
 import ctypes
-from odradek.server.plugins.process import keep_buffers
-from odradek.server.upkeep.freed_memory import give_back_freed
+from odradek.process.limits import keep_buffers
+from odradek.process.freed_memory import give_back_freed
 
 def resident():
     with open("/proc/self/statm") as file:
@@ -59,8 +59,8 @@ HOST = """
 import sys
 from pathlib import Path
 from odradek.cli.ephemeral import clock_from_now
-from odradek.server.plugins.process import keep_buffers
-from odradek.server.upkeep.freed_memory import LOOK_MS, FreedMemory
+from odradek.process.limits import keep_buffers
+from odradek.process.freed_memory import LOOK_MS, FreedMemory
 from support.hosts import running_host
 
 keep_buffers()

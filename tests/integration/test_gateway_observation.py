@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from odradek.gateway.observation.names import OWN
-from odradek.plugin import TelemetryRecord, decode_record
+from odradek.plugin import TelemetryRecord
 from odradek.testing.data_points import DataPoint, data_points
+from odradek.topic import decode_record
 from support.gateways import gateway_of
 from support.hosts import running_host, serving
 

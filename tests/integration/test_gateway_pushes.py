@@ -16,8 +16,8 @@ import pytest
 
 from odradek.client.admin import AdminClient
 from odradek.client.resources import ConfigChange, ConfigResource
-from odradek.plugin import decode_record
 from odradek.plugin.protocols import TelemetryRecord
+from odradek.topic import decode_record
 from odradek.wire.config_resource import ConfigOperation, ResourceType
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.api_versions import ApiVersionsRequest

@@ -21,10 +21,10 @@ from odradek.cli.errors import CommandFailed
 from odradek.delivery.batch_delivery import MAX_ASKED_WAIT_MS, asked_ms
 from odradek.endpoints import Credentials
 from odradek.endpoints.http_client import HttpClient, HttpTarget
+from odradek.meters.metrics_push import exporter
+from odradek.meters.metrics_settings import MetricsPushSettings
+from odradek.net import jwks_fetch
 from odradek.plugin import Retry
-from odradek.server.meters.metrics_push import exporter
-from odradek.server.meters.metrics_settings import MetricsPushSettings
-from odradek.server.sockets import jwks_fetch
 from odradek_otlp.otlp_forwarder import OtlpForwarder
 from odradek_otlp.otlp_settings import OtlpProtocol, OtlpSettings
 from odradek_prometheus.families import Family, FamilyType

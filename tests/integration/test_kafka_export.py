@@ -20,13 +20,8 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from contrib.capture.ports import free_port
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from odradek.plugin import (
-    Forwarder,
-    Reject,
-    Retry,
-    TelemetryRecord,
-    decode_record,
-)
+from odradek.plugin import Forwarder, Reject, Retry, TelemetryRecord
+from odradek.topic import decode_record
 from odradek.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     EntityData,

@@ -13,9 +13,10 @@ from confluent_kafka import Producer, TopicPartition
 from contrib.capture.ports import free_port
 
 import odradek_kafka
-from odradek.plugin import Origin, TelemetryRecord, encode_headers, record_key
-from odradek.server.plugins.plugin_manager import HostPluginManager
+from odradek.hosting.plugin_manager import HostPluginManager
+from odradek.plugin import Origin, TelemetryRecord
 from odradek.telemetry.push_accounts import PushAccounts
+from odradek.topic import encode_headers, record_key
 from odradek.wire.error_code import ErrorCode
 from support.accounts import assert_accounts_balance
 from support.hosts import EVERYTHING, ThreadedHost, running_host, serving

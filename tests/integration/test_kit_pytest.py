@@ -12,7 +12,7 @@ from pathlib import Path
 SOURCES = Path(__file__).parents[2] / "host" / "src"
 ASKS_NOTHING = """
 import sys
-NEEDLESS = ("odradek.server", "odradek.broker")
+NEEDLESS = ("odradek.programs", "odradek.net", "odradek.broker")
 if sys.version_info < (3, 14):  # from there on, pytest loads asyncio by itself, because pdb does
     NEEDLESS += ("asyncio",)
 LOADED = [name for name in sys.modules if name.startswith(NEEDLESS)]
@@ -23,7 +23,7 @@ USES_A_HOST = """
 import sys
 def test_a_host(odradek_host):
     assert odradek_host.topics.names() == []
-    loader = sys.modules["odradek.server.host"].__spec__.loader
+    loader = sys.modules["odradek.programs.host"].__spec__.loader
     assert type(loader).__name__ == "SourceFileLoader", "pytest rewrites the host"
 """
 FAILS = """

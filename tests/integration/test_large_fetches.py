@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from odradek.server.sockets.sending import LARGE_SLICE_BYTES
+from odradek.net.sending import LARGE_SLICE_BYTES
 from support.hosts import ThreadedHost, running_host
 
 TOPIC, PARTITIONS, TIMEOUT_S = "sizes", 3, 20

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from odradek.bounds.sampled_log import SampledLog
+from odradek.net.channel import Channel
+from odradek.net.large_frame import SHARED_BUFFER_BYTES
+from odradek.net.turns import Turns, TurnSettings
 from odradek.plugin.context import ConnectionContext
-from odradek.sampled_log import SampledLog
-from odradek.server.sockets.channel import Channel
-from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
-from odradek.server.sockets.turns import Turns, TurnSettings
 from odradek.testing.clock import MockClock
 from support.loops import loops
 from support.memory import memory_of
@@ -72,7 +72,7 @@ async def answers_to(requests: bytes, count: int) -> list[tuple[int, int]]:
 def test_large_and_small_requests_are_answered_in_order(
     new_loop: Callable[[], asyncio.AbstractEventLoop], huge_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("odradek.server.sockets.large_frame.HUGE_FRAME_BYTES", huge_bytes)
+    monkeypatch.setattr("odradek.net.large_frame.HUGE_FRAME_BYTES", huge_bytes)
     expected = [(size, number) for number, size in enumerate(SIZES)]
     frames = [struct.pack(">i", size) + bytes(size - 1) + bytes([last]) for size, last in expected]
 

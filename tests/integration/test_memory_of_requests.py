@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from odradek.server.sockets.channel import Channel
-from odradek.server.sockets.held_bytes import CHECK_MS
-from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
+from odradek.net.channel import Channel
+from odradek.net.held_bytes import CHECK_MS
+from odradek.net.large_frame import SHARED_BUFFER_BYTES
 from support.broker_listener import BrokerListener
 from support.loops import loops
 from support.memory import memory_of
@@ -80,7 +80,7 @@ async def answers_and_peak() -> tuple[list[int], int, int]:
 def test_large_requests_take_turns(
     new_loop: Callable[[], asyncio.AbstractEventLoop], huge_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("odradek.server.sockets.large_frame.HUGE_FRAME_BYTES", huge_bytes)
+    monkeypatch.setattr("odradek.net.large_frame.HUGE_FRAME_BYTES", huge_bytes)
     with asyncio.Runner(loop_factory=new_loop) as runner:
         answers, peak, closed = runner.run(answers_and_peak())
 

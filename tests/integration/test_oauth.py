@@ -16,9 +16,9 @@ from odradek.client.admin import AdminClient
 from odradek.client.errors import RequestFailed
 from odradek.client.sasl import SaslLogin
 from odradek.client.users import new_credential
-from odradek.clock import SystemClock
 from odradek.plugin.config import ConfigError
 from odradek.security.scram import ScramMechanism
+from odradek.waiting.clock import SystemClock
 from support.client_sockets import closed_sockets
 from support.hosts import ThreadedHost, running_host
 from support.issuer import JWKS_KEY, Issuer, issuing

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from odradek.endpoints.token_file import TokenError, token_path
 from odradek.metadata.store import MetadataStore
-from odradek.plugin.token_file import TokenError, token_path
-from odradek.server.sockets.jwks_fetch import BadJwksUrl, jwks_fetcher
+from odradek.net.jwks_fetch import BadJwksUrl, jwks_fetcher
 from support.spooling import FarSide, hosting, push_all
 from support.waiting import wait_until
 

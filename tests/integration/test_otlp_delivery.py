@@ -19,12 +19,12 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, Reso
 
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.delivery.forwarder_settings import ForwarderSettings
+from odradek.hosting.forwarder_runner import ForwarderRunner
 from odradek.plugin import (
     Forwarder,
     PluginConfig,
     TelemetryRecord,
 )
-from odradek.server.plugins.forwarder_runner import ForwarderRunner
 from odradek_otlp import odradek_forwarder
 from support.telemetry_records import telemetry_record
 from support.waiting import wait_until

@@ -19,8 +19,9 @@ from opentelemetry.sdk.resources import Resource
 import odradek_enrich
 import odradek_kafka
 import odradek_otlp
-from odradek.plugin import metrics_of_json, record_key
-from odradek.server.plugins.plugin_manager import HostPluginManager
+from odradek.hosting.plugin_manager import HostPluginManager
+from odradek.otlp import metrics_of_json
+from odradek.topic import record_key
 from odradek_kafka.otlp_json import otlp_json
 from support.accounts import assert_accounts_balance
 from support.hosts import EVERYTHING, ThreadedHost, running_host

@@ -11,9 +11,9 @@ from odradek.client.admin import AdminClient
 from odradek.client.errors import ClientError
 from odradek.client.sasl import SaslLogin
 from odradek.client.users import new_credential
+from odradek.hosting.plugin_manager import load_plugins
 from odradek.plugin import AuthenticationContext, PluginConfig, hookimpl
 from odradek.security.scram import ScramMechanism
-from odradek.server.plugins.plugin_manager import load_plugins
 from support.hosts import EVERYTHING, running_host
 from support.waiting import wait_until
 

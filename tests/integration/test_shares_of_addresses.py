@@ -14,7 +14,7 @@ import pytest
 
 from odradek.client.admin import AdminClient
 from odradek.endpoints import Address
-from odradek.server.meters.metrics_server import MetricsServer, SilentHandler
+from odradek.meters.metrics_server import MetricsServer, SilentHandler
 from odradek.temporality import TotalsSettings
 from odradek_console.view import View
 from odradek_console.web.console import make_console

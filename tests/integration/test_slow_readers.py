@@ -15,9 +15,9 @@ import pytest
 
 from odradek.log.partition_log import PartitionLog
 from odradek.log.segment import Segment
+from odradek.net.channel import Channel
+from odradek.net.sending import WAITING_BYTES, WRITE_HIGH_WATER_BYTES
 from odradek.plugin.context import ConnectionContext
-from odradek.server.sockets.channel import Channel
-from odradek.server.sockets.sending import WAITING_BYTES, WRITE_HIGH_WATER_BYTES
 from odradek.wire.codec import decode
 from odradek.wire.header import flexible_response_header, read_response_header
 from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic

@@ -14,7 +14,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from odradek.cli.main import run
-from odradek.plugin import Reject, TelemetryRecord, decode_record
+from odradek.plugin import Reject, TelemetryRecord
+from odradek.topic import decode_record
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from contrib.capture.ports import free_port
 
-from odradek.plugin import decode_record
+from odradek.topic import decode_record
 from support.accounts import Accounts, assert_served_accounts_balance
 from support.hosts import EVERYTHING, ServeProcess, serving
 from support.otlp_collector import (

@@ -18,8 +18,8 @@ import pytest
 
 from odradek.client.admin import AdminClient
 from odradek.client.users import new_credential
+from odradek.net.listener import Listener
 from odradek.security.scram import ScramMechanism
-from odradek.server.sockets.listener import Listener
 from support.certificates import Files
 from support.client_sockets import closed_sockets
 from support.hosts import EVERYTHING, ThreadedHost, running_host, serving

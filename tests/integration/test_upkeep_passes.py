@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from odradek.server.host import Host
-from odradek.step_runner import StepRunner
-from odradek.steps import Steps
+from odradek.programs.host import Host
+from odradek.waiting.step_runner import StepRunner
+from odradek.waiting.steps import Steps
 from support.hosts import running_host
 
 STEPS = 5

@@ -8,18 +8,18 @@ from typing import Any, Final
 
 import pytest
 
-from odradek.clock import TimerTask
 from odradek.delivery.batch_queue import BatchQueue
 from odradek.delivery.delivery_ledger import DeliveryLedger
 from odradek.delivery.spool_writer import SpoolWriter
 from odradek.group.group_offsets import GroupOffsets
+from odradek.hosting.log_feed import GROUP_PREFIX, LogFeed
 from odradek.log.stored_log import StoredLog
+from odradek.net.held_bytes import HeldBytes
+from odradek.net.listener import Listener
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.throttled_channels import ThrottledChannels
-from odradek.server.plugins.log_feed import GROUP_PREFIX, LogFeed
-from odradek.server.sockets.held_bytes import HeldBytes
-from odradek.server.sockets.listener import Listener
 from odradek.transaction.transaction_coordinator import TransactionCoordinator
+from odradek.waiting.clock import TimerTask
 
 Breakage = Callable[[pytest.MonkeyPatch], None]
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from lives.invariants import accounts
 from lives.world import PLAIN, World
-from odradek.server.reload import reload
+from odradek.programs.reload import reload
 
 MOST: Final = 8
 WAIT_S: Final = 15.0

@@ -12,9 +12,9 @@ from typing import Any
 
 from lives.truth import Truth
 from lives.world import PARTITIONS, Site
-from odradek.clock import TimerTask
 from odradek.log.partition_log import PartitionLog
-from odradek.server.host import Host
+from odradek.programs.host import Host
+from odradek.waiting.clock import TimerTask
 from odradek.wire.record_batch import record_batches, records
 from support.accounts import assert_accounts_balance
 

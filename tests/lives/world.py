@@ -18,18 +18,18 @@ import pytest
 from lives.simulated_loop import SimulatedLoop
 from lives.truth import Truth
 from lives.wires import Listening
+from odradek.hosting import forwarder_runner, forwarders
+from odradek.hosting.forwarder_runner import ForwarderRunner
+from odradek.hosting.plugin_manager import HostPluginManager
+from odradek.net import acceptor
+from odradek.net.pairs import gateway as gateway_module
+from odradek.net.pairs.upstream_side import UpstreamSide
 from odradek.plugin import Reject, Retry, TelemetryRecord
-from odradek.server import host as host_module
-from odradek.server.config import load_config
-from odradek.server.gateway import gateway as gateway_module
-from odradek.server.gateway.gateway import Gateway
-from odradek.server.gateway.gateway_host import GatewayHost
-from odradek.server.gateway.upstream_side import UpstreamSide
-from odradek.server.host import Host
-from odradek.server.plugins import forwarder_runner, forwarders
-from odradek.server.plugins.forwarder_runner import ForwarderRunner
-from odradek.server.plugins.plugin_manager import HostPluginManager
-from odradek.server.sockets import acceptor
+from odradek.programs import host as host_module
+from odradek.programs.config import load_config
+from odradek.programs.gateway_host import GatewayHost
+from odradek.programs.gateway_kinds import gateway_of
+from odradek.programs.host import Host
 from support.failing_disk import FailingDisk
 from support.spooling import Plugin, name_of
 
@@ -137,7 +137,7 @@ class Site:
         plugins.add("fake", Plugin({"far": self.far_side}), "fake", "1")
         if self.name == "gateway":
             clock: Any = self.world.clock
-            gateway = Gateway(self.config(), [("127.0.0.1", PLAIN)], None, False, clock)
+            gateway = gateway_of(self.config(), [("127.0.0.1", PLAIN)], None, False, clock)
             with self.world.host_defaults(plugins):
                 return GatewayHost(self.config(), gateway, wants_to_stop)
         return Host(self.config(), self.world.clock, plugins, failed=wants_to_stop)

@@ -90,7 +90,7 @@ def test_what_asks_a_path(line: str, found: list[int]) -> None:
 
 
 def test_a_failing_disk_does_not_look_empty() -> None:
-    """The rooms that keep what must not be lost ask `odradek.path_kind`."""
+    """The rooms that keep what must not be lost ask `odradek.bounds.path_kind`."""
     files = [path for room in ROOMS_OF_FILES for path in (ROOT / "host/src/odradek" / room).rglob("*.py")]
 
     assert len(files) > 50

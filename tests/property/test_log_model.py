@@ -16,8 +16,8 @@ from odradek.log.cleaner import Cleaner
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.log.partition_log import PartitionLog
-from odradek.steps import Steps, result_of, run_steps
 from odradek.testing.clock import MockClock
+from odradek.waiting.steps import Steps, result_of, run_steps
 from odradek.wire.compression import Codec
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch, is_intact, record_batches, records

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from odradek.log.log_config import LogConfig
 from odradek.log.partition_log import PartitionLog
-from odradek.steps import result_of
+from odradek.waiting.steps import result_of
 from odradek.wire.compression import Codec
 from odradek.wire.record_batch import record_batches, records
 from support.batches import NOW_MS, batch_of, values_from

@@ -17,9 +17,9 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 )
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
-from odradek.plugin.labeled_payload import PayloadLimits
-from odradek.plugin.labels import EncodedLabels, encode_labels
-from odradek.plugin.protobuf_bytes import NotOtlp
+from odradek.otlp.labeled_payload import PayloadLimits
+from odradek.otlp.labels import EncodedLabels, encode_labels
+from odradek.otlp.protobuf_bytes import NotOtlp
 from odradek.telemetry.otlp_schema import validate
 from odradek.telemetry.payload import label, open_payload
 from odradek.wire.compression import CorruptData, TooLarge

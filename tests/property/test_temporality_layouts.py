@@ -8,8 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from odradek.plugin import ClientTelemetryPayload, NotOtlp, TelemetryRecord
-from odradek.plugin.labeled_payload import labeler
+from odradek.otlp import NotOtlp
+from odradek.otlp.labeled_payload import labeler
+from odradek.plugin import ClientTelemetryPayload, TelemetryRecord
 from odradek.temporality import Engine, Limits
 from odradek.testing.pushes import recorded
 

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from odradek.server.sockets.tls_transport import PART_BYTES, RECORD_BYTES
+from odradek.net.tls_transport import PART_BYTES, RECORD_BYTES
 from support.tls_pair import FULL_BYTES, READ_BYTES, Buffered, TlsPair, server_context
 
 SIZES: Final = st.one_of(st.integers(1, 100), st.integers(1, 400_000))

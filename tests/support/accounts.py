@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from odradek.server.host import Host
+from odradek.programs.host import Host
 
 SCRAPE_TIMEOUT_S = 10
 Accounts = defaultdict[tuple[str, str], int]

@@ -18,7 +18,6 @@ from odradek.broker.dispatch.dispatcher import Dispatcher, Frame
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.broker.dispatch.throttling import Throttled
 from odradek.client.connection import answer_type
-from odradek.deferred import Deferred
 from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
@@ -29,17 +28,18 @@ from odradek.metadata.transaction_store import SqliteTransactionStore
 from odradek.plugin.authorizer import Authorizer
 from odradek.plugin.context import ConnectionContext, RequestContext
 from odradek.plugin.protocols import ClientQuotaCallback
+from odradek.programs.config import HostConfig
 from odradek.quota.connection_limits import ConnectionLimits
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.security.authorizer_settings import AuthorizerSettings
-from odradek.server.config import HostConfig
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.telemetry.telemetry_config import TelemetryConfig
 from odradek.testing.clock import MockClock
 from odradek.transaction.transaction_config import TransactionConfig
+from odradek.waiting.deferred import Deferred
 from odradek.wire.codec import decode, encode
 from odradek.wire.header import (
     RequestHeader,

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from odradek.bounds.sampled_log import SampledLog
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
+from odradek.net.channel import Channel
+from odradek.net.turns import Turns, TurnSettings
 from odradek.plugin.context import ConnectionContext
-from odradek.sampled_log import SampledLog
-from odradek.server.sockets.channel import Channel
-from odradek.server.sockets.turns import Turns, TurnSettings
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import encode
 from odradek.wire.header import RequestHeader, flexible_request_header, request_header

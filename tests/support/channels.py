@@ -9,16 +9,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from odradek.bounds.sampled_log import SampledLog
 from odradek.broker.dispatch.dispatcher import Answer
 from odradek.broker.dispatch.routes import CloseConnection
-from odradek.deferred import Deferred
+from odradek.net.channel import Channel
+from odradek.net.held_bytes import Memory
+from odradek.net.large_frame import LargeFrame
+from odradek.net.turns import Turns, TurnSettings
 from odradek.plugin.context import ConnectionContext
-from odradek.sampled_log import SampledLog
-from odradek.server.sockets.channel import Channel
-from odradek.server.sockets.held_bytes import Memory
-from odradek.server.sockets.large_frame import LargeFrame
-from odradek.server.sockets.turns import Turns, TurnSettings
 from odradek.testing.clock import MockClock
+from odradek.waiting.deferred import Deferred
 from odradek.wire.errors import WireError
 from support.memory import memory_of
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Generic, TypeVar
 
-from odradek.deferred import Deferred
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.classic_join import Joiner
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.testing.clock import MockClock
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.heartbeat import HeartbeatRequest

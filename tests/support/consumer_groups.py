@@ -14,9 +14,9 @@ from odradek.group.consumer_protocol import answer_heartbeat
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.metadata.offset_store import SqliteOffsetStore
-from odradek.step_runner import StepRunner
-from odradek.steps import result_of
 from odradek.testing.clock import MockClock
+from odradek.waiting.step_runner import StepRunner
+from odradek.waiting.steps import result_of
 from odradek.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

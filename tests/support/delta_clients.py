@@ -11,7 +11,8 @@ from typing import Any, Literal
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, NumberDataPoint
 
-from odradek.plugin import ClientTelemetryPayload, NotOtlp, Origin, TelemetryRecord
+from odradek.otlp import NotOtlp
+from odradek.plugin import ClientTelemetryPayload, Origin, TelemetryRecord
 from odradek.temporality import Changes, Engine, Series
 from support.telemetry_records import push_request
 

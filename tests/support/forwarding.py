@@ -18,11 +18,12 @@ from odradek.client.group_member import GroupTimes
 from odradek.client.shared_topic import SharedTopic, SharedTopicSettings
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.delivery.spooled_record import RecordFormat
-from odradek.plugin import Forwarder, TelemetryRecord, encode_headers, record_key
-from odradek.server.config import load_config
-from odradek.server.forward import Forward
-from odradek.server.plugins.group_feed import GroupFeed
-from odradek.server.plugins.plugin_manager import HostPluginManager
+from odradek.hosting.group_feed import GroupFeed
+from odradek.hosting.plugin_manager import HostPluginManager
+from odradek.plugin import Forwarder, TelemetryRecord
+from odradek.programs.config import load_config
+from odradek.programs.forward import Forward
+from odradek.topic import encode_headers, record_key
 from support.hosts import ServeProcess
 from support.kafka_export import record_of
 from support.spooling import FarSide, Plugin

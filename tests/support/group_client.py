@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from odradek.client.connection import answer_type
-from odradek.deferred import Deferred
 from odradek.testing.clock import MockClock
+from odradek.waiting.deferred import Deferred
 from odradek.wire.codec import decode, encode
 from odradek.wire.header import (
     RequestHeader,

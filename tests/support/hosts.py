@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from odradek.clock import Clock
-from odradek.server.config import load_config
-from odradek.server.host import Host
-from odradek.server.plugins.plugin_manager import HostPluginManager
+from odradek.hosting.plugin_manager import HostPluginManager
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
 from odradek.testing.host_thread import HostThread
+from odradek.waiting.clock import Clock
 
 LOOPBACK = "PLAINTEXT://127.0.0.1:0"
 READY_TIMEOUT_S = 60

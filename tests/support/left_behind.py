@@ -63,7 +63,7 @@ async def left_by(life: Callable[[], Awaitable[object]]) -> Counter[str]:
 
 def is_of_connection(name: str) -> bool:
     """Whether no object of the class may outlive its connection. Cancelled timers may, for a time."""
-    return name.startswith(("aiohttp", "odradek", "uvicorn")) and name != "odradek.clock.TimerTask"
+    return name.startswith(("aiohttp", "odradek", "uvicorn")) and name != "odradek.waiting.clock.TimerTask"
 
 
 async def left_by_loop() -> Counter[str]:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from odradek.server.plugins.process import new_loop
+from odradek.process.limits import new_loop
 
 Result = TypeVar("Result")
 

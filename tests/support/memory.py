@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from odradek.server.sockets.held_bytes import Memory, MemorySettings
+from odradek.net.held_bytes import Memory, MemorySettings
 from odradek.testing.clock import MockClock
 
 AMPLE = 1 << 40

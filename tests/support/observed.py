@@ -8,7 +8,6 @@ from typing import Any
 
 from conformance.telemetry_broker import TelemetryBroker
 from odradek.broker.dispatch.routes import API_VERSIONS_KEY, load_handlers
-from odradek.deferred import Deferred
 from odradek.gateway.observation.apis import LOOKED_AT, PRODUCE
 from odradek.gateway.observation.observation import SOURCE_NAME, Observation
 from odradek.gateway.observation.observer import CloseCause, PairObserver
@@ -18,6 +17,7 @@ from odradek.gateway.produce_beginning import ProduceBeginning
 from odradek.plugin import TelemetryRecord
 from odradek.telemetry.record_source import RecordSource
 from odradek.testing.data_points import DataPoint, data_points
+from odradek.waiting.deferred import Deferred
 from odradek.wire.codec import encode
 from odradek.wire.header import RequestHeader, request_header
 

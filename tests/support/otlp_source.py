@@ -22,10 +22,10 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 )
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
-from odradek.deferred import Deferred
 from odradek.endpoints import Address
 from odradek.plugin import Receipt, Refused, TelemetryRecord
-from odradek.server.plugins.process import new_loop
+from odradek.process.limits import new_loop
+from odradek.waiting.deferred import Deferred
 from odradek_otlp.otlp_source import OtlpSource
 from odradek_otlp.source_settings import SourceSettings
 from support.hosts import ThreadedHost

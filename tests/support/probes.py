@@ -5,7 +5,7 @@ from __future__ import annotations
 import urllib.error
 import urllib.request
 
-from odradek.server.meters.metrics_outlets import MetricsOutlets
+from odradek.meters.metrics_outlets import MetricsOutlets
 from support.hosts import ThreadedHost
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any, NamedTuple
 
-from odradek.plugin import message_classes
+from odradek.otlp import message_classes
 
 HISTOGRAM = {
     "count_int": (1, "uint64"),

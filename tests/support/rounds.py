@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from odradek.bounds.sampled_log import SampledLog
+from odradek.net.channel import Channel
+from odradek.net.held_bytes import Memory
+from odradek.net.turns import Turns, TurnSettings
 from odradek.plugin.context import ConnectionContext
-from odradek.sampled_log import SampledLog
-from odradek.server.sockets.channel import Channel
-from odradek.server.sockets.held_bytes import Memory
-from odradek.server.sockets.turns import Turns, TurnSettings
 from odradek.testing.clock import MockClock
 from support.memory import memory_of
 

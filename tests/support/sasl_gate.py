@@ -8,7 +8,6 @@ from typing import Any
 from odradek.broker.dispatch.authentication_gate import AuthenticationGate
 from odradek.client.connection import answer_type
 from odradek.client.sasl import SaslLogin, log_in
-from odradek.deferred import Deferred
 from odradek.security.attempt_rate import AttemptRate
 from odradek.security.oauth.token_claims import ClaimRules
 from odradek.security.oauth.unsecured_token import UnsecuredTokenValidator
@@ -17,6 +16,7 @@ from odradek.security.sasl_authenticator import SaslAuthenticator
 from odradek.security.sasl_session import AuthenticationCounts
 from odradek.security.sasl_settings import SaslSettings
 from odradek.testing.clock import MockClock
+from odradek.waiting.deferred import Deferred
 from odradek.wire.codec import decode, encode
 from odradek.wire.header import (
     RequestHeader,

@@ -9,7 +9,7 @@ from threading import Thread
 from typing import Any
 
 from odradek.endpoints import Address
-from odradek.server.plugins.process import new_loop
+from odradek.process.limits import new_loop
 from odradek.temporality import TotalsSettings
 from odradek_prometheus.client_series import ClientSeries
 from odradek_prometheus.scrape_listener import ScrapeListener

@@ -12,8 +12,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, Reso
 
 from odradek.client.admin import AdminClient
 from odradek.delivery.delivery_ledger import ForwarderStats
+from odradek.hosting.plugin_manager import HostPluginManager
 from odradek.plugin import Forwarder, PluginConfig, Retry, TelemetryRecord, hookimpl
-from odradek.server.plugins.plugin_manager import HostPluginManager
 from support.accounts import assert_accounts_balance
 from support.hosts import EVERYTHING, ThreadedHost, running_host
 from support.waiting import wait_until

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from odradek.server.forward import Forward
-from odradek.server.host import Host
+from odradek.programs.forward import Forward
+from odradek.programs.host import Host
 
 PASSES = 10
 """More passes of the loop than a timed action that is due has to wait for."""

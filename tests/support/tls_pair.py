@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Callable
 from typing import Any, Final
 
-from odradek.server.sockets.tls_transport import TlsTransport
+from odradek.net.tls_transport import TlsTransport
 from support.certificates import authority, server
 
 READ_BYTES: Final = 262_144
@@ -208,8 +208,8 @@ class TlsPair:
 
 def server_context(**options: Any) -> ssl.SSLContext:
     """The context of a listener."""
+    from odradek.net.tls_context import load_tls
     from odradek.security.tls_settings import TlsSettings
-    from odradek.server.sockets.tls_context import load_tls
 
     settings = TlsSettings(
         key=server().key,

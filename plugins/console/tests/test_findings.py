@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
-from odradek.plugin.troubles import FINDINGS
+from odradek.findings.troubles import FINDINGS
 from odradek_console.engine.client_series import ClientSeries
 from odradek_console.engine.findings import findings_of
 from odradek_console.pictures import client_detail

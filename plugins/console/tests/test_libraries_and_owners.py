@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from odradek.findings.client_metrics import client_metrics
 from odradek.plugin import ConfigError
-from odradek.plugin.client_metrics import client_metrics
 from odradek_console.engine.libraries import (
     KEPT,
     defects_of,

@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 from telemetry_rows import LATENCY, MIDNIGHT_S, SENT, Told, counted, gauge, ingest
 
-from odradek.plugin.telemetry_topic import record_key
+from odradek.topic.telemetry_topic import record_key
 from odradek_console.engine.client_series import Labels
 from odradek_console.reading.older_points import Older, OlderPoints, TablesSettings, Wanted, joined
 from odradek_console.rows import SeriesRow

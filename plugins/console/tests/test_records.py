@@ -6,7 +6,7 @@ import pytest
 
 from odradek.client.admin import AdminClient
 from odradek.client.fetch import Received
-from odradek.plugin import MalformedTelemetry, encode_headers, record_key
+from odradek.topic import MalformedTelemetry, encode_headers, record_key
 from odradek.wire.record import Record
 from odradek.wire.record_batch import RecordBatchHeader
 from odradek_console.reading.records import decoded

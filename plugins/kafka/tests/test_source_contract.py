@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from odradek.plugin import Receipt, TelemetryRecord, TopicFormat, encode_headers, record_key
+from odradek.plugin import Receipt, TelemetryRecord
 from odradek.testing.contracts import FarSideState, SourceContract, Subject
+from odradek.topic import TopicFormat, encode_headers, record_key
 from odradek_kafka.consumer_session import ConsumerSession
 from odradek_kafka.kafka_source import KafkaSource, NoRoomError
 from odradek_kafka.source_settings import SourceSettings

@@ -10,7 +10,7 @@ from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, ResourceMetrics, ScopeMetrics
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
-from odradek.plugin import NotOtlp
+from odradek.otlp import NotOtlp
 from odradek_otlp import metrics_bytes
 from odradek_otlp.metrics_bytes import filtered, merged
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.metrics.v1.metrics_pb2 import ExponentialHistogramDataPoint
 
-from odradek.plugin import message_classes
+from odradek.otlp import message_classes
 from odradek.temporality.exponential import ExponentialState
 from odradek_prometheus.families import Family, FamilyType
 from odradek_prometheus.remote_write.native import native_histogram

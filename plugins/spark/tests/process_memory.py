@@ -13,7 +13,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 PARENT, STARTED, PAGES = 1, 19, 21
 """Positions of these fields in ``/proc/<pid>/stat``, after the name."""
 ROLES = (
-    ("odradek.server.plugins.worker_process", "payload worker"),
+    ("odradek.process.worker_process", "payload worker"),
     ("serve", "host"),
     ("java", "JVM"),
     ("odradek", "driver"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, NumberDataPoint, ResourceMetrics
 
 from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext, TelemetryRecord
-from odradek.plugin.telemetry_topic import encode_headers, record_key
+from odradek.topic.telemetry_topic import encode_headers, record_key
 from odradek_spark.decoder.record import TopicRecord
 
 RECEIVED_MS = 1_790_000_000_000

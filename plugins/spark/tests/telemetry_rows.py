@@ -17,7 +17,7 @@ from odradek.plugin import (
     RequestContext,
     TelemetryRecord,
 )
-from odradek.plugin.telemetry_topic import encode_headers, record_key
+from odradek.topic.telemetry_topic import encode_headers, record_key
 from odradek_spark.decoder.decode import Decoder
 from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.ingest.commit import commit_batch

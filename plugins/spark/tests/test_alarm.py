@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from telemetry_rows import LATENCY, MIDNIGHT_S, Told, counted, gauge, ingest
 
-from odradek.plugin.troubles import PRODUCER
+from odradek.findings.troubles import PRODUCER
 from odradek_spark.jobs.deliver import run_deliver
 from odradek_spark.jobs.destinations import Webhook
 from odradek_spark.jobs.rules import Op, Rule, default_rules

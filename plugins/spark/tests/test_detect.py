@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from telemetry_rows import LATENCY, MIDNIGHT_S, SENT, THROTTLE, Told, counted, gauge, ingest
 
-from odradek.plugin.troubles import SILENCE
+from odradek.findings.troubles import SILENCE
 from odradek_spark.jobs.rules import Aggregate, Op, Rule
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.load import load_dataset

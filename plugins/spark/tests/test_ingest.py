@@ -17,8 +17,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from spark_topics import TOPIC, fill, payload, records
 
 import odradek.testing
-from odradek.plugin import TopicFormat
 from odradek.testing import RunningHost
+from odradek.topic import TopicFormat
 from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.ingest import run as run_module
 from odradek_spark.ingest.run import IngestFailed, run_ingest

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from odradek.plugin.troubles import BY_ID, SILENCE, TROUBLES
+from odradek.findings.troubles import BY_ID, SILENCE, TROUBLES
 from odradek_spark.query.axes import SECOND_LINE
 from odradek_spark.query.behind import anomalies_page, metrics_behind
 from odradek_spark.query.chart import Bars, Line, Page, Panel, Span, SpanPanel

@@ -13,16 +13,8 @@ from deltalake import DeltaTable
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from spark_payloads import RECEIVED_MS
 
-from odradek.plugin import (
-    ClientTelemetryPayload,
-    ConnectionContext,
-    Origin,
-    RequestContext,
-    TelemetryRecord,
-    TopicFormat,
-    encode_headers,
-    record_key,
-)
+from odradek.plugin import ClientTelemetryPayload, ConnectionContext, Origin, RequestContext, TelemetryRecord
+from odradek.topic import TopicFormat, encode_headers, record_key
 from odradek_spark.decoder.decode import Decoded, Decoder, DecoderSettings
 from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.jobs.compact import merge_files

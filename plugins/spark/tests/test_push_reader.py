@@ -7,15 +7,8 @@ from typing import Any
 
 import pytest
 
-from odradek.plugin import (
-    ClientTelemetryPayload,
-    ConnectionContext,
-    Origin,
-    RequestContext,
-    TelemetryRecord,
-    encode_headers,
-    record_key,
-)
+from odradek.plugin import ClientTelemetryPayload, ConnectionContext, Origin, RequestContext, TelemetryRecord
+from odradek.topic import encode_headers, record_key
 from odradek_spark.decoder.record import ORIGIN_HEADERS, PushReader, TopicRecord
 
 TOPIC_ID = "x4Vb1KtGQ5a9IYmNqeLhWg"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from odradek.plugin.troubles import SILENCE, TROUBLES, Trouble
+from odradek.findings.troubles import SILENCE, TROUBLES, Trouble
 from odradek.testing.pushes import recorded, recorded_clients
 from odradek_spark.jobs.rules import Aggregate, Op, Rule, RuleError, combined, default_rules, parse_rules
 

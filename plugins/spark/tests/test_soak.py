@@ -30,7 +30,7 @@ def test_growth_is_the_last_sixth_divided_by_the_second() -> None:
     ("command", "role"),
     [
         ("python -m odradek serve --set data.dir=data", "host"),
-        ("python -m odradek.server.plugins.worker_process", "payload worker"),
+        ("python -m odradek.process.worker_process", "payload worker"),
         ("python -m odradek spark ingest --dataset tables", "driver"),
         ("/usr/bin/java -cp odradek org.apache.spark.deploy.SparkSubmit", "JVM"),
         ("python -m pyspark.daemon pyspark.worker", "Python worker"),

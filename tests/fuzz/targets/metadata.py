@@ -14,10 +14,10 @@ from odradek.metadata.client_quota_store import ClientQuotaRow, ClientQuotaStore
 from odradek.metadata.credential_store import CredentialRow, CredentialStore
 from odradek.plugin import ConfigError
 from odradek.security.standard_authorizer import StandardAuthorizer
-from odradek.server.upkeep.storage import METADATA_FILE, Storage
-from odradek.steps import result_of
 from odradek.transaction.transaction_metadata import TransactionMetadata
 from odradek.transaction.transaction_state import TransactionState
+from odradek.upkeep.storage import METADATA_FILE, Storage
+from odradek.waiting.steps import result_of
 from odradek.wire.config_resource import ResourceType
 from support.acls import acl
 from support.batches import NOW_MS, batch_of

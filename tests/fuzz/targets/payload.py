@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from bench.payloads import java25k, librd6k, small
-from odradek.plugin import NotOtlp
-from odradek.plugin.labeled_payload import PayloadLimits
-from odradek.plugin.labels import encode_labels
+from odradek.otlp import NotOtlp
+from odradek.otlp.labeled_payload import PayloadLimits
+from odradek.otlp.labels import encode_labels
 from odradek.telemetry.payload import open_payload
 from odradek.wire.compression import Codec, CorruptData, TooLarge, compress
 

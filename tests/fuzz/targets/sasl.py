@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from odradek.deferred import offload_inline
 from odradek.security.oauth.bearer_message import CONTINUE, client_first
 from odradek.security.oauth.bearer_server import OAuthBearerSaslServer
 from odradek.security.oauth.key_set import KeySet, RefreshTimes
@@ -21,6 +20,7 @@ from odradek.security.scram_credential import ScramCredential, salted_credential
 from odradek.security.scram_messages import BadMessage, ServerFirst
 from odradek.security.scram_server import ScramSaslServer
 from odradek.testing.clock import MockClock
+from odradek.waiting.deferred import offload_inline
 from support.tokens import claims_of, jwks, signed
 
 USER, PASSWORD, SALT = "bob", "builder", b"0123456789abcdef"

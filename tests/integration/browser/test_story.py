@@ -15,7 +15,7 @@ import pytest
 
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import read_subscriptions
-from odradek.plugin.lease import lease_end_s
+from odradek.client.lease import lease_end_s
 from odradek.testing import RunningHost, VirtualClock
 from support.browser import visit
 from support.waiting import wait_until

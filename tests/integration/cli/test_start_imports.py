@@ -24,11 +24,11 @@ NOT_IMPORTED = (
     # TLS and load balancers
     "odradek.security.certificate",
     "odradek.security.key_store",
-    "odradek.server.sockets.handshakes",
-    "odradek.server.sockets.listener_tls",
-    "odradek.server.sockets.proxy_headers",
-    "odradek.server.sockets.tls_transport",
-    "odradek.server.sockets.tls_context",
+    "odradek.net.handshakes",
+    "odradek.net.listener_tls",
+    "odradek.net.proxy_headers",
+    "odradek.net.tls_transport",
+    "odradek.net.tls_context",
     "odradek.wire.proxy_header",
     # SASL and tokens
     "odradek.broker.dispatch.authentication_gate",
@@ -42,8 +42,8 @@ NOT_IMPORTED = (
     "odradek.security.sasl_authentication",
     "odradek.security.sasl_authenticator",
     "odradek.security.scram_server",
-    "odradek.server.sockets.jwks_fetch",
-    "odradek.server.sockets.sasl_listener",
+    "odradek.net.jwks_fetch",
+    "odradek.net.sasl_listener",
     # ACLs
     "odradek.broker.acls",
     "odradek.metadata.acl_store",
@@ -62,7 +62,7 @@ def test_a_start_without_security_imports_nothing_of_it(tmp_path: Path) -> None:
         serve.terminate()
 
     imported = {line.rpartition("|")[2].strip() for line in serve.errors if line.startswith("import time:")}
-    assert "odradek.server.host" in imported
+    assert "odradek.programs.host" in imported
     assert imported.isdisjoint(NOT_IMPORTED), imported.intersection(NOT_IMPORTED)
 
 

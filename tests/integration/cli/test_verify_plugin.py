@@ -16,8 +16,8 @@ import pytest
 
 from odradek.cli import verify_plugin
 from odradek.cli.main import FAILED, UNUSABLE, run
+from odradek.hosting.plugin_manager import HostPluginManager, load_plugins
 from odradek.plugin import ClientTelemetryPayload, PluginConfig, RequestContext, hookimpl
-from odradek.server.plugins.plugin_manager import HostPluginManager, load_plugins
 from odradek.testing.contracts.rule import Verdict
 
 STUCK = """

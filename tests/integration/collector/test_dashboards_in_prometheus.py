@@ -25,8 +25,8 @@ from contrib.grafana.promql import INTERVAL_S, NAME, software_of
 import odradek_enrich
 import odradek_prometheus
 from integration.java.jvm import Jvm, built_classpath
-from odradek.plugin.troubles import JAVA, LIBRDKAFKA
-from odradek.server.plugins.plugin_manager import HostPluginManager
+from odradek.findings.troubles import JAVA, LIBRDKAFKA
+from odradek.hosting.plugin_manager import HostPluginManager
 from support.hosts import ThreadedHost, running_host
 from support.prometheus_server import PrometheusServer, prometheus_server
 from support.reference_page import ROOT

@@ -34,12 +34,9 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 import odradek_kafka
 from odradek.delivery.spooled_record import RecordFormat
-from odradek.plugin import (
-    PluginConfig,
-    TelemetryRecord,
-    TopicFormat,
-)
-from odradek.server.plugins.plugin_manager import HostPluginManager
+from odradek.hosting.plugin_manager import HostPluginManager
+from odradek.plugin import PluginConfig, TelemetryRecord
+from odradek.topic import TopicFormat
 from odradek_kafka import odradek_forwarder
 from support.forwarding import forwarding, until
 from support.hosts import running_host

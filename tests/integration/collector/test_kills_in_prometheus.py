@@ -17,7 +17,7 @@ import pytest
 from contrib.capture.ports import free_range
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from odradek.plugin import decode_record
+from odradek.topic import decode_record
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 from support.delta_clients import EPOCH_S, d, metrics_data
 from support.hosts import EVERYTHING, ServeProcess, serving

@@ -14,15 +14,15 @@ import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Exemplar, Metric, MetricsData, ScopeMetrics
 
+from odradek.otlp.labeled_payload import PayloadLimits
+from odradek.otlp.labels import encode_labels
 from odradek.plugin import (
     ClientTelemetryPayload,
     PluginConfig,
     RequestContext,
     TelemetryRecord,
 )
-from odradek.plugin.labeled_payload import PayloadLimits
-from odradek.plugin.labels import encode_labels
-from odradek.server.host import Host
+from odradek.programs.host import Host
 from odradek.telemetry.payload import label
 from odradek_otlp import odradek_forwarder
 from odradek_otlp.otlp_forwarder import OtlpForwarder

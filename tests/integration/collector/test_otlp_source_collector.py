@@ -15,7 +15,7 @@ import pytest
 from contrib.capture.ports import free_ports
 
 import odradek_otlp
-from odradek.server.plugins.plugin_manager import HostPluginManager
+from odradek.hosting.plugin_manager import HostPluginManager
 from support.accounts import assert_accounts_balance
 from support.child_process import child_process
 from support.hosts import running_host

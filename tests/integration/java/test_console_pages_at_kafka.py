@@ -17,8 +17,8 @@ from integration.java.conftest import TOOLS_VERSION
 from integration.java.jvm import Jvm, built_classpath
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import read_subscriptions
+from odradek.client.lease import lease_end_s
 from odradek.client.subscriptions import alter_subscription
-from odradek.plugin.lease import lease_end_s
 from odradek_console.view import View, ViewSettings
 from odradek_console.web.app import make_app
 from odradek_console.web.console import Console, make_console

@@ -19,7 +19,7 @@ import odradek_kafka
 import odradek_otlp
 from integration.java.conftest import TOOLS_VERSION
 from integration.java.jvm import Jvm, built_classpath
-from odradek.server.plugins.plugin_manager import HostPluginManager
+from odradek.hosting.plugin_manager import HostPluginManager
 from odradek.wire.error_code import ErrorCode
 from odradek_spark.decoder.decode import Decoder
 from odradek_spark.decoder.record import TopicRecord

@@ -20,7 +20,7 @@ from contrib.capture.ports import free_range
 from integration.java.console_tools import ConsoleTools
 from integration.java.jvm import Jvm
 from integration.java.kafka_cluster import NODES, KafkaCluster
-from odradek.plugin.telemetry_topic import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TOPIC_ID
+from odradek.topic.telemetry_topic import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TOPIC_ID
 from support.accounts import assert_served_accounts_balance
 from support.fleet_load import PATIENCE_S, Load
 from support.forwarding import FLEET, ForwardProcess

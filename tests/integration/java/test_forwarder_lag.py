@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from integration.java.jvm import Jvm
+from odradek.hosting.plugin_manager import HostPluginManager
 from odradek.plugin import Forwarder, PluginConfig, Retry, TelemetryRecord, hookimpl
-from odradek.server.plugins.plugin_manager import HostPluginManager
 from support.accounts import assert_accounts_balance
 from support.hosts import EVERYTHING, running_host
 from support.waiting import wait_until

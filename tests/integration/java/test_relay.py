@@ -18,8 +18,9 @@ import odradek_enrich
 import odradek_kafka
 from integration.java.conftest import TOOLS_VERSION
 from integration.java.jvm import Jvm, built_classpath
-from odradek.plugin import TelemetryRecord, decode_record, encode_headers
-from odradek.server.plugins.plugin_manager import HostPluginManager
+from odradek.hosting.plugin_manager import HostPluginManager
+from odradek.plugin import TelemetryRecord
+from odradek.topic import decode_record, encode_headers
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.uuid_text import uuid_text
 from support.hosts import running_host

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from odradek.cli.main import main
-from odradek.server.gateway.client_side import ClientSide
+from odradek.net.pairs.client_side import ClientSide
 
 
 class Watch:

@@ -14,9 +14,9 @@ import pytest
 
 from odradek.client.admin import AdminClient
 from odradek.client.errors import ClientError
+from odradek.meters.metrics_server import MetricsServer
+from odradek.net.listener_tls import ListenerTls
 from odradek.security.tls_settings import TlsSettings
-from odradek.server.meters.metrics_server import MetricsServer
-from odradek.server.sockets.listener_tls import ListenerTls
 from support.certificates import Files
 from support.left_behind import (
     Client,

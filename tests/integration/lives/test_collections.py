@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from odradek.clock import SystemClock
-from odradek.server.config import load_config
-from odradek.server.gateway.gateway import Gateway
-from odradek.server.gateway.gateway_host import GatewayHost
-from odradek.server.host import Host
-from odradek.server.plugins.process import new_loop
+from odradek.process.limits import new_loop
+from odradek.programs.config import load_config
+from odradek.programs.gateway_host import GatewayHost
+from odradek.programs.gateway_kinds import gateway_of
+from odradek.programs.host import Host
+from odradek.waiting.clock import SystemClock
 from support.gateway_pair import bare
 from support.hosts import LOOPBACK
 from support.left_behind import collected, connection, ended, says
@@ -36,7 +36,7 @@ async def hosts(folder: Path, is_gateway: bool) -> list[Host]:
     broker = ("127.0.0.1", found.listeners[0].bound_port)
     upstream = "gateway.upstream={}:{}".format(*broker)
     config = load_config(None, (f"listeners={LOOPBACK}", f"data.dir={folder / 'gateway'}", upstream))
-    front = GatewayHost(config, Gateway(config, [broker], None, False, SystemClock()), lambda why: None)
+    front = GatewayHost(config, gateway_of(config, [broker], None, False, SystemClock()), lambda why: None)
     await front.start()
     return [found, front]
 

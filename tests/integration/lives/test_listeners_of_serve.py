@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from odradek.server.config import load_config
-from odradek.server.host import Host
-from odradek.server.sockets.listener import Listener
+from odradek.net.listener import Listener
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
 from support.certificates import Files
 from support.gateway_pair import bare
 from support.left_behind import (

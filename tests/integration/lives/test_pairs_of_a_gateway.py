@@ -11,13 +11,13 @@ from typing import Any, cast
 
 import pytest
 
-from odradek.clock import SystemClock
 from odradek.gateway.pair_failure import Cause
-from odradek.server.config import load_config
-from odradek.server.gateway.client_side import ClientSide
-from odradek.server.gateway.gateway import Gateway
-from odradek.server.gateway.gateway_host import GatewayHost
-from odradek.server.gateway.gateway_listener import GatewayListener
+from odradek.net.pairs.client_side import ClientSide
+from odradek.net.pairs.gateway_listener import GatewayListener
+from odradek.programs.config import load_config
+from odradek.programs.gateway_host import GatewayHost
+from odradek.programs.gateway_kinds import gateway_of
+from odradek.waiting.clock import SystemClock
 from support.certificates import Files
 from support.gateway_pair import HEARTBEAT, bare
 from support.left_behind import (
@@ -104,7 +104,7 @@ def left(
     config = load_config(None, (*values, f"gateway.upstream=127.0.0.1:{port}", *Files(folder).settings), ())
 
     async def run() -> Counter[str]:
-        gateway = Gateway(config, [("127.0.0.1", port)], tls, False, SystemClock())
+        gateway = gateway_of(config, [("127.0.0.1", port)], tls, False, SystemClock())
         host = GatewayHost(config, gateway, lambda why: None)
         host.broker.quotas.is_enabled = True
         await host.start()

@@ -11,11 +11,11 @@ from typing import cast
 
 import pytest
 
+from odradek.net.acceptor import ACCEPTED_AT_ONCE, Acceptor, listening_socket, listening_sockets
+from odradek.net.peer import Peer
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.descriptors import Descriptors
 from odradek.quota.quota_config import QuotaConfig
-from odradek.server.sockets.acceptor import ACCEPTED_AT_ONCE, Acceptor, listening_socket, listening_sockets
-from odradek.server.sockets.peer import Peer
 from odradek.testing.clock import MockClock
 
 LISTENER = "EXTERNAL"

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from odradek.broker.spool_settings import Durability, SpoolSettings
-from odradek.deferred import Deferred
+from odradek.hosting.cluster_topic import ClusterTopic
 from odradek.plugin import ConfigError, NotWritten, TelemetryRecord
-from odradek.server.plugins.cluster_topic import ClusterTopic
 from odradek.testing.clock import MockClock
+from odradek.waiting.deferred import Deferred
 from support.telemetry_records import telemetry_record
 
 

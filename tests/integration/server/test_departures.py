@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from bench.frames import GET_NEW_INSTANCE, ask
-from odradek.server.config import load_config
-from odradek.server.host import Host
-from odradek.server.sockets.departures import ENDED_AT_ONCE
+from odradek.net.departures import ENDED_AT_ONCE
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
 from support.certificates import Files, authority
 from support.hosts import EVERYTHING
 from support.loops import loops

@@ -7,7 +7,7 @@ import pytest
 
 PROGRAM = """
 import resource, sys
-from odradek.server.plugins.process import descriptor_limit, raise_descriptor_limit
+from odradek.process.limits import descriptor_limit, raise_descriptor_limit
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), int(sys.argv[2])))
 raise_descriptor_limit()
 print(descriptor_limit())

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from odradek.hosting.plugin_manager import HostPluginManager
 from odradek.plugin import PluginConfig, RequestContext, hookimpl
 from odradek.plugin.config import ConfigError
-from odradek.server.plugins.plugin_manager import HostPluginManager
 from support.hosts import running_host
 
 

@@ -7,9 +7,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from odradek.server.config import load_config
-from odradek.server.host import Host
-from odradek.server.upkeep.file_threads import FileThreads
+from odradek.process.file_threads import FileThreads
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
 from support.hosts import LOOPBACK
 from support.stop_order import watch_stop
 

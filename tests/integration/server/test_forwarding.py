@@ -13,13 +13,13 @@ import pytest
 
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.delivery.forwarder_settings import ForwarderSettings
+from odradek.hosting.forwarder_runner import ForwarderRunner
 from odradek.plugin import (
     Forwarder,
     Reject,
     Retry,
     TelemetryRecord,
 )
-from odradek.server.plugins.forwarder_runner import ForwarderRunner
 from support.telemetry_records import telemetry_record
 from support.waiting import wait_until
 

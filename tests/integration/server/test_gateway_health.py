@@ -9,7 +9,7 @@ from pathlib import Path
 
 from contrib.capture.ports import free_port
 
-from odradek.server.meters.metrics import INSTRUMENTS
+from odradek.meters.metrics import INSTRUMENTS
 from odradek.wire.messages.api_versions import ApiVersionsRequest
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import running_host

@@ -10,10 +10,10 @@ import pytest
 
 from odradek.client.cluster_watch import Observed
 from odradek.gateway.telemetry_settings import GatewayTelemetrySettings, SubscriptionSource
-from odradek.server.config import load_config
-from odradek.server.gateway.telemetry import GatewayTelemetry
-from odradek.server.host import Host
-from odradek.server.reload import reload
+from odradek.programs.config import load_config
+from odradek.programs.gateway_telemetry import GatewayTelemetry
+from odradek.programs.host import Host
+from odradek.programs.reload import reload
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from support.hosts import ThreadedHost, running_host

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from contrib.capture.ports import free_range
 
-from odradek.server.upkeep.data_dir import DataDir
+from odradek.upkeep.data_dir import DataDir
 from odradek.wire.messages.api_versions import ApiVersionsRequest
 from support.gateway_workers import WorkerGateway, workers_of
 from support.hosts import EVERYTHING, ThreadedHost, running_host

@@ -10,8 +10,8 @@ from threading import Event
 
 import pytest
 
-from odradek.server.meters.health import LoopProbe
-from odradek.server.meters.metrics_outlets import MetricsOutlets
+from odradek.meters.health import LoopProbe
+from odradek.meters.metrics_outlets import MetricsOutlets
 from support.hosts import ThreadedHost, running_host
 from support.probes import get, outlets_of
 

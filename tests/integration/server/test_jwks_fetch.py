@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from odradek.server.sockets.jwks_fetch import MAX_BYTES, MAX_REQUESTS, BadJwksUrl, jwks_fetcher
+from odradek.net.jwks_fetch import MAX_BYTES, MAX_REQUESTS, BadJwksUrl, jwks_fetcher
 from support.issuer import issuing, own_certificate
 from support.tokens import jwks
 

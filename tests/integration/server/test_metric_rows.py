@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from odradek.server.meters.cardinality_metrics import CARDINALITY_INSTRUMENTS
-from odradek.server.meters.cluster_metrics import CLUSTER_INSTRUMENTS
-from odradek.server.meters.forward_metrics import FORWARD_INSTRUMENTS
-from odradek.server.meters.gateway_path_metrics import GATEWAY_PATH_INSTRUMENTS
-from odradek.server.meters.gateway_telemetry_metrics import GATEWAY_TELEMETRY_INSTRUMENTS
-from odradek.server.meters.gateway_worker_metrics import GATEWAY_WORKER_INSTRUMENTS
-from odradek.server.meters.loop_lag import LOOP_LAG_INSTRUMENTS
-from odradek.server.meters.metrics import INSTRUMENTS
-from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
+from odradek.meters.cardinality_metrics import CARDINALITY_INSTRUMENTS
+from odradek.meters.cluster_metrics import CLUSTER_INSTRUMENTS
+from odradek.meters.forward_metrics import FORWARD_INSTRUMENTS
+from odradek.meters.gateway_path_metrics import GATEWAY_PATH_INSTRUMENTS
+from odradek.meters.gateway_telemetry_metrics import GATEWAY_TELEMETRY_INSTRUMENTS
+from odradek.meters.gateway_worker_metrics import GATEWAY_WORKER_INSTRUMENTS
+from odradek.meters.loop_lag import LOOP_LAG_INSTRUMENTS
+from odradek.meters.metrics import INSTRUMENTS
+from odradek.meters.quota_metrics import QUOTA_INSTRUMENTS
 from support.certificates import Files
 from support.hosts import running_host
 from support.tokens import jwks

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from odradek.plugin.config import ConfigError
-from odradek.server.config import load_config
+from odradek.programs.config import load_config
 from support.certificates import Files
 from support.hosts import ThreadedHost, running_host
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from odradek.server.sockets.host_lookup import look_up
+from odradek.net.host_lookup import look_up
 
 
 def test_a_host_is_looked_up_without_blocking_the_loop() -> None:

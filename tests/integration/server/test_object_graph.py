@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import odradek.testing
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.server.meters.host_meter import HostMeter
-from odradek.server.sockets.listener import Listener
-from odradek.server.sockets.sasl_listener import SaslListener
+from odradek.meters.host_meter import HostMeter
+from odradek.net.listener import Listener
+from odradek.net.sasl_listener import SaslListener
 from support.object_graph import circles, everything, module
 
 LISTENERS = "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"

@@ -16,10 +16,10 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from odradek.log.batch_work import BatchesWork, BatchWork
 from odradek.log.log_config import LogConfig
 from odradek.log.log_validator import InvalidRecords
-from odradek.plugin.labeled_payload import PayloadLimits
-from odradek.server.plugins.payload_workers import PayloadWorkers, Work, WorkerFailed
-from odradek.server.plugins.worker_process import LENGTH
-from odradek.server.worker_settings import WorkerSettings
+from odradek.otlp.labeled_payload import PayloadLimits
+from odradek.process.payload_workers import PayloadWorkers, Work, WorkerFailed
+from odradek.process.worker_process import LENGTH
+from odradek.process.worker_settings import WorkerSettings
 from odradek.telemetry.payload import PayloadWork
 from odradek.wire.compression import Codec, CorruptData, TooLarge
 from odradek.wire.error_code import ErrorCode
@@ -153,7 +153,7 @@ def test_a_worker_that_cannot_be_started_fails_the_payload(monkeypatch: pytest.M
 
 
 def test_a_worker_whose_host_was_killed_ends_without_a_word() -> None:
-    command = [sys.executable, "-m", "odradek.server.plugins.worker_process"]
+    command = [sys.executable, "-m", "odradek.process.worker_process"]
     message = pickle.dumps(work(LARGE.SerializeToString()))
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -170,11 +170,11 @@ def test_a_worker_whose_host_was_killed_ends_without_a_word() -> None:
 
 
 def test_a_worker_starts_without_what_only_its_work_needs() -> None:
-    program = "import odradek.server.plugins.worker_process, sys; print(*sys.modules)"
+    program = "import odradek.process.worker_process, sys; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     loaded = set(run.stdout.split())
 
-    ours = {name for name in loaded if name.startswith("odradek.server.")}
-    assert ours == {f"odradek.server.plugins{rest}" for rest in ("", ".worker_process", ".giving_way")}
+    ours = {name for name in loaded if name.startswith(("odradek.hosting", "odradek.process"))}
+    assert ours == {f"odradek.process{rest}" for rest in ("", ".worker_process", ".giving_way")}
     assert not {"asyncio", "logging", "google.protobuf"} & loaded

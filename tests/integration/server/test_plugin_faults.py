@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from odradek.delivery.forwarder_settings import ForwarderSettings
+from odradek.hosting.forwarder_runner import ForwarderRunner
+from odradek.hosting.plugin_manager import HostPluginManager
 from odradek.plugin import (
     ClientTelemetryPayload,
     PluginConfig,
@@ -20,8 +22,6 @@ from odradek.plugin import (
     TelemetryRecord,
     hookimpl,
 )
-from odradek.server.plugins.forwarder_runner import ForwarderRunner
-from odradek.server.plugins.plugin_manager import HostPluginManager
 from support.hosts import running_host
 from support.probes import get, outlets_of
 from support.spooling import FarSide, hosting, push_all

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from conformance.telemetry_broker import TelemetryBroker
-from odradek.clock import SystemClock
+from odradek.hosting.plugin_thread import ENTRY_BYTES, PluginThreads
 from odradek.plugin import ClientTelemetryPayload
 from odradek.plugin.plugin_stats import PluginStats
-from odradek.server.plugins.plugin_thread import ENTRY_BYTES, PluginThreads
+from odradek.waiting.clock import SystemClock
 from support.hosts import EVERYTHING, running_host
 from support.wire_client import WireClient
 

@@ -17,8 +17,8 @@ from confluent_kafka import Producer
 from odradek.broker.broker import Endpoint
 from odradek.plugin.authorizer import AclOperation, AclPermission, PatternType, ResourceType
 from odradek.plugin.config import ConfigError
+from odradek.programs.config import load_config
 from odradek.security.acl import Acl, AclEntry, ResourcePattern
-from odradek.server.config import load_config
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from odradek.wire.proxy_header import SIGNATURE

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
+from odradek.hosting.offers import ENRICHER
+from odradek.hosting.plugin_manager import HostPluginManager
 from odradek.plugin import Enricher, PluginConfig, hookimpl
-from odradek.server.config import load_config
-from odradek.server.plugins.offers import ENRICHER
-from odradek.server.plugins.plugin_manager import HostPluginManager
-from odradek.server.reload import reload
+from odradek.programs.config import load_config
+from odradek.programs.reload import reload
 from odradek.testing.host_thread import HostThread
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 from support.hosts import LOOPBACK, ServeProcess, running_host, serving
@@ -200,13 +200,13 @@ def shaded(tmp_path: Path) -> Iterator[HostThread]:
 
 def reloaded(host: HostThread, *settings: str, caplog: pytest.LogCaptureFixture) -> list[str]:
     """Reload with these settings; return the messages."""
-    caplog.set_level(logging.INFO, "odradek.server.reload")
+    caplog.set_level(logging.INFO, "odradek.programs.reload")
     base = [f"listeners={LOOPBACK}", f"data.dir={host.host.config.data_dir}"]
     host.call(lambda: reload(host.host, lambda: load_config(None, [*base, *settings])))
     return [
         f"{record.getMessage()} {vars(record).get('keys', '')}".strip()
         for record in caplog.records
-        if record.name == "odradek.server.reload"
+        if record.name == "odradek.programs.reload"
     ]
 
 

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
-from odradek.deferred import offload_inline
-from odradek.plugin import Receipt, Sender, TelemetryRecord, delimited, otlp_records
-from odradek.server.plugins.payload_workers import WorkerFailed
-from odradek.server.plugins.source_runner import HostIntake
+from odradek.hosting.source_runner import HostIntake
+from odradek.otlp import Sender, delimited, otlp_records
+from odradek.plugin import Receipt, TelemetryRecord
+from odradek.process.payload_workers import WorkerFailed
 from odradek.telemetry.record_source import RecordSource
+from odradek.waiting.deferred import offload_inline
 from support.broker import make_broker
 
 MANY_POINTS: Final = delimited(0x12, delimited(0x12, delimited(0x2A, b"\x0a\x00" * 100_000)))

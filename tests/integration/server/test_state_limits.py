@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from odradek.plugin.config import ConfigError
-from odradek.server.host import Host
+from odradek.programs.host import Host
 from support.hosts import running_host
 
 WARNING = "more is stored than a limit allows: all of it is loaded, and additions are refused"

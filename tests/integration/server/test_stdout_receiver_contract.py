@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from odradek.server.plugins.stdout_receiver import StdoutReceiver
+from odradek.hosting.stdout_receiver import StdoutReceiver
 from odradek.testing.contracts import ExporterContract, Subject
 
 

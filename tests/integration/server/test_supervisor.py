@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from odradek.server.supervisor import READY, tell_supervisor
+from odradek.process.supervisor import READY, tell_supervisor
 from support.hosts import serving
 
 PATIENCE_S = 30

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from odradek.steps import run_steps
+from odradek.waiting.steps import run_steps
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,

@@ -9,9 +9,9 @@ from odradek.broker.configs.config_resources import LOGGERS
 from odradek.broker.dynamic_config import CERTIFICATE_KEYS, LOG_KEYS
 from odradek.log.log_config import LogConfig
 from odradek.metadata.store import MetadataStore
+from odradek.meters.metrics_settings import MetricsPushSettings
+from odradek.programs.config import HostConfig, load_config
 from odradek.quota.connection_limits import CONNECTION_KEYS
-from odradek.server.config import HostConfig, load_config
-from odradek.server.meters.metrics_settings import MetricsPushSettings
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigOperation, ConfigSource, ResourceType
 from odradek.wire.error_code import ErrorCode

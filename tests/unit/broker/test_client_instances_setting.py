@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from odradek.plugin.config import ConfigError
-from odradek.server.config import load_config
+from odradek.programs.config import load_config
 from odradek.wire.config_resource import ConfigSource, ResourceType
 from odradek.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest

@@ -10,10 +10,10 @@ import pytest
 from odradek.broker.broker import BrokerSettings
 from odradek.broker.client_quotas import MAX_CHANGES, Alteration, QuotaFilter
 from odradek.broker.host_lookups import HostLookups
-from odradek.deferred import Deferred
 from odradek.metadata.client_quota_store import ClientQuotaRow, ClientQuotaStore
 from odradek.metadata.store import MetadataStore
 from odradek.quota.host_names import HostNames
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.alter_client_quotas import AlterClientQuotasRequest

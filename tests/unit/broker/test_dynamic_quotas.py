@@ -10,8 +10,8 @@ from odradek.broker.broker import Broker
 from odradek.log.log_config import LogConfig
 from odradek.metadata.store import MetadataStore
 from odradek.quota.connection_limits import ConnectionLimits
-from odradek.steps import Pause
 from odradek.testing.clock import MockClock
+from odradek.waiting.steps import Pause
 from odradek.wire.config_resource import ConfigOperation, ConfigSource, ResourceType
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT32_MAX

@@ -8,8 +8,8 @@ import pytest
 
 from odradek.broker.broker import BrokerSettings
 from odradek.broker.fetch.long_poll import LongPoll
-from odradek.deferred import Deferred
 from odradek.testing.clock import MockClock
+from odradek.waiting.deferred import Deferred
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.header import (

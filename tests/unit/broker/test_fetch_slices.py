@@ -9,7 +9,7 @@ import pytest
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.broker.fetch.fetch_read import INLINE_BYTES
-from odradek.deferred import Deferred
+from odradek.waiting.deferred import Deferred
 from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from odradek.wire.parts import Parts
 from support.batches import NOW_MS, batch_of

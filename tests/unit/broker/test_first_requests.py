@@ -9,7 +9,7 @@ import pytest
 
 from odradek.broker.dispatch import routes
 from odradek.broker.dispatch.dispatcher import LARGE_REQUEST_BYTES
-from odradek.deferred import Deferred
+from odradek.waiting.deferred import Deferred
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
 from odradek.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState

@@ -12,10 +12,10 @@ from contextlib import suppress
 
 import pytest
 
+from odradek.bounds.large_list import MANY_ELEMENTS
 from odradek.broker.dispatch.routes import CloseConnection, load_handlers
-from odradek.deferred import Deferred
-from odradek.large_list import MANY_ELEMENTS
-from odradek.step_runner import CHECK_MS
+from odradek.waiting.deferred import Deferred
+from odradek.waiting.step_runner import CHECK_MS
 from odradek.wire.errors import WireError
 from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from random_messages import MessageMaker

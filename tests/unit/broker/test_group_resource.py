@@ -7,7 +7,7 @@ from odradek.broker.configs.config_changes import KeyChange, ResourceChange, alt
 from odradek.broker.configs.config_rights import ConfigRights
 from odradek.group.group_config import GroupConfig
 from odradek.plugin.authorizer import AclOperation
-from odradek.steps import result_of
+from odradek.waiting.steps import result_of
 from odradek.wire.config_resource import ConfigOperation, ConfigSource, ResourceType
 from odradek.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from odradek.broker.handlers.join_group import join_group
-from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
+from odradek.waiting.deferred import Deferred
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.join_group import JoinGroupResponse
 from support.group_client import DELAY_MS, GroupClient

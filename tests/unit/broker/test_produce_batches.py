@@ -16,7 +16,7 @@ from odradek.log import log_validator
 from odradek.log.batch_work import BatchesWork
 from odradek.log.log_validator import OpeningBudget, PreparedBatch
 from odradek.plugin.context import RequestContext
-from odradek.steps import run_steps
+from odradek.waiting.steps import run_steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec, compress, decompress
 from odradek.wire.error_code import ErrorCode

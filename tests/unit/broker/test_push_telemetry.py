@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from odradek.broker.broker import Broker
-from odradek.deferred import Deferred
 from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek.telemetry.payload import PayloadWork
 from odradek.telemetry.telemetry_config import TelemetryConfig
+from odradek.waiting.deferred import Deferred
 from odradek.wire.codec import encode
 from odradek.wire.compression import Codec, compress
 from odradek.wire.error_code import ErrorCode

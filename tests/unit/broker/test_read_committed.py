@@ -10,11 +10,11 @@ import pytest
 from odradek.broker.fetch.fetch_context import Partitions
 from odradek.broker.fetch.fetch_read import Read
 from odradek.broker.fetch.long_poll import LOOK_MS
-from odradek.deferred import Deferred
 from odradek.log.control_batch import TransactionMarker
 from odradek.log.extent import Extent
 from odradek.log.partition_log import PartitionLog
 from odradek.testing.clock import MockClock
+from odradek.waiting.deferred import Deferred
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.header import (

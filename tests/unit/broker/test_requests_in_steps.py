@@ -12,9 +12,9 @@ import pytest
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import CloseConnection, in_steps, load_handlers
-from odradek.deferred import Deferred
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
 from odradek.plugin.context import RequestContext
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse

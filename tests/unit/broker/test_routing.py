@@ -11,7 +11,7 @@ import pytest
 
 from odradek.broker.dispatch.dispatcher import Answer, Dispatcher
 from odradek.broker.dispatch.routes import CloseConnection, Route, answers, load_handlers
-from odradek.deferred import Deferred
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode

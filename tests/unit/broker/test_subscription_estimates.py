@@ -12,15 +12,15 @@ import pytest
 from odradek.broker.spool_settings import SpoolSettings
 from odradek.broker.subscription_estimates import PointsWork, SubscriptionEstimates
 from odradek.broker.telemetry_spool import TelemetrySpool
-from odradek.deferred import offload_inline
 from odradek.delivery.log_cursor import Chunk
 from odradek.plugin.authorizer import AclOperation, Action, Decision
 from odradek.plugin.authorizer import ResourceType as AclResourceType
 from odradek.plugin.context import RequestContext
-from odradek.steps import Step
 from odradek.telemetry.estimate.budgets import EstimateMode, SubscriptionBudgets
 from odradek.telemetry.telemetry_config import TelemetryConfig
 from odradek.testing.pushes import recorded
+from odradek.waiting.deferred import offload_inline
+from odradek.waiting.steps import Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigOperation, ResourceType
 from odradek.wire.error_code import ErrorCode

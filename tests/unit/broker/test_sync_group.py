@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from odradek.broker.handlers.sync_group import sync_group
-from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
+from odradek.waiting.deferred import Deferred
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.sync_group import SyncGroupRequest
 from support.group_client import DELAY_MS, GroupClient

@@ -11,11 +11,11 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from odradek.broker.spool_settings import SpoolSettings, TopicProduce
 from odradek.broker.telemetry_spool import BATCH_ROOM_BYTES, TelemetrySpool
 from odradek.broker.topics import TOPIC_RESOURCE
-from odradek.deferred import offload_inline
 from odradek.plugin.context import RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.plugin.protocols import TelemetryRecord
-from odradek.plugin.telemetry_topic import encode_headers, record_key
+from odradek.topic.telemetry_topic import encode_headers, record_key
+from odradek.waiting.deferred import offload_inline
 from odradek.wire.compression import Codec
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode

@@ -18,8 +18,8 @@ from odradek.broker.topics import (
 )
 from odradek.log.log_manager import LogManager
 from odradek.metadata.store import MetadataStore, StoreError, TopicRow
-from odradek.steps import result_of
 from odradek.testing.clock import MockClock
+from odradek.waiting.steps import result_of
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.types import NIL_UUID

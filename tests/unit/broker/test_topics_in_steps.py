@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from odradek.broker.topics import TOPICS_BEING_DELETED, Topic
-from odradek.deferred import Deferred
 from odradek.log.log_manager import LogManager
 from odradek.plugin.context import RequestContext
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.create_topics import CreateTopicsRequest

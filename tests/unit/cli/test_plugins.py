@@ -9,12 +9,12 @@ import pytest
 
 from odradek.cli import plugins as command
 from odradek.cli.main import run
+from odradek.hosting.plugin_manager import HostPluginManager, InstalledPlugin
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.config import PluginConfig
 from odradek.plugin.hookspecs import hookimpl
 from odradek.plugin.protocols import Enricher
-from odradek.server.file_subscriptions import FROM_FILE
-from odradek.server.plugins.plugin_manager import HostPluginManager, InstalledPlugin
+from odradek.programs.file_subscriptions import FROM_FILE
 from odradek.wire.config_resource import ResourceType
 
 

@@ -13,7 +13,7 @@ from odradek.cli.main import cli, run
 from odradek.metadata.store import MetadataStore
 from odradek.security.scram import ScramMechanism
 from odradek.security.scram_credential import is_password
-from odradek.server.upkeep.data_dir import DataDir
+from odradek.upkeep.data_dir import DataDir
 from support.tools import Done
 
 Users = Callable[..., Done]

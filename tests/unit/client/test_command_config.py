@@ -7,11 +7,11 @@ import pytest
 from odradek.client.command_config import CommandConfig, load_command_config
 from odradek.client.errors import ConnectFailed
 from odradek.client.sasl import SaslLogin
-from odradek.clock import SystemClock
 from odradek.plugin.config import ConfigError
 from odradek.security.oauth.token_claims import ClaimRules
 from odradek.security.oauth.unsecured_token import UnsecuredTokenValidator
 from odradek.settings.properties import properties
+from odradek.waiting.clock import SystemClock
 
 
 def test_without_a_file_the_defaults_apply() -> None:

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odradek.deferred import Deferred
 from odradek.delivery.cluster_writer import RECORD_BYTES, ClusterWriter
 from odradek.plugin import NotWritten, TelemetryRecord
 from odradek.testing.clock import MockClock
+from odradek.waiting.deferred import Deferred
 from support.telemetry_records import telemetry_record
 
 TIMEOUT_MS = 10_000

@@ -11,7 +11,8 @@ from odradek.delivery.dead_letter import dead_letters
 from odradek.delivery.log_cursor import MAX_MALFORMED, Chunk, LogCursor
 from odradek.delivery.spool_writer import BATCH_BYTES
 from odradek.delivery.spooled_record import RecordFormat
-from odradek.plugin import Origin, TelemetryRecord, encode_headers, record_key
+from odradek.plugin import Origin, TelemetryRecord
+from odradek.topic import encode_headers, record_key
 from odradek.wire.compression import Codec
 from odradek.wire.errors import WireError
 from odradek.wire.record import Record

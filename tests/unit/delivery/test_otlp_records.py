@@ -12,7 +12,8 @@ from odradek.delivery.delivery_ledger import DeliveryLedger
 from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.delivery.log_cursor import MAX_MALFORMED, Chunk, LogCursor
 from odradek.delivery.spooled_record import RecordFormat
-from odradek.plugin import Origin, TelemetryRecord, TopicFormat, decode_record
+from odradek.plugin import Origin, TelemetryRecord
+from odradek.topic import TopicFormat, decode_record
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch, records
 

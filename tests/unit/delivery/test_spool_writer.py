@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odradek.deferred import Deferred
 from odradek.delivery.spool_writer import BATCH_BYTES, SpoolWriter, built
 from odradek.testing.clock import MockClock
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec
 from odradek.wire.error_code import ErrorCode

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from odradek.deferred import Deferred
 from odradek.gateway.dropping_sink import DroppingSink
 from odradek.telemetry.accepted_push import AcceptedPush
+from odradek.waiting.deferred import Deferred
 
 PUSH = cast(AcceptedPush, object())
 

@@ -10,13 +10,13 @@ import pytest
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
-from odradek.deferred import Deferred
 from odradek.gateway.gateway_labels import GatewayLabels
 from odradek.gateway.telemetry_answers import TelemetryAnswers
 from odradek.plugin.context import RequestContext
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.testing.clock import MockClock
+from odradek.waiting.deferred import Deferred
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest

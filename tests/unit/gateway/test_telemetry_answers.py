@@ -11,15 +11,15 @@ from odradek.broker.broker import Broker
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.client.connection import answer_type
-from odradek.deferred import Deferred
 from odradek.gateway.gateway_labels import GatewayLabels
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.telemetry_answers import TelemetryAnswers
 from odradek.plugin.context import RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
-from odradek.plugin.telemetry_topic import encode_headers
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.testing.clock import MockClock
+from odradek.topic.telemetry_topic import encode_headers
+from odradek.waiting.deferred import Deferred
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.header import RequestHeader, read_response_header, request_header

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from odradek.group.assignment_spec import GroupSpec, MemberSubscription, Targets
 from odradek.group.range_assignor import RangeAssignor
-from odradek.steps import result_of
+from odradek.waiting.steps import result_of
 
 A, B = (number.to_bytes(16) for number in (1, 2))
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from odradek.bounded_regex import RegexBounds
+from odradek.bounds.bounded_regex import RegexBounds
 from odradek.group.subscribed_regex import SubscribedRegex
 from odradek.group.subscribed_regex import compiled as compiled_within
-from odradek.steps import result_of, run_steps
+from odradek.waiting.steps import result_of, run_steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from support.consumer_groups import ConsumerGroups

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from odradek.group.assignment_spec import GroupSpec, MemberSubscription, Targets
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.uniform_assignor import UniformAssignor, water_level
-from odradek.steps import result_of
+from odradek.waiting.steps import result_of
 
 A, B, C = (number.to_bytes(16) for number in (1, 2, 3))
 

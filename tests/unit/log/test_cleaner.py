@@ -12,7 +12,7 @@ from odradek.log.cleaner import Cleaner
 from odradek.log.control_batch import TransactionMarker
 from odradek.log.log_config import LogConfig
 from odradek.log.partition_log import PartitionLog
-from odradek.steps import result_of, run_steps
+from odradek.waiting.steps import result_of, run_steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec
 from odradek.wire.error_code import ErrorCode

@@ -11,7 +11,7 @@ import pytest
 
 from odradek.log.log_config import LogConfig
 from odradek.log.partition_log import PartitionLog
-from odradek.steps import result_of
+from odradek.waiting.steps import result_of
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from support.batches import NOW_MS, SMALL, batch_of, fill, values_from

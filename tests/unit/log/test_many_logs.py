@@ -12,7 +12,7 @@ import pytest
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.log.partition_log import PartitionLog
-from odradek.steps import result_of
+from odradek.waiting.steps import result_of
 from support.batches import NOW_MS, batch_of, values_from
 
 CONFIG = LogConfig(index_interval_bytes=100)

@@ -17,8 +17,8 @@ from odradek.log.cleaner import Cleaner
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.log.partition_log import PartitionLog
-from odradek.steps import Pause, run_steps
 from odradek.testing.clock import MockClock
+from odradek.waiting.steps import Pause, run_steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from support.batches import NOW_MS, batch_of, values_from

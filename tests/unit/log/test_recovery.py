@@ -10,7 +10,7 @@ import pytest
 
 from odradek.log.log_config import LogConfig
 from odradek.log.partition_log import PartitionLog
-from odradek.steps import result_of
+from odradek.waiting.steps import result_of
 from odradek.wire.limits import INT32_MAX
 from support.batches import NOW_MS, altered, batch_of, values_from
 

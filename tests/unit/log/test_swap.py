@@ -15,7 +15,7 @@ from odradek.log.cleanable import cleanable
 from odradek.log.cleaner import Cleaner
 from odradek.log.log_config import LogConfig
 from odradek.log.partition_log import PartitionLog
-from odradek.steps import run_steps
+from odradek.waiting.steps import run_steps
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch, record_batches, records
 from support.batches import NOW_MS

@@ -11,7 +11,7 @@ from odradek.log.log_config import LogConfig
 from odradek.log.offset_lookup import MAX_OPENED
 from odradek.log.partition_log import PartitionLog
 from odradek.log.segment import Located, Segment
-from odradek.steps import result_of
+from odradek.waiting.steps import result_of
 from odradek.wire.compression import Codec
 from odradek.wire.record import Record
 from odradek.wire.record_batch import (

@@ -7,9 +7,9 @@ import weakref
 from functools import partial
 from typing import ClassVar
 
+from odradek.process.file_threads import offload_result
 from odradek.security.sasl_authenticator import judge
 from odradek.security.sasl_server import SaslFailure
-from odradek.server.upkeep.file_threads import offload_result
 
 
 class Refusing:

@@ -10,10 +10,10 @@ import pytest
 
 from odradek.broker.throttled_replicas import ThrottledReplicas
 from odradek.delivery.forwarder_settings import ForwarderSettings
+from odradek.hosting.active_plugin import PluginSettings
 from odradek.log.log_config import LogConfig
+from odradek.programs.config import HostConfig
 from odradek.quota.replication_rates import ReplicationRates
-from odradek.server.config import HostConfig
-from odradek.server.plugins.active_plugin import PluginSettings
 from odradek.settings.setting import Setting, declared, sections, walk
 
 SOURCE = Path(__file__).parents[3] / "host/src/odradek"

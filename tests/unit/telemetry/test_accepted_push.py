@@ -8,10 +8,11 @@ import pytest
 
 from conformance.telemetry_broker import DATA, TelemetryBroker
 from odradek.broker.handlers.push_telemetry import Answer
-from odradek.deferred import Deferred
-from odradek.plugin import ClientTelemetryPayload, RequestContext, decode_record, encode_headers, record_key
+from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.record_parts import partition_of, record_parts
+from odradek.topic import decode_record, encode_headers, record_key
+from odradek.waiting.deferred import Deferred
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsResponse
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse

@@ -10,9 +10,9 @@ import pytest
 
 from conformance.telemetry_broker import TelemetryBroker
 from odradek.broker.handlers.push_telemetry import Answer
-from odradek.deferred import Deferred
+from odradek.otlp.protobuf_bytes import delimited
 from odradek.plugin import RequestContext
-from odradek.plugin.protobuf_bytes import delimited
+from odradek.waiting.deferred import Deferred
 from odradek.wire.compression import Codec, CorruptData, compress
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse

@@ -7,7 +7,7 @@ import time
 import pytest
 import re2
 
-from odradek.bounded_regex import re2_options
+from odradek.bounds.bounded_regex import re2_options
 from odradek.telemetry import instance_match
 from odradek.telemetry.instance_match import (
     ALWAYS,

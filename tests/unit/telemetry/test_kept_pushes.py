@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 import pytest
 
 from conformance.telemetry_broker import DATA, DEFAULT_PROPERTIES, TelemetryBroker, otlp
-from odradek.deferred import Deferred
-from odradek.plugin import Origin, TelemetryRecord, decode_record, encode_headers, record_key
+from odradek.plugin import Origin, TelemetryRecord
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.kept_pushes import LEAST_MEMORY_MS, MOST_IN_A_ROW, Loss
 from odradek.telemetry.record_parts import parts_of_record, record_parts
 from odradek.temporality import Engine
+from odradek.topic import decode_record, encode_headers, record_key
+from odradek.waiting.deferred import Deferred
 from odradek.wire.compression import Codec, compress
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsResponse

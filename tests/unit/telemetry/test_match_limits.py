@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import re2
 
-from odradek.bounded_regex import verdict
+from odradek.bounds.bounded_regex import verdict
 from odradek.broker.broker import Broker
 from odradek.broker.configs.config_changes import KeyChange, ResourceChange
 from odradek.broker.configs.config_changes import alter as alter_in_steps
@@ -18,11 +18,11 @@ from odradek.broker.configs.config_rights import ConfigRights
 from odradek.broker.subscription_estimates import SubscriptionEstimates
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.authorizer import AclOperation
-from odradek.server.config import load_config
-from odradek.steps import Step
+from odradek.programs.config import load_config
 from odradek.telemetry.estimate.budgets import EstimateMode, SubscriptionBudgets
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
 from odradek.telemetry.subscriptions import MAX_PLANS
+from odradek.waiting.steps import Step
 from odradek.wire.config_resource import ConfigOperation, ResourceType
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.incremental_alter_configs import (

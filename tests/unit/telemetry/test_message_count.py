@@ -9,8 +9,8 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from odradek.plugin import NotOtlp, delimited
-from odradek.plugin.labeled_payload import PayloadLimits
+from odradek.otlp import NotOtlp, delimited
+from odradek.otlp.labeled_payload import PayloadLimits
 from odradek.telemetry import message_count
 from odradek.telemetry.message_count import check_messages
 from odradek.telemetry.payload import COUNT_FIRST_BYTES, label

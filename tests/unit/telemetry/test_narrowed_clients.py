@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from conformance.telemetry_broker import DATA, TelemetryBroker
-from odradek.plugin.client_metrics import client_metrics
+from odradek.findings.client_metrics import client_metrics
 from odradek.telemetry.narrowed_clients import OF_CLIENTS, OF_NODES, narrower_plans
 from odradek.telemetry.subscription_id import subscription_checksum
 from odradek.telemetry.subscriptions import SubscriptionPlan

@@ -9,10 +9,10 @@ import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from odradek.plugin.labeled_payload import PayloadLimits, single_scope
-from odradek.plugin.labels import NO_LAYOUT, EncodedLabels, encode_labels
-from odradek.plugin.protobuf_bytes import NotOtlp, delimited
-from odradek.plugin.protobuf_fields import TooMuchWork
+from odradek.otlp.labeled_payload import PayloadLimits, single_scope
+from odradek.otlp.labels import NO_LAYOUT, EncodedLabels, encode_labels
+from odradek.otlp.protobuf_bytes import NotOtlp, delimited
+from odradek.otlp.protobuf_fields import TooMuchWork
 from odradek.telemetry.payload import PayloadWork, label, open_payload
 from odradek.wire.compression import Codec, CorruptData, TooLarge, compress
 

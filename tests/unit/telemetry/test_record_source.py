@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from conformance.telemetry_broker import TelemetryBroker
-from odradek.deferred import Deferred
 from odradek.plugin import Origin, TelemetryRecord
 from odradek.telemetry.recent_origins import RecentOrigins
 from odradek.telemetry.record_source import Outcome, RecordSource
+from odradek.waiting.deferred import Deferred
 from odradek.wire.compression import TooLarge
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from odradek.plugin import NotOtlp
+from odradek.otlp import NotOtlp
 from support.delta_clients import (
     B,
     Scene,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from odradek.meters.metrics import INSTRUMENTS
+from odradek.meters.temporality_metrics import temporality_rows
 from odradek.plugin import Origin, TelemetryRecord
-from odradek.server.meters.metrics import INSTRUMENTS
-from odradek.server.meters.temporality_metrics import temporality_rows
 from odradek.temporality import CumulativeForwarder, Limits, TotalsSettings
 from support.coroutines import ran
 from support.delta_clients import TOPIC, A, B, Scene, d

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from odradek.clock import Clock
 from odradek.metadata.acl_store import AclRow, AclStore
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.authorizer import (
@@ -20,6 +19,7 @@ from odradek.plugin.authorizer import (
 )
 from odradek.security.acl import SUPPORTED, Acl, AclEntry, AclFilter, ResourcePattern
 from odradek.settings.state_limit import ANY_NAME, NameLimit, Refusals, StateLimit
+from odradek.waiting.clock import Clock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT32_MAX

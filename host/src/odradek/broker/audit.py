@@ -14,13 +14,13 @@ from typing import Any, Final
 
 from odradek.broker.refusal_lines import RefusalLines
 from odradek.broker.results import Results, shortened
-from odradek.clock import Clock, Timer
 from odradek.plugin.authorizer import Action, Decision, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.security.attempt_rate import network_of
 from odradek.security.refused_login import RefusedLogin
 from odradek.settings.kinds import INT, Whole
 from odradek.settings.setting import setting
+from odradek.waiting.clock import Clock, Timer
 from odradek.wire.error_code import ErrorCode
 
 log = logging.getLogger("odradek.audit")

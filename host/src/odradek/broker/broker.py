@@ -17,8 +17,6 @@ from odradek.broker.features import Features
 from odradek.broker.fetch.fetch_session import PARTITIONS_KEY, SLOTS_KEY, FetchSessionCache
 from odradek.broker.topic_changes import ChangeableTopics
 from odradek.broker.topics import MAX_PARTITIONS
-from odradek.clock import Clock, Timer
-from odradek.deferred import Deferred, offload_inline
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.log.batch_work import BatchOffload
 from odradek.log.log_manager import LogManager
@@ -31,10 +29,12 @@ from odradek.settings.kinds import INT, Flag, Whole
 from odradek.settings.setting import setting
 from odradek.settings.start_values import StartValue
 from odradek.settings.state_limit import NAME_KEY, NameLimit, StateLimit
-from odradek.step_runner import StepRunner
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.transaction.transaction_coordinator import TransactionCoordinator
+from odradek.waiting.clock import Clock, Timer
+from odradek.waiting.deferred import Deferred, offload_inline
+from odradek.waiting.step_runner import StepRunner
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.limits import INT16_MAX
 

@@ -10,14 +10,14 @@ import math
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from odradek.clock import Clock
 from odradek.metadata.client_quota_store import ClientQuotaRow, ClientQuotaStore
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.quota.host_names import HostNames, plain_address
 from odradek.quota.quota_managers import CONNECTION_RATE, QuotaManagers
 from odradek.settings.state_limit import NameLimit, Refusals, StateLimit
-from odradek.steps import result_of
+from odradek.waiting.clock import Clock
+from odradek.waiting.steps import result_of
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigType
 from odradek.wire.error_code import ErrorCode

@@ -25,8 +25,6 @@ from odradek.broker.throttled_replicas import mark_throttled
 from odradek.broker.topic_changes import ChangeableTopics
 from odradek.broker.transactions.lost_transactions import abort_lost
 from odradek.broker.transactions.transaction_participants import Participants
-from odradek.clock import Clock, Timer
-from odradek.deferred import offload_inline
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.group.group_offsets import OffsetStore
@@ -40,11 +38,13 @@ from odradek.quota.quota_managers import QuotaManagers
 from odradek.security.authorizer_settings import AuthorizerSettings
 from odradek.settings.start_values import StartValue
 from odradek.settings.state_limit import NameLimit, Refusals
-from odradek.step_runner import StepRunner
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.transaction.transaction_config import TransactionConfig
 from odradek.transaction.transaction_coordinator import TransactionCoordinator
 from odradek.transaction.transaction_log import TransactionStore
+from odradek.waiting.clock import Clock, Timer
+from odradek.waiting.deferred import offload_inline
+from odradek.waiting.step_runner import StepRunner
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.uuid_text import uuid_text
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
 
-from odradek.clock import Clock
 from odradek.metadata.credential_store import CredentialRow, CredentialStore
 from odradek.metadata.store import MetadataStore
 from odradek.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramMechanism
 from odradek.security.scram_credential import ScramCredential, salted_credential
 from odradek.settings.state_limit import ANY_NAME, NameLimit, Refusals, StateLimit
-from odradek.steps import result_of
+from odradek.waiting.clock import Clock
+from odradek.waiting.steps import result_of
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT32_MAX

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from odradek.deferred import Deferred
 from odradek.log.partition_log import PartitionLog
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.produce import PartitionProduceResponse

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from odradek.broker.topics import Topic
-from odradek.deferred import Deferred
 from odradek.log.batch_work import BatchesWork, BatchOffload, BatchWork, Prepared
 from odradek.log.log_validator import OpeningBudget, PreparedBatch
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.context import RequestContext
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Buffer
 from odradek.wire.error_code import ErrorCode

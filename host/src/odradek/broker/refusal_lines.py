@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from odradek.clock import Clock, Timer
+from odradek.waiting.clock import Clock, Timer
 
 INTERVAL_MS: Final = 60_000
 MOST_CLIENTS: Final = 1_000

@@ -11,12 +11,9 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from odradek.bounded_regex import RegexBounds
-from odradek.clock import Clock
-from odradek.deferred import Deferred
+from odradek.bounds.bounded_regex import RegexBounds
 from odradek.delivery.log_cursor import EXPIRED, Chunk, LogCursor
 from odradek.delivery.spooled_record import SpooledRecord
-from odradek.steps import Step
 from odradek.telemetry.client_metrics_configs import (
     MATCH,
     SubscriptionInfo,
@@ -32,6 +29,9 @@ from odradek.telemetry.estimate.futures import live_clients
 from odradek.telemetry.estimate.pushed_streams import PushedPoints, points_of
 from odradek.telemetry.estimate.recorded_clients import RecordedClients, counts, live_ms, starts
 from odradek.telemetry.subscriptions import SubscriptionPlans
+from odradek.waiting.clock import Clock
+from odradek.waiting.deferred import Deferred
+from odradek.waiting.steps import Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from odradek.broker.topics import TopicGuard
 from odradek.log.log_config import LogConfig
-from odradek.plugin.protobuf_bytes import NotOtlp
-from odradek.plugin.telemetry_topic import MalformedTelemetry, decode_record
+from odradek.otlp.protobuf_bytes import NotOtlp
 from odradek.telemetry.otlp_schema import validate
+from odradek.topic.telemetry_topic import MalformedTelemetry, decode_record
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.record import Record

@@ -10,8 +10,6 @@ from odradek.broker.spool_settings import Durability, SpoolSettings, TopicProduc
 from odradek.broker.telemetry_guard import letters_guard, telemetry_guard
 from odradek.broker.topic_changes import ChangeableTopics
 from odradek.broker.topics import TOPIC_RESOURCE, Topic
-from odradek.clock import Clock, Timer
-from odradek.deferred import Deferred, Offload
 from odradek.delivery.log_cursor import Chunk
 from odradek.delivery.spool_writer import NoRoomError, SpoolWriter
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
@@ -19,9 +17,11 @@ from odradek.group.group_coordinator import GroupCoordinator
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.config import ConfigError
 from odradek.plugin.protocols import TelemetryRecord
-from odradek.steps import Step
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.record_parts import partition_of, parts_of_record, record_parts
+from odradek.waiting.clock import Clock, Timer
+from odradek.waiting.deferred import Deferred, Offload
+from odradek.waiting.steps import Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT64_MAX

@@ -18,7 +18,7 @@ from typing import Final, Self
 from odradek.broker.topics import TOPIC_RESOURCE, TOPICS_BEING_DELETED, Topic, Topics
 from odradek.log.partition_log import PartitionLog
 from odradek.metadata.store import TopicRow
-from odradek.steps import result_of
+from odradek.waiting.steps import result_of
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 
 from odradek.broker.taken_names import TakenNames
 from odradek.broker.throttled_replicas import THROTTLED_REPLICAS, check_throttled_replicas
-from odradek.clock import Clock
-from odradek.deferred import Deferred
 from odradek.group.committed_offset import TopicPartition
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
@@ -23,6 +21,8 @@ from odradek.log.partition_log import PartitionLog
 from odradek.metadata.store import MetadataStore, StoreError, TopicRow
 from odradek.plugin.config import ConfigError
 from odradek.settings.state_limit import Refusals, StateLimit
+from odradek.waiting.clock import Clock
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT32_MAX

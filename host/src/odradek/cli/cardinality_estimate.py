@@ -24,8 +24,6 @@ from odradek.client.fetch import Reader
 from odradek.client.leaders import Partition
 from odradek.client.resources import LATEST, ConfigResource
 from odradek.client.subscriptions import subscription
-from odradek.plugin.telemetry_topic import MalformedTelemetry, decode_record
-from odradek.steps import result_of
 from odradek.telemetry.client_metrics_configs import KEY_NAMES, SubscriptionInfo, parse
 from odradek.telemetry.estimate.budgets import (
     ALL_KEY,
@@ -40,6 +38,8 @@ from odradek.telemetry.estimate.figures import as_object, lines, number
 from odradek.telemetry.estimate.futures import live_clients
 from odradek.telemetry.estimate.recorded_clients import RecordedClients, live_ms, starts
 from odradek.telemetry.subscriptions import SubscriptionPlans
+from odradek.topic.telemetry_topic import MalformedTelemetry, decode_record
+from odradek.waiting.steps import result_of
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigSource
 

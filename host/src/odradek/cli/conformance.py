@@ -20,8 +20,8 @@ from odradek.client.admin import AdminClient
 from odradek.client.fetch import fetch
 from odradek.client.leaders import Partition
 from odradek.client.resources import LATEST
-from odradek.plugin.telemetry_topic import CLIENT_ID, MalformedTelemetry, as_bytes, decode_record
 from odradek.testing.conformance import Observation, Pushed, conformance_report, from_record
+from odradek.topic.telemetry_topic import CLIENT_ID, MalformedTelemetry, as_bytes, decode_record
 
 FAILING = "Error while executing conformance command :"
 TOPIC = "__client_telemetry"

@@ -32,7 +32,7 @@ from odradek.client.fetch import MAX_WAIT_MS, Reader, Received
 from odradek.client.group_offsets import CommittedOffset
 from odradek.client.leaders import Partition, partition_text
 from odradek.client.retries import FIRST_PAUSE_S, LONGEST_PAUSE_S
-from odradek.plugin.telemetry_topic import MalformedTelemetry
+from odradek.topic.telemetry_topic import MalformedTelemetry
 
 FAILING = "Error while executing consume command :"
 COMMIT_S = 5.0

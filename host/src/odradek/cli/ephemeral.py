@@ -13,15 +13,15 @@ from contextlib import ExitStack
 from queue import SimpleQueue
 
 from odradek.broker.broker import Endpoint
-from odradek.clock import SystemClock
 from odradek.plugin.config import ConfigError
-from odradek.server.config import HostConfig, parse
-from odradek.server.hangup import held_hangup
+from odradek.process.hangup import held_hangup
+from odradek.programs.config import HostConfig, parse
 from odradek.testing.control.control_server import OPTION, TOKEN_VARIABLE, ControlServer
 from odradek.testing.control.operations import Operations
 from odradek.testing.host_context import FOR_TESTS, HostContext, memory_folder, temporary_folder
 from odradek.testing.running_host import RunningHost
 from odradek.testing.virtual_clock import VirtualClock
+from odradek.waiting.clock import SystemClock
 
 STDIN = 0
 CONTROL = "127.0.0.1:0"

@@ -16,8 +16,8 @@ from odradek.client.cluster_watch import ClusterWatch, Observed
 from odradek.client.command_config import CommandConfig, load_command_config
 from odradek.gateway.follow_settings import SERVERS, FollowSettings
 from odradek.gateway.telemetry_settings import SubscriptionSource
-from odradek.server.followed_subscriptions import FollowedSubscriptions
-from odradek.server.host import Host
+from odradek.programs.followed_subscriptions import FollowedSubscriptions
+from odradek.programs.host import Host
 
 log = logging.getLogger(__name__)
 

@@ -14,13 +14,13 @@ from odradek.cli.forward_run import DEFAULT_GROUP, ForwardRun
 from odradek.cli.serve import Start, announce
 from odradek.cli.start_options import config_options, log_options
 from odradek.delivery.spooled_record import INTERVAL_MS, RecordFormat
-from odradek.plugin.topic_format import TopicFormat
-from odradek.server.config import REFERENCE
-from odradek.server.log_format import log_to_stderr
-from odradek.server.plugins.process import keep_buffers, run
-from odradek.server.programs import Program
-from odradek.server.upkeep.freed_memory import FreedMemory
-from odradek.server.upkeep.garbage import tend_garbage
+from odradek.process.freed_memory import FreedMemory
+from odradek.process.garbage import tend_garbage
+from odradek.process.limits import keep_buffers, run
+from odradek.process.log_format import log_to_stderr
+from odradek.programs.config import REFERENCE
+from odradek.programs.program_keys import Program
+from odradek.topic.topic_format import TopicFormat
 from odradek.wire.limits import INT32_MAX
 
 DEFAULT_TOPIC = SpoolSettings().topic_name

@@ -19,9 +19,9 @@ from odradek.client.group_member import GroupTimes
 from odradek.client.resources import NewTopic
 from odradek.client.shared_topic import OffsetReset, SharedTopic, SharedTopicSettings
 from odradek.delivery.spooled_record import RecordFormat
-from odradek.server.config import HostConfig
-from odradek.server.forward import Forward
-from odradek.server.start_report import plugin_states
+from odradek.programs.config import HostConfig
+from odradek.programs.forward import Forward
+from odradek.programs.start_report import plugin_states
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 

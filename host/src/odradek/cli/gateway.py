@@ -14,13 +14,13 @@ from odradek.cli.gateway_workers import WORKER, needs_parent, run_parent, run_wo
 from odradek.cli.serve import Failed, Start, announce, reload_file, run_server
 from odradek.cli.start_options import config_options, log_options
 from odradek.gateway.gateway_settings import UPSTREAM, WORKERS
-from odradek.server.config import REFERENCE
-from odradek.server.log_format import audit_to_file, hide_in_log, log_to_stderr
-from odradek.server.plugins.process import on_hangup
-from odradek.server.programs import Program
-from odradek.server.start_report import report
-from odradek.server.upkeep.freed_memory import FreedMemory
-from odradek.server.upkeep.garbage import tend_garbage
+from odradek.process.freed_memory import FreedMemory
+from odradek.process.garbage import tend_garbage
+from odradek.process.limits import on_hangup
+from odradek.process.log_format import audit_to_file, hide_in_log, log_to_stderr
+from odradek.programs.config import REFERENCE
+from odradek.programs.program_keys import Program
+from odradek.programs.start_report import report
 
 
 @click.command(epilog=f"\b\nAll keys of the configuration:\n  {REFERENCE}")

@@ -12,12 +12,12 @@ from odradek.client.address import addresses
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import ClusterWatch, Observed
 from odradek.client.command_config import CommandConfig, load_command_config
-from odradek.clock import SystemClock
 from odradek.gateway.gateway_settings import UPSTREAM
-from odradek.server.config import HostConfig
-from odradek.server.gateway.gateway import Gateway
-from odradek.server.gateway.gateway_host import GatewayHost
-from odradek.server.gateway.gateway_kinds import check_listeners
+from odradek.net.pairs.gateway import Gateway
+from odradek.programs.config import HostConfig
+from odradek.programs.gateway_host import GatewayHost
+from odradek.programs.gateway_kinds import check_listeners, gateway_of
+from odradek.waiting.clock import SystemClock
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class GatewayRun:
         brokers = addresses(",".join(config.gateway.upstream), UPSTREAM)
         self.config = config
         self.connection: CommandConfig = load_command_config(config.gateway.upstream_config)
-        self.gateway = Gateway(
+        self.gateway = gateway_of(
             config,
             [(each.host, each.port) for each in brokers],
             self.connection.context(),

@@ -18,18 +18,18 @@ from odradek.cli.errors import CommandFailed
 from odradek.cli.gateway_run import GatewayRun, ready_line
 from odradek.cli.serve import Failed, Start, announce, reload_file, run_server
 from odradek.plugin.config import ConfigError
-from odradek.server.config import HostConfig
-from odradek.server.gateway.gateway_host import GatewayHost
-from odradek.server.gateway.workers.former import delivered, delivering
-from odradek.server.gateway.workers.link import Assignment, ParentLink, parent_channel
-from odradek.server.gateway.workers.ports import check_free
-from odradek.server.gateway.workers.share import check_plugins, check_workers, former_workers, shared
-from odradek.server.gateway.workers.workers import WorkerEnded, Workers
-from odradek.server.plugins.process import on_hangup, run
-from odradek.server.start_report import report
-from odradek.server.upkeep.data_dir import DataDir
-from odradek.server.upkeep.freed_memory import FreedMemory
-from odradek.server.upkeep.garbage import tend_garbage
+from odradek.process.freed_memory import FreedMemory
+from odradek.process.garbage import tend_garbage
+from odradek.process.limits import on_hangup, run
+from odradek.programs.config import HostConfig
+from odradek.programs.gateway_host import GatewayHost
+from odradek.programs.gateway_workers.former import delivered, delivering
+from odradek.programs.gateway_workers.link import Assignment, ParentLink, parent_channel
+from odradek.programs.gateway_workers.ports import check_free
+from odradek.programs.gateway_workers.share import check_plugins, check_workers, former_workers, shared
+from odradek.programs.gateway_workers.workers import WorkerEnded, Workers
+from odradek.programs.start_report import report
+from odradek.upkeep.data_dir import DataDir
 
 log = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ from odradek import __version__
 from odradek.cli.errors import CommandFailed
 from odradek.client.errors import ClientError
 from odradek.plugin.config import ConfigError
-from odradek.server.hangup import hold_hangup
-from odradek.server.standard_streams import open_closed_streams, silence, unwritable
+from odradek.process.hangup import hold_hangup
+from odradek.process.standard_streams import open_closed_streams, silence, unwritable
 
 FAILED = 1
 UNUSABLE = 2
@@ -51,7 +51,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
         "odradek.cli.delete_records:delete_records",
         "Delete the oldest records of partitions.",
     ),
-    "demo": ("odradek.cli.demo:demo", "Show a real producer and consumer pushing their metrics."),
+    "demo": ("odradek.demo.demo:demo", "Show a real producer and consumer pushing their metrics."),
     "forward": ("odradek.cli.forward:forward", "Run forwarders on a telemetry topic of a cluster."),
     "gateway": ("odradek.cli.gateway:gateway", "Run a proxy in front of a Kafka cluster."),
     "get-offsets": ("odradek.cli.get_offsets:get_offsets", "Show offsets of partitions."),

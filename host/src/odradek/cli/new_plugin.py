@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from odradek.cli.errors import CommandFailed
-from odradek.shipped import shipped
+from odradek.programs.shipped import shipped
 
 NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 EXAMPLE = re.compile(r"(?P<before>odradek[-_])?(?P<example>example|Example)")

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from odradek.cli.listing import json_option, show
-from odradek.server.plugins.active_plugin import ActivePlugin, activate, survey
-from odradek.server.plugins.offers import COMPANION
-from odradek.server.plugins.plugin_manager import load_plugins
+from odradek.hosting.active_plugin import ActivePlugin, activate, survey
+from odradek.hosting.offers import COMPANION
+from odradek.hosting.plugin_manager import load_plugins
 
 Status = Mapping[str, Mapping[str, object]]
 """The progress that the companion of a plugin reports, by plugin."""
@@ -62,8 +62,8 @@ def configured(config_file: Path | None) -> tuple[list[ActivePlugin], Status, Ma
     """
     if config_file is None:
         return survey(load_plugins()), {}, {}, ""
-    from odradek.server.config import load_config  # it imports most of the host
-    from odradek.server.file_subscriptions import subscribed
+    from odradek.programs.config import load_config  # it imports most of the host
+    from odradek.programs.file_subscriptions import subscribed
     from odradek.telemetry.subscriptions import CREATE, NO_SUBSCRIPTION
 
     config = load_config(config_file)
@@ -80,7 +80,7 @@ def configured(config_file: Path | None) -> tuple[list[ActivePlugin], Status, Ma
 
 def statuses(found: Sequence[ActivePlugin], listeners: Sequence[tuple[str, str]]) -> Status:
     """The status of each companion, or the error that its ``status`` raised."""
-    from odradek.server.plugins.companions import address_for  # it needs asyncio
+    from odradek.hosting.companions import address_for  # it needs asyncio
 
     told: dict[str, Mapping[str, object]] = {}
     for plugin in found:

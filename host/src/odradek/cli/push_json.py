@@ -7,10 +7,10 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from odradek.client.fetch import Received
+from odradek.hosting.stdout_receiver import context_row
 from odradek.plugin.context import ClientTelemetryContext
-from odradek.plugin.telemetry_topic import MalformedTelemetry, decode_record
-from odradek.server.plugins.stdout_receiver import context_row
 from odradek.testing.data_points import DataPoint, data_points
+from odradek.topic.telemetry_topic import MalformedTelemetry, decode_record
 
 
 def push_object(received: Received) -> dict[str, Any]:

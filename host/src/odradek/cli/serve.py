@@ -14,28 +14,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from odradek.bounds.small_file import read_small_file
 from odradek.cli.errors import CommandFailed
 from odradek.cli.start_options import config_options, log_options
 from odradek.plugin.config import ConfigError
-from odradek.server.config import REFERENCE, HostConfig, load_config, read_values
-from odradek.server.config_check import check
-from odradek.server.host import Host
-from odradek.server.log_format import audit_to_file, hide_in_log, log_to_stderr
-from odradek.server.plugins.process import (
-    keep_buffers,
-    on_hangup,
-    raise_descriptor_limit,
-    run,
-    switch_threads_often,
-)
-from odradek.server.programs import Program, check_config, check_keys
-from odradek.server.reload import reload
-from odradek.server.standard_streams import silence
-from odradek.server.start_report import report
-from odradek.server.supervisor import READY, tell_supervisor
-from odradek.server.upkeep.freed_memory import FreedMemory
-from odradek.server.upkeep.garbage import tend_garbage
-from odradek.small_file import read_small_file
+from odradek.process.freed_memory import FreedMemory
+from odradek.process.garbage import tend_garbage
+from odradek.process.limits import keep_buffers, on_hangup, raise_descriptor_limit, run, switch_threads_often
+from odradek.process.log_format import audit_to_file, hide_in_log, log_to_stderr
+from odradek.process.standard_streams import silence
+from odradek.process.supervisor import READY, tell_supervisor
+from odradek.programs.config import REFERENCE, HostConfig, load_config, read_values
+from odradek.programs.config_check import check
+from odradek.programs.host import Host
+from odradek.programs.program_keys import Program, check_config, check_keys
+from odradek.programs.reload import reload
+from odradek.programs.start_report import report
 
 if TYPE_CHECKING:
     from odradek.testing.running_host import RunningHost

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from odradek.plugin.log_lines import FORMATTERS
+from odradek.endpoints.log_lines import FORMATTERS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -33,8 +33,8 @@ from odradek.security.scram import (
     mechanism_named,
 )
 from odradek.security.scram_credential import SALT_BYTES
-from odradek.server.upkeep.data_dir import DataDir
-from odradek.server.upkeep.storage import METADATA_FILE
+from odradek.upkeep.data_dir import DataDir
+from odradek.upkeep.storage import METADATA_FILE
 from odradek.wire.api_error import ApiError
 from odradek.wire.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,

@@ -16,10 +16,10 @@ import click
 
 from odradek.cli.errors import CommandFailed
 from odradek.cli.listing import json_option, show
+from odradek.hosting.active_plugin import ActivePlugin, activate
+from odradek.hosting.offers import CLIENT_TELEMETRY, ENRICHER, QUOTA_CALLBACK, SOURCE
+from odradek.hosting.plugin_manager import load_plugins
 from odradek.plugin.protocols import ClientTelemetryExporterProvider, Forwarder
-from odradek.server.plugins.active_plugin import ActivePlugin, activate
-from odradek.server.plugins.offers import CLIENT_TELEMETRY, ENRICHER, QUOTA_CALLBACK, SOURCE
-from odradek.server.plugins.plugin_manager import load_plugins
 from odradek.testing.contracts.kinds import rules_of
 from odradek.testing.contracts.rule import Hangs, Outcome, Verdict, verdict
 from odradek.testing.contracts.subject import Kind, Subject

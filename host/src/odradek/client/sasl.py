@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from odradek.bounds.small_file import read_small_file
 from odradek.client.errors import ConnectFailed, check
 from odradek.security.oauth.bearer_message import CONTINUE, client_first
 from odradek.security.oauth.oauth_settings import OAUTHBEARER
@@ -15,7 +16,6 @@ from odradek.security.sasl_server import SaslFailure
 from odradek.security.sasl_settings import PLAIN
 from odradek.security.scram import ScramMechanism, mechanism_named
 from odradek.security.scram_client import ScramSaslClient
-from odradek.small_file import read_small_file
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from odradek.client.sasl import MECHANISMS, SaslLogin, token_in
+from odradek.endpoints.token_file import TOKEN_URL, TokenError, token_path
 from odradek.plugin.config import PluginConfig
-from odradek.plugin.token_file import TOKEN_URL, TokenError, token_path
 from odradek.security.oauth.oauth_settings import OAUTHBEARER
 
 JAAS = "sasl.jaas.config"

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from odradek.clock import Clock, Timer, TimerTask
-from odradek.deferred import Deferred
+from odradek.bounds.sampled_log import SampledLog
 from odradek.delivery.delivery_ledger import count
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.plugin.topic_writer import NotWritten
-from odradek.sampled_log import SampledLog
+from odradek.waiting.clock import Clock, Timer, TimerTask
+from odradek.waiting.deferred import Deferred
 
 log = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
-from odradek.clock import Clock, Timer, TimerTask
-from odradek.deferred import Deferred, Offload
 from odradek.delivery.delivery_ledger import count
+from odradek.waiting.clock import Clock, Timer, TimerTask
+from odradek.waiting.deferred import Deferred, Offload
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec
 from odradek.wire.error_code import ErrorCode

@@ -8,14 +8,14 @@ from typing import Final
 from odradek.plugin.context import ConnectionContext, RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.plugin.protocols import Origin, TelemetryRecord
-from odradek.plugin.telemetry_topic import (
+from odradek.topic.telemetry_topic import (
     PUSH_TELEMETRY,
     MalformedTelemetry,
     decode_record,
     encode_headers,
     record_key,
 )
-from odradek.plugin.topic_format import TopicFormat
+from odradek.topic.topic_format import TopicFormat
 from odradek.wire.record import Record
 
 MALFORMED: Final = "malformed"
@@ -113,7 +113,7 @@ class RecordFormat:
         if self.name is TopicFormat.ODRADEK:
             return [decode_record(original.key, original.value, original.headers)]
         # The readers of OTLP need protobuf's messages, which a host does not load at its start.
-        from odradek.plugin.topic_messages import decode_message
+        from odradek.topic.topic_messages import decode_message
 
         return decode_message(
             self.name,

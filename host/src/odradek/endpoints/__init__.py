@@ -6,6 +6,7 @@ Files of certificates and secrets may change while the host runs. Nothing here o
 
 from __future__ import annotations
 
+from odradek.bounds.small_file import read_small_file
 from odradek.endpoints.credentials import (
     OURS,
     BadSecret,
@@ -26,8 +27,8 @@ from odradek.endpoints.listeners import (
 from odradek.endpoints.refusals import Misdirected, Unauthorized, titled, with_credentials
 from odradek.endpoints.shares import Shares, holder_of, parsed_ip
 from odradek.endpoints.tls_files import BadCertificate, TlsFiles, read_tls_files
+from odradek.endpoints.token_file import TokenError, token_path, with_token_file
 from odradek.endpoints.watched_files import WatchedFiles
-from odradek.small_file import read_small_file
 
 __all__ = [
     "OURS",
@@ -41,6 +42,7 @@ __all__ = [
     "SecretKind",
     "Shares",
     "TlsFiles",
+    "TokenError",
     "Unauthorized",
     "WatchedFiles",
     "holder_of",
@@ -56,5 +58,7 @@ __all__ = [
     "read_token_file",
     "read_tokens",
     "titled",
+    "token_path",
     "with_credentials",
+    "with_token_file",
 ]

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from odradek.bounds.small_file import read_small_file
 from odradek.endpoints.watched_files import WatchedFiles
 from odradek.plugin.config import PluginConfig
-from odradek.small_file import read_small_file
 
 log = logging.getLogger(__name__)
 

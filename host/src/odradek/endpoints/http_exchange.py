@@ -15,9 +15,9 @@ from typing import Any, Final
 from urllib.error import URLError
 from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request, UnknownHandler
 
-from odradek.clock import SystemClock
 from odradek.endpoints.http_answer import HttpAnswer
 from odradek.endpoints.tls_context import default_context
+from odradek.waiting.clock import SystemClock
 
 PIECE_BYTES: Final = 1 << 14
 """As in a record of TLS: the time limit is looked at before each piece."""

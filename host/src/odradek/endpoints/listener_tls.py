@@ -7,9 +7,9 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
+from odradek.bounds.small_file import read_small_file
 from odradek.endpoints.tls_context import default_context
 from odradek.endpoints.watched_files import WatchedFiles
-from odradek.small_file import read_small_file
 
 log = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from odradek.bounds.small_file import read_small_file
 from odradek.endpoints.listener_tls import ListenerTls
 from odradek.plugin.config import PluginConfig
-from odradek.small_file import read_small_file
 
 ADDRESS: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(?P<port>[0-9]{1,5})")
 MAX_PORT: Final = 65_535

@@ -12,7 +12,7 @@ from typing import Final
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_exceptions import HTTPException
 
-from odradek.sampled_log import SampledLog
+from odradek.bounds.sampled_log import SampledLog
 
 log = logging.getLogger(__name__)
 

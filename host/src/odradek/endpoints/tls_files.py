@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from odradek.bounds.small_file import read_small_file
 from odradek.endpoints.tls_context import default_context
 from odradek.plugin.config import PluginConfig
-from odradek.small_file import read_small_file
 
 
 class BadCertificate(ValueError):

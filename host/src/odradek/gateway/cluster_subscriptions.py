@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from odradek.clock import Clock
+from odradek.bounds.sampled_log import SampledLog
 from odradek.gateway.telemetry_settings import SubscriptionSource
-from odradek.sampled_log import SampledLog
 from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.subscriptions import Subscriptions
+from odradek.waiting.clock import Clock
 from odradek.wire.api_error import ApiError
 
 log = logging.getLogger(__name__)

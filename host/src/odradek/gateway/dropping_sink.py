@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from odradek.broker.broker import TelemetrySink
-from odradek.deferred import Deferred
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_stats import MetricRow
+from odradek.waiting.deferred import Deferred
 
 
 class DroppingSink:

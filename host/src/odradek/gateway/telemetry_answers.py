@@ -18,11 +18,11 @@ from typing import Any, Final
 from odradek.broker.dispatch.dispatcher import Answer, Dispatcher
 from odradek.broker.dispatch.routes import CloseConnection
 from odradek.broker.dispatch.throttling import Throttled
-from odradek.deferred import Deferred
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.plugin.context import UNKNOWN, ConnectionContext
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.client_metrics_stats import MetricRow
+from odradek.waiting.deferred import Deferred
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest

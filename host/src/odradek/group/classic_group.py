@@ -9,13 +9,13 @@ import logging
 from collections import Counter
 from collections.abc import Iterator
 
-from odradek.clock import TimerTask
-from odradek.deferred import Deferred
 from odradek.group.classic_member import ClassicMember, Protocols
 from odradek.group.classic_state import MAY_FOLLOW, ClassicState
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from odradek.group.group import Committer, GroupType, PartitionCheck
 from odradek.group.member_sizes import MemberSizes, protocols_size
+from odradek.waiting.clock import TimerTask
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT32_MAX

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from odradek.deferred import Deferred
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.classic_member import ClassicMember, Protocols
 from odradek.group.classic_rebalance import ClassicRebalance
@@ -18,6 +17,7 @@ from odradek.group.group_config import (
     MAX_PENDING_MEMBERS,
     NEW_MEMBER_JOIN_TIMEOUT_MS,
 )
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse

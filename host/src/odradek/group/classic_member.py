@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from odradek.clock import TimerTask
-from odradek.deferred import Deferred
+from odradek.waiting.clock import TimerTask
+from odradek.waiting.deferred import Deferred
 from odradek.wire.messages.join_group import JoinGroupResponse
 from odradek.wire.messages.sync_group import SyncGroupResponse
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from odradek.clock import Clock, Timer
-from odradek.deferred import Deferred
 from odradek.group import classic_leave, classic_sync, mixed_group
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.classic_join import ClassicJoin, Joiner
@@ -21,6 +19,8 @@ from odradek.group.member_sizes import GroupTotals
 from odradek.group.mixed_group import MixedJoin
 from odradek.group.outbox import Outbox
 from odradek.settings.state_limit import StateLimit
+from odradek.waiting.clock import Clock, Timer
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.heartbeat import HeartbeatRequest

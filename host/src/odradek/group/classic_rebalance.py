@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from odradek.clock import Clock, Timer
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.classic_member import ClassicMember
 from odradek.group.classic_state import ClassicState
 from odradek.group.group_config import GroupConfig
 from odradek.group.outbox import Outbox
+from odradek.waiting.clock import Clock, Timer
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.join_group import JoinGroupResponse
 from odradek.wire.messages.sync_group import SyncGroupResponse

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from odradek.deferred import Deferred
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.classic_rebalance import ClassicRebalance
 from odradek.group.classic_state import ClassicState
 from odradek.group.group_config import MAX_ASSIGNMENTS_BYTES
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.heartbeat import HeartbeatRequest

@@ -12,8 +12,6 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from odradek.clock import Clock, Timer
-from odradek.deferred import Deferred
 from odradek.group.assignment_spec import ConsumerGroupPartitionAssignor, Targets
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.consumer_member import STATIC_LEAVE_EPOCH, ConsumerMember, MemberState
@@ -24,7 +22,9 @@ from odradek.group.group_subscriptions import Compute, GroupSubscriptions
 from odradek.group.member_sizes import PARTITION_BYTES, MemberSizes, protocols_size, topics_size
 from odradek.group.target_assignment import ASSIGNORS, TargetAssignment, preferred_assignor
 from odradek.group.topic_view import TopicView
-from odradek.steps import result_of
+from odradek.waiting.clock import Clock, Timer
+from odradek.waiting.deferred import Deferred
+from odradek.waiting.steps import result_of
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from odradek.clock import TimerTask
 from odradek.group.classic_member import Protocols
 from odradek.group.committed_offset import TopicPartition
+from odradek.waiting.clock import TimerTask
 
 JOIN_EPOCH = 0
 """The member epoch of a request to join."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from odradek.bounded_regex import RegexBounds
+from odradek.bounds.bounded_regex import RegexBounds
 from odradek.group.target_assignment import ASSIGNORS
 from odradek.plugin.config import ConfigError
 from odradek.settings.kinds import INT, LONG, Choice, Items, Whole

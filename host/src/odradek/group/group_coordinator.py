@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from odradek.clock import Clock, Timer
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.classic_protocol import ClassicProtocol
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
@@ -26,7 +25,8 @@ from odradek.group.member_sizes import GroupTotals
 from odradek.group.offset_total import OffsetTotal
 from odradek.group.topic_view import TopicView
 from odradek.settings.state_limit import Refusals, StateLimit
-from odradek.steps import result_of
+from odradek.waiting.clock import Clock, Timer
+from odradek.waiting.steps import result_of
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from odradek.bounded_regex import RegexBounds
-from odradek.deferred import Deferred
+from odradek.bounds.bounded_regex import RegexBounds
 from odradek.group.consumer_member import ConsumerMember
 from odradek.group.subscribed_regex import SubscribedRegex, compiled
 from odradek.group.topic_view import TopicView
-from odradek.steps import result_of
+from odradek.waiting.deferred import Deferred
+from odradek.waiting.steps import result_of
 
 log = logging.getLogger(__name__)
 

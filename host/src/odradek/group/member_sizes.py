@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from odradek.clock import Clock
 from odradek.group.classic_member import Protocols
 from odradek.settings.state_limit import Refusals, StateLimit
+from odradek.waiting.clock import Clock
 
 PARTITION_BYTES: Final = 100
 """Memory of one assigned partition."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from odradek.clock import Clock
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.settings.state_limit import Refusals, StateLimit
+from odradek.waiting.clock import Clock
 from odradek.wire.limits import INT32_MAX, INT64_MAX
 
 Offsets = dict[TopicPartition, CommittedOffset]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Self, TypeVar
 
-from odradek.deferred import Deferred
+from odradek.waiting.deferred import Deferred
 
 R = TypeVar("R")
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from odradek.bounded_regex import RegexBounds, RegexError, compiled_within
-from odradek.deferred import Deferred
+from odradek.bounds.bounded_regex import RegexBounds, RegexError, compiled_within
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 

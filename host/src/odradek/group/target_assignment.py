@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from odradek.deferred import Deferred
 from odradek.group.assignment_spec import (
     ConsumerGroupPartitionAssignor,
     GroupSpec,
@@ -25,6 +24,7 @@ from odradek.group.consumer_member import ConsumerMember
 from odradek.group.group_subscriptions import GroupSubscriptions
 from odradek.group.range_assignor import RangeAssignor
 from odradek.group.uniform_assignor import UniformAssignor
+from odradek.waiting.deferred import Deferred
 
 ASSIGNORS: Mapping[str, ConsumerGroupPartitionAssignor] = {
     UniformAssignor.name: UniformAssignor(),

@@ -20,7 +20,7 @@ from odradek.log.control_batch import marker_of
 from odradek.log.offset_map import OffsetMap
 from odradek.log.partition_log import PartitionLog
 from odradek.log.segment import CLEANED_SUFFIX, Segment
-from odradek.steps import Step, Steps
+from odradek.waiting.steps import Step, Steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec, decompress
 from odradek.wire.error_code import ErrorCode

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from odradek.log.log_segments import LogSegments
-from odradek.steps import Steps
+from odradek.waiting.steps import Steps
 from odradek.wire.api_error import ApiError
 
 NEVER_MS: Final = 0x7FFFFFFFFFFFFFFF

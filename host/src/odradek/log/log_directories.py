@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from odradek.bounds.path_kind import exists
 from odradek.log.partition_folder import (
     Partition,
     last_segment,
@@ -20,7 +21,6 @@ from odradek.log.partition_folder import (
 from odradek.log.private_file import FOLDER_MODE
 from odradek.log.replica_move import DELETED_SUFFIX, FUTURE_SUFFIX, MOVED_MARK, remove_tree
 from odradek.log.storage_failures import StorageFailures
-from odradek.path_kind import exists
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.types import NIL_UUID

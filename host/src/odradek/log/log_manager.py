@@ -13,7 +13,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
-from odradek.clock import Clock
+from odradek.bounds.path_kind import exists
 from odradek.log.log_config import LogConfig
 from odradek.log.log_directories import LogDirectories
 from odradek.log.open_files import OpenFiles
@@ -29,7 +29,7 @@ from odradek.log.partition_log import FlushWanted, PartitionLog
 from odradek.log.private_file import FOLDER_MODE
 from odradek.log.producer_ids import ProducerIds
 from odradek.log.replica_move import FUTURE_SUFFIX, MoveThrottle, ReplicaMove, Unlimited
-from odradek.path_kind import exists
+from odradek.waiting.clock import Clock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.types import NIL_UUID

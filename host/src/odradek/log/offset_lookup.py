@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from odradek.log.segment import Located, Segment
-from odradek.steps import Step
+from odradek.waiting.steps import Step
 from odradek.wire.compression import TooLarge, decompress
 from odradek.wire.errors import WireError
 from odradek.wire.record import parse_records

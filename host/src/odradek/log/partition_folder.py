@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
+from odradek.bounds.path_kind import exists
 from odradek.log.private_file import write_private
-from odradek.path_kind import exists
 from odradek.wire.types import NIL_UUID
 from odradek.wire.uuid_text import parse_uuid, uuid_text
 

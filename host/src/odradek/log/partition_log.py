@@ -31,7 +31,7 @@ from odradek.log.producer_ids import ProducerIds
 from odradek.log.producer_state_manager import AppendedBatch
 from odradek.log.segment import Segment
 from odradek.log.stored_log import StoredLog
-from odradek.steps import Steps, run_steps
+from odradek.waiting.steps import Steps, run_steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.batch_check import check_batch
 from odradek.wire.compression import Buffer

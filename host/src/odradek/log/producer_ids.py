@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from odradek.clock import Clock
 from odradek.settings.kinds import INT, Whole
 from odradek.settings.setting import setting
 from odradek.settings.state_limit import Refusals, StateLimit
+from odradek.waiting.clock import Clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,14 +16,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
-from odradek.clock import Clock
+from odradek.bounds.path_kind import exists, is_file
 from odradek.log.open_files import OpenFiles
 from odradek.log.partition_log import PartitionLog
 from odradek.log.private_file import FOLDER_MODE, write_private
 from odradek.log.segment import LOG_SUFFIX, Segment
 from odradek.log.segment_index import INDEX_SUFFIXES
-from odradek.path_kind import exists, is_file
-from odradek.steps import Pause, Steps
+from odradek.waiting.clock import Clock
+from odradek.waiting.steps import Pause, Steps
 from odradek.wire.api_error import ApiError
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from pathlib import Path
 from odradek.log.file_slice import FileSlice
 from odradek.log.open_files import OpenFiles
 from odradek.log.private_file import FILE_MODE
-from odradek.steps import Steps
+from odradek.waiting.steps import Steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 

@@ -8,9 +8,9 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+from odradek.bounds.path_kind import exists, is_file
 from odradek.metadata.failure import in_one_line
 from odradek.metadata.store import CLUSTER_ID
-from odradek.path_kind import exists, is_file
 
 COMPANIONS = ("", "-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps for one database."""

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from odradek.clock import Clock
-from odradek.sampled_log import SampledLog
+from odradek.bounds.sampled_log import SampledLog
+from odradek.waiting.clock import Clock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from odradek import __version__
-from odradek.path_kind import is_file
+from odradek.bounds.path_kind import is_file
 
 STEPS: Final[tuple[str, ...]] = (
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from odradek.clock import Clock
 from odradek.plugin.plugin_stats import PluginStats
+from odradek.waiting.clock import Clock
 
 Answer = TypeVar("Answer")
 

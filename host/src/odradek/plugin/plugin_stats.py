@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
-from odradek.sampled_log import INTERVAL_MS, SampledLog
+from odradek.bounds.sampled_log import INTERVAL_MS, SampledLog
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from odradek.clock import Clock, Timer
 from odradek.metrics.avg import Avg
 from odradek.metrics.rate import Rate
 from odradek.metrics.registry import MeasuredMetric, Metrics
@@ -22,6 +21,7 @@ from odradek.quota.quota_entity import sanitize
 from odradek.quota.quota_levels import QuotaLevels
 from odradek.quota.throttle_time import throttle_time_ms
 from odradek.quota.throttled_channels import ThrottledChannel, ThrottledChannels
+from odradek.waiting.clock import Clock, Timer
 
 MAX_RESOLVED = 10_000
 """The most clients whose sensors are cached. A full cache is cleared as a whole, and clearing fifty thousand

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from odradek.clock import Clock, Timer
 from odradek.metrics.rate import Rate
 from odradek.metrics.sensor import QuotaViolation
 from odradek.metrics.windowed_sum import WindowedSum
@@ -11,6 +10,7 @@ from odradek.plugin.protocols import ClientQuotaCallback
 from odradek.quota.client_quota_manager import ClientQuotaManager
 from odradek.quota.quota_config import QuotaConfig
 from odradek.quota.throttle_time import bounded_throttle_time_ms
+from odradek.waiting.clock import Clock, Timer
 
 PERCENT_PER_NS = 100.0 / 1_000_000_000
 EXEMPT = "exempt-Request"

@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 
-from odradek.clock import Clock, Timer, TimerTask
 from odradek.metrics.registry import MeasuredMetric
 from odradek.plugin.config import ConfigError
 from odradek.quota.connection_limits import (
@@ -28,6 +27,7 @@ from odradek.quota.descriptors import Descriptors
 from odradek.quota.host_names import HostNames, Lookup, look_nowhere, plain_address
 from odradek.quota.quota_config import QuotaConfig
 from odradek.settings.listener_values import listener_key
+from odradek.waiting.clock import Clock, Timer, TimerTask
 
 log = logging.getLogger(__name__)
 

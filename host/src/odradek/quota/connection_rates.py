@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from odradek.clock import Clock
 from odradek.metrics.avg import Avg
 from odradek.metrics.metric_config import MetricConfig
 from odradek.metrics.rate import Rate
@@ -17,6 +16,7 @@ from odradek.metrics.sensor import NEVER_MS, MetricName, QuotaViolation, Sensor,
 from odradek.metrics.windowed_sum import WindowedSum
 from odradek.quota.quota_config import SENSOR_EXPIRY_MS, QuotaConfig
 from odradek.quota.throttle_time import bounded_throttle_time_ms
+from odradek.waiting.clock import Clock
 from odradek.wire.limits import INT32_MAX
 
 GROUP = "socket-server-metrics"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from odradek.clock import Clock
 from odradek.metrics.sensor import QuotaViolation, Sensor
 from odradek.quota.throttle_time import token_bucket_throttle_time_ms
+from odradek.waiting.clock import Clock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from odradek.clock import Clock, Timer
 from odradek.metrics.rate import Rate
 from odradek.metrics.sensor import QuotaViolation, Sensor
 from odradek.metrics.token_bucket import TokenBucket
@@ -20,6 +19,7 @@ from odradek.quota.controller_mutation_quota import (
 )
 from odradek.quota.quota_config import QuotaConfig
 from odradek.quota.throttle_time import token_bucket_throttle_time_ms
+from odradek.waiting.clock import Clock, Timer
 
 UNBOUNDED_QUOTA = UnboundedControllerMutationQuota()
 

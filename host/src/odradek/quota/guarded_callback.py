@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from odradek.clock import Clock
 from odradek.plugin.client_quota import ClientQuotaEntity, ClientQuotaType
 from odradek.plugin.guard import Guard
 from odradek.plugin.protocols import ClientQuotaCallback
 from odradek.quota.quota_entity import sanitize
+from odradek.waiting.clock import Clock
 
 
 class GuardedCallback:

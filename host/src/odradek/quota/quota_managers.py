@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from odradek.clock import Clock, Timer
 from odradek.metrics.registry import MeasuredMetric, Metrics
 from odradek.plugin.client_quota import ABSENT, ClientQuotaEntity, ClientQuotaType
 from odradek.plugin.protocols import ClientQuotaCallback
@@ -17,6 +16,7 @@ from odradek.quota.controller_mutation_quota_manager import ControllerMutationQu
 from odradek.quota.quota_config import QuotaConfig
 from odradek.quota.replication_quota_manager import ReplicationQuotaManager, ReplicationQuotaType
 from odradek.settings.setting import section
+from odradek.waiting.clock import Clock, Timer
 
 log = logging.getLogger(__name__)
 

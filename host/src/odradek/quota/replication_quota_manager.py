@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from enum import Enum
 
-from odradek.clock import Clock
 from odradek.metrics.metric_config import MetricConfig
 from odradek.metrics.registry import MeasuredMetric, Metrics
 from odradek.metrics.sensor import MetricName, QuotaViolation, Sensor
 from odradek.metrics.simple_rate import SimpleRate
 from odradek.metrics.windowed_sum import WindowedSum
 from odradek.quota.quota_config import SENSOR_EXPIRY_MS, UNLIMITED, QuotaConfig
+from odradek.waiting.clock import Clock
 
 ALL_REPLICAS = "*"
 

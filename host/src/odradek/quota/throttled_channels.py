@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from odradek.clock import Timer, TimerTask
+from odradek.waiting.clock import Timer, TimerTask
 
 COMPACT_FROM = 64
 """A queue with no more entries than this is never compacted."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-from odradek.clock import Clock
+from odradek.waiting.clock import Clock
 
 SECOND_MS: Final = 1_000
 INSPECTED: Final = 2

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from odradek.bounds.small_file import read_small_file
 from odradek.plugin.config import ConfigError
 from odradek.security.certificate import BadCertificate, Certificate, read_certificate
 from odradek.security.tls_settings import (
@@ -26,7 +27,6 @@ from odradek.security.tls_settings import (
     TRUSTSTORE_TYPE,
     TlsSettings,
 )
-from odradek.small_file import read_small_file
 
 BLOCK: Final = re.compile(
     r"-+BEGIN (?P<label>[A-Z0-9 ]+)-+\s(?P<body>[^-]*(?:-(?!-)[^-]*)*)-+END (?P=label)-+"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from odradek.clock import Clock
 from odradek.plugin.context import ConnectionContext
 from odradek.plugin.guard import Guard
 from odradek.plugin.principal_builder import AuthenticationContext, PrincipalBuilder
 from odradek.security.sasl_server import SaslFailure
+from odradek.waiting.clock import Clock
 
 PRINCIPAL = re.compile(r"[^:]+:.+", re.DOTALL)
 """A type and a name."""

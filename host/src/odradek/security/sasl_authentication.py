@@ -6,10 +6,8 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from odradek.clock import Clock, Timer
-from odradek.deferred import Offload
+from odradek.bounds.sampled_log import SampledLog
 from odradek.plugin.context import ConnectionContext
-from odradek.sampled_log import SampledLog
 from odradek.security.attempt_rate import AttemptRate
 from odradek.security.oauth.bearer_token import TokenValidator
 from odradek.security.oauth.oauth_settings import OAUTHBEARER
@@ -21,6 +19,8 @@ from odradek.security.sasl_settings import SaslSettings
 from odradek.security.scram import mechanism_named
 from odradek.security.scram_credential import CredentialLookup
 from odradek.security.scram_server import ScramSaslServer
+from odradek.waiting.clock import Clock, Timer
+from odradek.waiting.deferred import Offload
 
 log = logging.getLogger(__name__)
 

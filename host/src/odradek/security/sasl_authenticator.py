@@ -10,12 +10,12 @@ import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext
 from odradek.security.refused_login import RefusedLogin
 from odradek.security.sasl_authentication import SaslAuthentication
 from odradek.security.sasl_server import SaslFailure, SaslServer
 from odradek.security.sasl_session import REAUTHENTICATION_INTERVAL_MS, SaslSession, lifetime_ms
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateResponse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Protocol
 
-from odradek.wire.errors import KeptError
+from odradek.waiting.kept_error import KeptError
 
 
 class SaslFailure(KeptError):

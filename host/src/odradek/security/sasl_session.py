@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from odradek.clock import TimerTask
+from odradek.waiting.clock import TimerTask
 
 REAUTHENTICATION_INTERVAL_MS = 1_000
 """Least time between two re-authentications (KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS)."""

@@ -9,8 +9,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from odradek.clock import Clock
-from odradek.sampled_log import SampledLog
+from odradek.bounds.sampled_log import SampledLog
+from odradek.waiting.clock import Clock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT16_MAX

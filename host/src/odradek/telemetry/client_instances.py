@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from odradek.clock import Clock, Timer
+from odradek.bounds.sampled_log import SampledLog
 from odradek.plugin.context import RequestContext
-from odradek.sampled_log import SampledLog
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance, new_instance
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, metadata_of
 from odradek.telemetry.narrowed_clients import NarrowedClients
 from odradek.telemetry.subscriptions import Subscriptions
 from odradek.telemetry.telemetry_config import TelemetryConfig
+from odradek.waiting.clock import Clock, Timer
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from odradek.bounded_regex import RegexBounds, Verdict, verdict
+from odradek.bounds.bounded_regex import RegexBounds, Verdict, verdict
 from odradek.settings.kinds import INT, Items, Whole
 from odradek.settings.setting import Scope, Setting
 from odradek.telemetry.instance_match import SELECTORS

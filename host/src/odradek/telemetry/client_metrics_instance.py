@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from odradek.clock import TimerTask
+from odradek.otlp.labels import EncodedLabels
 from odradek.plugin.context import ConnectionContext
-from odradek.plugin.labels import EncodedLabels
 from odradek.telemetry.client_metrics_stats import InstanceStats
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
 from odradek.telemetry.subscription_id import subscription_id
 from odradek.telemetry.subscriptions import SubscriptionPlan
+from odradek.waiting.clock import TimerTask
 from odradek.wire.error_code import ErrorCode
 
 NEVER_MS = -(2**63)

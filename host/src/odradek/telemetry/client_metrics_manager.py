@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
-from odradek.clock import Clock, Timer
-from odradek.deferred import Deferred, offload_inline
+from odradek.otlp.labeled_payload import MAX_FIELDS
+from odradek.otlp.labels import EncodedLabels
+from odradek.otlp.protobuf_fields import TooMuchWork
 from odradek.plugin.context import RequestContext
-from odradek.plugin.labeled_payload import MAX_FIELDS
-from odradek.plugin.labels import EncodedLabels
 from odradek.plugin.payload import ClientTelemetryPayload
-from odradek.plugin.protobuf_fields import TooMuchWork
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_instance_ids import RESERVED_UUIDS, new_client_instance_id
 from odradek.telemetry.client_instances import ClientInstances
@@ -31,6 +29,8 @@ from odradek.telemetry.push_accounts import PushAccounts
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.telemetry.subscriptions import Subscriptions
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
+from odradek.waiting.clock import Clock, Timer
+from odradek.waiting.deferred import Deferred, offload_inline
 from odradek.wire.compression import Codec, TooLarge, decompress
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError

@@ -6,12 +6,12 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from odradek.clock import Clock
+from odradek.otlp.labels import EncodedLabels, encode_labels
 from odradek.plugin.config import ConfigError
 from odradek.plugin.context import ConnectionContext, RequestContext
-from odradek.plugin.labels import EncodedLabels, encode_labels
 from odradek.plugin.plugin_stats import PluginStats, described
 from odradek.plugin.protocols import Enricher
+from odradek.waiting.clock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import re2
 
-from odradek.bounded_regex import compiled, re2_options
+from odradek.bounds.bounded_regex import compiled, re2_options
 from odradek.plugin.context import RequestContext
 from odradek.wire.uuid_text import uuid_text
 

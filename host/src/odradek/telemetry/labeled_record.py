@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from odradek.plugin.labeled_payload import PayloadLimits
-from odradek.plugin.labels import EncodedLabels
+from odradek.otlp.labeled_payload import PayloadLimits
+from odradek.otlp.labels import EncodedLabels
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.telemetry.payload import label
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig

@@ -12,8 +12,8 @@ from typing import Any, Final
 from google.protobuf.descriptor import Descriptor
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from odradek.plugin.metrics_data import parsed
-from odradek.plugin.private_messages import message_classes
+from odradek.otlp.metrics_data import parsed
+from odradek.otlp.private_messages import message_classes
 from odradek.wire.compression import TooLarge
 
 MAX_MESSAGES: Final = 1_500_000

@@ -16,14 +16,14 @@ from enum import StrEnum
 from functools import lru_cache, partial
 from typing import Final
 
-from odradek.clock import Clock, Timer, TimerTask
-from odradek.sampled_log import SampledLog
+from odradek.bounds.sampled_log import SampledLog
 from odradek.telemetry.client_metrics_configs import ALL_METRICS
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.subscription_id import hash_set_order, subscription_checksum, subscription_id
 from odradek.telemetry.subscriptions import SubscriptionPlan
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
+from odradek.waiting.clock import Clock, Timer, TimerTask
 from odradek.wire.uuid_text import uuid_text
 
 log = logging.getLogger(__name__)

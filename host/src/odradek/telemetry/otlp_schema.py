@@ -17,7 +17,7 @@ from opentelemetry.proto.common.v1 import common_pb2
 from opentelemetry.proto.metrics.v1 import metrics_pb2
 from opentelemetry.proto.resource.v1 import resource_pb2
 
-from odradek.plugin.metrics_data import parsed
+from odradek.otlp.metrics_data import parsed
 
 REPEATED: Final = FieldDescriptorProto.LABEL_REPEATED
 SINGULAR: Final = FieldDescriptorProto.LABEL_OPTIONAL

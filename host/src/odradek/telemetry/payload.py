@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from odradek.plugin.labeled_payload import (
+from odradek.otlp.labeled_payload import (
     RESOURCE_METRICS,
     PayloadLimits,
     bounded_count,
@@ -17,9 +17,9 @@ from odradek.plugin.labeled_payload import (
     labeled_scope,
     too_many_entries,
 )
-from odradek.plugin.labels import EncodedLabels
-from odradek.plugin.protobuf_bytes import NotOtlp
-from odradek.plugin.protobuf_fields import FieldBudget, fields
+from odradek.otlp.labels import EncodedLabels
+from odradek.otlp.protobuf_bytes import NotOtlp
+from odradek.otlp.protobuf_fields import FieldBudget, fields
 from odradek.telemetry.message_count import check_messages
 from odradek.telemetry.otlp_schema import validate
 from odradek.wire.compression import decompress

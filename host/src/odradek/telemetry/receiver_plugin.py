@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from odradek.clock import Clock
 from odradek.plugin.context import ClientTelemetryContext, RequestContext
 from odradek.plugin.interface_check import check_interface
 from odradek.plugin.payload import ClientTelemetryPayload
@@ -22,6 +21,7 @@ from odradek.plugin.protocols import (
     ClientTelemetryExporterProvider,
     ClientTelemetryReceiver,
 )
+from odradek.waiting.clock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""An accepted push as the bytes of a record, for the hot path; `odradek.plugin.telemetry_topic` documents the
+"""An accepted push as the bytes of a record, for the hot path; `odradek.topic.telemetry_topic` documents the
 format.
 
 Most of a record is the same for all pushes of a client instance on a connection and is encoded once.
@@ -11,7 +11,9 @@ from zlib import crc32
 
 from odradek.plugin.context import RequestContext
 from odradek.plugin.protocols import TelemetryRecord
-from odradek.plugin.telemetry_topic import (
+from odradek.telemetry.accepted_push import AcceptedPush
+from odradek.telemetry.client_metrics_instance import ClientMetricsInstance, RecordHead
+from odradek.topic.telemetry_topic import (
     CODEC,
     CODECS,
     RECEIVED_MS,
@@ -20,8 +22,6 @@ from odradek.plugin.telemetry_topic import (
     push_headers,
     record_key,
 )
-from odradek.telemetry.accepted_push import AcceptedPush
-from odradek.telemetry.client_metrics_instance import ClientMetricsInstance, RecordHead
 from odradek.wire.record import Headers, encoded_headers, encoded_varint
 
 HEADERS: Final = encoded_varint(16)

@@ -13,9 +13,8 @@ from enum import Enum, auto
 from functools import partial
 from typing import Final
 
-from odradek.deferred import Deferred
+from odradek.otlp.labels import EncodedLabels
 from odradek.plugin.context import RequestContext
-from odradek.plugin.labels import EncodedLabels
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance, new_instance
@@ -26,6 +25,7 @@ from odradek.telemetry.labeled_record import labeled_record
 from odradek.telemetry.payload import PayloadWork
 from odradek.telemetry.push_accounts import PushAccounts
 from odradek.telemetry.recent_origins import RecentOrigins
+from odradek.waiting.deferred import Deferred
 from odradek.wire.compression import Codec, TooLarge
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from odradek.bounded_regex import Verdict
-from odradek.clock import Clock
-from odradek.sampled_log import SampledLog
+from odradek.bounds.bounded_regex import Verdict
+from odradek.bounds.sampled_log import SampledLog
 from odradek.settings.state_limit import Refusals, StateLimit
 from odradek.telemetry.client_metrics_configs import (
     ALL_METRICS,
@@ -23,6 +22,7 @@ from odradek.telemetry.client_metrics_configs import (
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, InstanceMatch
 from odradek.telemetry.subscription_id import copy_capacity, hash_set_order, subscription_checksum
 from odradek.telemetry.telemetry_config import TelemetryConfig
+from odradek.waiting.clock import Clock
 
 log = logging.getLogger(__name__)
 

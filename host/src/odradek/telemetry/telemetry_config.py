@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from odradek.bounded_regex import RegexBounds
+from odradek.bounds.bounded_regex import RegexBounds
 from odradek.metrics.metric_config import DEFAULT_CONFIG, MetricConfig
 from odradek.settings.kinds import INT, Choice, Flag, Whole
 from odradek.settings.setting import setting

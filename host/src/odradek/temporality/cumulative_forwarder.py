@@ -12,18 +12,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from odradek.clock import SystemClock
+from odradek.bounds.sampled_log import SampledLog
+from odradek.otlp import NotOtlp
 from odradek.plugin import (
     CountsRefusedPoints,
     Forwarder,
     Listens,
-    NotOtlp,
     Reject,
     RenamesLabels,
     Retry,
     TelemetryRecord,
 )
-from odradek.sampled_log import SampledLog
 from odradek.temporality.counts import Counts, Limits
 from odradek.temporality.engine import Engine
 from odradek.temporality.positions import Partition
@@ -33,6 +32,7 @@ from odradek.temporality.state_file import StateFile
 from odradek.temporality.totals_figures import TotalsFigures
 from odradek.temporality.totals_settings import TotalsSettings
 from odradek.temporality.totals_store import StoreFailed, TotalsStore
+from odradek.waiting.clock import SystemClock
 
 log = logging.getLogger(__name__)
 

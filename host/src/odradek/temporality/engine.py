@@ -14,8 +14,9 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
-from odradek.plugin import NotOtlp, Origin, TelemetryRecord
-from odradek.plugin.push_bytes import body_start
+from odradek.otlp import NotOtlp
+from odradek.otlp.push_bytes import body_start
+from odradek.plugin import Origin, TelemetryRecord
 from odradek.temporality.client_state import ClientState, Distribution, Mark
 from odradek.temporality.clients import Changes, Clients, oldest_live_s
 from odradek.temporality.conversion import Conversion, streams_of

@@ -16,7 +16,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
     NumberDataPoint,
 )
 
-from odradek.plugin import NotOtlp
+from odradek.otlp import NotOtlp
 from odradek.temporality.counts import Rejection
 from odradek.temporality.exponential import has_fitting_scale
 from odradek.temporality.histogram import has_fitting_buckets

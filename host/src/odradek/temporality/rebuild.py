@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from odradek.path_kind import exists, is_file
+from odradek.bounds.path_kind import exists, is_file
 from odradek.temporality.shape import BadState
 from odradek.temporality.state_file import FILES, MARK, ForeignFile, StateFile, failures
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from odradek.clock import Timer
+from odradek.waiting.clock import Timer
 
 
 @dataclass(slots=True)

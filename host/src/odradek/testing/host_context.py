@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 
-from odradek.server.config import HostConfig, parse
-from odradek.server.toml_file import flatten
+from odradek.programs.config import HostConfig, parse
+from odradek.settings.toml_file import flatten
 from odradek.testing.host_security import HostSecurity
 from odradek.testing.host_thread import START_TIMEOUT_S
 from odradek.testing.running_host import RunningHost

@@ -10,10 +10,10 @@ from importlib.metadata import entry_points
 
 import odradek
 from odradek.broker.broker import Endpoint
-from odradek.server.config import HostConfig
-from odradek.server.host import Host
-from odradek.server.plugins.plugin_manager import BUILTIN, GROUP, HostPluginManager, load_plugins
-from odradek.server.sockets.listener import ListenerAddress
+from odradek.hosting.plugin_manager import BUILTIN, GROUP, HostPluginManager, load_plugins
+from odradek.net.listener import ListenerAddress
+from odradek.programs.config import HostConfig
+from odradek.programs.host import Host
 from odradek.testing.host_thread import HostThread
 from odradek.testing.virtual_clock import VirtualClock
 

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import TypeVar
 
-from odradek.clock import Clock
-from odradek.server.config import HostConfig
-from odradek.server.host import Host
-from odradek.server.plugins.plugin_manager import HostPluginManager
-from odradek.server.sockets.listener_settings import EVERY_ADDRESS
+from odradek.hosting.plugin_manager import HostPluginManager
+from odradek.net.listener_settings import EVERY_ADDRESS
+from odradek.programs.config import HostConfig
+from odradek.programs.host import Host
+from odradek.waiting.clock import Clock
 
 START_TIMEOUT_S = 20
 STOP_TIMEOUT_S = 30

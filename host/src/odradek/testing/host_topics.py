@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from odradek.broker.handlers.produce import produce
 from odradek.client.partitioner import partition_of
-from odradek.deferred import Deferred
 from odradek.delivery.spooled_record import NOBODY
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

@@ -11,11 +11,10 @@ from odradek.broker.client_quotas import CLIENT_KEYS, IP_KEYS, Alteration
 from odradek.broker.dispatch.error_log import api_name
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.client.users import new_credential
-from odradek.clock import SystemClock
 from odradek.plugin.client_quota import ABSENT, ClientQuotaEntity, Name
+from odradek.programs.config import HostConfig
+from odradek.programs.host import Host
 from odradek.security.scram import DEFAULT_ITERATIONS, ScramMechanism
-from odradek.server.config import HostConfig
-from odradek.server.host import Host
 from odradek.telemetry import client_metrics_configs
 from odradek.telemetry.instance_match import SELECTORS
 from odradek.testing.arrivals import Arrivals
@@ -29,6 +28,7 @@ from odradek.testing.request_log import RequestLog
 from odradek.testing.telemetry_log import TelemetryLog
 from odradek.testing.virtual_clock import VirtualClock
 from odradek.testing.watched_dispatcher import WatchedDispatcher
+from odradek.waiting.clock import SystemClock
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode
 

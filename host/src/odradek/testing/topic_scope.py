@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.throttling import Draft
 from odradek.broker.fetch.fetch_session import NO_SESSION, UNKNOWN
-from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
+from odradek.waiting.deferred import Deferred
 from odradek.wire.codec import element_writer
 from odradek.wire.messages.fetch import FetchRequest, FetchTopic
 from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from odradek.clock import SystemClock
 from odradek.testing.clock import MockClock
+from odradek.waiting.clock import SystemClock
 
 if TYPE_CHECKING:
     from odradek.testing.host_thread import HostThread

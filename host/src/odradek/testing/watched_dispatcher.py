@@ -13,11 +13,11 @@ from odradek.broker.broker import Broker
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.error_log import api_name
 from odradek.broker.dispatch.routes import CloseConnection, CompiledRoute, Route
-from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext, RequestContext
 from odradek.testing.fault import Fault
 from odradek.testing.request_log import Request, RequestLog
 from odradek.testing.telemetry_log import TelemetryLog
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from odradek.clock import Clock, Timer, TimerTask
 from odradek.settings.state_limit import Refusals, StateLimit
 from odradek.transaction.end_transaction import is_done_already
 from odradek.transaction.transaction_config import TransactionConfig
@@ -26,6 +25,7 @@ from odradek.transaction.transaction_metadata import (
     TransactionMetadata,
 )
 from odradek.transaction.transaction_state import TransactionState
+from odradek.waiting.clock import Clock, Timer, TimerTask
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+from odradek.waiting.kept_error import KeptError
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.errors import KeptError
 
 
 class ApiError(KeptError):
@@ -15,6 +15,8 @@ class ApiError(KeptError):
         code: The error code of the response.
         message: A lower-case clause for people, for responses that have a message field.
     """
+
+    is_answer: ClassVar[bool] = True
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         super().__init__(message or code.name)

@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
-
-
-class KeptError(Exception):
-    """An error that may be stored."""
-
-    def kept(self) -> Self:
-        """The same error without the frames that it came through. Call it before an error is stored: the
-        frames hold the request, and if one of them holds the error, only a full collection frees them.
-        """
-        self.__context__ = None
-        return self.with_traceback(None)
+from odradek.waiting.kept_error import KeptError
 
 
 class WireError(KeptError):

@@ -16,7 +16,7 @@ import struct
 from collections.abc import Callable, Generator
 from typing import Any
 
-from odradek.large_list import MANY_ELEMENTS
+from odradek.bounds.large_list import MANY_ELEMENTS
 from odradek.wire.codegen import Source, literal
 from odradek.wire.errors import Truncated, WireError
 from odradek.wire.layout import ArrayOf, Field, Kind, StructOf, smallest_size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from odradek.plugin.client_metrics import PREFIX
+from odradek.findings.client_metrics import PREFIX
 from odradek_console.engine.client_series import ClientSeries
 from odradek_console.rows import Figure
 

@@ -7,8 +7,8 @@ from itertools import islice
 from statistics import median
 from typing import Final
 
-from odradek.plugin.client_metrics import PREFIX, client_metrics
-from odradek.plugin.troubles import FINDINGS
+from odradek.findings.client_metrics import PREFIX, client_metrics
+from odradek.findings.troubles import FINDINGS
 from odradek_console.engine.client_entry import REFUSALS, State
 from odradek_console.engine.client_series import ClientSeries, Place
 from odradek_console.engine.fleet import Client, Fleet

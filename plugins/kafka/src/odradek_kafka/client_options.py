@@ -10,7 +10,8 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Producer
 
-from odradek.plugin import PluginConfig, TokenError, token_path
+from odradek.endpoints import TokenError, token_path
+from odradek.plugin import PluginConfig
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from odradek.plugin import with_token_file
+from odradek.endpoints import with_token_file
 from odradek_kafka.producer_session import described, library_log
 from odradek_kafka.source_settings import SourceSettings
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from odradek.plugin import TelemetryRecord, encode_headers, record_key
+from odradek.plugin import TelemetryRecord
+from odradek.topic import encode_headers, record_key
 from odradek_kafka.kafka_settings import Encoding, Key
 from odradek_kafka.otlp_json import otlp_json
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaError
 from google.protobuf.message import DecodeError
 
-from odradek.plugin import Reject, Retry, TelemetryRecord, TokenError
+from odradek.endpoints import TokenError
+from odradek.plugin import Reject, Retry, TelemetryRecord
 from odradek_kafka.export_message import ExportMessage, export_message, liveness_message
 from odradek_kafka.kafka_settings import Encoding, KafkaSettings
 from odradek_kafka.producer_session import Outcome, ProducerSession, described

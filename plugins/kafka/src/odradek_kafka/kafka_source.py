@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from confluent_kafka import Message
 
-from odradek.plugin import Intake, MalformedTelemetry, Origin, TelemetryRecord, decode_message
+from odradek.plugin import Intake, Origin, TelemetryRecord
+from odradek.topic import MalformedTelemetry, decode_message
 from odradek_kafka.consumer_session import ConsumerSession
 from odradek_kafka.source_settings import SourceSettings
 

@@ -12,7 +12,8 @@ from typing import Final
 
 from confluent_kafka import KafkaError
 
-from odradek.plugin import NotWritten, TelemetryRecord, TokenError
+from odradek.endpoints import TokenError
+from odradek.plugin import NotWritten, TelemetryRecord
 from odradek_kafka.export_message import export_message
 from odradek_kafka.kafka_forwarder import FINAL, fatal
 from odradek_kafka.kafka_settings import Encoding, Key

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from odradek.plugin import with_token_file
+from odradek.endpoints import with_token_file
 from odradek_kafka.export_message import ExportMessage
 
 log = logging.getLogger(__name__)

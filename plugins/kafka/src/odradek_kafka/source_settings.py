@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from confluent_kafka import Consumer
 
-from odradek.plugin import PluginConfig, TopicFormat
+from odradek.plugin import PluginConfig
+from odradek.topic import TopicFormat
 from odradek_kafka.client_options import ClientKind, given_options, try_options, without_token_file
 from odradek_kafka.kafka_settings import DEFAULT_TOPIC, servers, template
 from odradek_kafka.topic_names import LEGAL_NAME

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from odradek.plugin import with_token_file
+from odradek.endpoints import with_token_file
 from odradek_kafka.producer_session import described, library_log
 
 log = logging.getLogger(__name__)

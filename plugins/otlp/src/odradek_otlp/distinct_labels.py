@@ -20,16 +20,15 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, ResourceMetrics
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
-from odradek.plugin import (
+from odradek.otlp import (
     NotOtlp,
     body_start,
     delimited,
-    distinct_names,
-    label_name,
     message_classes,
     resource_metrics,
     shallow_resource_metrics,
 )
+from odradek.plugin import distinct_names, label_name
 from odradek_otlp.metrics_bytes import entry_of
 from odradek_otlp.taken_apart import TakenApart
 
@@ -62,7 +61,7 @@ CLASSES: Final = message_classes(
         "MetricsData": {"resource_metrics": (1, "ResourceMetrics")},
     },
 )
-"""OTLP with singular fields, which the parser merges (`odradek.plugin.metrics_data`)."""
+"""OTLP with singular fields, which the parser merges (`odradek.otlp.metrics_data`)."""
 parse_attributes: Final[Any] = CLASSES["MetricsData"].FromString
 parse_key: Final[Any] = CLASSES["KeyValue"].FromString
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from odradek.plugin import (
+from odradek.otlp import (
     MergedResourceMetrics,
     NotOtlp,
     ShallowScopeMetrics,

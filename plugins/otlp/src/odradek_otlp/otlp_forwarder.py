@@ -12,7 +12,8 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 
 from odradek.endpoints import Misdirected, with_credentials
-from odradek.plugin import NotOtlp, Reject, Retry, TelemetryRecord
+from odradek.otlp import NotOtlp
+from odradek.plugin import Reject, Retry, TelemetryRecord
 from odradek_otlp.distinct_labels import DistinctLabels
 from odradek_otlp.metrics_bytes import filtered, merged
 from odradek_otlp.otlp_settings import OtlpProtocol, OtlpSettings

@@ -16,15 +16,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 )
 
 from odradek.endpoints import read_tokens
-from odradek.plugin import (
-    Intake,
-    NotOtlp,
-    Sender,
-    TelemetryRecord,
-    data_points,
-    metrics_of_json,
-    otlp_records,
-)
+from odradek.otlp import NotOtlp, Sender, data_points, metrics_of_json, otlp_records
+from odradek.plugin import Intake, TelemetryRecord
 from odradek_otlp.refused_request import (
     JSON_TOO_LARGE,
     LATE,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from google.protobuf.message import DecodeError
 
-from odradek.plugin import message_classes
+from odradek.otlp import message_classes
 
 RETRY_INFO = "/google.rpc.RetryInfo"
 TYPE_PREFIX = "type.googleapis.com"

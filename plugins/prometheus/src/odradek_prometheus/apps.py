@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from odradek.findings.app_name import app_name
 from odradek.plugin import PluginConfig
-from odradek.plugin.app_name import app_name
 from odradek.temporality.budgets.series_counts import ClientFacts
 from odradek_prometheus.client_labels import Facts
 

@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue, KeyValueList
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
+from odradek.otlp import merged_resources
 from odradek.plugin import (
     CLIENT_LABELS,
     CONTEXT_LABELS,
@@ -16,7 +17,6 @@ from odradek.plugin import (
     context_labels,
     distinct_names,
     label_name,
-    merged_resources,
 )
 from odradek_prometheus.label_values import LABELS_MAX_BYTES, Labels, attributes_of, cut
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from odradek.plugin import Forwarder, TelemetryRecord, body_start
+from odradek.otlp import body_start
+from odradek.plugin import Forwarder, TelemetryRecord
 from odradek.temporality import Counts, CumulativeForwarder, Engine, Limits, TotalsSettings
 from odradek.temporality.budgets.folding import Folding
 from odradek.temporality.budgets.member import is_other

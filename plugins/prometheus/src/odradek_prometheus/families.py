@@ -10,7 +10,7 @@ from typing import Final
 
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from odradek.plugin.client_metrics import client_metrics
+from odradek.findings.client_metrics import client_metrics
 from odradek.temporality import Kind
 from odradek_prometheus.metric_names import TOKENS, escaped_name, unit_of
 

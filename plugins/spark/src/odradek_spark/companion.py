@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from odradek.plugin import PluginConfig, TopicFormat
+from odradek.plugin import PluginConfig
+from odradek.topic import TopicFormat
 from odradek_spark.ingest.folder_names import misread_character
 from odradek_spark.jobs.addresses import is_address
 from odradek_spark.source.options import (

@@ -8,9 +8,9 @@ import pytest
 
 from odradek.gateway.observation.names import OWN
 from odradek.gateway.observation.settings import Observe
-from odradek.plugin import decode_record, encode_headers, record_key
 from odradek.telemetry.record_parts import parts_of_record
 from odradek.testing.data_points import data_points
+from odradek.topic import decode_record, encode_headers, record_key
 from odradek.wire.messages.metadata import MetadataRequest, MetadataResponse
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 from odradek.wire.record import encoded_varint, parse_records

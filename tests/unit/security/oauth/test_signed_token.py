@@ -10,12 +10,12 @@ from typing import Any
 import jwt
 import pytest
 
-from odradek.deferred import offload_inline
 from odradek.security.oauth.bearer_token import INSUFFICIENT_SCOPE, TokenRefused
 from odradek.security.oauth.key_set import KeySet, RefreshTimes
 from odradek.security.oauth.signed_token import SignedTokenValidator
 from odradek.security.oauth.token_claims import MAX_TOKEN_CHARS, ClaimRules
 from odradek.testing.clock import MockClock
+from odradek.waiting.deferred import offload_inline
 from support.tokens import Claims, claims_of, jwks, private_key, public_jwk, signed
 
 CLOCK = MockClock()

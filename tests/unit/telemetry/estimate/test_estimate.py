@@ -10,7 +10,6 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.plugin import ClientTelemetryPayload, RequestContext, TelemetryRecord
-from odradek.steps import result_of
 from odradek.telemetry.client_metrics_configs import parse
 from odradek.telemetry.estimate.budgets import (
     ALL_KEY,
@@ -29,6 +28,7 @@ from odradek.telemetry.narrowed_clients import narrower_plans
 from odradek.telemetry.subscription_id import subscription_id
 from odradek.telemetry.subscriptions import SubscriptionPlan, SubscriptionPlans
 from odradek.testing.pushes import recorded
+from odradek.waiting.steps import result_of
 
 PREFIX = "org.apache.kafka."
 SERIES = {

@@ -7,10 +7,10 @@ import json
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, MetricsData
 
-from odradek.plugin.telemetry_topic import decode_record, encode_headers, record_key
 from odradek.testing.conformance import RULES, Observation, Pushed, conformance_report, from_record
 from odradek.testing.conformance.standard_metrics import STANDARD_METRICS
 from odradek.testing.pushes import recorded
+from odradek.topic.telemetry_topic import decode_record, encode_headers, record_key
 from support.conversations import Conversation
 
 DELTA = AggregationTemporality.AGGREGATION_TEMPORALITY_DELTA

@@ -15,8 +15,8 @@ from odradek.broker.broker import Broker
 from odradek.broker.configs.config_resources import ConfigResource, resource_of
 from odradek.broker.configs.config_rights import ConfigRights
 from odradek.settings.kinds import elements
-from odradek.steps import Step
 from odradek.telemetry.client_metrics_configs import MATCH, check_in_steps
+from odradek.waiting.steps import Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigOperation, ConfigType, ResourceType
 from odradek.wire.error_code import ErrorCode

@@ -16,10 +16,10 @@ from odradek.broker.audit import Act
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.error_log import api_name
 from odradek.broker.results import SHOWN, EncodedResults, shortened
-from odradek.deferred import Deferred
 from odradek.plugin.authorizer import AclOperation, AclPermission, PatternType
 from odradek.plugin.authorizer import ResourceType as AclResource
 from odradek.plugin.context import RequestContext
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode

@@ -14,8 +14,8 @@ from odradek.broker.dispatch.administration import audit_refusal
 from odradek.broker.dispatch.error_log import api_name, log_errors
 from odradek.broker.dispatch.routes import API_VERSIONS_KEY, CloseConnection, CompiledRoute, Route
 from odradek.broker.dispatch.throttling import Exchange, SpentTime, Throttle, Throttled
-from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext, RequestContext
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.codec import SteppedRead
 from odradek.wire.error_code import ErrorCode

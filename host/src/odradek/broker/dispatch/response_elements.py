@@ -16,8 +16,8 @@ from odradek.broker.broker import Broker
 from odradek.broker.dispatch.administration import ADMINISTRATIVE
 from odradek.broker.dispatch.throttling import Mutated
 from odradek.broker.results import EncodedResults
-from odradek.deferred import Deferred
-from odradek.steps import Pause, Step
+from odradek.waiting.deferred import Deferred
+from odradek.waiting.steps import Pause, Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.codec import element_writer
 from odradek.wire.error_code import ErrorCode

@@ -12,8 +12,8 @@ It refuses with `ApiError`. Any other exception is a bug: logged, and answered w
 
 A handler whose work grows with an array of the request is a generator: it yields after each element, or a few
 hundred microseconds, and returns the response. A request that takes longer than a turn of the loop continues
-in later turns, see `odradek.step_runner`. Other requests run between two yields, so state that was looked up
-before a yield may be gone after it. The generator is closed if the host stops. ::
+in later turns, see `odradek.waiting.step_runner`. Other requests run between two yields, so state that was
+looked up before a yield may be gone after it. The generator is closed if the host stops. ::
 
     @answers(DescribeGroupsRequest, DescribeGroupsResponse, droppable=True)
     def describe_groups(
@@ -50,11 +50,11 @@ from functools import wraps
 from inspect import isgeneratorfunction
 from typing import Any, TypeVar
 
+from odradek.bounds.large_list import LargeList
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.administration import SUBJECTS, audited
 from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.throttling import Charge, charge_time
-from odradek.large_list import LargeList
 from odradek.plugin.context import RequestContext
 from odradek.wire.codec import SteppedRead, reader, stepped_reader, takes_steps, writer
 from odradek.wire.error_code import ErrorCode

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from odradek.broker.fetch.fetch_read import Read
-from odradek.clock import Clock, Timer, TimerTask
-from odradek.deferred import Deferred
 from odradek.log.partition_log import Listener, PartitionLog
+from odradek.waiting.clock import Clock, Timer, TimerTask
+from odradek.waiting.deferred import Deferred
 
 MAX_WAIT_MS = 300_000
 """Limit of ``max_wait_ms``."""

@@ -26,9 +26,9 @@ from odradek.broker.client_quotas import Alteration, place
 from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.host_lookups import HostLookups
-from odradek.deferred import Deferred
 from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
+from odradek.waiting.deferred import Deferred
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,

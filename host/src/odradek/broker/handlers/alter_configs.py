@@ -20,7 +20,7 @@ from odradek.broker.configs.config_rights import ConfigRights
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
-from odradek.steps import Step
+from odradek.waiting.steps import Step
 from odradek.wire.config_resource import ConfigOperation
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.alter_configs import (

@@ -44,11 +44,11 @@ from odradek.broker.authorization import Rights
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.features import GROUP_VERSION
-from odradek.deferred import Deferred
 from odradek.group.consumer_heartbeat import Client
 from odradek.group.consumer_protocol import answer_heartbeat
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.consumer_group_heartbeat import (

@@ -31,11 +31,11 @@ from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutate
 from odradek.broker.replica_assignment import check_replicas, wrong
 from odradek.broker.request_timeout import RequestDeadline
 from odradek.broker.topics import Topic, check_partitions
-from odradek.deferred import Deferred
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
-from odradek.steps import Step
+from odradek.waiting.deferred import Deferred
+from odradek.waiting.steps import Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.create_partitions import (

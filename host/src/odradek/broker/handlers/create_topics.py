@@ -41,10 +41,10 @@ from odradek.broker.replica_assignment import check_replicas, wrong
 from odradek.broker.request_timeout import RequestDeadline
 from odradek.broker.topic_changes import NewTopics
 from odradek.broker.topics import MAX_PARTITIONS_OF_REQUEST, check_partitions
-from odradek.deferred import Deferred
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.create_topics import (

@@ -29,10 +29,10 @@ from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutate
 from odradek.broker.request_timeout import RequestDeadline
 from odradek.broker.topic_changes import STORED_TOGETHER
 from odradek.broker.topics import Topic
-from odradek.deferred import Deferred
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.delete_topics import (

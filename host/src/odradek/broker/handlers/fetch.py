@@ -48,11 +48,11 @@ from odradek.broker.dispatch.throttling import (
 from odradek.broker.fetch.fetch_context import Partitions, open_context
 from odradek.broker.fetch.fetch_read import Read, ReadParams, unread
 from odradek.broker.fetch.long_poll import LongPoll
-from odradek.deferred import Deferred
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.quota.quota_managers import QuotaManagers
-from odradek.steps import Step
+from odradek.waiting.deferred import Deferred
+from odradek.waiting.steps import Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse

@@ -31,10 +31,10 @@ from functools import partial
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
-from odradek.deferred import Deferred
 from odradek.group.classic_join import Joiner
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse

@@ -28,7 +28,7 @@ from odradek.broker.topics import LEADER_EPOCH, check_leader_epoch
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
-from odradek.steps import Step
+from odradek.waiting.steps import Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.list_offsets import (

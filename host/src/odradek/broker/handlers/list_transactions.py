@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 
-from odradek.bounded_regex import RegexBounds, RegexError, compiled_within
+from odradek.bounds.bounded_regex import RegexBounds, RegexError, compiled_within
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.authorizer import AclOperation, ResourceType

@@ -47,9 +47,9 @@ from odradek.broker.topics import (
     Topic,
     check_name,
 )
-from odradek.deferred import Deferred
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.metadata import (

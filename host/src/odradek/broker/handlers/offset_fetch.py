@@ -23,7 +23,7 @@ from odradek.broker.dispatch.routes import answers
 from odradek.group.committed_offset import CommittedOffset
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
-from odradek.steps import result_of
+from odradek.waiting.steps import result_of
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.offset_fetch import (

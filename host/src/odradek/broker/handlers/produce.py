@@ -47,13 +47,13 @@ from odradek.broker.produce_batches import (
 )
 from odradek.broker.topics import INTERNAL_TOPICS, Topic
 from odradek.broker.transactions.transaction_join import TransactionJoin
-from odradek.deferred import Deferred
 from odradek.log.batch_work import BatchWork, Prepared
 from odradek.log.log_validator import InvalidRecords, OpeningBudget, PreparedBatch
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
-from odradek.steps import Step
+from odradek.waiting.deferred import Deferred
+from odradek.waiting.steps import Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.produce import (

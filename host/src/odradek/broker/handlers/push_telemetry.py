@@ -28,9 +28,9 @@ from typing import Any
 
 from odradek.broker.broker import Broker, TelemetrySink
 from odradek.broker.dispatch.routes import answers
-from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
 from odradek.telemetry.client_metrics_manager import Acceptance, ClientMetricsManager
+from odradek.waiting.deferred import Deferred
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse

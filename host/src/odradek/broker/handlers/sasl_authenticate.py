@@ -23,8 +23,8 @@ from __future__ import annotations
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import charge_nothing
-from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse

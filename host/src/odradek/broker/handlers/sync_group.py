@@ -20,9 +20,9 @@ from functools import partial
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
-from odradek.deferred import Deferred
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
+from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse

@@ -6,10 +6,10 @@ import logging
 from dataclasses import dataclass
 
 from odradek.broker.topics import Topics
-from odradek.clock import Clock
 from odradek.group.group_offsets import GroupOffsets
 from odradek.log.control_batch import TransactionMarker
 from odradek.transaction.transaction_metadata import TopicPartition
+from odradek.waiting.clock import Clock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
 
-from odradek.clock import Clock, Timer, TimerTask
 from odradek.gateway.observation.apis import Places
 from odradek.gateway.observation.client_account import BOOTSTRAP_NODE, ClientAccount, ClientKey
 from odradek.gateway.observation.client_report import report
@@ -30,6 +29,7 @@ from odradek.plugin.context import RequestContext
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.record_source import RecordSource
+from odradek.waiting.clock import Clock, Timer, TimerTask
 
 TURN_NS: Final = 2_000_000
 PAUSE_MS: Final = 1

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from odradek.plugin.protobuf_bytes import delimited
+from odradek.otlp.protobuf_bytes import delimited
 
 RESOURCE_METRICS: Final = 0x0A
 RESOURCE: Final = 0x0A

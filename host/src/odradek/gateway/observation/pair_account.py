@@ -11,7 +11,6 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Final, Protocol
 
-from odradek.clock import Clock
 from odradek.gateway.observation.apis import (
     COORDINATION,
     INIT_PRODUCER_ID,
@@ -36,6 +35,7 @@ from odradek.gateway.observation.row import BOUNDS_NS, DISCONNECTED, Row
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.produce_beginning import ProduceBeginning
 from odradek.plugin.context import UNKNOWN
+from odradek.waiting.clock import Clock
 
 FASTEST_NS: Final = BOUNDS_NS[0]
 """The bound of the first bucket, which most responses belong to."""

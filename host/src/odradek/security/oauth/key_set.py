@@ -13,8 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from odradek.clock import Clock, Timer, TimerTask
-from odradek.deferred import Offload
 from odradek.security.oauth.bearer_token import TokenRefused
 from odradek.security.oauth.json_web_keys import (
     ALGORITHMS,
@@ -22,6 +20,8 @@ from odradek.security.oauth.json_web_keys import (
     VerificationKey,
     read_key_set,
 )
+from odradek.waiting.clock import Clock, Timer, TimerTask
+from odradek.waiting.deferred import Offload
 
 log = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from odradek.clock import Clock
 from odradek.security.oauth.bearer_token import INSUFFICIENT_SCOPE, BearerToken, TokenRefused
+from odradek.waiting.clock import Clock
 
 LATEST_S: Final = 253_402_300_799
 """The end of the year 9999: a later time is no date."""

@@ -8,8 +8,8 @@ from enum import StrEnum
 from statistics import median
 from typing import Final, NamedTuple
 
-from odradek.plugin.app_name import app_name
-from odradek.plugin.troubles import JAVA
+from odradek.findings.app_name import app_name
+from odradek.findings.troubles import JAVA
 from odradek.telemetry.client_metrics_configs import ALL_METRICS
 from odradek.telemetry.estimate.pushed_streams import Stream, StreamReader
 from odradek.telemetry.estimate.recorded_clients import RecordedClient, RecordedClients

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from odradek.plugin.metrics_data import parsed
-from odradek.plugin.private_messages import message_classes
-from odradek.plugin.protobuf_bytes import NotOtlp
-from odradek.plugin.sender_records import attribute_texts, parse_attribute
+from odradek.otlp.metrics_data import parsed
+from odradek.otlp.private_messages import message_classes
+from odradek.otlp.protobuf_bytes import NotOtlp
+from odradek.otlp.sender_records import attribute_texts, parse_attribute
 
 NODE_KEYS: Final = ("node_id", "node.id")
 """Java's attribute, and librdkafka's."""

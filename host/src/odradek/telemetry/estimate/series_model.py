@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from odradek.plugin.client_metrics import PREFIX, client_metrics
-from odradek.plugin.troubles import LIBRDKAFKA
+from odradek.findings.client_metrics import PREFIX, client_metrics
+from odradek.findings.troubles import LIBRDKAFKA
 from odradek.telemetry.client_metrics_configs import ALL_METRICS
 
 LIBRDKAFKA_NAMES: Final = ("librdkafka", "confluent-kafka-")

@@ -7,7 +7,7 @@ from typing import Final, Literal, get_args
 
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue, KeyValueList
 
-from odradek.plugin.client_metrics import UNKNOWN_AGGREGATE, client_metrics
+from odradek.findings.client_metrics import UNKNOWN_AGGREGATE, client_metrics
 from odradek.temporality.stream_key import Identity, Kind, canonical
 
 OTHER: Final = "other"

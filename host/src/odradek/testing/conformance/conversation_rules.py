@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from odradek.plugin.telemetry_topic import CODECS
 from odradek.testing.conformance.exchange import ClientInstance, Handshake, Pushed
 from odradek.testing.conformance.finding import Finding, Observation, ok, unseen, wrong
+from odradek.topic.telemetry_topic import CODECS
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.types import NIL_UUID
 

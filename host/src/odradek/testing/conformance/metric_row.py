@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from odradek.plugin.client_metrics import PREFIX
+from odradek.findings.client_metrics import PREFIX
 from odradek.testing.conformance.payload_rules import asked_for, hint
 from odradek.testing.conformance.standard_metrics import ROLES, STANDARD_METRICS, StandardMetric
 from odradek.testing.data_points import DataPoint

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from odradek.plugin.client_metrics import PREFIX
+from odradek.findings.client_metrics import PREFIX
 from odradek.testing.conformance.conversation_rules import told
 from odradek.testing.conformance.exchange import ClientInstance
 from odradek.testing.conformance.finding import Finding, Observation, ok, unseen, wrong

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from odradek.plugin.client_metrics import PREFIX, client_metrics
+from odradek.findings.client_metrics import PREFIX, client_metrics
 from odradek.plugin.context_labels import CONTEXT_LABELS
 
 ROLES: Final = {

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from odradek.broker.broker import Endpoint
 from odradek.plugin.config import ConfigError
-from odradek.server.bounded_threads import BoundedThreads
+from odradek.process.bounded_threads import BoundedThreads
 from odradek.testing.arrivals import NothingCame
 from odradek.testing.control.operations import Operations, UnknownOperation
 from odradek.testing.fault import FaultNotHit

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from odradek.clock import SystemClock
 from odradek.testing.control.arguments import Mismatch, arguments, signature_text
 from odradek.testing.control.results import as_json
 from odradek.testing.fault import Fault, meant
 from odradek.testing.host_topics import StoredRecord
 from odradek.testing.running_host import RunningHost
 from odradek.testing.telemetry_log import Push
+from odradek.waiting.clock import SystemClock
 
 Operation = Callable[..., object]
 

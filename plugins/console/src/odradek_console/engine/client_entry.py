@@ -11,10 +11,12 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.common.v1.common_pb2 import KeyValueList
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
-from odradek.plugin import NotOtlp, TelemetryRecord, body_start, merged_resources, record_key
-from odradek.plugin.app_name import app_name
+from odradek.findings.app_name import app_name
+from odradek.otlp import NotOtlp, body_start, merged_resources
+from odradek.plugin import TelemetryRecord
 from odradek.temporality.clients import silence_ms
 from odradek.temporality.engine import LONGEST_INTERVAL_MS
+from odradek.topic import record_key
 from odradek_console.engine.texts import cut
 
 MAX_LABELS: Final = 64

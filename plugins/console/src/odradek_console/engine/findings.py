@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final
 
-from odradek.plugin.troubles import FINDINGS, LIBRDKAFKA, Condition, Trouble
+from odradek.findings.troubles import FINDINGS, LIBRDKAFKA, Condition, Trouble
 from odradek_console.engine.client_series import ClientSeries, Labels, Place
 from odradek_console.json_form import JsonRow
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Final
 
-from odradek.plugin import NotOtlp, TelemetryRecord
-from odradek.plugin.troubles import CLOCK_SKEW, DEFECTS, OVERSIZE, SILENCE, UNEVEN, UNSUPPORTED
+from odradek.findings.troubles import CLOCK_SKEW, DEFECTS, OVERSIZE, SILENCE, UNEVEN, UNSUPPORTED
+from odradek.otlp import NotOtlp
+from odradek.plugin import TelemetryRecord
 from odradek.temporality import Engine, Limits
 from odradek.temporality.client_state import ClientState
 from odradek_console.engine.client_entry import ClientEntry, State

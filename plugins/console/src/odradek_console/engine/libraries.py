@@ -11,8 +11,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from odradek.plugin.client_metrics import client_metrics
-from odradek.plugin.troubles import JAVA, LIBRDKAFKA
+from odradek.findings.client_metrics import client_metrics
+from odradek.findings.troubles import JAVA, LIBRDKAFKA
 
 DATA: Final = Path(__file__).with_suffix(".toml")
 FRANZ_GO: Final = "franz-go"

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from odradek.plugin.client_metrics import client_metrics
+from odradek.findings.client_metrics import client_metrics
 from odradek.temporality.client_state import ClientState, Mark
 from odradek.temporality.shape import Shape
 from odradek.temporality.stream_key import Kind

@@ -13,8 +13,8 @@ import re2
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import read_subscriptions
 from odradek.client.errors import ClientError, RequestFailed
+from odradek.client.lease import lease_end_s
 from odradek.client.resources import LATEST, ConfigResource
-from odradek.plugin.lease import lease_end_s
 from odradek_console.cluster_rows import (
     BrokerRow,
     ConfigRow,

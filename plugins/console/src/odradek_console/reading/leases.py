@@ -11,8 +11,8 @@ from typing import Final
 
 from odradek.client.admin import AdminClient
 from odradek.client.errors import ClientError
+from odradek.client.lease import is_over, lease_name
 from odradek.client.subscriptions import alter_subscription, delete_subscription
-from odradek.plugin.lease import is_over, lease_name
 
 log = logging.getLogger(__name__)
 

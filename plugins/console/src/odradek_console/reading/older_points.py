@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from odradek.plugin.client_metrics import client_metrics
+from odradek.findings.client_metrics import client_metrics
 from odradek_console.engine.client_series import Labels
 from odradek_console.engine.series_history import LARGEST, ROLES, SMALLEST
 from odradek_console.rows import SeriesRow

@@ -10,8 +10,9 @@ from typing import Final
 from odradek.client.admin import AdminClient
 from odradek.client.errors import RequestFailed
 from odradek.client.fetch import Reader, Received
-from odradek.plugin import MalformedTelemetry, TelemetryRecord
-from odradek.plugin.telemetry_topic import CODECS
+from odradek.plugin import TelemetryRecord
+from odradek.topic import MalformedTelemetry
+from odradek.topic.telemetry_topic import CODECS
 from odradek_console.engine.client_entry import Places
 from odradek_console.json_form import JsonRow
 from odradek_console.pictures import error_name

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from odradek.client.fetch import Received
-from odradek.plugin import MalformedTelemetry, TelemetryRecord, decode_record
+from odradek.plugin import TelemetryRecord
+from odradek.topic import MalformedTelemetry, decode_record
 
 LATEST_MS: Final = 253_402_300_799_999
 """The end of the year 9999."""

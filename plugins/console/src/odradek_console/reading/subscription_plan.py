@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from odradek.client.admin import AdminClient
+from odradek.client.lease import lease_end_s
 from odradek.client.subscriptions import alter_subscription, delete_subscription
 from odradek.plugin import ConfigError
-from odradek.plugin.lease import lease_end_s
 from odradek_console.json_form import JsonRow
 
 KEYS: Final = ("metrics", "interval.ms", "match")

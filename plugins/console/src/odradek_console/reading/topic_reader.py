@@ -19,7 +19,8 @@ from odradek.client.errors import ClientError, RequestFailed
 from odradek.client.fetch import Reader, Received
 from odradek.client.leaders import Partition
 from odradek.client.resources import EARLIEST, LATEST
-from odradek.plugin import ConfigError, MalformedTelemetry, Origin, TelemetryRecord
+from odradek.plugin import ConfigError, Origin, TelemetryRecord
+from odradek.topic import MalformedTelemetry
 from odradek_console.engine.fleet import Fleet
 from odradek_console.reading.records import decoded
 

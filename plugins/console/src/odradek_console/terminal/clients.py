@@ -12,7 +12,7 @@ from typing import Final
 import click
 
 from odradek.client.errors import ClientError
-from odradek.plugin.client_metrics import PREFIX
+from odradek.findings.client_metrics import PREFIX
 from odradek_console.engine.findings import Finding
 from odradek_console.reading.cluster_view import ClusterView, is_matched
 from odradek_console.rows import ClientDetail, ClientRow

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import click
 
+from odradek.endpoints.log_lines import FORMATTERS, JsonFormatter, LibraryFilter, PrivateFileHandler
 from odradek.endpoints.tls_entrance import NoTlsLoop
-from odradek.plugin.log_lines import FORMATTERS, JsonFormatter, LibraryFilter, PrivateFileHandler
 from odradek_console.engine.owners import read_owners
 from odradek_console.terminal.console_options import (
     access_settings,

@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from odradek.endpoints import Address, ListenerTls, parsed_address
-from odradek.plugin.log_lines import FORMATTERS
+from odradek.endpoints.log_lines import FORMATTERS
 from odradek_console.engine.fleet import FleetLimits
 from odradek_console.reading.older_points import OlderPoints, TablesSettings
 from odradek_console.terminal.options import Command, milliseconds

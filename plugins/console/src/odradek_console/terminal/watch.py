@@ -14,8 +14,8 @@ import click
 
 from odradek.client.admin import AdminClient
 from odradek.client.errors import ClientError, RequestFailed
+from odradek.client.lease import lease_end_s
 from odradek.client.subscriptions import delete_subscription
-from odradek.plugin.lease import lease_end_s
 from odradek_console.reading.leases import MOST_INSTANCES, clear, exactly, grant, new_name
 from odradek_console.rows import ClientDetail, ClientRow, Figure
 from odradek_console.terminal.clients import finding_lines, name, software, terminal_width

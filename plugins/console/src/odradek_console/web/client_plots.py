@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from odradek.plugin.client_metrics import PREFIX
-from odradek.plugin.troubles import FINDINGS
+from odradek.findings.client_metrics import PREFIX
+from odradek.findings.troubles import FINDINGS
 from odradek_console.engine.findings import Finding
 from odradek_console.engine.libraries import reports
 from odradek_console.engine.series_history import LEVELS

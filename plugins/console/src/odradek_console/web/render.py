@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from odradek.plugin.troubles import FINDINGS
+from odradek.findings.troubles import FINDINGS
 from odradek_console.text import age, short
 from odradek_console.web.access import csrf_field
 from odradek_console.web.console import Console, console_of

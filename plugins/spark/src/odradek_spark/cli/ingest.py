@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from odradek.endpoints import Address
-from odradek.plugin import TopicFormat
+from odradek.topic import TopicFormat
 from odradek_spark.cli.maintenance import MS_PER_S, Maintenance, maintenance_options
 from odradek_spark.cli.options import (
     client_config_option,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from odradek.plugin import TopicFormat
+from odradek.topic import TopicFormat
 from odradek_spark.cli import reports
 from odradek_spark.cli.options import (
     alarm_options,

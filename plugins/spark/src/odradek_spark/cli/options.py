@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from odradek.endpoints import Address, parsed_address
-from odradek.plugin import TopicFormat
+from odradek.topic import TopicFormat
 from odradek_spark.jobs.addresses import is_address
 from odradek_spark.jobs.destinations import Alertmanager, Destination, Webhook
 from odradek_spark.jobs.rules import Rule, RuleError, combined, parse_rules

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from odradek.plugin.troubles import BY_ID, SILENCE
+from odradek.findings.troubles import BY_ID, SILENCE
 from odradek_spark.cli.printing import Column, visible
 from odradek_spark.query.axes import shortened
 from odradek_spark.query.behind import OPEN, lasted, unit_behind

@@ -12,11 +12,8 @@ import xxhash
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
-from odradek.plugin import (
-    MalformedTelemetry,
-    NotOtlp,
-    TopicFormat,
-)
+from odradek.otlp import NotOtlp
+from odradek.topic import MalformedTelemetry, TopicFormat
 from odradek_spark.decoder.by_protobuf import Undecodable, decode_by_protobuf
 from odradek_spark.decoder.columns import (
     US_PER_MS,

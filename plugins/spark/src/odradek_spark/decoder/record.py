@@ -6,16 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from odradek.plugin import (
-    MalformedTelemetry,
-    Origin,
-    TelemetryRecord,
-    TopicFormat,
-    context_labels,
-    decode_message,
-    labeler,
-)
-from odradek.plugin.telemetry_topic import CODECS, record_key
+from odradek.otlp import labeler
+from odradek.plugin import Origin, TelemetryRecord, context_labels
+from odradek.topic import MalformedTelemetry, TopicFormat, decode_message
+from odradek.topic.telemetry_topic import CODECS, record_key
 
 MAX_CLIENTS = 65_536
 """Limit of cached identities in a worker process."""

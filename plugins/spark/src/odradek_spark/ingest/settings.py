@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from odradek.plugin import TopicFormat
+from odradek.topic import TopicFormat
 from odradek_spark.source.options import (
     DEFAULT_INTERVAL_MS,
     DEFAULT_PAYLOAD_BYTES,

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from odradek.endpoints.http_answer import WEB_PAGE
 from odradek.endpoints.http_exchange import NoAnswer, exchange
-from odradek.plugin.troubles import BY_ID
+from odradek.findings.troubles import BY_ID
 
 TIMEOUT_S = 10.0
 """Of one request with its answer."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
-from odradek.plugin.troubles import SILENCE
+from odradek.findings.troubles import SILENCE
 from odradek_spark.jobs.accepted import accepted
 from odradek_spark.jobs.detect import CLOSED, SILENCE_INTERVALS, detect
 from odradek_spark.jobs.rewriting import IS_OPEN, OPEN, Row, key, rewritten, rows_of, written

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from odradek.plugin.troubles import TROUBLES
+from odradek.findings.troubles import TROUBLES
 
 E = TypeVar("E", bound=StrEnum)
 DEFAULT_FOR_S = 180.0

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from odradek.plugin.troubles import SILENCE
+from odradek.findings.troubles import SILENCE
 from odradek_spark.jobs.detect import CLOSED, NOT_DELIVERED, RECOVERED, SILENT
 from odradek_spark.jobs.rewriting import OPEN, Row, key
 from odradek_spark.jobs.rules import Rule

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from statistics import fmean
 from typing import Any, Final
 
-from odradek.plugin.troubles import BY_ID, SILENCE, Trouble
+from odradek.findings.troubles import BY_ID, SILENCE, Trouble
 from odradek_spark.query.chart import Limit, Line, Page, Panel, Span, SpanPanel
 from odradek_spark.query.concerns import condition, stated
 from odradek_spark.query.series import Points, Row, increases, lines_of

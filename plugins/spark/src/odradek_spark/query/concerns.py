@@ -1,7 +1,7 @@
 """The metrics of a client by concern, the standard ones of KIP-714 first.
 
 A concern is a page of a picture and a part of a table. The conditions that are troubles, with their names and
-advice, come from `odradek.plugin.troubles`.
+advice, come from `odradek.findings.troubles`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from odradek.plugin.troubles import TROUBLES, Trouble
+from odradek.findings.troubles import TROUBLES, Trouble
 from odradek_spark.query.units import duration, said
 from odradek_spark.query.views import PREFIX
 

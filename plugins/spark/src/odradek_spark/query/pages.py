@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from odradek.plugin.troubles import Trouble
+from odradek.findings.troubles import Trouble
 from odradek_spark.query.axes import LABEL_CHARS
 from odradek_spark.query.behind import span_of
 from odradek_spark.query.chart import Bars, Limit, Line, Page, Panel, Span, SpanPanel

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from odradek.plugin import TopicFormat
+from odradek.topic import TopicFormat
 
 TELEMETRY_TOPIC = "__client_telemetry"
 DEFAULT_TRIGGER_BYTES = 1 << 30

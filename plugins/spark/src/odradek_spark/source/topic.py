@@ -15,7 +15,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from odradek.plugin import TokenError, with_token_file
+from odradek.endpoints import TokenError, with_token_file
 from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.source.offsets import OffsetRange, Offsets
 from odradek_spark.source.options import SourceOptions

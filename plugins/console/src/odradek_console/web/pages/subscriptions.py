@@ -14,8 +14,8 @@ from starlette.routing import Route
 
 from odradek.client.admin import AdminClient
 from odradek.client.errors import ClientError
+from odradek.client.lease import lease_end_s
 from odradek.client.subscriptions import alter_subscription, delete_subscription
-from odradek.plugin.lease import lease_end_s
 from odradek_console.cluster_rows import SubscriptionRow
 from odradek_console.engine.subscription_history import SubscriptionChange
 from odradek_console.json_form import JsonRow

@@ -12,8 +12,8 @@ from starlette.routing import Route
 
 from odradek.client.admin import AdminClient
 from odradek.client.errors import ClientError
+from odradek.client.lease import lease_end_s
 from odradek.client.subscriptions import delete_subscription
-from odradek.plugin.lease import lease_end_s
 from odradek_console.reading.leases import clear, exactly, grant, new_name
 from odradek_console.rows import ClientRow
 from odradek_console.web.console import Console, console_of

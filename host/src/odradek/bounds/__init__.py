@@ -1,0 +1,1 @@
+"""Bounds of what strangers send or files hold: regular expressions, lists, small files, log lines."""

@@ -1,0 +1,1 @@
+"""odradek demo: real clients that push their metrics to a host on this machine."""

@@ -1,0 +1,1 @@
+"""Plugins that run in a program: found, offered to the rooms, run, and fed."""

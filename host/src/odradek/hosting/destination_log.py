@@ -1,0 +1,159 @@
+"""What people are told of one forwarder: its destination is down, or the plugin itself fails.
+
+One line when either begins and one when it ends, none per attempt; a failing plugin's with the traceback, and
+again each minute. Each batch that is given up has a line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from odradek.bounds.sampled_log import SampledLog
+from odradek.delivery.spooled_record import SpooledRecord
+from odradek.plugin.plugin_stats import described
+from odradek.plugin.protocols import TelemetryRecord
+
+log = logging.getLogger(__name__)
+
+START: Final = "start"
+DELIVER: Final = "deliver"
+METRICS: Final = "metrics"
+MOST_PLACES: Final = 20
+"""Partitions that a line names."""
+
+
+class DestinationLog:
+    """Knows whether one forwarder works. Used by its thread, except `problem` and `metrics_failed`.
+
+    Args:
+        name: The forwarder.
+        patience: Calls of ``deliver`` in a row that must raise before the plugin counts as broken: a single
+            push may have set off its bug.
+    """
+
+    def __init__(self, name: str, patience: int = 1) -> None:
+        self.name = name
+        self.patience = patience
+        self.down_since_ms: int | None = None
+        """None while it delivers."""
+        self.attempts = 0
+        """Failed calls of ``deliver`` since then."""
+        self.fault: str | None = None
+        """What the plugin raised last; None since a call succeeded."""
+        self.faults = 0
+        """Calls in a row that raised."""
+        self.failing = ""
+        """The method that raised them."""
+        self.bugs = {each: SampledLog(log) for each in (START, DELIVER, METRICS)}
+        self.calling: tuple[str, int, float] | None = None
+        """The method that is being called, when it must have ended, and its time limit in seconds."""
+
+    @contextlib.contextmanager
+    def call(self, method: str, limit_s: float, now_ms: int) -> Iterator[None]:
+        """Note that a method is being called."""
+        # Twice the limit: a cancelled call has some time to end.
+        self.calling = method, now_ms + int(2_000 * limit_s), limit_s
+        try:
+            yield
+        finally:
+            self.calling = None
+
+    def problem(self, now_ms: int) -> str | None:
+        """Why the plugin does not work; None if it does, or if only its destination is down. Any thread may
+        ask.
+        """
+        calling = self.calling
+        if calling is not None and now_ms > calling[1]:
+            return f"{calling[0]} has not returned within its time limit of {calling[2]:g} s"
+        fault, patience = self.fault, self.patience if self.failing == DELIVER else 1
+        return f"{self.failing} raised {fault}" if fault is not None and self.faults >= patience else None
+
+    def failed(self, error: Exception, records: int, now_ms: int) -> None:
+        """A call failed and will be tried again. Only the first one is a warning."""
+        level = logging.DEBUG
+        message = "destination is still down"
+        if self.down_since_ms is None:
+            self.down_since_ms, self.attempts = now_ms, 0
+            level, message = logging.WARNING, "destination is down, trying again"
+        self.attempts += 1
+        log.log(level, message, extra={"plugin": self.name, "problem": described(error), "records": records})
+
+    def broken(self, method: str, error: Exception, records: int, now_ms: int) -> None:
+        """The plugin raised what it should not, and will be called again."""
+        self.fault = described(error)
+        self.faults = self.faults + 1 if method == self.failing else 1
+        self.failing = method
+        self.bugs[method].write(
+            logging.ERROR,
+            now_ms,
+            "plugin %s failed in %s; trying again",
+            self.name,
+            method,
+            error=error,
+            plugin=self.name,
+            problem=self.fault,
+            records=records,
+        )
+
+    def metrics_failed(self, error: Exception, now_ms: int) -> None:
+        """The plugin's own figures cannot be read; the host's are shown without them."""
+        self.bugs[METRICS].write(
+            logging.ERROR,
+            now_ms,
+            "plugin %s failed in its metrics",
+            self.name,
+            error=error,
+            plugin=self.name,
+            problem=described(error),
+        )
+
+    def given_up(self, records: Sequence[TelemetryRecord], reason: str, then: str) -> None:
+        """Records will not be delivered.
+
+        Args:
+            records: At least one.
+            reason: The destination's words, or the bound that was reached.
+            then: What becomes of them.
+        """
+        extra = {"plugin": self.name, "reason": reason, "records": len(records)}
+        if offsets := places(records):
+            extra["offsets"] = offsets
+        if self.fault is not None:
+            extra["problem"] = self.fault
+        log.warning("pushes are given up and %s", then, extra=extra)
+
+    def started(self) -> None:
+        """The start succeeded."""
+        self.recovered("plugin %s has started")
+
+    def delivered(self, now_ms: int) -> None:
+        """A call of ``deliver`` succeeded."""
+        self.recovered("plugin %s delivers again")
+        if self.down_since_ms is None:
+            return
+        extra = {
+            "plugin": self.name,
+            "down_s": round((now_ms - self.down_since_ms) / 1000, 1),
+            "attempts": self.attempts,
+        }
+        self.down_since_ms = None
+        log.warning("destination delivers again", extra=extra)
+
+    def recovered(self, message: str) -> None:
+        """A call succeeded; tell so if the plugin has failed before."""
+        if self.fault is not None:
+            log.warning(message, self.name, extra={"plugin": self.name, "faults": self.faults})
+        self.fault, self.faults = None, 0
+
+
+def places(records: Iterable[TelemetryRecord]) -> dict[int, str]:
+    """The first and last offset of records of a log, by partition."""
+    found: dict[int, list[int]] = {}
+    for record in records:
+        if isinstance(record, SpooledRecord):
+            found.setdefault(record.partition, []).append(record.original.offset)
+    spans = {index: sorted({min(offsets), max(offsets)}) for index, offsets in sorted(found.items())}
+    return {index: "-".join(map(str, span)) for index, span in list(spans.items())[:MOST_PLACES]}

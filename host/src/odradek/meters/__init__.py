@@ -1,0 +1,1 @@
+"""The metrics of the programs themselves, and the ways out of the process."""

@@ -1,0 +1,229 @@
+"""Forwarders, exporters and receivers beside a topic of a cluster: the parts of a host that read its log.
+
+Each forwarder is a member of a group of its own, so that a destination that is down does not hold up the
+others. Receivers and exporters together are one forwarder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from odradek.delivery.forwarder_settings import ForwarderSettings
+from odradek.delivery.shared_log import SharedLog
+from odradek.delivery.spooled_record import RecordFormat
+from odradek.hosting.active_plugin import activate
+from odradek.hosting.forwarder_reports import problem_of, runner_rows
+from odradek.hosting.forwarder_runner import ForwarderRunner
+from odradek.hosting.group_feed import GroupFeed
+from odradek.hosting.offered_objects import close_offers, register
+from odradek.hosting.plugin_manager import HostPluginManager, load_plugins
+from odradek.hosting.receiver_forwarder import RECEIVERS, ReceiverForwarder
+from odradek.hosting.record_labels import RecordLabels
+from odradek.meters.certificate_metrics import certificate_rows
+from odradek.meters.metrics import plugin_rows
+from odradek.meters.metrics_outlets import MetricsOutlets
+from odradek.meters.metrics_settings import METRICS_LISTENER
+from odradek.otlp.labeled_payload import MAX_FIELDS
+from odradek.plugin.config import ConfigError
+from odradek.plugin.protocols import Forwarder
+from odradek.process.file_threads import FileThreads
+from odradek.process.timer_driver import TimerDriver
+from odradek.programs.certificates import Certificates
+from odradek.programs.config import HostConfig
+from odradek.telemetry.client_metrics_stats import MetricRow
+from odradek.telemetry.enrichers import Enrichers
+from odradek.telemetry.labeled_record import payload_limits
+from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
+from odradek.temporality import KeepsTotals, TotalsStore
+from odradek.waiting.clock import SystemClock, Timer
+
+log = logging.getLogger(__name__)
+
+WATCH_S: Final = 0.5
+LEAVE_SHARE: Final = 0.25
+"""Share of the stop time for leaving the groups, after the forwarders have stopped."""
+
+
+class Forward:
+    """The forwarders of one process. Make it on the running event loop.
+
+    Args:
+        config: The configuration.
+        group: The name that the groups begin with.
+        open_log: Makes a forwarder's view of the topic, given its group.
+        open_totals: Makes the store of a forwarder's totals, given its group and the name of the topic for
+            them; None for the default.
+        plugins: The plugins; by default those that are installed.
+        record_format: The format of the topic's records.
+
+    Raises:
+        ConfigError: A plugin or its table is not usable, or there is nothing to run.
+    """
+
+    def __init__(
+        self,
+        config: HostConfig,
+        group: str,
+        open_log: Callable[[str], SharedLog],
+        open_totals: Callable[[str, str | None], TotalsStore],
+        plugins: HostPluginManager | None = None,
+        record_format: RecordFormat | None = None,
+    ) -> None:
+        self.config = config
+        self.open_log, self.open_totals = open_log, open_totals
+        self.record_format = record_format
+        self.clock = SystemClock()
+        self.timer = Timer()
+        self.plugins = activate(plugins or load_plugins(), config.plugins, config.requested_plugins)
+        self.receivers = ClientMetricsReceiverPlugin(self.clock, config.telemetry.slow_ms)
+        self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
+        register(self.plugins, self.receivers, self.enrichers)
+        self.limits = payload_limits(config.telemetry, config.telemetry.opened_max_bytes, MAX_FIELDS)
+        self.loop = asyncio.get_running_loop()
+        self.file_threads = FileThreads()
+        self.certificates = Certificates(
+            replace(config, listeners=()), self.clock, self.timer, self.file_threads.offload
+        )
+        self.feeds: list[GroupFeed] = []
+        self.runners = [
+            self.runner(name, forwarder, settings, f"{group}.{name}")
+            for name, forwarder, settings in self.forwarders()
+        ]
+        if not self.runners:
+            raise ConfigError(
+                "plugins",
+                "no plugin has a forwarder, receiver or exporter; configure one, or name it with --plugin",
+            )
+        self.outlets = MetricsOutlets(
+            self.metric_rows, self.not_ready, trouble=partial(problem_of, self.runners)
+        )
+        self.driver: TimerDriver | None = None
+        self.ready = False
+
+    def forwarders(self) -> Iterator[tuple[str, Forwarder, ForwarderSettings]]:
+        """Name, forwarder and settings of each."""
+        for plugin in self.plugins:
+            settings = plugin.forwarder_settings or ForwarderSettings()
+            for name, forwarder in plugin.forwarders.items():
+                yield name, forwarder, settings
+        if self.receivers.receivers or self.receivers.exporters:
+            yield RECEIVERS, ReceiverForwarder(self.receivers), ForwarderSettings()
+
+    def runner(
+        self, name: str, forwarder: Forwarder, settings: ForwarderSettings, group_id: str
+    ) -> ForwarderRunner:
+        """One runner, not started."""
+        shared = self.open_log(group_id)
+        feed = GroupFeed(name, group_id, shared, settings.malformed_max_records, self.record_format)
+        if isinstance(forwarder, KeepsTotals) and forwarder.settings.file is None:
+            forwarder.store_in(self.open_totals(group_id, forwarder.settings.topic))
+            feed.keep = forwarder.keep
+        self.feeds.append(feed)
+        labels = RecordLabels(self.loop, self.enrichers, self.limits)
+        return ForwarderRunner(name, forwarder, settings, feed=feed, labels=labels)
+
+    @property
+    def groups(self) -> Sequence[str]:
+        """The groups of the forwarders."""
+        return [feed.group_id for feed in self.feeds]
+
+    async def start(self, stop: asyncio.Event) -> None:
+        """Join the groups, and wait until each has assigned its partitions, or until the stop.
+
+        Raises:
+            ApiError: A group cannot be joined.
+            ConfigError: The port of the metrics cannot be bound.
+        """
+        self.driver = TimerDriver(self.timer, self.clock)
+        tls = self.certificates.listeners.get(METRICS_LISTENER)
+        self.outlets.listen(self.config.metrics_listener, self.config.metrics_token, tls)
+        self.outlets.push_to(self.config.metrics_push)
+        self.certificates.start()
+        for runner in self.runners:
+            runner.start()
+        stopped = asyncio.ensure_future(stop.wait())
+        joined = asyncio.ensure_future(self.joined())
+        await asyncio.wait([stopped, joined], return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if joined.done():
+            await joined
+            self.ready = True
+        else:
+            joined.cancel()
+
+    async def joined(self) -> None:
+        """Wait until all groups have assigned their partitions."""
+        await asyncio.gather(*(asyncio.wrap_future(feed.joined) for feed in self.feeds))
+
+    async def watch(self, stop: asyncio.Event) -> str | None:
+        """Wait for the stop; return the reason if a forwarder ended before."""
+        while not stop.is_set():
+            for runner in self.runners:
+                if runner.thread is not None and not runner.thread.is_alive():
+                    return f"forwarder {runner.name} ended: {runner.stats().last_error}"
+            try:
+                await asyncio.wait_for(stop.wait(), WATCH_S)
+            except TimeoutError:
+                continue
+        return None
+
+    def not_ready(self) -> str | None:
+        """Why this process does not forward; None if it does. Called on other threads."""
+        if not self.ready:
+            return self.outlets.trouble() or "joining the groups"
+        return next((f"{feed.group_id}: {feed.problem}" for feed in self.feeds if feed.problem), None)
+
+    def metric_rows(self) -> Iterator[MetricRow]:
+        """The current values of all metrics."""
+        for runner, feed in zip(self.runners, self.feeds, strict=True):
+            yield from runner_rows([runner])
+            yield from forward_rows(runner, feed)
+        yield from plugin_rows([*self.receivers.stats(), *self.enrichers.stats()], {})
+        yield from certificate_rows(self.certificates.listeners, self.clock.now_ms())
+
+    async def stop(self) -> None:
+        """Deliver the current batches within ``shutdown.timeout.ms``, commit, and leave the groups."""
+        self.outlets.draining = True
+        timeout_s = self.config.shutdown_timeout_ms / 1000
+        async with AsyncExitStack() as closing:  # runs from the bottom up, and continues if one raises
+            for plugin in self.plugins:
+                closing.callback(close_offers, plugin, timeout_s)
+            closing.push_async_callback(self.file_threads.close)
+            if self.driver is not None:
+                closing.callback(self.driver.stop)
+            closing.push_async_callback(self.outlets.close, timeout_s)
+            closing.push_async_callback(
+                self.in_parallel, [feed.end for feed in self.feeds], timeout_s * LEAVE_SHARE
+            )
+            await self.in_parallel([runner.stop for runner in self.runners], timeout_s * (1 - LEAVE_SHARE))
+
+    async def in_parallel(self, stops: Sequence[Callable[[float], None]], timeout_s: float) -> None:
+        """Stop parts, each on a thread, within the time."""
+        await asyncio.gather(*(asyncio.to_thread(stop, timeout_s) for stop in stops))
+
+
+def queued_by_partition(runner: ForwarderRunner) -> Counter[int]:
+    """The records that wait or are being delivered. Their sum is that of the forwarder's accounts."""
+    feed = runner.feed
+    assert feed is not None
+    with runner.lock:
+        ends, cursor = feed.source.ends(), feed.cursor
+        found = Counter({index: ends.get(index, at) - at for index, at in cursor.expected.items()})
+        found.update(record.partition for record in runner.unsettled())
+    return found
+
+
+def forward_rows(runner: ForwarderRunner, feed: GroupFeed) -> Iterator[MetricRow]:
+    """The partitions of one forwarder."""
+    labels = {"plugin": runner.name}
+    yield MetricRow("forwarder-partitions", "gauge", labels, len(feed.owned))
+    for index, records in sorted(queued_by_partition(runner).items()):
+        partition = labels | {"partition": str(index)}
+        yield MetricRow("forwarder-partition-queued", "gauge", partition, records)

@@ -1,0 +1,197 @@
+"""The workers of one gateway, and what their parent does itself: the metrics of all, probes and signals."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+from odradek.meters.certificate_metrics import certificate_rows
+from odradek.meters.metrics_outlets import MetricsOutlets
+from odradek.meters.metrics_settings import METRICS_LISTENER
+from odradek.process.file_threads import FileThreads
+from odradek.process.hangup import HANGUP
+from odradek.process.timer_driver import TimerDriver
+from odradek.programs.certificates import Certificates
+from odradek.programs.config import HostConfig
+from odradek.programs.gateway_workers.link import Assignment
+from odradek.programs.gateway_workers.share import folder_of, former_workers
+from odradek.programs.gateway_workers.worker import ANSWER_S, Problems, Worker
+from odradek.telemetry.client_metrics_stats import MetricRow
+from odradek.waiting.clock import Clock, SystemClock, Timer
+
+log = logging.getLogger(__name__)
+
+STOPS: Final = 4
+"""`Host.stop` may take ``shutdown.timeout.ms`` so many times: answers, forwarders, the last metrics, logs."""
+SPARE_S: Final = 5.0
+"""Time of a worker to stop beyond that of its parts."""
+
+
+class WorkerEnded(Exception):
+    """A worker ended before it was ready.
+
+    Args:
+        worker: Its number.
+        status: Its exit status, negative if a signal ended it; None if it could not be started.
+    """
+
+    def __init__(self, worker: int, status: int | None) -> None:
+        why = "cannot be started" if status is None else f"ended with status {status} before it was ready"
+        super().__init__(f"worker {worker} {why}")
+        self.status = status
+
+
+class Workers:
+    """The parent's part of a gateway with workers. Make it on the loop.
+
+    Args:
+        config: The configuration of the gateway.
+        command: Starts a worker.
+        clock: The time; by default the system's.
+    """
+
+    def __init__(self, config: HostConfig, command: Sequence[str], clock: Clock | None = None) -> None:
+        self.config = config
+        self.clock = clock or SystemClock()
+        self.loop = asyncio.get_running_loop()
+        self.steps = 0
+        """The steps of the kill switch, which a worker that starts later takes, too."""
+        self.serving = [self.worker(number, command) for number in range(config.gateway.workers)]
+        self.former = [self.worker(number, command, True) for number in former_workers(config)]
+        self.timer = Timer()
+        self.file_threads = FileThreads()
+        self.certificates = Certificates(
+            replace(config, listeners=()), self.clock, self.timer, self.file_threads.offload
+        )
+        """Those of the endpoint of metrics."""
+        self.outlets = MetricsOutlets(self.metric_rows, self.not_ready, self.not_alive, self.trouble)
+        self.outlets.needs_plugins = False
+        self.driver: TimerDriver | None = None
+
+    def worker(self, number: int, command: Sequence[str], is_former: bool = False) -> Worker:
+        """A worker that has not been started."""
+
+        def assignment() -> Assignment:
+            return Assignment(worker=number, steps=self.steps)
+
+        return Worker(assignment, command, self.clock, is_former)
+
+    @property
+    def addresses(self) -> list[str]:
+        """The addresses of the listeners, which all workers share."""
+        return next((each.addresses for each in self.serving if each.addresses is not None), [])
+
+    async def start(self, stop: asyncio.Event) -> None:
+        """Start everything; return when all workers serve, or the event is set.
+
+        The first worker comes alone: what is wrong with the configuration is then said once.
+
+        Raises:
+            ConfigError: The endpoint of metrics cannot be opened.
+            WorkerEnded: A worker ended before it was ready.
+        """
+        self.driver = TimerDriver(self.timer, self.clock)
+        self.certificates.start()
+        tls = self.certificates.listeners.get(METRICS_LISTENER)
+        self.outlets.listen(self.config.metrics_listener, self.config.metrics_token, tls)
+        self.outlets.push_to(self.config.metrics_push)
+        first, *others = self.serving
+        for group in ([first], others):
+            for each in group:
+                each.keep_running()
+            for each in group:
+                await self.ready(each, stop)
+            if stop.is_set():
+                return
+        for each in self.former:
+            folder = folder_of(self.config.data_dir, each.number)
+            log.info(
+                "delivering what a former worker has left; once this worker has ended, its folders can go",
+                extra={"gateway_worker": each.number, "directory": str(folder)},
+            )
+            each.keep_running()
+
+    async def ready(self, worker: Worker, stop: asyncio.Event) -> None:
+        """Wait until a worker serves, or the event is set.
+
+        Raises:
+            WorkerEnded: It ended instead.
+        """
+        waits: list[Awaitable[object]] = [worker.changed.wait(), stop.wait()]
+        tasks = [asyncio.ensure_future(each) for each in waits]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for each in tasks:
+            each.cancel()
+        if worker.addresses is None and not stop.is_set():
+            raise WorkerEnded(worker.number, worker.last_status)
+
+    def step_down(self) -> None:
+        """Take the next step of the kill switch in all workers."""
+        self.steps += 1
+        for each in self.serving:
+            each.tell({"do": "step"})
+
+    def reload(self, read: Callable[[], HostConfig]) -> None:
+        """Let all workers reload the configuration, and load the certificate of the endpoint again."""
+        self.certificates.reload(read())
+        for each in self.serving:
+            if each.addresses is not None and each.process is not None and HANGUP is not None:
+                with suppress(ProcessLookupError):
+                    each.process.send_signal(HANGUP)
+
+    async def metric_rows(self) -> AsyncIterator[MetricRow]:
+        """Yield the metrics of all processes."""
+        running = [each for each in (*self.serving, *self.former) if each.addresses is not None]
+        for rows in await asyncio.gather(*(each.metric_rows() for each in running)):
+            for row in rows:
+                yield row
+        for row in certificate_rows(self.certificates.listeners, self.clock.now_ms()):
+            yield row
+        serving = sum(each.addresses is not None for each in self.serving)
+        yield MetricRow("gateway-workers", "gauge", {}, serving)
+        former = sum(each.task is not None and not each.task.done() for each in self.former)
+        yield MetricRow("gateway-former-workers", "gauge", {}, former)
+        for each in (*self.serving, *self.former):
+            restarts = max(each.starts - 1, 0)
+            yield MetricRow(
+                "gateway-worker-restarts", "counter", {"gateway_worker": str(each.number)}, restarts
+            )
+
+    def problems(self) -> Problems:
+        """What is wrong with the workers. Called on other threads."""
+        asked = asyncio.run_coroutine_threadsafe(self.ask_all(), self.loop)
+        return asked.result(2 * ANSWER_S)
+
+    async def ask_all(self) -> Problems:
+        """The first problem of each kind of the workers that serve. One that restarts gets no connections."""
+        serving = [each for each in self.serving if each.addresses is not None]
+        if not serving:
+            return Problems(not_ready="no worker is ready")
+        found = await asyncio.gather(*(each.problems() for each in serving))
+        return Problems(*(next(filter(None, texts), None) for texts in zip(*found, strict=True)))
+
+    def not_alive(self) -> str | None:
+        return self.problems().dead
+
+    def not_ready(self) -> str | None:
+        return self.problems().not_ready
+
+    def trouble(self) -> str | None:
+        return self.problems().trouble
+
+    async def stop(self) -> None:
+        """Stop all workers, at the same time."""
+        self.outlets.draining = True
+        config = self.config
+        timeout_s = (config.gateway.drain_ms + STOPS * config.shutdown_timeout_ms) / 1000 + SPARE_S
+        try:
+            await asyncio.gather(*(each.stop(timeout_s) for each in (*self.serving, *self.former)))
+        finally:
+            await self.outlets.close(config.shutdown_timeout_ms / 1000)
+            if self.driver is not None:
+                self.driver.stop()
+            await self.file_threads.close()

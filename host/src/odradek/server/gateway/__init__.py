@@ -1,1 +1,0 @@
-"""The sockets, threads and files of a gateway."""

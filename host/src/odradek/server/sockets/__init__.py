@@ -1,1 +1,0 @@
-"""Listeners and the connections they accept."""

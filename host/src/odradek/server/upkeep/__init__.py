@@ -1,1 +1,0 @@
-"""Timers, storage, and the work that keeps logs in shape."""

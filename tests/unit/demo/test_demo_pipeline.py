@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from odradek.cli.main import run
+from odradek.demo.pipeline import Pipeline, quota_line
+
+
+def test_tables_are_kept_only_with_the_pipeline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = run(["demo", "--keep", str(tmp_path)])
+
+    assert status == 2
+    assert "--keep needs --spark" in capsys.readouterr().err
+
+
+def test_tables_that_exist_are_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("confluent_kafka")
+    (tmp_path / "tables").mkdir()
+
+    status = run(["demo", "--spark", "--keep", str(tmp_path)])
+
+    assert status == 2
+    assert f"{tmp_path}/tables exists; name another folder" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_quota_is_named() -> None:
+    assert quota_line() == "quota of client-id demo-producer: producer_byte_rate=15000 (it sends more)"
+
+
+def test_kept_tables_and_picture_are_in_the_users_folder(tmp_path: Path) -> None:
+    kept = Pipeline(tmp_path / "temporary", tmp_path / "mine", None)
+
+    assert kept.command("query")[-2:] == ("--dataset", str(tmp_path / "mine" / "tables"))
+    assert kept.picture() == tmp_path / "mine" / "throttled.png"
+
+
+def test_without_a_folder_the_tables_are_temporary_and_the_picture_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "system"))
+    (tmp_path / "system").mkdir()
+    temporary = Pipeline(tmp_path / "temporary", None, None)
+
+    assert temporary.command("query")[-1] == str(tmp_path / "temporary" / "tables")
+    assert temporary.picture().parent == tmp_path / "system"
