@@ -125,6 +125,16 @@ def test_an_empty_group_knows_since_when_it_is_empty() -> None:
     assert groups.group.empty_since_ms == groups.clock.now_ms()
 
 
+def test_who_joins_a_group_that_was_emptied_gets_partitions_at_once() -> None:
+    groups = ConsumerGroups(GroupConfig(consumer_assignment_interval_ms=1_000), a=2)
+    groups.join("m1", "a")
+    groups.beat("m1", -1)
+
+    answer = groups.join("m2", "a")
+
+    assert assigned(answer) == groups.owned("a", 0, 1)
+
+
 # -- epochs
 
 

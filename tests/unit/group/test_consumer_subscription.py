@@ -26,3 +26,10 @@ def test_topics_are_read_in_every_version(version: int) -> None:
 )
 def test_bytes_that_are_not_a_subscription_give_no_topics(bad: bytes) -> None:
     assert subscribed_topics(bad) is None
+
+
+@pytest.mark.parametrize("version", [-1, 1, 2, 3])
+def test_a_subscription_that_lacks_the_fields_of_its_version_is_read(version: int) -> None:
+    bytes_of_version_0 = metadata(0, "a", "b")[2:]
+
+    assert subscribed_topics(version.to_bytes(2, signed=True) + bytes_of_version_0) == frozenset({"a", "b"})

@@ -180,6 +180,7 @@ class ConsumerGroup:
         self.group_epoch += 1
         if not self.members:
             self.target.stop_computing()
+            self.computed_ms = None  # who joins next gets partitions at once, as from Kafka
             self.empty_since_ms = self.clock.now_ms()
             if self.emptied is not None:
                 self.emptied(self)

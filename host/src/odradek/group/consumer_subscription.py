@@ -36,6 +36,13 @@ def embedded(kind: type[Embedded], data: bytes) -> Embedded | None:
 
 
 def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
-    """The topics of a ConsumerProtocolSubscription; None if the bytes cannot be read."""
-    subscription = embedded(ConsumerProtocolSubscription, metadata)
-    return None if subscription is None else frozenset(subscription.topics)
+    """The topics of a ConsumerProtocolSubscription; None if the bytes cannot be read.
+
+    Only what all versions have in common is read: some clients write a version whose other fields they leave
+    out. Source: ClassicGroup.computeSubscribedTopics.
+    """
+    try:
+        subscription = decode(ConsumerProtocolSubscription, 0, metadata, VERSION.size)
+    except WireError:
+        return None
+    return frozenset(subscription.topics)
