@@ -148,6 +148,15 @@ def test_a_text_is_no_formula_of_a_spreadsheet(text: str) -> None:
     assert row[1] == "-4"
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"), [("x;=1+1", "x;'=1+1"), ("x; =1", "x;' =1"), (" =1", "' =1"), ("a;b", "a;b")]
+)
+def test_no_part_between_semicolons_is_a_formula(text: str, expected: str) -> None:
+    (_, row) = csv.reader(io.StringIO(TABLE.csv([Animal(name=text, legs=4)])))
+
+    assert row[0] == expected
+
+
 def test_csv_has_all_columns() -> None:
     rows = list(csv.reader(io.StringIO(TABLE.csv([Animal(name='a,"b"\n', legs=None, colors=("x", "y"))]))))
 

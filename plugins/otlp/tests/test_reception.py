@@ -111,6 +111,18 @@ def answers(log: Log, *requests: Request, **fields: Any) -> list[ExportMetricsSe
 ACCEPTED = ExportMetricsServiceResponse()
 
 
+def test_a_gzip_stream_may_have_several_members() -> None:
+    async def run() -> list[ExportMetricsServiceResponse | str]:
+        reception = reception_of(log)
+        members = gzip.compress(THREE[:9]) + gzip.compress(b"") + gzip.compress(THREE[9:])
+        return [await outcome(reception, Request(members))]
+
+    log = Log(room=100)
+
+    assert asyncio.run(run()) == [ACCEPTED]
+    assert len(log.stored) == 3
+
+
 def test_a_repetition_stores_only_what_had_no_room() -> None:
     async def run() -> list[ExportMetricsServiceResponse | str]:
         reception = reception_of(log)
@@ -203,6 +215,9 @@ JSON_BODY = json.dumps({"resourceMetrics": [{"schemaUrl": "u" * 100}]}).encode()
         (Request(b"{", is_json=True), {}, "malformed"),
         (Request(gzip.compress(THREE)[:-9]), {}, "malformed"),
         (Request(gzip.compress(THREE) + b"x"), {}, "malformed"),
+        (Request(gzip.compress(THREE[:9]) + gzip.compress(THREE[9:])[:-1]), {}, "malformed"),
+        (Request(gzip.compress(b"") * 1_000), {}, "malformed"),
+        (Request(gzip.compress(bytes(1 << 15)) * 3), {"request_max_bytes": 1 << 16}, "request.max.bytes"),
         (Request(gzip.compress(bytes(1 << 20))), {"request_max_bytes": 1 << 16}, "request.max.bytes"),
         (Request(gzip.compress(JSON_BODY), is_json=True), {"json_max_bytes": 90}, "json.max.bytes"),
         (Request(announced_bytes=1 << 30), {}, "request.max.bytes"),
@@ -211,7 +226,7 @@ JSON_BODY = json.dumps({"resourceMetrics": [{"schemaUrl": "u" * 100}]}).encode()
         (Request(delay_s=60.0), {"request_timeout_ms": 1}, "request.timeout.ms"),
         (Request(), {"requests_max": 0}, "requests.max"),
     ],
-    ids=range(11),
+    ids=range(14),
 )
 def test_a_refusal_is_counted_by_the_bound(request_: Request, fields: dict[str, Any], expected: str) -> None:
     log = Log()

@@ -101,7 +101,7 @@ def test_a_node_of_java_is_a_number_as_elsewhere(text: str, expected: str) -> No
         (AnyValue(int_value=-1), "-1"),
         (AnyValue(bool_value=True), "true"),
         (AnyValue(double_value=0.5), "0.5"),
-        (AnyValue(bytes_value=b"\xff"), "ff"),
+        (AnyValue(bytes_value=b"\xff"), "/w=="),
         (
             AnyValue(array_value=ArrayValue(values=[AnyValue(int_value=1), AnyValue(string_value="é")])),
             '[1,"é"]',

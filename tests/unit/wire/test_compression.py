@@ -33,8 +33,8 @@ def zstd_checksummed(content: bytes) -> bytes:
     return zstandard.ZstdCompressor(write_checksum=True, write_content_size=False).compress(content)
 
 
-def lz4_linked(content: bytes) -> bytes:
-    frame: bytes = lz4.frame.compress(content, block_linked=True, content_checksum=True, store_size=True)
+def lz4_checksummed(content: bytes) -> bytes:
+    frame: bytes = lz4.frame.compress(content, block_linked=False, content_checksum=True, store_size=True)
     return frame
 
 
@@ -67,7 +67,7 @@ def test_fast_compressed_content_is_restored(codec: Codec) -> None:
     [
         (Codec.GZIP, gzip.compress),
         (Codec.SNAPPY, snappy_raw),
-        (Codec.LZ4, lz4_linked),
+        (Codec.LZ4, lz4_checksummed),
         (Codec.ZSTD, zstd_stream),
         (Codec.ZSTD, zstd_checksummed),
     ],
@@ -287,8 +287,23 @@ def test_a_failed_decompressor_leaves_nothing_behind(codec: Codec) -> None:
         assert unpacked == TEXT
 
 
+def test_linked_blocks_of_lz4_are_refused_as_by_the_decoder_of_kafka() -> None:
+    packed = lz4.frame.compress(bytes(100_000), block_linked=True)
+
+    with pytest.raises(CorruptData, match="independent blocks"):
+        decompress(Codec.LZ4, packed, ENOUGH)
+
+
+def test_an_lz4_frame_with_a_dictionary_is_refused() -> None:
+    packed = bytearray(compress(Codec.LZ4, TEXT))
+    packed[4] |= 1
+
+    with pytest.raises(CorruptData, match="dictionary"):
+        decompress(Codec.LZ4, packed, ENOUGH)
+
+
 def test_an_lz4_decompressor_is_kept_without_large_buffers() -> None:
-    large = lz4.frame.compress(TEXT, block_size=lz4.frame.BLOCKSIZE_MAX4MB)
+    large = lz4.frame.compress(TEXT, block_size=lz4.frame.BLOCKSIZE_MAX4MB, block_linked=False)
     idle = compression._idle_lz4
     idle.clear()
 

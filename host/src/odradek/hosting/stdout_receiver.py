@@ -6,6 +6,7 @@ not for a fleet.
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 from dataclasses import dataclass
@@ -101,7 +102,7 @@ def context_row(context: ClientTelemetryContext, payload: ClientTelemetryPayload
 
 
 def plain(value: AnyValue) -> object:
-    """An attribute's value for JSON: bytes as hexadecimal digits, infinities and NaN as text."""
+    """An attribute's value for JSON: bytes in base64, infinities and NaN as text."""
     kind = value.WhichOneof("value")
     match kind:
         case "array_value":
@@ -109,7 +110,7 @@ def plain(value: AnyValue) -> object:
         case "kvlist_value":
             return {item.key: plain(item.value) for item in value.kvlist_value.values}
         case "bytes_value":
-            return value.bytes_value.hex()
+            return base64.b64encode(value.bytes_value).decode()
         case "double_value":
             finite = abs(value.double_value) < float("inf")
             return value.double_value if finite else str(value.double_value)

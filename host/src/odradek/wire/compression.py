@@ -203,11 +203,18 @@ def _snappy(data: bytes) -> bytes:
 
 _idle_lz4: Final[list[lz4.frame.LZ4FrameDecompressor]] = []
 """Decompressors for reuse, with their buffers: a new one takes 2 µs, as long as a small payload."""
+_LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
+_LZ4_INDEPENDENT: Final = 0x20
+_LZ4_CHECKED: Final = _LZ4_INDEPENDENT | 0x01
+"""The flag of a dictionary beside it."""
 _LZ4_USUAL_BLOCK: Final = 4
 """Blocks of 64 kB, the default of the format. The buffers of larger ones, up to 4 MB, are not kept."""
 
 
 def _unlz4(data: Buffer, max_bytes: int) -> bytes:
+    # As Kafka's Lz4BlockInputStream: a consumer in Java could not read what is stored otherwise.
+    if data[:4] != _LZ4_MAGIC or len(data) < 7 or data[4] & _LZ4_CHECKED != _LZ4_INDEPENDENT:
+        raise CorruptData("lz4: expected a frame of independent blocks without a dictionary")
     try:
         frame = _idle_lz4.pop()
     except IndexError:
@@ -229,7 +236,6 @@ def _unlz4(data: Buffer, max_bytes: int) -> bytes:
 
 
 def _lz4(data: bytes) -> bytes:
-    # Kafka's Lz4BlockInputStream refuses linked blocks.
     frame: bytes = lz4.frame.compress(
         data, block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=False, store_size=False
     )

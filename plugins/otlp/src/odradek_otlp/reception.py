@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 
 GZIP: Final = 31
 """``wbits`` of a gzip stream."""
+MAX_MEMBERS: Final = 128
+"""Of a gzip stream. Encoders write one, or one for each flush; thousands of empty ones are an attack."""
 ROOM_S: Final = 2.0
 """A request waits this long for room in the log, then its sender tries again."""
 WAIT_S: Final = 0.05
@@ -275,18 +277,26 @@ class Reception:
 
 
 def decompressed(body: bytes, limit: Limit) -> bytes:
-    """The content of a gzip stream.
+    """The content of a gzip stream, of one or several members (RFC 1952, 2.2).
 
     Raises:
         RefusedRequest: It is not gzip, or larger than allowed.
     """
-    stream = zlib.decompressobj(GZIP)
-    try:
-        data = stream.decompress(body, limit.most_bytes + 1)
-    except zlib.error as error:
-        raise RefusedRequest(MALFORMED, f"the body is not gzip: {error}") from error
-    if len(data) > limit.most_bytes:
-        raise limit.exceeded(" when decompressed")
-    if not stream.eof or stream.unused_data:
-        raise RefusedRequest(MALFORMED, "the gzip stream of the body is cut off, or something follows it")
-    return data
+    parts: list[bytes] = []
+    size_bytes = 0
+    for _ in range(MAX_MEMBERS):
+        member = zlib.decompressobj(GZIP)
+        try:
+            parts.append(member.decompress(body, limit.most_bytes - size_bytes + 1))
+        except zlib.error as error:
+            where = "the rest of the body" if len(parts) else "the body"
+            raise RefusedRequest(MALFORMED, f"{where} is not gzip: {error}") from error
+        size_bytes += len(parts[-1])
+        if size_bytes > limit.most_bytes:
+            raise limit.exceeded(" when decompressed")
+        if not member.eof:
+            raise RefusedRequest(MALFORMED, "the gzip stream of the body is cut off")
+        body = member.unused_data
+        if not body:
+            return b"".join(parts)
+    raise RefusedRequest(MALFORMED, f"the gzip stream of the body has more than {MAX_MEMBERS} members")

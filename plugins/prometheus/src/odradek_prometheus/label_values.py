@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterable
@@ -47,7 +48,7 @@ def plain_value(value: AnyValue) -> Any:
     if which == "kvlist_value":
         return {each.key: plain_value(each.value) for each in value.kvlist_value.values}
     if which == "bytes_value":
-        return value.bytes_value.hex()
+        return base64.b64encode(value.bytes_value).decode()
     return getattr(value, which) if which else None
 
 

@@ -294,5 +294,7 @@ def exported(value: Value) -> str:
     """A value in CSV."""
     if isinstance(value, int | float):
         return str(value)
-    text = ";".join(texts(value))
-    return "'" + text if isinstance(value, str | tuple) and text.startswith(FORMULA) else text
+    # Some spreadsheets take semicolons for the borders of cells, whatever the file's separator is.
+    parts = ";".join(texts(value)).split(";")
+    marked = ("'" + part if part.lstrip(" ").startswith(FORMULA) else part for part in parts)
+    return ";".join(marked) if isinstance(value, str | tuple) else ";".join(parts)
