@@ -215,14 +215,17 @@ def test_connections_that_the_descriptors_do_not_allow_wait(local: LocalAcceptor
     assert all(is_open(client) for client in clients[1:])
 
 
-def test_all_addresses_of_a_host_have_the_same_port() -> None:
-    sockets = asyncio.run(listening_sockets("", 0))
+@pytest.mark.parametrize("host", ["", "::"])
+def test_all_addresses_of_a_host_have_the_same_port(host: str) -> None:
+    sockets = asyncio.run(listening_sockets(host, 0))
 
     ports = {each.getsockname()[1] for each in sockets}
+    families = {each.family for each in sockets}
     for each in sockets:
         each.close()
 
     assert len(ports) == 1
+    assert socket.AF_INET in families
 
 
 def test_an_address_in_use_is_an_error(local: LocalAcceptor) -> None:

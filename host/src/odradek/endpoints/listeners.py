@@ -21,6 +21,11 @@ class Address(NamedTuple):
     port: int
     """0 chooses a free one."""
 
+    @property
+    def hosts(self) -> list[str]:
+        """The addresses to bind: ``::`` takes IPv4 as well, as with Kafka's listeners."""
+        return [self.host, "0.0.0.0"] if self.host == "::" else [self.host]
+
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 

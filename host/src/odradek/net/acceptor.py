@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BACKLOG = 4096
+EVERY_FAMILY = ("", "::")
+"""Hosts that stand for the addresses of IPv4 and of IPv6."""
 ACCEPTED_AT_ONCE = 4
 """Connections that are accepted in one turn of the loop: half a millisecond with their transports."""
 REST_AFTER_ERROR_S = 1.0
@@ -44,7 +46,7 @@ async def listening_sockets(host: str, port: int, reuse_port: bool = False) -> l
     """Sockets that listen on every address of a host, all on one port.
 
     Args:
-        host: A name or an address; empty for all addresses of this machine.
+        host: A name or an address; empty, or ``::`` as in Java, for all addresses of this machine.
         port: 0 takes any free port.
         reuse_port: Share the port with other processes that do the same.
 
@@ -52,7 +54,8 @@ async def listening_sockets(host: str, port: int, reuse_port: bool = False) -> l
         OSError: The port is in use, or the address is not this machine's.
     """
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    where = None if host in EVERY_FAMILY else host
+    found = await loop.getaddrinfo(where, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     sockets: list[socket.socket] = []
     missing: OSError | None = None
     try:

@@ -19,7 +19,7 @@ SECURITY_PROTOCOLS = (PLAINTEXT, SASL_PLAINTEXT, SSL, SASL_SSL)
 WITH_SASL = (SASL_PLAINTEXT, SASL_SSL)
 WITH_TLS = (SSL, SASL_SSL)
 LISTENER_TEXT = re.compile(
-    r"(?P<name>[A-Z][A-Z0-9_]*)://(?P<host>\[[0-9A-Fa-f:.%]*\]|[^:/\[\]]*):(?P<port>\d{1,5})"
+    r"(?P<name>[A-Z][A-Z0-9_]*)://(?P<host>\[[0-9A-Fa-f:.%]*\]|[^\s:/\[\]]*):(?P<port>\d{1,5})"
 )
 EVERY_ADDRESS = ("", "0.0.0.0", "::")
 
@@ -114,8 +114,12 @@ def advertised(
     """Return the advertised addresses, by listener name.
 
     Raises:
-        ConfigError: There is no such listener, or a listener on all addresses has no advertised address.
+        ConfigError: There is no such listener, an address is none that clients can dial, or a listener on all
+            addresses has no advertised address.
     """
+    for address in addresses:
+        if address.host in EVERY_ADDRESS or not address.port:
+            raise ConfigError(ADVERTISED, f"expected an address that clients can dial, found {address}")
     found = {address.name: Endpoint(address.host, address.port) for address in addresses}
     for name in found.keys() - {listener.name for listener in listeners}:
         raise ConfigError(ADVERTISED, f"no listener has the name {name!r}")

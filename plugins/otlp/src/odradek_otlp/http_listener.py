@@ -64,8 +64,7 @@ class HttpListener:
             keepalive_timeout=self.settings.idle_timeout_ms / 1000,
         )
 
-        host, port = self.address
-        self.listening = await loop.create_server(self.server.accept, host, port)
+        self.listening = await loop.create_server(self.server.accept, self.address.hosts, self.address.port)
         return int(self.listening.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:

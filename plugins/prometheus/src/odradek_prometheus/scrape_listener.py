@@ -114,7 +114,7 @@ class ScrapeListener:
             keepalive_timeout=IDLE_S,
         )
         host, port = self.settings.address
-        self.listening = await loop.create_server(self.server.accept, host, port)
+        self.listening = await loop.create_server(self.server.accept, self.settings.address.hosts, port)
         self.port = int(self.listening.sockets[0].getsockname()[1])
         log.info("client metrics are served", extra={"host": host, "port": self.port, "path": PATH})
 

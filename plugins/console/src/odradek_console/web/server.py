@@ -265,4 +265,5 @@ def listening_socket(address: Address) -> socket.socket:
     """
     found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, *_, where = found[0]
-    return socket.create_server(where[:2], family=family, backlog=BACKLOG)
+    takes_ipv4 = address.host == "::"
+    return socket.create_server(where[:2], family=family, backlog=BACKLOG, dualstack_ipv6=takes_ipv4)
