@@ -38,6 +38,8 @@ class Load:
     read: list[int] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     stopped: threading.Event = field(default_factory=threading.Event)
+    all_sent: threading.Event = field(default_factory=threading.Event)
+    """The producer has ended: nothing is added to `sent`."""
 
     def has_read(self, count: int) -> bool:
         return len(self.read) >= count
@@ -58,11 +60,15 @@ class Load:
             self.client | {"client.id": "producer", "linger.ms": 1, "error_cb": self.note, "retries": 0}
         )
         number = 0
-        while not self.stopped.wait(0.002):
-            producer.produce(TOPIC, str(number), on_delivery=delivered)
-            producer.poll(0)
-            number += 1
-        assert producer.flush(10) == 0
+        try:
+            while not self.stopped.wait(0.002):
+                producer.produce(TOPIC, str(number), on_delivery=delivered)
+                producer.poll(0)
+                number += 1
+            if left := producer.flush(10):
+                self.note(f"{left} records are not acknowledged")
+        finally:
+            self.all_sent.set()
 
     def consume(self) -> None:
         kafka = pytest.importorskip("confluent_kafka")
@@ -76,7 +82,7 @@ class Load:
             }
         )
         consumer.subscribe([TOPIC])
-        while not self.stopped.is_set() or (self.read != self.sent and not self.errors):
+        while not self.all_sent.is_set() or (self.read != self.sent and not self.errors):
             message = consumer.poll(0.1)
             if message is not None and message.error() is None:
                 self.read.append(int(message.value()))

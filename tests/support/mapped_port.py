@@ -9,6 +9,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 
+from support.accepting import waiting_connections_are_made
+
 START_LIMIT_S = 10
 
 
@@ -65,6 +67,7 @@ async def forward(
     async with await asyncio.start_server(connected, "127.0.0.1", port) as server:
         bound.set_result(server.sockets[0].getsockname()[1])
         await ended.wait()
+        await waiting_connections_are_made()
         server.close()
         await end(open_now, writers)
 

@@ -29,6 +29,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext, TelemetryRecord
+from support.accepting import waiting_connections_are_made
 
 
 def record_of(client_id: str, *names: str, instance_id: bytes = bytes(16)) -> TelemetryRecord:
@@ -146,6 +147,7 @@ async def http_endpoint(*script: Answer, port: int = 0, tls: ServerTls | None = 
     try:
         yield sink
     finally:
+        await waiting_connections_are_made()
         await runner.cleanup()
 
 

@@ -15,6 +15,7 @@ import pytest
 from odradek.plugin import PluginConfig, Reject, Retry, TelemetryRecord
 from odradek_otlp.otlp_forwarder import OtlpForwarder
 from odradek_otlp.otlp_table import read_settings
+from support.accepting import waiting_connections_are_made
 
 if TYPE_CHECKING:
     from plugins.otlp.tests.conftest import Answer, Kit, Sink
@@ -350,6 +351,7 @@ def against(protocol: str, behavior: Behavior, kit: Kit, scheme: str = "http", *
         async with started(OtlpForwarder(settings, "odradek-otlp/test")) as forwarder:
             with pytest.raises(Retry) as caught:
                 await forwarder.deliver([kit.record("orders", *["x" * 100_000] * 30)])
+        await waiting_connections_are_made()
         server.close()
         while waiting := [each for each in serving if not each.done()]:
             await asyncio.wait_for(asyncio.gather(*waiting), 10)  # the forwarder has disconnected

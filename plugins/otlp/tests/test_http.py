@@ -21,6 +21,7 @@ from odradek.plugin import PluginConfig, Reject, Retry
 from odradek_otlp.http_transport import HttpTransport
 from odradek_otlp.otlp_forwarder import OtlpForwarder
 from odradek_otlp.otlp_table import read_settings
+from support.accepting import waiting_connections_are_made
 
 if TYPE_CHECKING:
     from plugins.otlp.tests.conftest import Kit, Sink
@@ -273,6 +274,7 @@ def test_an_endpoint_that_is_not_an_http_server_is_a_retry(kit: Kit) -> None:
         with pytest.raises(Retry):
             await forwarder.deliver([kit.record("orders", "a")])
         await forwarder.close()
+        await waiting_connections_are_made()
         server.close()
         while waiting := [each for each in ended if not each.done()]:
             await asyncio.wait_for(asyncio.gather(*waiting), 10)
