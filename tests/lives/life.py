@@ -76,7 +76,7 @@ class Life:
     def run(self) -> None:
         asyncio.set_event_loop(self.loop)
         self.loop.set_exception_handler(self.unhandled)
-        gc.freeze()  # the objects of this life are then the only ones that a collector sees
+        gc.collect()  # what was before is not this life's
         gc.disable()
         try:
             descriptors = still_open()
@@ -91,7 +91,6 @@ class Life:
             asyncio.set_event_loop(None)
             gc.collect()
             gc.enable()
-            gc.unfreeze()
 
     def unhandled(self, _loop: Any, context: dict[str, Any]) -> None:
         """The loop has caught an error: no one else would tell."""

@@ -4,7 +4,6 @@ later. Large ones are freed in pieces.
 
 from __future__ import annotations
 
-import gc
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from odradek.wire.errors import WireError
 from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from random_messages import MessageMaker
 from support.broker import BrokerClient
+from support.left_behind import collected
 
 ROUNDS = 3
 APIS = {route.request.__name__.removesuffix("Request"): key for key, route in load_handlers().items()}
@@ -46,21 +46,10 @@ def exchange(client: BrokerClient, frame: bytes) -> None:
 
 def uncollected(client: BrokerClient, frames: list[bytes]) -> Counter[str]:
     """The objects that requests leave for the collector, by type."""
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    gc.set_debug(gc.DEBUG_SAVEALL)
-    try:
+    with collected() as garbage:
         for frame in frames:
             exchange(client, frame)
-        gc.collect()
-        kinds = [type(each) for each in gc.garbage]
-    finally:
-        gc.set_debug(0)
-        gc.garbage.clear()
-        gc.enable()
-        gc.unfreeze()
-    return Counter(kind.__name__ for kind in kinds if kind.__module__.startswith("odradek"))
+    return Counter(type(each).__name__ for each in garbage if type(each).__module__.startswith("odradek"))
 
 
 @pytest.mark.parametrize("api_key", APIS.values(), ids=APIS)
