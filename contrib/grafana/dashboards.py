@@ -13,9 +13,9 @@ from contrib.grafana.panels import DATA_SOURCE, Panel, Query, Row, filtered, pla
 from contrib.grafana.promql import duration, has_two_levels, metrics_in, selector, window_s
 from contrib.grafana.runbook import PAGE
 
-from odradek.findings.client_metrics import ClientMetric, client_metrics
+from odradek.findings.client_metrics import PREFIX, ClientMetric, client_metrics
+from odradek.findings.concerns import CONCERNS, Chart, differing_words
 from odradek.findings.troubles import CONSUMER, COORDINATOR, FETCH, LIBRDKAFKA, PRODUCER
-from odradek_spark.query.concerns import CONCERNS, Chart
 
 STANDARD: Final = "Standard metrics: all client libraries"
 JAVA_ONLY: Final = "Java clients only"
@@ -170,25 +170,13 @@ def query_of(metric: ClientMetric, chart: Chart, interval_s: int) -> tuple[Query
 
 
 def short_name(metric: ClientMetric, chart: Chart) -> str:
-    """The words of a metric's name that others of the chart do not have."""
-    names = [name.split(".") for name in chart.metrics]
-    words = metric.name.removeprefix("org.apache.kafka.").split(".")
-    if len(names) == 1:
-        return ".".join(words)
-    first, last = common(names), common([each[::-1] for each in names])
-    return ".".join(words[first : len(words) - last] or words)
-
-
-def common(names: Sequence[Sequence[str]]) -> int:
-    """The number of words that names have in common at their beginning."""
-    columns = enumerate(zip(*names, strict=False))
-    return next((place for place, words in columns if len(set(words)) > 1), min(map(len, names)))
+    return differing_words(metric.name, chart.metrics) or metric.name.removeprefix(PREFIX)
 
 
 def of_chart(chart: Chart, interval_s: int) -> Panel:
     known = client_metrics()
-    found = [query_of(known[f"org.apache.kafka.{name}"], chart, interval_s) for name in chart.metrics]
-    helps = sorted({known[f"org.apache.kafka.{name}"].help for name in chart.metrics})
+    found = [query_of(known[name], chart, interval_s) for name in chart.metrics]
+    helps = sorted({known[name].help for name in chart.metrics})
     return Panel(
         title=chart.title[0].upper() + chart.title[1:],
         queries=[query for query, _ in found],

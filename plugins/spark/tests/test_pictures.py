@@ -17,11 +17,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from odradek.findings.concerns import CONCERNS
 from odradek.findings.troubles import BY_ID, SILENCE, TROUBLES
 from odradek_spark.query.axes import SECOND_LINE
 from odradek_spark.query.behind import anomalies_page, metrics_behind
 from odradek_spark.query.chart import Bars, Line, Page, Panel, Span, SpanPanel
-from odradek_spark.query.concerns import CONCERNS, ORDER
+from odradek_spark.query.concerns import ORDER
 from odradek_spark.query.figures import draw, figure_of
 from odradek_spark.query.line_panel import LABEL_GAP, MAX_LINES, spread
 from odradek_spark.query.pages import client_pages, clients_page, throttle_page, top_page
@@ -122,7 +123,9 @@ def test_every_metric_of_a_trouble_belongs_to_a_concern() -> None:
 
 def test_a_client_has_a_page_for_each_concern_that_it_reports() -> None:
     rows = (
-        points(f"{LATENCY}.max", 1.0) + points(f"{PRODUCE}.avg", 0.0) + points("producer.batch.size.avg", 1.0)
+        points(f"{LATENCY}.max", 1.0)
+        + points(f"{PRODUCE}.avg", 0.0)
+        + points("producer.record.size.avg", 1.0)
     )
 
     pages = client_pages(rows, "orders", "java 4.1.0")

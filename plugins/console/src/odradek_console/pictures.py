@@ -7,7 +7,8 @@ from itertools import islice
 from statistics import median
 from typing import Final
 
-from odradek.findings.client_metrics import PREFIX, client_metrics
+from odradek.findings.client_metrics import client_metrics
+from odradek.findings.concerns import ROLES
 from odradek.findings.troubles import FINDINGS
 from odradek_console.engine.client_entry import REFUSALS, State
 from odradek_console.engine.client_series import ClientSeries, Place
@@ -16,7 +17,6 @@ from odradek_console.engine.libraries import reports
 from odradek_console.engine.series_history import Point
 from odradek_console.rows import ClientDetail, ClientRow, ConnectionRow, SeriesRow
 
-ROLES: Final = ("producer.", "consumer.", "admin.client.")
 MOST_PEERS: Final = 100
 MOST_OTHERS: Final = 50
 
@@ -147,9 +147,7 @@ def not_reported(client: Client, series: ClientSeries | None) -> list[str]:
     """The metrics that findings need of a client of its role, and that its library does not send."""
     if series is None:
         return []
-    roles = tuple(
-        PREFIX + role for role in ROLES if any(name.startswith(PREFIX + role) for name in series.places)
-    )
+    roles = tuple(role for role in ROLES if any(name.startswith(role) for name in series.places))
     asked = {
         name for each in FINDINGS for name in (*each.metrics.values(), *[row.metric for row in each.also])
     }

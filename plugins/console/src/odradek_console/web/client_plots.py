@@ -1,12 +1,13 @@
-"""The plots of a client: Kafka's metrics of its role by concern."""
+"""The plots of a client: the metrics of its role by concern."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from odradek.findings.client_metrics import PREFIX
+from odradek.findings.client_metrics import client_metrics
+from odradek.findings.concerns import CONCERNS, ROLES, Chart, Concern, differing_words
 from odradek.findings.troubles import FINDINGS
 from odradek_console.engine.findings import Finding
 from odradek_console.engine.libraries import reports
@@ -16,27 +17,36 @@ from odradek_console.rows import ClientDetail, SeriesRow
 from odradek_console.text import label_text
 from odradek_console.web.plots import MOST_LINES, Level, Line, Plot, plot, with_gaps
 
+STATS: Final = {"avg": "average", "max": "largest"}
 OBSERVED: Final = "io.odradek.observed.client."
-AVERAGE, LARGEST = "average", "largest"
+OBSERVED_UNITS: Final = {
+    f"{OBSERVED}{name}": unit
+    for name, unit in (
+        ("produce.records", "records/s"),
+        ("produce.bytes", "B/s"),
+        ("fetch.bytes", "B/s"),
+        ("errors", "errors/s"),
+        ("throttle.time", "ms/s"),
+        ("connections.open", "connections"),
+    )
+}
+SHOWN: Final = (
+    *CONCERNS,
+    Concern(
+        "observed",
+        "Observed by a gateway",
+        tuple(Chart(each.removeprefix(OBSERVED).replace(".", " "), (each,)) for each in OBSERVED_UNITS),
+    ),
+)
+"""The table of all concerns, and what gateways tell of clients that push nothing."""
 TROUBLES: Final = {each.id: each for each in FINDINGS}
 EVIDENCE_MS: Final = 60_000
 """The least time that a plot of evidence spans."""
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """A plot of some metrics of a role."""
-
-    title: str
-    unit: str
-    metrics: tuple[tuple[str, str], ...]
-    """The name of a line, and its metric without the prefix of the role. Of alternatives with ``|`` between
-    them the first that a client has is shown."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A panel on the page."""
+    """A chart on the page."""
 
     title: str
     plot: Plot | None
@@ -47,140 +57,26 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The panels of one concern."""
+    """The charts of one concern."""
 
     title: str
     panels: tuple[Shown, ...]
 
 
-def both(metric: str) -> tuple[tuple[str, str], ...]:
-    """The average and the maximum."""
-    return (AVERAGE, f"{metric}.avg"), (LARGEST, f"{metric}.max")
+def line_name(metric: str, drawn: tuple[str, ...]) -> str:
+    words = differing_words(metric, drawn)
+    return STATS.get(words, words.replace(".", " "))
 
 
-def requests(title: str) -> tuple[Panel, ...]:
-    """The latency of requests to each broker."""
-    return (
-        Panel(f"{title} by broker, average", "ms", (("", "node.request.latency.avg"),)),
-        Panel(f"{title} by broker, largest", "ms", (("", "node.request.latency.max"),)),
-    )
-
-
-CONNECTIONS: Final = (
-    Panel("New connections", "connections/s", (("", "connection.creation.total|connection.creation.rate"),)),
-    Panel("Open connections", "connections", (("", "connection.count"),)),
-)
-Groups = tuple[tuple[str, tuple[Panel, ...]], ...]
-ROLES: Final[dict[str, Groups]] = {
-    f"{PREFIX}producer.": (
-        (
-            "Throughput",
-            (
-                Panel("Records sent", "records/s", (("", "record.send.total|record.send.rate"),)),
-                Panel("Bytes sent", "B/s", (("", "outgoing.byte.total|outgoing.byte.rate"),)),
-            ),
-        ),
-        (
-            "Latency",
-            (
-                *requests("Request latency"),
-                Panel("Request latency", "ms", both("request.latency")),
-            ),
-        ),
-        (
-            "Errors",
-            (
-                Panel(
-                    "Retries and errors",
-                    "records/s",
-                    (
-                        ("retries", "record.retry.total|record.retry.rate"),
-                        ("errors", "record.error.total|record.error.rate"),
-                    ),
-                ),
-            ),
-        ),
-        (
-            "Queue and batches",
-            (
-                Panel("Time in the queue", "ms", both("record.queue.time")),
-                Panel("Batch size", "B", both("batch.size")),
-                Panel(
-                    "Buffer", "B", (("available", "buffer.available.bytes"), ("all", "buffer.total.bytes"))
-                ),
-            ),
-        ),
-        ("Throttling", (Panel("Throttle time of Produce", "ms", both("produce.throttle.time")),)),
-        ("Connections", CONNECTIONS),
-    ),
-    f"{PREFIX}consumer.": (
-        (
-            "Throughput",
-            (
-                Panel(
-                    "Records consumed",
-                    "records/s",
-                    (("", "fetch.manager.records.consumed.total|fetch.manager.records.consumed.rate"),),
-                ),
-                Panel(
-                    "Bytes consumed",
-                    "B/s",
-                    (("", "fetch.manager.bytes.consumed.total|fetch.manager.bytes.consumed.rate"),),
-                ),
-            ),
-        ),
-        (
-            "Latency",
-            (
-                Panel("Fetch latency", "ms", both("fetch.manager.fetch.latency")),
-                *requests("Request latency"),
-                Panel("Commit latency", "ms", both("coordinator.commit.latency")),
-            ),
-        ),
-        (
-            "Poll",
-            (
-                Panel("Share of the time in poll()", "1", (("", "poll.idle.ratio.avg"),)),
-                Panel("Time between polls", "ms", both("time.between.poll")),
-            ),
-        ),
-        (
-            "Lag",
-            (
-                Panel("Largest lag", "records", (("", "fetch.manager.records.lag.max"),)),
-                Panel("Lag by partition", "records", (("", "fetch.manager.records.lag"),)),
-            ),
-        ),
-        (
-            "Group",
-            (
-                Panel("Assigned partitions", "partitions", (("", "coordinator.assigned.partitions"),)),
-                Panel("Rebalance latency", "ms", both("coordinator.rebalance.latency")),
-                Panel("Time in rebalances", "ms/s", (("", "coordinator.rebalance.latency.total"),)),
-            ),
-        ),
-        ("Throttling", (Panel("Throttle time of Fetch", "ms", both("fetch.manager.fetch.throttle.time")),)),
-        ("Connections", CONNECTIONS),
-    ),
-    f"{PREFIX}admin.client.": (
-        ("Throughput", (Panel("Requests", "requests/s", (("", "request.total|request.rate"),)),)),
-        ("Latency", requests("Request latency")),
-        ("Connections", CONNECTIONS),
-    ),
-    OBSERVED: (
-        (
-            "Throughput",
-            (
-                Panel("Records produced", "records/s", (("", "produce.records"),)),
-                Panel("Bytes produced", "B/s", (("", "produce.bytes"),)),
-                Panel("Bytes fetched", "B/s", (("", "fetch.bytes"),)),
-            ),
-        ),
-        ("Errors", (Panel("Errors", "errors/s", (("", "errors"),)),)),
-        ("Throttling", (Panel("Throttle time", "ms/s", (("", "throttle.time"),)),)),
-        ("Connections", (Panel("Open connections", "connections", (("", "connections.open"),)),)),
-    ),
-}
+def unit_of(metric: str) -> str:
+    """The unit of a metric's values as they are drawn: a counter is drawn as its rate."""
+    known = client_metrics().get(metric)
+    if known is None:
+        return OBSERVED_UNITS[metric]
+    counter = client_metrics().get(metric.removesuffix("rate") + "total", known)
+    unit = counter.unit.replace("By", "B")
+    unit = unit[1:-1] + "s" if unit.startswith("{") else unit
+    return f"{unit}/s" if counter.kind == "sum" else unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,44 +110,45 @@ class ClientPlots:
         self.number = 0
 
     def groups(self) -> list[Group]:
-        """The groups of the roles that the client has metrics of."""
-        found = []
-        for prefix, groups in ROLES.items():
-            if any(name.startswith(prefix) for name in self.series):
-                found += [
-                    Group(title=title, panels=tuple(self.panel(prefix, each) for each in panels))
-                    for title, panels in groups
-                ]
-        return found
+        """The concerns of the roles that the client has metrics of."""
+        roles = tuple(
+            each for each in (*ROLES, OBSERVED) if any(name.startswith(each) for name in self.series)
+        )
+        found = [Group(title=each.title, panels=tuple(self.panels(each, roles))) for each in SHOWN]
+        return [each for each in found if each.panels]
 
-    def panel(self, prefix: str, panel: Panel) -> Shown:
-        """One panel with its values, and the reasons for those that it lacks."""
+    def panels(self, concern: Concern, roles: tuple[str, ...]) -> Iterator[Shown]:
+        """The charts of a concern for some roles; mean and maximum by broker are apart."""
+        for chart in concern.charts:
+            own = Chart(
+                chart.title[0].upper() + chart.title[1:],
+                tuple(each for each in chart.metrics if each.startswith(roles)),
+                tuple(each for each in chart.instead if each.startswith(roles)),
+            )
+            known = [client_metrics()[each] for each in own.metrics if each in client_metrics()]
+            if len(known) > 1 and known[0].levels[0]:
+                for each in own.metrics:
+                    yield self.panel(Chart(f"{own.title}, {line_name(each, own.metrics)}", (each,)))
+            elif own.metrics:
+                yield self.panel(own)
+
+    def panel(self, chart: Chart) -> Shown:
+        """One chart with its values, and the reasons for those that it lacks."""
+        self.number += 1
+        names = chart.of(self.series)
+        if not names:
+            return Shown(title=chart.title, plot=None, missing=(self.reason(chart.names).capitalize(),))
         lines: list[Line] = []
         levels: list[Level] = []
-        missing: list[str] = []
-        for name, alternatives in panel.metrics:
-            metrics = [prefix + each for each in alternatives.split("|")]
-            rows = next((self.whole(each) for each in metrics if each in self.series), [])
-            if not rows:
-                missing.append(
-                    f"{name}: {self.reason(metrics)}" if name else self.reason(metrics).capitalize()
-                )
-                continue
+        for metric in names:
+            name, rows = line_name(metric, names), self.whole(metric)
             lines += [self.line(name, row) for row in rows]
             levels += self.levels(name, rows[0])
-        self.number += 1
-        drawn = None
-        if lines:
-            drawn = plot(
-                f"plot-{self.number}",
-                panel.title,
-                panel.unit,
-                lines,
-                self.window.begin_ms,
-                self.window.end_ms,
-                levels,
-            )
-        return Shown(title=panel.title, plot=drawn, missing=tuple(missing))
+        begin_ms, end_ms = self.window.begin_ms, self.window.end_ms
+        drawn = plot(f"plot-{self.number}", chart.title, unit_of(names[0]), lines, begin_ms, end_ms, levels)
+        lacking = [each for each in chart.metrics if names[0] in chart.metrics and each not in names]
+        missing = tuple(f"{line_name(each, chart.metrics)}: {self.reason([each])}" for each in lacking)
+        return Shown(title=chart.title, plot=drawn, missing=missing)
 
     def whole(self, metric: str) -> list[SeriesRow]:
         """The series of a metric with the fewest labels; others are parts of them.
@@ -295,7 +192,7 @@ class ClientPlots:
     def levels(self, name: str, row: SeriesRow) -> list[Level]:
         """The median of its peers, and the thresholds of findings that compare values of this metric."""
         found: dict[str, Level] = {}
-        if row.peers is not None and name in ("", AVERAGE):
+        if row.peers is not None and name in ("", STATS["avg"]):
             found["peers"] = Level(name="median of its peers now", value=row.peers, kind="peers")
         for each in self.detail.findings:
             trouble = TROUBLES.get(each.id)

@@ -12,11 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from odradek.findings.concerns import CONCERNS, Concern
 from odradek.findings.troubles import BY_ID, SILENCE
 from odradek_spark.cli.printing import Column, visible
 from odradek_spark.query.axes import shortened
 from odradek_spark.query.behind import OPEN, lasted, unit_behind
-from odradek_spark.query.concerns import CONCERNS, Concern, is_limit, place, stated, troubles_of
+from odradek_spark.query.concerns import is_limit, place, stated, troubles_of
 from odradek_spark.query.localtime import clock, span, zone
 from odradek_spark.query.series import Row, label_text
 from odradek_spark.query.units import duration, number, said, unit_of
@@ -264,7 +265,7 @@ def largest(rows: Sequence[Row]) -> list[Row]:
 
 def names_of(concern: Concern) -> set[str]:
     """The full names of a concern's metrics."""
-    return {PREFIX + name for chart in concern.charts for name in chart.names}
+    return {name for chart in concern.charts for name in chart.names}
 
 
 def series_table(rows: Sequence[Row]) -> list[Column]:

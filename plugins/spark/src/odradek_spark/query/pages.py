@@ -8,11 +8,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from odradek.findings.concerns import Chart
 from odradek.findings.troubles import Trouble
 from odradek_spark.query.axes import LABEL_CHARS
 from odradek_spark.query.behind import span_of
 from odradek_spark.query.chart import Bars, Limit, Line, Page, Panel, Span, SpanPanel
-from odradek_spark.query.concerns import Chart, concerns_of, is_limit, stated, troubles_of
+from odradek_spark.query.concerns import concerns_of, is_limit, stated, troubles_of
 from odradek_spark.query.series import Row, lines_of
 from odradek_spark.query.units import unit_of
 from odradek_spark.query.views import PREFIX
