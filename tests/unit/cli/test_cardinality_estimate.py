@@ -12,7 +12,7 @@ from odradek.client.errors import ClientError, RequestFailed
 from odradek.client.leaders import Partition
 from odradek.client.resources import ConfigResource
 from odradek.client.retries import Retries
-from odradek.telemetry.estimate.budgets import CLIENT_KEY, SubscriptionBudgets
+from odradek.estimate.budgets import CLIENT_KEY, SubscriptionBudgets
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.record import Record
 

@@ -15,11 +15,11 @@ from odradek.broker.broker import Broker
 from odradek.broker.configs.config_changes import KeyChange, ResourceChange
 from odradek.broker.configs.config_changes import alter as alter_in_steps
 from odradek.broker.configs.config_rights import ConfigRights
-from odradek.broker.subscription_estimates import SubscriptionEstimates
+from odradek.estimate.budgets import EstimateMode, SubscriptionBudgets
+from odradek.estimate.subscription_estimates import SubscriptionEstimates
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.authorizer import AclOperation
 from odradek.programs.config import load_config
-from odradek.telemetry.estimate.budgets import EstimateMode, SubscriptionBudgets
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
 from odradek.telemetry.subscriptions import MAX_PLANS
 from odradek.waiting.steps import Step

@@ -40,7 +40,7 @@ from odradek.wire.limits import INT16_MAX
 
 if TYPE_CHECKING:
     from odradek.broker.acls import Acls
-    from odradek.broker.subscription_estimates import SubscriptionEstimates
+    from odradek.estimate.subscription_estimates import SubscriptionEstimates
     from odradek.security.sasl_authenticator import SaslAuthenticator
 
 FEATURES = "features"

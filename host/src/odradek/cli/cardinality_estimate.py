@@ -24,19 +24,19 @@ from odradek.client.fetch import Reader
 from odradek.client.leaders import Partition
 from odradek.client.resources import LATEST, ConfigResource
 from odradek.client.subscriptions import subscription
-from odradek.telemetry.client_metrics_configs import KEY_NAMES, SubscriptionInfo, parse
-from odradek.telemetry.estimate.budgets import (
+from odradek.estimate.budgets import (
     ALL_KEY,
     APP_KEY,
     CLIENT_KEY,
     PRINCIPAL_KEY,
     SubscriptionBudgets,
 )
-from odradek.telemetry.estimate.estimate import Estimate
-from odradek.telemetry.estimate.estimate import estimate as estimated
-from odradek.telemetry.estimate.figures import as_object, lines, number
-from odradek.telemetry.estimate.futures import live_clients
-from odradek.telemetry.estimate.recorded_clients import RecordedClients, live_ms, starts
+from odradek.estimate.estimate import Estimate
+from odradek.estimate.estimate import estimate as estimated
+from odradek.estimate.figures import as_object, lines, number
+from odradek.estimate.futures import live_clients
+from odradek.estimate.recorded_clients import RecordedClients, live_ms, starts
+from odradek.telemetry.client_metrics_configs import KEY_NAMES, SubscriptionInfo, parse
 from odradek.telemetry.subscriptions import SubscriptionPlans
 from odradek.topic.telemetry_topic import MalformedTelemetry, decode_record
 from odradek.waiting.steps import result_of

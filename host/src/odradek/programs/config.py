@@ -18,6 +18,7 @@ from odradek.broker.audit import AuditSettings
 from odradek.broker.broker import BrokerSettings, Endpoint
 from odradek.broker.quota_table import QuotaTable, read_quota_tables
 from odradek.broker.spool_settings import SpoolSettings
+from odradek.estimate.budgets import SubscriptionBudgets
 from odradek.gateway.follow_settings import FollowSettings
 from odradek.gateway.gateway_settings import GatewaySettings
 from odradek.gateway.observation.settings import HostObservationSettings
@@ -63,7 +64,6 @@ from odradek.settings.setting import section, setting, walk
 from odradek.settings.start_values import StartValue, start_values
 from odradek.settings.toml_file import flatten, read_toml
 from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
-from odradek.telemetry.estimate.budgets import SubscriptionBudgets
 from odradek.telemetry.telemetry_config import TelemetryConfig
 from odradek.transaction.transaction_config import TransactionConfig
 from odradek.upkeep.log_upkeep import UpkeepSettings

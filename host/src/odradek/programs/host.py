@@ -19,6 +19,7 @@ from odradek.broker.broker import Broker, Endpoint
 from odradek.broker.composition import compose_broker
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
+from odradek.estimate.on_demand import estimates_of
 from odradek.gateway.observation.settings import Observe
 from odradek.group.offset_expiration import OffsetExpiration
 from odradek.hosting.active_plugin import ActivePlugin, activate, quota_callback
@@ -60,7 +61,6 @@ from odradek.programs.config import HostConfig
 from odradek.programs.ended_leases import remove_ended
 from odradek.programs.file_quotas import FileQuotas
 from odradek.programs.file_subscriptions import FileSubscriptions
-from odradek.programs.subscription_estimator import estimates_of
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.descriptors import divided
 from odradek.quota.guarded_callback import GuardedCallback
@@ -217,7 +217,9 @@ class Host:
         self.forwarders = make_runners(self.plugins, self.spool, self.telemetry)
         self.cluster_topic = cluster_topic(config.spool, self.plugins, self.broker, self.meters)
         self.broker.sink = sink = self.cluster_topic or sink_of(self.spool, self.forwarders)
-        self.broker.estimates = estimates_of(config, self.telemetry, self.clock, self.spool, self.offload)
+        self.broker.estimates = estimates_of(
+            config.subscription_budgets, self.telemetry, self.clock, self.spool, self.offload
+        )
         self.turns = Turns(self.clock, config.turns)
         for runner in (self.broker.steps, self.upkeep.runner, self.upkeep.flusher):
             runner.soon = self.turns.soon

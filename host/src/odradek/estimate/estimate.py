@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from odradek.telemetry.estimate.budgets import (
+from odradek.estimate.budgets import (
     ALL_KEY,
     APP_KEY,
     CLIENT_KEY,
@@ -19,8 +19,8 @@ from odradek.telemetry.estimate.budgets import (
     Exceeded,
     SubscriptionBudgets,
 )
-from odradek.telemetry.estimate.futures import Basis, Futures, LiveClient, Outlook, Peers
-from odradek.telemetry.estimate.pushed_streams import StreamReader
+from odradek.estimate.futures import Basis, Futures, LiveClient, Outlook, Peers
+from odradek.estimate.pushed_streams import StreamReader
 from odradek.telemetry.subscriptions import SubscriptionPlans
 from odradek.wire.uuid_text import uuid_text
 

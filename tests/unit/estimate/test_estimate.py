@@ -9,20 +9,20 @@ import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from odradek.plugin import ClientTelemetryPayload, RequestContext, TelemetryRecord
-from odradek.telemetry.client_metrics_configs import parse
-from odradek.telemetry.estimate.budgets import (
+from odradek.estimate.budgets import (
     ALL_KEY,
     APP_KEY,
     CLIENT_KEY,
     PRINCIPAL_KEY,
     SubscriptionBudgets,
 )
-from odradek.telemetry.estimate.estimate import Estimate, estimate
-from odradek.telemetry.estimate.figures import as_object, excesses, lines, sentence
-from odradek.telemetry.estimate.futures import Basis, live_clients
-from odradek.telemetry.estimate.pushed_streams import Labels, StreamReader, labels_of, points_of
-from odradek.telemetry.estimate.recorded_clients import RecordedClients, starts
+from odradek.estimate.estimate import Estimate, estimate
+from odradek.estimate.figures import as_object, excesses, lines, sentence
+from odradek.estimate.futures import Basis, live_clients
+from odradek.estimate.pushed_streams import Labels, StreamReader, labels_of, points_of
+from odradek.estimate.recorded_clients import RecordedClients, starts
+from odradek.plugin import ClientTelemetryPayload, RequestContext, TelemetryRecord
+from odradek.telemetry.client_metrics_configs import parse
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, metadata_of
 from odradek.telemetry.narrowed_clients import narrower_plans
 from odradek.telemetry.subscription_id import subscription_id

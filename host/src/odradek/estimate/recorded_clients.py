@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
+from odradek.estimate.pushed_streams import PushedPoints, Stream, StreamReader, points_of
 from odradek.otlp.protobuf_bytes import NotOtlp
 from odradek.plugin.protocols import TelemetryRecord
-from odradek.telemetry.estimate.pushed_streams import PushedPoints, Stream, StreamReader, points_of
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, metadata_of
 
 P = TypeVar("P")

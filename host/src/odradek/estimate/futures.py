@@ -8,12 +8,9 @@ from enum import StrEnum
 from statistics import median
 from typing import Final, NamedTuple
 
-from odradek.findings.app_name import app_name
-from odradek.findings.troubles import JAVA
-from odradek.telemetry.client_metrics_configs import ALL_METRICS
-from odradek.telemetry.estimate.pushed_streams import Stream, StreamReader
-from odradek.telemetry.estimate.recorded_clients import RecordedClient, RecordedClients
-from odradek.telemetry.estimate.series_model import (
+from odradek.estimate.pushed_streams import Stream, StreamReader
+from odradek.estimate.recorded_clients import RecordedClient, RecordedClients
+from odradek.estimate.series_model import (
     NODE,
     PARTITION,
     ROLES,
@@ -28,6 +25,9 @@ from odradek.telemetry.estimate.series_model import (
     role_of_client_id,
     selects,
 )
+from odradek.findings.app_name import app_name
+from odradek.findings.troubles import JAVA
+from odradek.telemetry.client_metrics_configs import ALL_METRICS
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
 from odradek.telemetry.narrowed_clients import narrower_plans
 from odradek.telemetry.subscription_id import subscription_id

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from odradek.broker.spool_settings import SpoolSettings
-from odradek.broker.subscription_estimates import PointsWork, SubscriptionEstimates
 from odradek.broker.telemetry_spool import TelemetrySpool
 from odradek.delivery.log_cursor import Chunk
+from odradek.estimate.budgets import EstimateMode, SubscriptionBudgets
+from odradek.estimate.subscription_estimates import PointsWork, SubscriptionEstimates
 from odradek.plugin.authorizer import AclOperation, Action, Decision
 from odradek.plugin.authorizer import ResourceType as AclResourceType
 from odradek.plugin.context import RequestContext
-from odradek.telemetry.estimate.budgets import EstimateMode, SubscriptionBudgets
 from odradek.telemetry.telemetry_config import TelemetryConfig
 from odradek.testing.pushes import recorded
 from odradek.waiting.deferred import offload_inline

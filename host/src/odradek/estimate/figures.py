@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from odradek.telemetry.estimate.budgets import APP_KEY, CLIENT_KEY, PRINCIPAL_KEY, Exceeded
-from odradek.telemetry.estimate.estimate import Estimate, Load, ScopeSeries
-from odradek.telemetry.estimate.futures import Basis
+from odradek.estimate.budgets import APP_KEY, CLIENT_KEY, PRINCIPAL_KEY, Exceeded
+from odradek.estimate.estimate import Estimate, Load, ScopeSeries
+from odradek.estimate.futures import Basis
 
 PRINCIPALS: Final = 10
 """Lines of principals."""

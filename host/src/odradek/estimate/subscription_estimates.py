@@ -14,6 +14,12 @@ from typing import Any, Final, Protocol
 from odradek.bounds.bounded_regex import RegexBounds
 from odradek.delivery.log_cursor import EXPIRED, Chunk, LogCursor
 from odradek.delivery.spooled_record import SpooledRecord
+from odradek.estimate.budgets import EstimateMode, SubscriptionBudgets
+from odradek.estimate.estimate import Estimate, estimate
+from odradek.estimate.figures import excesses, sentence
+from odradek.estimate.futures import live_clients
+from odradek.estimate.pushed_streams import PushedPoints, points_of
+from odradek.estimate.recorded_clients import RecordedClients, counts, live_ms, starts
 from odradek.telemetry.client_metrics_configs import (
     MATCH,
     SubscriptionInfo,
@@ -22,12 +28,6 @@ from odradek.telemetry.client_metrics_configs import (
     parse,
 )
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
-from odradek.telemetry.estimate.budgets import EstimateMode, SubscriptionBudgets
-from odradek.telemetry.estimate.estimate import Estimate, estimate
-from odradek.telemetry.estimate.figures import excesses, sentence
-from odradek.telemetry.estimate.futures import live_clients
-from odradek.telemetry.estimate.pushed_streams import PushedPoints, points_of
-from odradek.telemetry.estimate.recorded_clients import RecordedClients, counts, live_ms, starts
 from odradek.telemetry.subscriptions import SubscriptionPlans
 from odradek.waiting.clock import Clock
 from odradek.waiting.deferred import Deferred
