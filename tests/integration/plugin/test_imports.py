@@ -1,4 +1,4 @@
-"""The modules that importing `odradek.plugin` loads, in a new process."""
+"""The modules that importing the rooms of plugins loads, in a new process."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import subprocess
 import sys
 
 
-def test_the_plugin_room_loads_protobuf_on_first_use() -> None:
+def test_the_rooms_of_plugins_load_protobuf_on_first_use() -> None:
     program = (
-        "import sys, odradek.plugin\n"
+        "import sys, odradek.plugin, odradek.otlp, odradek.topic, odradek.findings\n"
         "heavy = lambda: [name for name in sys.modules if name.startswith(('google', 'opentelemetry'))]\n"
         "assert heavy() == [], heavy()\n"
-        "odradek.plugin.merged_scopes(b'')\n"
+        "odradek.otlp.merged_scopes(b'')\n"
         "assert 'google.protobuf' in sys.modules\n"
         "assert 'opentelemetry' not in sys.modules\n"
     )

@@ -149,7 +149,7 @@ class TelemetrySink(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Broker:
-    """The rooms of one host, as `compose_broker` connects them; driven by the server's loop."""
+    """The rooms of one host, as `compose_broker` connects them; driven by the program's loop."""
 
     settings: BrokerSettings
     start_values: Mapping[str, StartValue]

@@ -1,1 +1,22 @@
-"""What the metrics of clients mean: the reference of all metrics, troubles, names of applications."""
+"""The meaning of clients' metrics: their reference, charts by concern, troubles, names of applications."""
+
+from __future__ import annotations
+
+from odradek.findings.app_name import app_name
+from odradek.findings.client_metrics import ClientMetric, client_metrics
+from odradek.findings.concerns import CONCERNS, Chart, Concern
+from odradek.findings.troubles import FINDINGS, HINTS, TROUBLES, Condition, Trouble
+
+__all__ = [
+    "CONCERNS",
+    "FINDINGS",
+    "HINTS",
+    "TROUBLES",
+    "Chart",
+    "ClientMetric",
+    "Concern",
+    "Condition",
+    "Trouble",
+    "app_name",
+    "client_metrics",
+]

@@ -9,7 +9,7 @@ protobuf:
 * A message field may be declared as bytes. The schemas here declare Resource, scope and Metric as bytes, so
   the parser copies them without looking inside.
 
-To write the result, join fields made by `odradek.plugin.delimited`.
+To write the result, join fields made by `odradek.otlp.delimited`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Time for all code below the server's floor: a clock to read and a timer to wait with.
+"""Time for all code below the floor of processes: a clock to read and a timer to wait with.
 
 Wall time is for timestamps that are stored, sent, or compared with such timestamps. Everything else,
 deadlines and intervals alike, uses the monotonic clock: the wall clock may be set back or forward at any

@@ -1,7 +1,7 @@
 """Serialized ``MetricsData``, made smaller and filtered without decoding a metric.
 
 ResourceMetrics with an equal Resource become one, and ScopeMetrics with an equal scope in it become one. If a
-batch has one Resource and one scope, protobuf's C parser merges them (`odradek.plugin.merged_scopes`). If
+batch has one Resource and one scope, protobuf's C parser merges them (`odradek.otlp.merged_scopes`). If
 Resources or scopes differ, the entries are grouped one by one.
 """
 
