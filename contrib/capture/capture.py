@@ -13,6 +13,7 @@ from pathlib import Path
 from contrib.capture import (
     acl_scenarios,
     broker_config_scenarios,
+    cluster_scenarios,
     config_scenarios,
     get_scenarios,
     group_scenarios,
@@ -35,6 +36,7 @@ NODES: dict[str, Scenarios] = {
     | push_scenarios.SCENARIOS
     | list_scenarios.SCENARIOS
     | topic_scenarios.SCENARIOS
+    | cluster_scenarios.SCENARIOS
     | group_scenarios.SCENARIOS
     | record_scenarios.SCENARIOS
     | broker_config_scenarios.SCENARIOS

@@ -1,5 +1,5 @@
 """Scenarios of the APIs about topics: creating, growing, describing and deleting them, and what a cluster of
-one node says about leaders, reassignments, its quorum and its features."""
+one node says about leaders and reassignments."""
 
 from __future__ import annotations
 
@@ -28,11 +28,6 @@ from odradek.wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 from odradek.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from odradek.wire.messages.describe_quorum import (
-    DescribeQuorumRequest,
-    RequestPartitionData,
-    RequestTopicData,
-)
 from odradek.wire.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -43,7 +38,6 @@ from odradek.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
-from odradek.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 APPLY_S = 0.5
 """A topic reaches the broker through the metadata log, after the response."""
@@ -331,54 +325,6 @@ def reassignments(version: int) -> Scenario:
     return scenario
 
 
-def quorum(say: Recorder) -> None:
-    say.note("dynamic: offsets, times, the port of the controller")
-    for version in range(3):
-        for label, topics in {
-            "the quorum": {"__cluster_metadata": [0]},
-            "another partition": {"__cluster_metadata": [1]},
-            "two partitions": {"__cluster_metadata": [0, 1]},
-            "another topic": {"foo": [0]},
-            "nothing": {},
-        }.items():
-            rows = [
-                RequestTopicData(
-                    topic_name=name,
-                    partitions=[RequestPartitionData(partition_index=index) for index in indexes],
-                )
-                for name, indexes in topics.items()
-            ]
-            say.ask(label, request(DescribeQuorumRequest(topics=rows), version))
-
-
-def features(version: int) -> Scenario:
-    def scenario(say: Recorder) -> None:
-        def update(label: str, *updates: FeatureUpdateKey) -> None:
-            message = UpdateFeaturesRequest(feature_updates=list(updates), validate_only=version >= 1)
-            say.ask(label, request(message, version))
-
-        def level(name: str, wanted: int, kind: int = 1) -> FeatureUpdateKey:
-            return FeatureUpdateKey(
-                feature=name, max_version_level=wanted, upgrade_type=kind, allow_downgrade=kind == 2
-            )
-
-        update("the level in force", level("group.version", 1))
-        update("unknown", level("nope", 1))
-        update("no name", level("", 1))
-        update("unknown beside a good one", level("group.version", 1), level("nope", 1))
-        update("too high", level("group.version", 9))
-        update("below zero", level("group.version", -1))
-        update("a downgrade that is not meant", level("group.version", 0))
-        update("none")
-        if version:
-            update("a downgrade", level("group.version", 0, 2))
-            update("an unsafe downgrade", level("group.version", 0, 3))
-            update("type 9", level("group.version", 1, 9))
-            update("type 0", level("group.version", 1, 0))
-
-    return scenario
-
-
 SCENARIOS: dict[str, tuple[str, Scenario]] = {
     "create_topics_v7_created": ("topics that can be", created),
     "create_topics_v7_refused": ("topics that cannot be", create_refused),
@@ -393,9 +339,4 @@ SCENARIOS: dict[str, tuple[str, Scenario]] = {
         for version in range(2)
     },
     "list_partition_reassignments_v0_listed": ("nothing is moved", reassigned),
-    "describe_quorum_v2_described": ("a quorum of one", quorum),
-    **{
-        f"update_features_v{version}_checked": ("what levels can be set", features(version))
-        for version in range(3)
-    },
 }

@@ -150,7 +150,10 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
     def has_shaken_hands(self) -> bool:
         """Go on with the handshake; True when it is done."""
         try:
-            while not self.has_stepped():
+            while True:
+                with contextlib.suppress(ssl.SSLWantReadError):
+                    self.tls.do_handshake()
+                    break
                 if not self.feed():
                     self.flush()
                     return False
@@ -164,18 +167,6 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         self.protocol.connection_made(self)
         if not self.handshaken.done():
             self.handshaken.set_result(None)
-        return True
-
-    def has_stepped(self) -> bool:
-        """Whether the handshake is done with what OpenSSL has got.
-
-        Raises:
-            ssl.SSLError: It has failed.
-        """
-        try:
-            self.tls.do_handshake()
-        except ssl.SSLWantReadError:
-            return False
         return True
 
     def feed(self) -> bool:
