@@ -127,7 +127,6 @@ class Client:
         return f"fleet-{self.kind.name}-{self.number:06}"
 
     def ask(self) -> GetTelemetrySubscriptionsRequest:
-        """The request for a subscription."""
         return GetTelemetrySubscriptionsRequest(client_instance_id=self.instance_id)
 
     def push(self, metrics: bytes, *, terminating: bool = False) -> PushTelemetryRequest:

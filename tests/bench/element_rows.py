@@ -105,7 +105,6 @@ def quotas(clients: Iterable[str], rate: float) -> AlterClientQuotasRequest:
 
 
 def commit(group: str, topic: Topic, partitions: range) -> OffsetCommitRequest:
-    """Commit an offset for each partition."""
     offsets = [
         OffsetCommitRequestPartition(partition_index=index, committed_offset=0) for index in partitions
     ]

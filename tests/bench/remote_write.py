@@ -97,7 +97,6 @@ def sums(url: str) -> tuple[int, int, int]:
 
 
 def pushes(clients: int, round_number: int) -> list[TelemetryRecord]:
-    """The records of one round: a push of each client."""
     now_ms = int(time.time() * 1000)
     found = []
     for number in range(clients):

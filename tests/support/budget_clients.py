@@ -73,7 +73,6 @@ class BudgetScene:
         offset: int | None = None,
         terminating: bool = False,
     ) -> None:
-        """A push of a client."""
         self.now = at
         data = None if metrics else b""
         record = self.scene.record(

@@ -117,7 +117,6 @@ class GroupHost:
         session_ms: int = SESSION_MS,
         rebalance_ms: int = REBALANCE_MS,
     ) -> Joined:
-        """JoinGroup."""
         request = JoinGroupRequest(
             group_id=group_id,
             member_id=member_id,
@@ -151,7 +150,6 @@ class GroupHost:
         assignments: dict[str, bytes] | None = None,
         **fields: object,
     ) -> Synced:
-        """SyncGroup of a joined member."""
         values: dict[str, object] = {
             "group_id": "g",
             "generation_id": member.generation_id,
@@ -172,7 +170,6 @@ class GroupHost:
     def heartbeat(
         self, member_id: str, generation: int = 1, instance_id: str | None = None, group_id: str = "g"
     ) -> ErrorCode:
-        """Heartbeat."""
         request = HeartbeatRequest(
             group_id=group_id, member_id=member_id, generation_id=generation, group_instance_id=instance_id
         )

@@ -40,7 +40,6 @@ class WorkerGateway:
         return {int(each[1]): int(each[2]) for each in found if each is not None}
 
     def kill(self, worker: int) -> None:
-        """Kill a worker."""
         os.kill(self.pids[worker], signal.SIGKILL)
 
     def get(self, path: str) -> tuple[int, str]:

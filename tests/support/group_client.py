@@ -92,7 +92,6 @@ class GroupClient(BrokerClient):
         assignments: list[SyncGroupRequestAssignment],
         group_id: str = "g",
     ) -> list[SyncGroupResponse]:
-        """SyncGroup of a joined member."""
         request = SyncGroupRequest(
             group_id=group_id,
             generation_id=member.generation_id,

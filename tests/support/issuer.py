@@ -54,8 +54,6 @@ class Issuer:
 
 
 def handler_of(issuer: Issuer) -> type[BaseHTTPRequestHandler]:
-    """The handler of one issuer."""
-
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))

@@ -96,7 +96,6 @@ def texts(axis: Axes) -> list[str]:
 
 
 def named(axis: Axes, label: str) -> Line2D:
-    """The line with a label."""
     return next(line for line in axis.lines if line.get_label() == label)
 
 

@@ -69,7 +69,6 @@ def connected(port: int) -> WireClient:
 
 
 def error_codes(answer: Any) -> set[int]:
-    """All error codes of an answer."""
     if isinstance(answer, list):
         return {code for each in answer for code in error_codes(each)}
     names = getattr(type(answer), "__slots__", ())

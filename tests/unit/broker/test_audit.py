@@ -91,7 +91,6 @@ def context(principal: str = "User:alice") -> RequestContext:
 
 
 def only(code: ErrorCode) -> Results:
-    """One result with this code."""
     return Results(Counter({code: 1}))
 
 

@@ -60,7 +60,6 @@ def client_with(produce: TopicProduce = TopicProduce.CHECKED, *, internal: bool 
 
 
 def push(client: BrokerClient) -> Record:
-    """The record of a push."""
     data = MetricsData()
     data.resource_metrics.add().scope_metrics.add().metrics.add(name="org.x")
     context = RequestContext(client.connection, 72, 0, 1, "app", client.broker.clock.now_ms())

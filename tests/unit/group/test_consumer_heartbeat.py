@@ -29,7 +29,6 @@ def request(**fields: object) -> ConsumerGroupHeartbeatRequest:
 
 
 def refused(groups: ConsumerGroups, sent: ConsumerGroupHeartbeatRequest, version: int = 1) -> ErrorCode:
-    """The error code of the refusal."""
     with pytest.raises(ApiError) as refusal:
         groups.send(sent, version)
     return refusal.value.code

@@ -111,7 +111,6 @@ class TransactionHost:
         return producer
 
     def in_epoch(self, epoch: int) -> ProducerIdAndEpoch:
-        """A producer at this epoch."""
         producer = self.producer()
         stored = self.coordinator.transactions["tx"].with_epoch(epoch, -1, 60_000, self.clock.now_ms())
         self.coordinator.transactions["tx"] = stored

@@ -99,7 +99,7 @@ def compiled(pattern: str, max_bytes: int) -> Any:
 
 
 class Verdict(NamedTuple):
-    """What became of checking an expression."""
+    """The result of checking an expression."""
 
     steps: int
     """Of the compiled program; 0 if it was refused."""

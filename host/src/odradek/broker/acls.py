@@ -205,7 +205,6 @@ def acl_row(acl: Acl) -> AclRow:
 
 
 def stored_acl(row: AclRow) -> Acl:
-    """The ACL of a row."""
     resource_type, name, pattern_type, principal, host, operation, permission = row
     return Acl(
         ResourcePattern(ResourceType(resource_type), name, PatternType(pattern_type)),

@@ -162,7 +162,6 @@ class Topics:
             topic.guard = guards.get(name)
 
     def named(self, name: str) -> Topic | None:
-        """The topic of this name."""
         return self.by_name.get(name)
 
     def log(self, name: str, index: int) -> PartitionLog:

@@ -191,7 +191,6 @@ def added_configs(options: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def alter(admin: AdminClient, entity: Entity, changes: list[ConfigChange]) -> None:
-    """Change one entity."""
     name = entity.name or DEFAULT_NAME
     admin.incremental_alter_configs({entity.resource(name): changes})
     if name == DEFAULT_NAME:

@@ -35,7 +35,6 @@ def record_object(received: Received) -> dict[str, Any]:
 
 
 def bytes_json(value: bytes | None) -> Any:
-    """Bytes for JSON."""
     if value is None:
         return None
     try:

@@ -83,7 +83,6 @@ def overrides(entries: Sequence[ConfigEntry]) -> list[ConfigEntry]:
 def shown_partitions(
     topic: TopicDescription, entries: Sequence[ConfigEntry], report: Report
 ) -> list[PartitionDescription]:
-    """The partitions that the report shows."""
     if report.overridden_only:
         return []
     min_isr = next((int(entry.value or 1) for entry in entries if entry.name == MIN_ISR), 1)
@@ -120,7 +119,6 @@ def heading(topic: TopicDescription, own: Sequence[ConfigEntry]) -> str:
 
 
 def partition_line(name: str, partition: PartitionDescription) -> str:
-    """The line of one partition."""
     cells = [
         "",
         f"Topic: {name}",

@@ -197,7 +197,6 @@ class Connection:
         return answer[start:]
 
     def decoded(self, response_type: Any, version: int, body: bytes) -> Any:
-        """Decode the body of a response."""
         try:
             return decode(response_type, version, body)
         except WireError as error:

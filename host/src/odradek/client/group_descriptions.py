@@ -133,7 +133,6 @@ def partitions(assignment: consumer.Assignment) -> list[Partition]:
 def by_classic_protocol(
     connection: Connection, node: Node, groups: list[str]
 ) -> dict[str, GroupDescription | RequestFailed]:
-    """Describe groups by DescribeGroups."""
     response: classic.DescribeGroupsResponse = connection.send(classic.DescribeGroupsRequest(groups=groups))
     return {row.group_id: classic_group(row, node) for row in response.groups}
 

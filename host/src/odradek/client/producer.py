@@ -131,7 +131,6 @@ class Producer:
         return outcomes
 
     def batch(self, partition: Partition, records: Iterable[Record]) -> bytes:
-        """The records as a batch."""
         return build_batch(
             records,
             codec=self.codec,

@@ -10,7 +10,6 @@ from odradek.wire.config_resource import ConfigOperation, ResourceType
 
 
 def subscription(name: str) -> ConfigResource:
-    """The config resource of a subscription."""
     return ConfigResource(ResourceType.CLIENT_METRICS, name)
 
 

@@ -14,7 +14,7 @@ JITTER = 0.2
 MAX_ASKED_WAIT_MS = 300_000
 """The longest wait, even if the destination asks for more."""
 DROPPED = "dropped"
-"""What becomes of records that are given up and not in a log."""
+"""The outcome of records that are given up and not in a log."""
 
 
 class BatchDelivery:

@@ -37,7 +37,7 @@ class HttpAnswer(NamedTuple):
 
     @property
     def new_place(self) -> str:
-        """Where a redirect points to, for people."""
+        """The target of a redirect, for people."""
         return f"redirect to {self.headers.get('Location', 'nowhere')}"
 
 

@@ -48,7 +48,7 @@ class Deadline:
 
 
 class EndingSocket:
-    """What `http.client` uses of a socket. All calls together end at the deadline."""
+    """The methods of a socket that `http.client` uses. All calls together end at the deadline."""
 
     def __init__(self, sock: Any, deadline: Deadline) -> None:
         self.sock = sock

@@ -1,4 +1,4 @@
-"""What an HTTP server logs of requests: few lines, however many bad requests come.
+"""An HTTP server logs few lines about requests, however many bad ones come.
 
 aiohttp logs each request that it cannot parse as an error with a traceback.
 """

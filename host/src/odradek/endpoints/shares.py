@@ -42,7 +42,7 @@ def parsed_ip(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def holder_of(address: str) -> str:
-    """Who holds what an address has: an address of IPv4, or a /64 of IPv6, which a single customer has."""
+    """The holder of a share: an address of IPv4, or a /64 of IPv6, which a single customer has."""
     found = parsed_ip(address)
     if isinstance(found, IPv6Address):
         return str(IPv6Network((int(found) >> 64 << 64, 64)))

@@ -30,7 +30,6 @@ def leave_one(rebalance: ClassicRebalance, group: ClassicGroup, identity: Member
 
 
 def answer(identity: MemberIdentity, code: ErrorCode) -> MemberResponse:
-    """The response for one member."""
     return MemberResponse(
         member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=code
     )

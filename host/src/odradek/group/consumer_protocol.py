@@ -130,7 +130,6 @@ def describe(coordinator: GroupCoordinator, group_id: str) -> tuple[DescribedGro
 
 
 def described_member(group: ConsumerGroup, member: ConsumerMember) -> Member:
-    """Describe one member."""
     topics = group.subscriptions.topics
     return Member(
         member_id=member.member_id,

@@ -156,7 +156,6 @@ class GroupOffsets:
         return self.committed.get(group_id, {}).get(partition)
 
     def of_group(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
-        """All committed offsets of a group."""
         return self.committed.get(group_id, {})
 
     def has_any(self, group_id: str) -> bool:

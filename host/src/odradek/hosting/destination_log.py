@@ -1,4 +1,4 @@
-"""What people are told of one forwarder: its destination is down, or the plugin itself fails.
+"""The log tells people of one forwarder that its destination is down, or that the plugin itself fails.
 
 One line when either begins and one when it ends, none per attempt; a failing plugin's with the traceback, and
 again each minute. Each batch that is given up has a line.
@@ -42,7 +42,7 @@ class DestinationLog:
         self.attempts = 0
         """Failed calls of ``deliver`` since then."""
         self.fault: str | None = None
-        """What the plugin raised last; None since a call succeeded."""
+        """The error that the plugin raised last; None since a call succeeded."""
         self.faults = 0
         """Calls in a row that raised."""
         self.failing = ""

@@ -1,4 +1,4 @@
-"""What a process tells of its forwarders: metrics, and the answers to probes."""
+"""A process reports on its forwarders: metrics, and the answers to probes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from odradek.telemetry.client_metrics_stats import MetricRow
 
 
 def runner_rows(runners: Iterable[ForwarderRunner]) -> Iterator[MetricRow]:
-    """The metrics of forwarders."""
     for each in runners:
         yield from destination_rows(each.name, each.forwarder, each.stats(), each.metrics_failed)
 

@@ -35,7 +35,6 @@ class AclStore:
         self.connection.executemany("insert or ignore into acls values (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def delete_acls(self, rows: Iterable[AclRow]) -> None:
-        """Delete ACLs."""
         self.connection.executemany(
             "delete from acls where resource_type = ? and name = ? and pattern_type = ? and principal = ? "
             "and host = ? and operation = ? and permission = ?",

@@ -37,7 +37,6 @@ class ClientQuotaStore:
         self.connection.execute(SCHEMA)
 
     def quotas(self) -> Iterator[ClientQuotaRow]:
-        """All quotas."""
         rows = self.metadata.read("select entity, key, value from client_quotas order by entity, key")
         for entity, key, value in rows:
             yield ClientQuotaRow(json.loads(entity), key, value)
@@ -50,7 +49,6 @@ class ClientQuotaStore:
         )
 
     def delete_quota(self, entity: Mapping[str, str | None], key: str) -> None:
-        """Delete a quota."""
         self.connection.execute(
             "delete from client_quotas where entity = ? and key = ?", (entity_text(entity), key)
         )

@@ -48,5 +48,4 @@ class CredentialStore:
         )
 
     def delete_credential(self, user: str, mechanism: int) -> None:
-        """Delete the credential of a user for one mechanism."""
         self.connection.execute("delete from credentials where user = ? and mechanism = ?", (user, mechanism))

@@ -101,7 +101,6 @@ class SqliteOffsetStore:
             )
 
     def groups(self) -> Iterable[GroupRow]:
-        """All groups."""
         rows: Iterable[GroupRow] = self.connection.execute(
             "select group_id, type, protocol_type, generation, empty_since_ms from groups"
         )

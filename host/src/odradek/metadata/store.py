@@ -158,7 +158,6 @@ class MetadataStore:
         )
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic."""
         self.connection.execute("delete from topics where name = ?", (name,))
 
     def resource_names(self, resource_type: int) -> list[str]:

@@ -74,7 +74,6 @@ class Timed(io.RawIOBase):
         self.end_s = time.monotonic() + limit_s
 
     def readable(self) -> bool:
-        """It is."""
         return True
 
     def readinto(self, buffer: Any) -> int:

@@ -47,7 +47,7 @@ class FreedMemory:
         self.timer = timer
         self.give_back = give_back
         self.least = self.last = spare()
-        """What was spare after memory was given back, or at a look since then; and at the last look."""
+        """The spare memory after some was given back, or at a look since then; and at the last look."""
         self.plan()
 
     @classmethod

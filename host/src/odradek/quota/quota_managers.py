@@ -73,12 +73,10 @@ class QuotaManagers:
 
     @property
     def clients(self) -> tuple[ClientQuotaManager, ...]:
-        """The managers of client quotas."""
         return tuple(self.by_key.values())
 
     @property
     def replications(self) -> tuple[ReplicationQuotaManager, ...]:
-        """The managers of replication quotas."""
         return self.leader, self.follower, self.alter_log_dirs
 
     def apply(self, entity: ClientQuotaEntity, values: Mapping[str, float | None]) -> None:

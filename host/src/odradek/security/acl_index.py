@@ -152,6 +152,5 @@ class AclIndex:
 
 
 def bit(entry: AclEntry) -> int:
-    """The bit of an entry."""
     is_denial = entry.permission is AclPermission.DENY
     return 1 << (entry.operation + (DENY_SHIFT if is_denial else 0))

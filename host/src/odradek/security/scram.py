@@ -27,7 +27,6 @@ class ScramMechanism(IntEnum):
 
     @property
     def hash_name(self) -> str:
-        """The name of the hash in hashlib."""
         return f"sha{self.name[-3:]}"
 
     def hash(self, data: bytes) -> bytes:

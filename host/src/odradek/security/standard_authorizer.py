@@ -82,13 +82,11 @@ class StandardAuthorizer:
         self.decisions: dict[Question, Decision] = {}
 
     def add(self, acls: Iterable[Acl]) -> None:
-        """Add ACLs."""
         self.decisions.clear()
         for acl in acls:
             self.acls.add(acl)
 
     def remove(self, acls: Iterable[Acl]) -> None:
-        """Remove ACLs."""
         self.decisions.clear()
         for acl in acls:
             self.acls.remove(acl)

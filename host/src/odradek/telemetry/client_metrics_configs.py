@@ -187,7 +187,7 @@ def match_pattern(elements: Iterable[str] | None) -> dict[str, str]:
 
 
 def judged(pattern: str, bounds: RegexBounds) -> Verdict:
-    """What becomes of checking a pattern. Its length counts as a part of a new ``match`` only."""
+    """The result of checking a pattern. Its length counts as a part of a new ``match`` only."""
     return verdict(pattern, replace(bounds, max_length=INT16_MAX))
 
 

@@ -183,7 +183,7 @@ class Subscriptions:
         self.plans = None
 
     def verdicts(self, subscription: SubscriptionInfo) -> dict[str, Verdict]:
-        """What becomes of checking the patterns of a subscription, by selector."""
+        """The results of checking the patterns of a subscription, by selector."""
         bounds = self.config.match_bounds
         return {key: judged(pattern, bounds) for key, pattern in subscription.match_pattern.items()}
 

@@ -64,7 +64,6 @@ class ExponentialState:
         return False
 
     def add(self, point: ExponentialHistogramDataPoint) -> None:
-        """Add a point."""
         scale = min(self.scale, point.scale)
         self.lower_by(self.scale - scale)
         for buckets, theirs in ((self.positive, point.positive), (self.negative, point.negative)):

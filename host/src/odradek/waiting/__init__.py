@@ -1,1 +1,1 @@
-"""What waits and goes on: clocks and timers, answers that come later, work in steps."""
+"""Clocks and timers, answers that come later, work in steps: all that waits and goes on."""

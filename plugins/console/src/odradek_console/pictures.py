@@ -22,7 +22,6 @@ MOST_OTHERS: Final = 50
 
 
 def client_row(fleet: Fleet, client: Client, now_ms: int) -> ClientRow:
-    """The row of a client."""
     entry = client.entry
     place = entry.connections[-1] if entry.connections else None
     group = entry.group_id

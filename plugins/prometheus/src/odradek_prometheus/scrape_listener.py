@@ -182,7 +182,6 @@ class ScrapeListener:
         return web.json_response(found)
 
     async def send(self, request: web.BaseRequest, asked: Asked, page: Sequence[bytes]) -> web.StreamResponse:
-        """Send a page."""
         response = web.StreamResponse(headers={"Content-Type": asked.style.content_type})
         response.headers["Vary"] = "Accept, Accept-Encoding"
         if asked.gzip:

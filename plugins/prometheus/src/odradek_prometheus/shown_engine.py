@@ -121,7 +121,6 @@ class ShownEngine(Engine):
         self.folding.restore(self.stored_facts)
 
     def stored_facts(self, instance_id: bytes) -> ClientFacts:
-        """The facts of a stored client."""
         return self.client_facts(read_facts(self.clients.states[instance_id].note))
 
     def report(self) -> None:

@@ -95,7 +95,6 @@ class Route:
         yield
 
     def at(self, version: int) -> CompiledRoute:
-        """The route at one of its versions."""
         key = self.request.API_KEY
         return CompiledRoute(
             api_key=key,

@@ -40,7 +40,6 @@ from odradek.wire.messages.alter_client_quotas import (
 
 
 def outcome(entity: Mapping[str, str | None], code: ErrorCode, message: str | None) -> ResponseEntryData:
-    """The outcome for one entity."""
     return ResponseEntryData(
         error_code=code,
         error_message=message,

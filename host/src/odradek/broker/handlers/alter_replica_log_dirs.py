@@ -47,7 +47,6 @@ def wanted_partitions(request: AlterReplicaLogDirsRequest) -> dict[tuple[str, in
 
 
 def by_topic(codes: dict[tuple[str, int], ErrorCode]) -> dict[str, AlterReplicaLogDirTopicResult]:
-    """The codes by topic."""
     topics: dict[str, AlterReplicaLogDirTopicResult] = {}
     for (name, index), code in codes.items():
         topic = topics.setdefault(name, AlterReplicaLogDirTopicResult(topic_name=name))

@@ -78,7 +78,6 @@ def consumer_group_describe(
 
 
 def refused(group_id: str, code: ErrorCode, message: str | None) -> DescribedGroup:
-    """The error of one group."""
     return DescribedGroup(group_id=group_id, error_code=code, error_message=message)
 
 

@@ -73,7 +73,6 @@ def delete_records(
 
 
 def delete(topic: str, wanted: DeleteRecordsPartition, broker: Broker) -> DeleteRecordsPartitionResult:
-    """Delete from one partition."""
     index = wanted.partition_index
     try:
         if topic in INTERNAL_TOPICS:

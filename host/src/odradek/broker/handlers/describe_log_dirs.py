@@ -97,7 +97,6 @@ def failed(directory: Path) -> DescribeLogDirsResult:
 def described(
     directory: Path, topics: dict[str, list[DescribeLogDirsPartition]]
 ) -> DescribeLogDirsResult | Composed:
-    """One directory."""
     try:
         space = os.statvfs(directory)
     except OSError:

@@ -53,7 +53,6 @@ def describe_user_scram_credentials(
 
 
 def described(user: str, times: int, broker: Broker) -> DescribeUserScramCredentialsResult:
-    """One user."""
     try:
         if times > 1:
             raise ApiError(

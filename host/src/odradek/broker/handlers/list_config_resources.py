@@ -45,7 +45,6 @@ def list_config_resources(
 
 
 def names(kind: ResourceType, broker: Broker) -> Iterable[str]:
-    """All resources of a type."""
     if kind is ResourceType.TOPIC:
         return sorted(topic.name for topic in broker.topics)
     if kind in (ResourceType.BROKER, ResourceType.BROKER_LOGGER):

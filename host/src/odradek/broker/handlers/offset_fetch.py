@@ -231,7 +231,6 @@ class GroupFetch:
         return answered
 
     def partition(self, topic_id: bytes, index: int) -> OffsetFetchResponsePartitions:
-        """The offset of one partition."""
         offsets = self.broker.groups.offsets
         if self.require_stable and offsets.has_pending(self.group.group_id, (topic_id, index)):
             return without_offset(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)

@@ -147,8 +147,8 @@ class ClientSide(SocketEnd):
         self.counted().count()
 
     def progress(self, now_ms: int) -> tuple[int, ...] | None:
-        """What changes while the pair goes on; None if it needs no watch: the client is read, and the broker
-        has answered.
+        """The numbers that change while the pair goes on; None if it needs no watch: the client is read, and
+        the broker has answered.
         """
         pair, upstream = self.pair, self.other
         if self.closing:

@@ -1,4 +1,4 @@
-"""What the listeners and pairs of one gateway share."""
+"""The state that the listeners and pairs of one gateway share."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class SocketEnd(asyncio.Protocol, ABC):
             self.counted().unread(size_bytes)
 
     def unsent_bytes(self) -> int:
-        """What was written and the system has not taken."""
+        """The number of bytes that were written and that the system has not taken."""
         return 0 if self.transport is None else self.transport.get_write_buffer_size()
 
     def descriptor(self) -> int:

@@ -35,7 +35,7 @@ HUNG_UP: Final = getattr(select, "POLLRDHUP", 0)
 """Linux tells of the end of a connection before its last bytes are read; other systems only of a reset."""
 
 Standstill = tuple[tuple[int, ...], int]
-"""What will change when a pair goes on, and since when it has not, monotonic in ms."""
+"""The numbers that change while a pair goes on, and the time since which they have not, monotonic in ms."""
 
 
 class Ending(Protocol):

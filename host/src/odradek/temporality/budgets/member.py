@@ -117,7 +117,6 @@ class Member:
         self.remove(total, now_ms)
 
     def counted(self) -> Iterator[StreamKey]:
-        """The streams that are counted."""
         if self.shape is None or self.client.folded:
             return iter(())
         if not (self.hidden or self.ended):

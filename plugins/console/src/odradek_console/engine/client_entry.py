@@ -142,7 +142,6 @@ class ClientEntry:
         self.terminated = record.payload.terminating
 
     def add(self, record: TelemetryRecord) -> None:
-        """Add a record."""
         now_ms, size = record.context.received_ms, len(record.payload.data)
         waited_ms = now_ms - self.last_ms
         late = LATE if record.subscription_id == self.subscription_id else LATE_AFTER_CHANGE

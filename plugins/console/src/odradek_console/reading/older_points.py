@@ -300,7 +300,6 @@ def slices(files: Sequence[File]) -> Iterator[list[File]]:
 
 
 def rows(found: Buckets, step_ms: int) -> Iterator[SeriesRow]:
-    """The series."""
     for (name, attrs, is_counter), steps in sorted(found.items()):
         known = client_metrics().get(name)
         buckets = [steps[each] for each in sorted(steps)]

@@ -46,7 +46,6 @@ LEAST_WIDTH: Final = 60
 
 
 def columns(now_ms: int) -> list[Column[ClientRow]]:
-    """The columns of the list."""
     return [
         Column(heading="CLIENT", cell=name, least=18, most=40, rank=0),
         Column(heading="STATE", cell=lambda row: str(row.state), least=6, most=6, rank=1),

@@ -83,7 +83,6 @@ def show_steps(steps: Sequence[Step], as_json: bool, *, is_done: bool = False) -
 
 
 def lines(steps: Sequence[Step], *, is_done: bool) -> Iterator[str]:
-    """The steps as lines."""
     for step in steps:
         yield f"{SIGNS[step.act]} {step.name}" + ("  not in the file" if step.act is Act.KEEP else "")
         for key in step.changed if step.act in (Act.CREATE, Act.CHANGE) else ():

@@ -48,7 +48,7 @@ class Console:
     tables: OlderPoints | None = None
     """The tables of odradek-spark, for points that are older than the memory."""
     reaches: Shared[list[Reach]] = field(default_factory=Shared)
-    """What each subscription selects."""
+    """The clients that each subscription selects."""
     stream_interval_s: float = STREAM_INTERVAL_S
     """The shortest time between two events of a stream."""
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
@@ -113,6 +113,5 @@ def make_console(
 
 
 def console_of(request: Request) -> Console:
-    """The console of a request."""
     found: Console = request.app.state.console
     return found

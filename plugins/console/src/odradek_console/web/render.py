@@ -50,7 +50,6 @@ TEMPLATES: Final = environment()
 
 
 def page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
-    """A page from a template."""
     console = console_of(request)
     user: User | None = getattr(request.state, "user", None)
     common = {

@@ -40,7 +40,6 @@ class User:
 
 
 def user_of(request: Request) -> User:
-    """The user of a request."""
     found: User = request.state.user
     return found
 

@@ -58,7 +58,6 @@ class Picked:
         return repeated(small[self.numbers], self.times)
 
     def texts(self, column: Callable[[Any], str | None]) -> pa.DictionaryArray:
-        """A dictionary column."""
         small = pa.array([column(row) for row in self.rows], pa.string()).dictionary_encode()
         numbers = small.indices.fill_null(NOTHING).to_numpy()
         key = numbers.tobytes()

@@ -16,7 +16,7 @@ Control characters are misread by people.
 
 
 def misread_character(path: str) -> str | None:
-    """What of a path some reader would misread, for people; None if nothing."""
+    """The part of a path that some reader would misread, for people; None if there is none."""
     found = MISREAD.search(path)
     if found is None:
         return None

@@ -146,7 +146,6 @@ def twice(rows: DataFrame, table: str, key: Sequence[str]) -> DataFrame:
 def fault(
     rows: DataFrame, what: str, table: str, expected: Column | None = None, found: Column | None = None
 ) -> DataFrame:
-    """Rows as faults."""
     return rows.select(
         F.lit(what).alias("what"),
         F.lit(table).alias("table"),

@@ -96,7 +96,6 @@ def manifests_of(files: Mapping[str, TableFiles]) -> list[Manifest]:
 
 
 def everything(table: str, rows: pa.RecordBatch) -> pa.RecordBatch:
-    """All rows of a table."""
     return rows
 
 
@@ -147,7 +146,6 @@ class Written:
         self.last = records[-1].offset
 
     def report(self, found: OffsetRange, lost: int) -> RangeReport:
-        """The report of a range."""
         return RangeReport(
             found.partition,
             found.start,

@@ -275,7 +275,6 @@ def series(request: Request) -> Response:
 
 
 def series_csv(request: Request) -> Response:
-    """The series as CSV."""
     state = SERIES.state(request.query_params.multi_items(), kept=(WINDOW,))
     return as_csv(SERIES, windowed(request)[0].series, state)
 

@@ -41,7 +41,6 @@ def clients_link(row: QuotaRow) -> str:
 
 
 def limit_column(key: str, heading: str) -> Column[QuotaRow]:
-    """The column of one limit."""
     return Column(
         id=key,
         heading=heading,

@@ -138,7 +138,6 @@ def reach_of(console: Console, clients: Sequence[ClientRow], row: SubscriptionRo
 
 
 def reach_row(console: Console, row: SubscriptionRow, found: Reach) -> ReachRow:
-    """A subscription with its reach."""
     return ReachRow(
         row=row,
         clients=found.clients,
