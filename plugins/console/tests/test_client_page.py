@@ -132,6 +132,7 @@ def test_each_missing_value_has_a_reason(pages: TestClient) -> None:
 
     assert "No subscription asks for it" in java  # bytes sent
     assert "No values yet" in java  # request latency
+    assert 'data-name="average"' in java
     assert "largest: no values yet" in java
     assert "Not reported by this library" in librdkafka  # records consumed
     assert "No subscription matches it, so it is told to push nothing." in librdkafka

@@ -138,16 +138,18 @@ class ClientPlots:
         names = chart.of(self.series)
         if not names:
             return Shown(title=chart.title, plot=None, missing=(self.reason(chart.names).capitalize(),))
+        among = chart.metrics if names[0] in chart.metrics else chart.instead
         lines: list[Line] = []
         levels: list[Level] = []
         for metric in names:
-            name, rows = line_name(metric, names), self.whole(metric)
+            name, rows = line_name(metric, among), self.whole(metric)
             lines += [self.line(name, row) for row in rows]
             levels += self.levels(name, rows[0])
         begin_ms, end_ms = self.window.begin_ms, self.window.end_ms
         drawn = plot(f"plot-{self.number}", chart.title, unit_of(names[0]), lines, begin_ms, end_ms, levels)
-        lacking = [each for each in chart.metrics if names[0] in chart.metrics and each not in names]
-        missing = tuple(f"{line_name(each, chart.metrics)}: {self.reason([each])}" for each in lacking)
+        missing = tuple(
+            f"{line_name(each, among)}: {self.reason([each])}" for each in among if each not in names
+        )
         return Shown(title=chart.title, plot=drawn, missing=missing)
 
     def whole(self, metric: str) -> list[SeriesRow]:
