@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import select
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from odradek.cli.main import run
+from odradek.delivery.log_cursor import Chunk
 from odradek.plugin import Reject, TelemetryRecord
 from odradek.topic import decode_record
 from odradek.wire.api_error import ApiError
@@ -85,6 +87,38 @@ def test_forwarders_get_every_push_in_order_and_commit_delivered_offsets(tmp_pat
 
     assert far.names == other.names == names(range(100))
     assert far.calls < 100
+
+
+def test_a_push_is_answered_before_any_forwarder_reads_it(tmp_path: Path) -> None:
+    reads: list[tuple[int, bool]] = []
+
+    with hosting(tmp_path, a=FarSide(), b=FarSide()) as host, WireClient(host.address) as client:
+        spool = host.host.spool
+        assert spool is not None
+        original = spool.read
+
+        def read(positions: Mapping[int, int]) -> list[Chunk]:
+            chunks = original(positions)
+            reads.append((len(chunks), bool(select.select([client.socket], [], [], 0)[0])))
+            return chunks
+
+        host.call(lambda: setattr(spool, "read", read))
+        push_all(host, range(1))
+        wait_until(lambda: [found for found, _ in reads[-4:]] == [1, 1, 0, 0], lambda: reads)  # both wait
+        client.introduce()
+        told = client.subscriptions()
+        reads.clear()
+        push = PushTelemetryRequest(
+            client_instance_id=told.client_instance_id,
+            subscription_id=told.subscription_id,
+            metrics=payload(1),
+        )
+        client.send_bytes(client.frame(push, 0))
+        wait_until(lambda: [found for found, _ in reads[:2]] == [1, 1], lambda: reads)
+        code = client.answer(push, 0).error_code
+
+    assert code == 0
+    assert reads[:2] == [(1, True), (1, True)]
 
 
 def test_offsets_are_stored_before_the_next_batch_is_delivered(tmp_path: Path) -> None:

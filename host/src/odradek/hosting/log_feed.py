@@ -103,6 +103,9 @@ class LogFeed:
         self.moved_in: dict[int, int] = {}
         """The number of the last move, by partition."""
         self.parked: tuple[int, Positions] | None = None
+        """The request that has no answer yet."""
+        self.looks = False
+        """The parked request is looked at soon."""
         self.uncommitted: dict[int, int] = {}
 
     def begin(self, reader: FeedReader) -> None:
@@ -165,8 +168,16 @@ class LogFeed:
     # on the host's loop
 
     def answer(self, generation: int, positions: Positions) -> None:
-        """Read now, or park the request until records are appended."""
-        self.parked = None
+        """Answer a request now, or when records are appended."""
+        self.parked = (generation, positions)
+        self.look()
+
+    def look(self) -> None:
+        """Answer the parked request if there are records for it."""
+        self.looks = False
+        if self.parked is None:
+            return
+        generation, positions = self.parked
         try:
             chunks = self.source.read(positions)
         except ApiError as error:
@@ -174,21 +185,27 @@ class LogFeed:
                 "telemetry log cannot be read, trying again",
                 extra={"group": self.group_id, "problem": str(error)},
             )
-            self.host_loop.call_later(AGAIN_S, self.answer, generation, positions)
+            self.looks = True
+            self.host_loop.call_later(AGAIN_S, self.look)
             return
         if chunks:
+            self.parked = None
             self.to_forwarder(self.answered, generation, chunks)
-        else:
-            self.parked = (generation, positions)
 
     def to_forwarder(self, action: Callable[..., object], *arguments: object) -> None:
         if self.reader is not None:
             self.reader.call(action, *arguments)
 
     def appended(self) -> None:
-        """Answer the parked request: records were appended."""
-        if self.parked is not None:
-            self.answer(*self.parked)
+        """Look at the parked request once the pushes that were appended are answered.
+
+        The loop writes an answer at the end of the pass in which it is given: uvloop after the calls of that
+        pass, so the look comes in the pass after it.
+        """
+        if self.parked is not None and not self.looks:
+            self.looks = True
+            soon = self.host_loop.call_soon
+            soon(soon, self.look)
 
     def moved(self, positions: Positions) -> None:
         """Continue at offsets that another client has committed for the group."""
