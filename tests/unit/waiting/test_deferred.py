@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from odradek.testing.clock import MockClock
 from odradek.waiting.deferred import Deferred, offload_inline
+from odradek.waiting.step_runner import StepRunner
 
 
 def waited_for(deferred: Deferred[Any]) -> list[object]:
@@ -44,7 +46,6 @@ def test_the_first_outcome_counts() -> None:
     deferred.complete("second")
 
     assert received == ["first"]
-    assert deferred.outcome == "first"
 
 
 def test_a_function_can_compute_the_outcome() -> None:
@@ -242,19 +243,63 @@ class Request:
     """What the frames of a failure hold."""
 
 
-def test_a_failure_of_inline_work_is_freed_at_once() -> None:
+def failing(request: Request) -> Any:
+    raise ValueError(type(request).__name__)
+
+
+class Wait:
+    """What waits for an answer holds the deferred, and the frames of its error hold what waits."""
+
+    def __init__(self, request: Request, outcomes: Callable[[object], None] | None) -> None:
+        self.request = request
+        self.deferred = Deferred[Any]()
+        if outcomes is None:
+            self.deferred.lost()
+        else:
+            self.deferred.when_done(outcomes)
+
+    def fail(self, _: object = None) -> Any:
+        return failing(self.request)
+
+    def work(self) -> None:
+        self.deferred.complete_by(self.fail)
+
+    def step(self) -> None:
+        self.deferred.then(self.fail).complete(None)
+
+    def second_step(self) -> None:
+        second = Deferred[Any]()
+        self.deferred.then(lambda _: second).then(self.fail).complete(None)
+        second.complete(1)
+
+    def inline(self) -> None:
+        offload_inline(self.fail, self.deferred.complete)
+
+    def steps(self) -> Any:
+        yield lambda: None
+        self.fail()
+
+    def run_in_steps(self) -> None:
+        clock = MockClock()
+        runner = StepRunner(clock.timer, clock)
+        self.deferred.then(lambda _: runner.answer(self.steps())).complete(None)
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+@pytest.mark.parametrize("fail", [Wait.work, Wait.step, Wait.second_step, Wait.inline, Wait.run_in_steps])
+def test_a_failure_is_freed_as_soon_as_it_is_answered(fail: Callable[[Wait], None], is_lost: bool) -> None:
+    names: list[str] = []
     request = Request()
     alive = weakref.ref(request)
-
-    def work(request: Request = request) -> None:
-        raise ValueError(type(request).__name__)
+    wait = Wait(request, None if is_lost else lambda error: names.append(type(error).__name__))
 
     gc.disable()
     try:
-        offload_inline(work, lambda _result: None)
-        del request, work
+        fail(wait)
+        del wait, request
         freed = alive() is None
     finally:
         gc.enable()
 
     assert freed
+    assert names == ([] if is_lost else ["ValueError"])

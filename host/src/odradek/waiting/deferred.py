@@ -19,12 +19,19 @@ Offload = Callable[[Callable[[], Any], Callable[[Any], None]], None]
 
 def offload_inline(work: Callable[[], Any], done: Callable[[Any], None]) -> None:
     """Run the work here and now: the `Offload` of tests and of hosts without workers."""
+    done(outcome_of(work))
+
+
+def outcome_of(work: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function returns or raises.
+
+    A caller must not keep the outcome in a variable: an error holds the frames that it came through, and its
+    callers', so a frame that held the error would be freed by a full collection only.
+    """
     try:
-        result = work()
-    except Exception as error:  # noqa: BLE001  the caller handles it as if it came from elsewhere
-        done(error)  # a variable of this frame would hold the error, which holds the frame
-    else:
-        done(result)
+        return work(*arguments)
+    except Exception as error:  # noqa: BLE001  whoever waits for the outcome handles it
+        return error
 
 
 class Deferred(Generic[R]):
@@ -39,6 +46,7 @@ class Deferred(Generic[R]):
 
     def __init__(self) -> None:
         self.outcome: Any = None
+        """Until it is handed over to the callback."""
         self.done = False
         """Whether the outcome is known."""
         self.taken = False
@@ -95,33 +103,30 @@ class Deferred(Generic[R]):
 
         The caller is a timer, or another client's append, and must not be hit by an exception.
         """
-        if self.taken:
-            return
-        outcome: R | Exception
-        try:
-            outcome = work() if self.around is None else self.around(work)
-        except Exception as error:  # noqa: BLE001  see above
-            outcome = error
-        self.complete(outcome)
+        if not self.taken:
+            self.complete(outcome_of(work) if self.around is None else outcome_of(self.around, work))
 
     def advance(self, outcome: Any) -> None:
         """Run the steps, then call back. Releases everything that may hold this object in turn."""
-        while self.steps and not isinstance(outcome, Exception):
-            step = self.steps.pop(0)
-            try:
-                outcome = step(outcome)
-            except Exception as error:  # noqa: BLE001  a bug in one answer must not hit the others of its batch
-                outcome = error
-            if outcome.__class__ is Deferred:
-                self.abandon, self.hurry = outcome.abandon, outcome.hurry
-                self.gone = outcome.gone or self.gone
-                outcome.around = outcome.around or self.around
-                outcome.when_done(self.advance)
+        self.outcome = outcome
+        del outcome
+        while self.steps and not isinstance(self.outcome, Exception):
+            self.outcome = outcome_of(self.steps.pop(0), self.outcome)
+            if self.outcome.__class__ is Deferred:
+                self.wait_for(self.outcome)
                 return
-        self.outcome, self.done, self.steps = outcome, True, None
+        self.done, self.steps = True, None
         self.abandon = self.hurry = self.around = self.gone = None
         if self.callback is not None:
             self.report(self.callback)
+
+    def wait_for(self, second: Deferred[Any]) -> None:
+        """Go on with the outcome of the deferred that a step has returned."""
+        self.outcome = None
+        self.abandon, self.hurry = second.abandon, second.hurry
+        self.gone = second.gone or self.gone
+        second.around = second.around or self.around
+        second.when_done(self.advance)
 
     def when_done(self, callback: Callable[[Any], None]) -> None:
         """Call back with the finished outcome; at once if it is already known."""
@@ -131,17 +136,24 @@ class Deferred(Generic[R]):
             self.callback = callback
 
     def report(self, callback: Callable[[Any], None]) -> None:
-        finish, self.callback, self.finish = self.finish, None, None
-        callback(self.outcome if finish is None else finish(self.outcome))
+        """Hand the outcome over, and keep nothing: if it is an error, its frames may hold this object."""
+        finish, outcome = self.finish, self.outcome
+        self.callback = self.finish = self.outcome = None
+        callback(outcome if finish is None else finish(outcome))
 
     def lost(self) -> None:
         """The connection is lost: release the request. The callback is not called; the steps still run if an
         outcome follows.
         """
         abandon, gone = self.abandon, self.gone
-        self.callback = self.finish = self.abandon = self.hurry = self.around = self.gone = None
+        self.callback = dropped
+        self.finish = self.abandon = self.hurry = self.around = self.gone = None
         if not self.done:
             if abandon is not None:
                 abandon()
             if gone is not None:
                 gone()
+
+
+def dropped(_outcome: object) -> None:
+    """Take an outcome that nobody waits for any more."""

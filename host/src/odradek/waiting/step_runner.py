@@ -46,6 +46,11 @@ class Task:
     took_ns: int = 0
     """The time of its last slice in a turn."""
 
+    def end(self) -> None:
+        """Hand the outcome over, and keep nothing: the frames of an error hold the task."""
+        result, self.result = self.result, None
+        self.ended(result)
+
 
 class StepRunner:
     """Tasks that take turns.
@@ -243,7 +248,7 @@ class StepRunner:
             return stopped_ns
         # not within `around`: the response includes the time that was measured
         self.tasks.discard(task)
-        task.ended(task.result)
+        task.end()
         return self.monotonic_ns()
 
     def advance(self, task: Task, end_ns: int) -> int | None:

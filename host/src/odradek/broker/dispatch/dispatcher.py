@@ -295,8 +295,8 @@ class Dispatcher:
         try:
             return route.frame(context.correlation_id, response, body)
         except Exception as error:  # noqa: BLE001  as in `respond`
-            bug = error
-        return route.frame(context.correlation_id, self.refusal(route, request, context, bug))
+            refusal = self.refusal(route, request, context, error)
+        return route.frame(context.correlation_id, refusal)
 
     def route_of(self, api_key: int, version: int) -> Route:
         """The route of an API.
