@@ -12,8 +12,7 @@ from typing import Any, cast
 import pytest
 
 from odradek.gateway.pair_failure import Cause
-from odradek.net.pairs.client_side import ClientSide
-from odradek.net.pairs.gateway_listener import GatewayListener
+from odradek.net.pairs.client_side import ClientSide, GatewayListener
 from odradek.programs.config import load_config
 from odradek.programs.gateway_host import GatewayHost
 from odradek.programs.gateway_kinds import gateway_of

@@ -9,8 +9,7 @@ import pytest
 
 from odradek.gateway.pair_failure import Cause
 from odradek.gateway.path_meter import PathMeter
-from odradek.net.pairs.client_side import ClientSide
-from odradek.net.pairs.gateway_listener import GatewayListener
+from odradek.net.pairs.client_side import ClientSide, GatewayListener
 from odradek.programs.config import load_config
 from odradek.testing.clock import MockClock
 from support.gateway_pair import HEARTBEAT, Through, answer, bare

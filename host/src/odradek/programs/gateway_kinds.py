@@ -15,9 +15,9 @@ from odradek.net.authentications import Authentications
 from odradek.net.listener import Listener, ListenerAddress
 from odradek.net.listener_kinds import handshakes_of, strangers
 from odradek.net.listener_settings import LISTENERS, WITH_SASL
+from odradek.net.pairs.client_side import GatewayListener
 from odradek.net.pairs.dialer import Address
 from odradek.net.pairs.gateway import Gateway
-from odradek.net.pairs.gateway_listener import GatewayListener
 from odradek.plugin.config import ConfigError
 from odradek.programs.config import HostConfig
 from odradek.programs.gateway_addressing import check_upstream, routings_of

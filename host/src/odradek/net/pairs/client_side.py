@@ -1,4 +1,4 @@
-"""The connection of a pair to its client. It owns the pair.
+"""The clients of a gateway: the listener that accepts them, and their connections, which own the pairs.
 
 The broker is dialed when the client has sent the head of a request: a health check that connects and closes
 costs no upstream connection. Until the dial has succeeded the client is not read further.
@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any, Final
+import socket
+from typing import Any, Final, cast
 
+from odradek.bounds.sampled_log import SampledLog
 from odradek.gateway.pair import Pair
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.request_heads import starts_well
 from odradek.gateway.throttling.pair_charges import THROTTLED
+from odradek.net.acceptor import listening_sockets
 from odradek.net.held_bytes import COUNTED_BYTES
-from odradek.net.pairs.pair_owner import PairOwner
+from odradek.net.listener import Listener
+from odradek.net.pairs.gateway import Gateway
+from odradek.net.pairs.routing import Routing
 from odradek.net.pairs.socket_end import PEER_IS_SLOW, SocketEnd
 from odradek.net.pairs.standstills import LEFT_MS, LINGER_MS
 from odradek.net.pairs.upstream_side import UpstreamSide
@@ -30,6 +35,77 @@ PROMPT: Final = (3, 17, 18, 36)
 """Brokers answer Metadata, SaslHandshake, ApiVersions and SaslAuthenticate at once."""
 
 
+class GatewayListener(Listener):
+    """Accepts clients and gives each a connection to the broker that it has dialed."""
+
+    def __init__(self, *arguments: Any, gateway: Gateway, routing: Routing, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.gateway = gateway
+        self.routing = routing
+        self.failure_log = SampledLog(log)
+
+    async def listening(self) -> list[socket.socket]:
+        """Bind the bootstrap port, and the ports of the nodes if they have some.
+
+        Raises:
+            OSError: The bootstrap port is in use, or the address is not this machine's.
+            ConfigError: The port of a node cannot be bound.
+        """
+        reuse_port = self.gateway.settings.reuse_port
+        sockets = await listening_sockets(self.address.host, self.address.port, reuse_port)
+        try:
+            await self.routing.listen(self.address, sockets)
+        except BaseException:
+            for each in sockets:
+                each.close()
+            raise
+        return sockets
+
+    def make_channel(self) -> Any:
+        return ClientSide(self)
+
+    def note_failure(self, failure: PairFailure, context: ConnectionContext) -> None:
+        """Log why a pair was closed by the gateway itself; many of them are a few lines."""
+        self.refused += 1
+        self.failure_log.write(
+            logging.INFO,
+            self.clock.monotonic_ms(),
+            "closing a connection: %s",
+            str(failure),
+            cause=str(failure.cause),
+            connection=context.connection_id,
+        )
+
+    def close_idle(self, now_ms: int, max_idle_ms: int) -> int:
+        """Close clients that have never sent a request, after ``max_idle_ms``, and idle pairs after the
+        gateway's own time.
+        """
+        idle = []
+        for channel in self.channels:
+            side: ClientSide = cast(Any, channel)
+            since_ms = side.idle_since_ms()
+            limit_ms = max_idle_ms if side.pair is None else self.gateway.settings.max_idle_ms
+            if since_ms is not None and limit_ms is not None and now_ms - since_ms >= limit_ms:
+                idle.append(side)
+        for side in idle:
+            side.end(Cause.IDLE)
+        return len(idle)
+
+    async def close(self, timeout_s: float) -> None:
+        """Stop accepting. Close idle pairs at once, the others when they are idle or their time is over."""
+        self.draining = True
+        if self.acceptor is not None:
+            self.acceptor.close()
+        deadline_s = self.loop.time() + self.gateway.settings.drain_ms / 1000
+        while self.channels and self.loop.time() < deadline_s:
+            for channel in list(self.channels):
+                channel.drain()
+            await asyncio.sleep(0.02)
+        for channel in list(self.channels):
+            cast(ClientSide, cast(Any, channel)).give_up(Cause.DRAINED)
+        await super().close(timeout_s)
+
+
 class ClientSide(SocketEnd):
     """The connection of a pair to its client."""
 
@@ -40,7 +116,7 @@ class ClientSide(SocketEnd):
 
     context: ConnectionContext
 
-    def __init__(self, listener: PairOwner) -> None:
+    def __init__(self, listener: GatewayListener) -> None:
         super().__init__(listener.gateway.memory)
         self.listener = listener
         self.closing = False
@@ -59,7 +135,7 @@ class ClientSide(SocketEnd):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.attached(transport)
         assert self.transport is not None
-        self.context = self.listener.opened(self, self.transport)
+        self.context = self.listener.opened(cast(Any, self), self.transport)
 
     def data_received(self, data: bytes) -> None:
         if self.closing:
@@ -219,7 +295,7 @@ class ClientSide(SocketEnd):
             self.other.finish()
             self.listener.gateway.standstills.linger(self.other, LEFT_MS)
         self.lost()
-        self.listener.closed(self)
+        self.listener.closed(cast(Any, self))
 
     def give_up(self, cause: Cause = Cause.MEMORY) -> None:
         """Close both connections without sending the rest."""

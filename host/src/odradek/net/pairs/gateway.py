@@ -15,12 +15,12 @@ from odradek.gateway.addresses import NodeTable, UnmappedNodes
 from odradek.gateway.addressing_settings import NODES, nodes_text
 from odradek.gateway.data_path import DataPath, PathLimits
 from odradek.gateway.gateway_settings import GatewaySettings
-from odradek.gateway.local_answers import LocalAnswers
 from odradek.gateway.observation.observer import Observer
 from odradek.gateway.path_meter import PathMeter
 from odradek.gateway.reachability import Reachability
 from odradek.gateway.rewriting.api_versions import ApiPolicy
 from odradek.gateway.switch import OPAQUE_FETCH_VERSION, STEPS, Switch
+from odradek.gateway.telemetry_answers import TelemetryAnswers
 from odradek.net.pairs.dialer import Address, Dialer
 from odradek.net.pairs.pair_bytes import PairBytes
 from odradek.net.pairs.routing import Routing
@@ -88,7 +88,7 @@ class Gateway:
         """The step that was taken last."""
         self.followed = ""
         """The last content of the file: a step that SIGUSR1 has taken stays until the file changes."""
-        self.answers: LocalAnswers | None = None
+        self.answers: TelemetryAnswers | None = None
         """The gateway's own telemetry; see `offer`."""
         self.observer: Observer | None = None
         self.silence: Callable[[bool], None] = lambda _silent: None
@@ -125,7 +125,7 @@ class Gateway:
             hide_quorum=settings.hide_quorum,
         )
 
-    def offer(self, answers: LocalAnswers, silence: Callable[[bool], None]) -> None:
+    def offer(self, answers: TelemetryAnswers, silence: Callable[[bool], None]) -> None:
         """Use the gateway's own telemetry from now on."""
         self.answers, self.silence = answers, silence
         self.switched()

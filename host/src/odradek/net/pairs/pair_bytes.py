@@ -7,11 +7,9 @@ that stays incomplete would never leave.
 
 from __future__ import annotations
 
-import asyncio
-from typing import Final, Protocol
+from typing import Final
 
 from odradek.net.held_bytes import (
-    COUNTED_BYTES,
     EXTRA_BYTES,
     AnswerBytes,
     Holder,
@@ -22,83 +20,6 @@ from odradek.waiting.clock import Clock, Timer
 
 MEMORY: Final = 16
 """Reason to stop reading: all pairs together hold too much. See also `pair_state`."""
-
-
-class Reading(Protocol):
-    """One connection of a pair: a `SocketEnd`."""
-
-    transport: asyncio.Transport | None
-
-    @property
-    def writer(self) -> Reading | None:
-        """The other connection, which sends what this one reads."""
-
-    def hold(self, reason: int) -> None: ...
-    def release(self, reason: int) -> None: ...
-    def give_up(self) -> None: ...
-
-
-class ReadBytes:
-    """The bytes that one end has read and that have not left: a `Holder`. Most ends never need one.
-
-    Args:
-        end: The end that has read them.
-        pool: The memory of all pairs.
-    """
-
-    __slots__ = ("end", "frame_bytes", "is_gone", "missing_bytes", "pool", "unread_bytes")
-
-    def __init__(self, end: Reading, pool: PairBytes) -> None:
-        self.end = end
-        self.pool = pool
-        self.frame_bytes = 0
-        """Part of a frame that is held back."""
-        self.missing_bytes = 0
-        self.unread_bytes = 0
-        """Bytes that wait in the transport of the end to be decrypted."""
-        self.is_gone = False
-        """The bytes have left, or never will."""
-
-    @property
-    def closing(self) -> bool:
-        return self.is_gone
-
-    def stop_reading(self, reason: int) -> None:
-        self.end.hold(reason)
-
-    def read_again(self, reason: int) -> None:
-        self.end.release(reason)
-
-    def abort(self) -> None:
-        self.end.give_up()
-
-    def unsent_bytes(self) -> int:
-        writer = self.end.writer
-        if self.is_gone:
-            return 0
-        if writer is None or writer.transport is None:
-            return self.frame_bytes + self.unread_bytes
-        return self.frame_bytes + self.unread_bytes + writer.transport.get_write_buffer_size()
-
-    def frame(self, held_bytes: int, missing_bytes: int) -> None:
-        """A frame is held back, or (0) no longer."""
-        self.frame_bytes, self.missing_bytes = held_bytes, missing_bytes
-        self.count()
-
-    def unread(self, size_bytes: int) -> None:
-        """So much waits in the transport of the end."""
-        self.unread_bytes = size_bytes
-        self.count()
-
-    def count(self) -> None:
-        """Tell the pool how much is held now; little is not counted."""
-        size = self.unsent_bytes()
-        self.pool.hold(self, size if size > COUNTED_BYTES else 0)
-
-    def drop(self) -> None:
-        """The peer of the other end takes nothing any more."""
-        self.is_gone = True
-        self.count()
 
 
 class PairBytes(AnswerBytes):

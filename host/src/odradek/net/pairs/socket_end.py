@@ -8,7 +8,8 @@ import socket
 from abc import ABC, abstractmethod
 from typing import Final
 
-from odradek.net.pairs.pair_bytes import PairBytes, ReadBytes
+from odradek.net.held_bytes import COUNTED_BYTES
+from odradek.net.pairs.pair_bytes import PairBytes
 
 HIGH_WATER_BYTES: Final = 65_536
 """Beyond this, the other connection of the pair is not read."""
@@ -95,11 +96,6 @@ class SocketEnd(asyncio.Protocol, ABC):
             self.other.release(PEER_IS_SLOW)
             self.other.counted().count()
 
-    @property
-    def writer(self) -> SocketEnd | None:
-        """The other connection, which sends what this one reads."""
-        return self.other
-
     def counted(self) -> ReadBytes:
         """The account of the bytes that this end has read, kept from now on."""
         if self.read_bytes is None:
@@ -154,6 +150,69 @@ class SocketEnd(asyncio.Protocol, ABC):
         """Close at once."""
         if self.transport is not None:
             self.transport.abort()
+
+
+class ReadBytes:
+    """The bytes that one end has read and that have not left: a `Holder`. Most ends never need one.
+
+    Args:
+        end: The end that has read them.
+        pool: The memory of all pairs.
+    """
+
+    __slots__ = ("end", "frame_bytes", "is_gone", "missing_bytes", "pool", "unread_bytes")
+
+    def __init__(self, end: SocketEnd, pool: PairBytes) -> None:
+        self.end = end
+        self.pool = pool
+        self.frame_bytes = 0
+        """Part of a frame that is held back."""
+        self.missing_bytes = 0
+        self.unread_bytes = 0
+        """Bytes that wait in the transport of the end to be decrypted."""
+        self.is_gone = False
+        """The bytes have left, or never will."""
+
+    @property
+    def closing(self) -> bool:
+        return self.is_gone
+
+    def stop_reading(self, reason: int) -> None:
+        self.end.hold(reason)
+
+    def read_again(self, reason: int) -> None:
+        self.end.release(reason)
+
+    def abort(self) -> None:
+        self.end.give_up()
+
+    def unsent_bytes(self) -> int:
+        writer = self.end.other
+        if self.is_gone:
+            return 0
+        if writer is None or writer.transport is None:
+            return self.frame_bytes + self.unread_bytes
+        return self.frame_bytes + self.unread_bytes + writer.transport.get_write_buffer_size()
+
+    def frame(self, held_bytes: int, missing_bytes: int) -> None:
+        """A frame is held back, or (0) no longer."""
+        self.frame_bytes, self.missing_bytes = held_bytes, missing_bytes
+        self.count()
+
+    def unread(self, size_bytes: int) -> None:
+        """So much waits in the transport of the end."""
+        self.unread_bytes = size_bytes
+        self.count()
+
+    def count(self) -> None:
+        """Tell the pool how much is held now; little is not counted."""
+        size = self.unsent_bytes()
+        self.pool.hold(self, size if size > COUNTED_BYTES else 0)
+
+    def drop(self) -> None:
+        """The peer of the other end takes nothing any more."""
+        self.is_gone = True
+        self.count()
 
 
 def keep_alive(connection: socket.socket | None) -> None:

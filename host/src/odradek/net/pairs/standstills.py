@@ -19,6 +19,7 @@ from odradek.gateway.pair import Pair
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.net.pairs.dialer import BOOTSTRAP
 from odradek.net.pairs.pair_bytes import PairBytes
+from odradek.net.pairs.socket_end import SocketEnd
 from odradek.waiting.clock import Clock, Timer
 
 log = logging.getLogger(__name__)
@@ -36,13 +37,6 @@ HUNG_UP: Final = getattr(select, "POLLRDHUP", 0)
 
 Standstill = tuple[tuple[int, ...], int]
 """The numbers that change while a pair goes on, and the time since which they have not, monotonic in ms."""
-
-
-class Ending(Protocol):
-    """A connection that closes when all is sent: a `SocketEnd`."""
-
-    def unsent_bytes(self) -> int: ...
-    def abort(self) -> None: ...
 
 
 class WatchedPair(Protocol):
@@ -77,7 +71,7 @@ class Standstills:
         self.timer = timer
         self.pairs: dict[WatchedPair, Standstill | None] = {}
         """The pairs that are not read, or have no answer yet; None if they went on since the last check."""
-        self.ending: dict[Ending, tuple[int, Standstill | None]] = {}
+        self.ending: dict[SocketEnd, tuple[int, Standstill | None]] = {}
         """Connections that close when all is sent, with the time that their peers may take nothing."""
         self.stuck: Counter[str] = Counter()
         """Connections to brokers that were ended here, by node id."""
@@ -89,7 +83,7 @@ class Standstills:
         self.pairs[side] = None
         self.check_later()
 
-    def linger(self, end: Ending, limit_ms: int) -> None:
+    def linger(self, end: SocketEnd, limit_ms: int) -> None:
         """End a connection that is being closed, if its peer takes nothing of the rest for so long."""
         self.ending[end] = (limit_ms, None)
         self.check_later()
