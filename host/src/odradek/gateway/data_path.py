@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from odradek.gateway.local_answers import LocalAnswers
 from odradek.gateway.observation.observer import Observer
 from odradek.gateway.path_meter import PathMeter
 from odradek.gateway.path_quotas import PathQuotas
 from odradek.gateway.rewriting.api_versions import ApiPolicy
 from odradek.gateway.rewriting.rewriter import HoldLimits
+from odradek.gateway.telemetry_answers import TelemetryAnswers
 
 TELEMETRY_HEADER_BYTES = 1024
 """How much longer than its metrics a push may be."""
@@ -40,7 +40,7 @@ class DataPath:
     meter: PathMeter
     policy: ApiPolicy
     """Which APIs are offered."""
-    answers: LocalAnswers | None = None
+    answers: TelemetryAnswers | None = None
     """Answers telemetry; None if it is passed on to the broker."""
     observer: Observer | None = None
     """Sees the frames of pairs that open from now on."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from odradek.gateway.local_answers import LocalAnswers
 from odradek.gateway.observation.apis import LOOKED_AT
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_state import (
@@ -35,6 +34,7 @@ from odradek.gateway.request_heads import (
 )
 from odradek.gateway.rewriting.api_versions import LAST_API_VERSIONS, unsupported_api_versions
 from odradek.gateway.sasl_watch import CANNOT_PASS, PASSING
+from odradek.gateway.telemetry_answers import TelemetryAnswers
 from odradek.gateway.whole_requests import RESOURCE_REQUESTS, only_client_metrics, request_body
 from odradek.wire.codec import encode
 from odradek.wire.error_code import ErrorCode
@@ -317,7 +317,7 @@ class Requests(ProduceRequests):
             raise PairFailure(Cause.UNAUTHENTICATED, why)
         return self.answers_here(data, pos, head, state.path.answers)
 
-    def answers_here(self, data: bytes, pos: int, head: Head, answers: LocalAnswers) -> int:
+    def answers_here(self, data: bytes, pos: int, head: Head, answers: TelemetryAnswers) -> int:
         """Let the host of the gateway answer a request; the chunk has all of it."""
         answer, size = LocalAnswer(), head[0]
         self.takes(data, pos, head, answer)

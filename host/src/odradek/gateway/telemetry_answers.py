@@ -62,7 +62,7 @@ class AskingPair:
 
 
 class TelemetryAnswers:
-    """Answers the telemetry requests of all pairs: the `LocalAnswers` of a gateway."""
+    """Answers the requests of all pairs that are never forwarded."""
 
     def __init__(self, dispatcher: Dispatcher, telemetry: ClientMetricsManager) -> None:
         self.dispatcher = dispatcher
@@ -74,7 +74,13 @@ class TelemetryAnswers:
         """By API key and error code, or `CLOSED`."""
 
     def answer(self, frame: bytes, peer: PairIdentity, done: Callable[[bytes], None]) -> None:
-        """Answer one request frame; see `LocalAnswers`."""
+        """Answer one request frame, without its length.
+
+        Args:
+            frame: The request.
+            peer: The client.
+            done: Takes the response frame without its length, at once or later; an empty one closes the pair.
+        """
         api_key = int.from_bytes(frame[:2])
         if peer.awaiting_sasl:
             self.answered(api_key, done, None)
