@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from itertools import cycle
 from pathlib import Path
 from time import thread_time_ns
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
 
 import uvloop
@@ -242,7 +242,7 @@ class FileEcho(Echo):
     def resume_writing(self) -> None:
         self.writing_paused = False
         while self.sending is not None and not self.writing_paused:
-            self.sending.write_to(self, scarce=False)
+            self.sending.write_to(cast(Any, self), scarce=False)
             if not self.sending.left:
                 self.sending = None
 

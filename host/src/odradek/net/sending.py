@@ -14,8 +14,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from typing import Final, Protocol
+from typing import Final
 
+from odradek.net.request_reader import RequestReader
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.parts import Parts, RecordSlice
@@ -35,13 +36,6 @@ LARGE_SLICE_BYTES: Final = 131_072
 WAITING_BYTES: Final = 4_096
 """If a socket is full, the transport gets so much: it tells when the socket takes more."""
 NO_SOCKET: Final = -1
-
-
-class Writer(Protocol):
-    """A channel."""
-
-    transport: asyncio.Transport
-    writing_paused: bool
 
 
 class Sending:
@@ -68,7 +62,7 @@ class Sending:
         """The part that is in memory."""
         return sum(len(piece) for piece in self.left if isinstance(piece, bytes))
 
-    def write_to(self, channel: Writer, *, scarce: bool) -> None:
+    def write_to(self, channel: RequestReader, *, scarce: bool) -> None:
         """Write until the transport holds enough, or the turn is over.
 
         Args:
