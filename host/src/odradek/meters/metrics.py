@@ -6,8 +6,7 @@ Rooms count in plain integers. The functions below read the counts when a reader
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.dispatcher import Dispatcher
@@ -31,6 +30,7 @@ from odradek.meters.temporality_metrics import TEMPORALITY_INSTRUMENTS
 from odradek.net.listener import Listener
 from odradek.net.turns import Turns
 from odradek.plugin.plugin_stats import PluginStats
+from odradek.process.payload_workers import PayloadWorkers
 from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.kept_pushes import KeptPushes
 from odradek.telemetry.push_accounts import PushAccounts
@@ -274,18 +274,7 @@ def turn_rows(turns: Turns) -> Iterator[MetricRow]:
     yield MetricRow("requests-delayed", "counter", {}, turns.delayed)
 
 
-class WorkQueue(Protocol):
-    """The requests that wait for worker processes: `PayloadWorkers`."""
-
-    taken: int
-    refused: int
-    queued_bytes: int
-
-    @property
-    def queue(self) -> Sized: ...
-
-
-def worker_rows(workers: Mapping[str, WorkQueue | None]) -> Iterator[MetricRow]:
+def worker_rows(workers: Mapping[str, PayloadWorkers | None]) -> Iterator[MetricRow]:
     """The queues of the worker processes, by what they open; none without processes."""
     for name, each in workers.items():
         if each is not None:
