@@ -82,7 +82,7 @@ class ClusterWriter:
         """Take a record.
 
         Returns:
-            Whether it is kept, known once the cluster has answered; False at once if there is no room.
+            Whether it is kept, which `answer` says when the cluster has answered; False at once without room.
         """
         size_bytes = len(record.payload.data) + RECORD_BYTES
         now_ms = self.clock.monotonic_ms()

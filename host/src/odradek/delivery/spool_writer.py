@@ -98,7 +98,7 @@ class SpoolWriter:
         """Take a record.
 
         Returns:
-            Whether it is kept, known once its batch is written; False at once if there is no room.
+            Whether it is kept, which `settle` says when its batch is written; False at once without room.
         """
         size_bytes = sum(map(len, parts))
         if self.held_bytes + size_bytes > self.max_bytes:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from odradek.broker.broker import TelemetrySink
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_stats import MetricRow
-from odradek.waiting.deferred import Deferred
+from odradek.waiting.deferred import Deferred, after
 
 
 class DroppingSink:
@@ -23,10 +23,7 @@ class DroppingSink:
 
     def take(self, push: AcceptedPush) -> bool | Deferred[bool]:
         """Store a push. Always True, now or later."""
-        kept = self.spool.take(push)
-        if isinstance(kept, Deferred):
-            return kept.then(self.outcome)
-        return self.outcome(kept)
+        return after(self.spool.take(push), self.outcome)
 
     def outcome(self, is_kept: bool) -> bool:
         """Count a push that was not stored."""

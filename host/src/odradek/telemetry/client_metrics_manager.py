@@ -272,8 +272,9 @@ class ClientMetricsManager:
         data = request.metrics or b""
         work = PayloadWork(codec=request.compression_type, data=data, labels=labels, limits=self.limits)
         opened = partial(self.opened, instance, request, context, refused, started_ns)
+        # The push waits for the worker, and goes on with `opened`.
         deferred = Deferred[Acceptance]()
-        self.offload(work, lambda outcome: deferred.complete_by(lambda: opened(outcome)))
+        self.offload(work, lambda outcome: deferred.complete_by(partial(opened, outcome)))
         return deferred
 
     def small(self, request: PushTelemetryRequest) -> bytes | None:

@@ -25,7 +25,7 @@ from odradek.telemetry.labeled_record import labeled_record
 from odradek.telemetry.payload import PayloadWork
 from odradek.telemetry.push_accounts import PushAccounts
 from odradek.telemetry.recent_origins import RecentOrigins
-from odradek.waiting.deferred import Deferred
+from odradek.waiting.deferred import Deferred, after
 from odradek.wire.compression import Codec, TooLarge
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
@@ -169,10 +169,7 @@ class RecordSource:
             self.accounts.repeated += 1
             return Outcome.REPEATED
         self.accounts.waiting += 1
-        kept = self.keep(record)
-        if isinstance(kept, Deferred):
-            return kept.then(partial(self.settle, record))
-        return self.settle(record, kept)
+        return after(self.keep(record), partial(self.settle, record))
 
     def settle(self, record: TelemetryRecord, kept: bool) -> Outcome:
         """Give a stored record to the receivers."""

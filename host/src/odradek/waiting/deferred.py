@@ -1,8 +1,8 @@
 """An answer that comes later, and work that runs elsewhere.
 
-A room that cannot answer at once returns a `Deferred`. On its way up, each room that has something to do with
-the outcome adds a step with `Deferred.then`, and the last one sets a callback. So an answer takes one object,
-and comes up once.
+A room that cannot answer at once returns a `Deferred`, and says there who completes it. On its way up, each
+room that has something to do with the outcome adds a step with `after`, and the last one sets a callback. So
+an answer takes one object, and comes up once.
 """
 
 from __future__ import annotations
@@ -153,6 +153,11 @@ class Deferred(Generic[R]):
                 abandon()
             if gone is not None:
                 gone()
+
+
+def after(answer: R | Deferred[R], step: Callable[[R], S | Deferred[S]]) -> S | Deferred[S]:
+    """Go on with an answer: here and now, or where it waits; see `Deferred.then`."""
+    return answer.then(step) if isinstance(answer, Deferred) else step(answer)
 
 
 def dropped(_outcome: object) -> None:

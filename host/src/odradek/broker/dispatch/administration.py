@@ -19,7 +19,7 @@ from odradek.broker.results import SHOWN, EncodedResults, shortened
 from odradek.plugin.authorizer import AclOperation, AclPermission, PatternType
 from odradek.plugin.authorizer import ResourceType as AclResource
 from odradek.plugin.context import RequestContext
-from odradek.waiting.deferred import Deferred
+from odradek.waiting.deferred import after
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode
@@ -200,6 +200,6 @@ def audited(handler: Handler) -> Handler:
             broker.audit.acted(context, act)
             return response
 
-        return response.then(finished) if isinstance(response, Deferred) else finished(response)
+        return after(response, finished)
 
     return begin

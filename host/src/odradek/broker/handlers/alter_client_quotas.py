@@ -28,7 +28,7 @@ from odradek.broker.dispatch.routes import answers
 from odradek.broker.host_lookups import HostLookups
 from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
-from odradek.waiting.deferred import Deferred
+from odradek.waiting.deferred import Deferred, after
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -103,5 +103,4 @@ def alter_client_quotas(
         lookups.run()
         return deferred.then(lambda _: answered())
 
-    reading = broker.steps.answer(read(), droppable=True)
-    return reading.then(alter) if isinstance(reading, Deferred) else alter(None)
+    return after(broker.steps.answer(read(), droppable=True), alter)

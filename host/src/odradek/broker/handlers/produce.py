@@ -52,7 +52,7 @@ from odradek.log.log_validator import InvalidRecords, OpeningBudget, PreparedBat
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
-from odradek.waiting.deferred import Deferred
+from odradek.waiting.deferred import Deferred, after
 from odradek.waiting.steps import Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -128,8 +128,7 @@ def produce(
     else:
         answer = broker.steps.answer(produce_all(work))
     # The request is not kept while the answer waits for the disk.
-    wait = work.flushes.before
-    return answer.then(wait) if isinstance(answer, Deferred) else wait(answer)
+    return after(answer, work.flushes.before)
 
 
 @dataclass(slots=True)

@@ -2,8 +2,8 @@
 
 Behavior:
     * `ClientMetricsManager.accept` checks the push; any exception is INVALID_REQUEST, as in KafkaApis.
-    * A payload larger than ``telemetry.inline.bytes`` after decompression is opened outside the loop. The
-      answer comes later, and the connection's next requests wait.
+    * A payload larger than ``telemetry.inline.bytes`` after decompression is opened outside the loop.
+    * The answer comes when the push is kept, and the connection's next requests wait.
 Differs from Kafka (the first four with ``telemetry.error.policy = client-safe`` only, the default):
     * An exception of a plugin stays in the host: the client gets NONE, and the other plugins get the push.
       Kafka answers INVALID_RECORD, which ends telemetry in its clients for good.
@@ -30,7 +30,7 @@ from odradek.broker.broker import Broker, TelemetrySink
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
 from odradek.telemetry.client_metrics_manager import Acceptance, ClientMetricsManager
-from odradek.waiting.deferred import Deferred
+from odradek.waiting.deferred import Deferred, after
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
@@ -48,10 +48,7 @@ def push_telemetry(request: PushTelemetryRequest, context: RequestContext, broke
     telemetry, sink = broker.telemetry, broker.sink
     if request.metrics is None and telemetry.kafka_policy:
         raise WireError("metrics is null")
-    accepted = telemetry.accept(request, context)
-    if isinstance(accepted, Deferred):
-        return accepted.then(partial(keep, telemetry, sink))
-    return keep(telemetry, sink, accepted)
+    return after(telemetry.accept(request, context), partial(keep, telemetry, sink))
 
 
 def keep(telemetry: ClientMetricsManager, sink: TelemetrySink | None, accepted: Acceptance) -> Answer:
@@ -59,6 +56,4 @@ def keep(telemetry: ClientMetricsManager, sink: TelemetrySink | None, accepted: 
     if isinstance(accepted, PushTelemetryResponse):
         return accepted
     kept = True if sink is None else sink.take(accepted)
-    if isinstance(kept, Deferred):
-        return kept.then(partial(telemetry.settle, accepted))
-    return telemetry.settle(accepted, kept)
+    return after(kept, partial(telemetry.settle, accepted))
