@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Generator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -81,7 +80,8 @@ class Dispatcher:
             api_key, version = unpack_api(frame, offset)
             if api_key == API_VERSIONS_KEY and version not in self.routes[API_VERSIONS_KEY].versions:
                 return self.unsupported_api_versions(correlation_id)
-            return self.answer_first(api_key, version, frame, offset, connection)
+            self.compile(api_key, version)
+            return self.answer(frame, offset, connection)  # compiling is not charged to the first client
         client_id, body = read_client_id(
             frame, offset + REQUEST_HEADER.size, client_id_bytes, route.flexible_request
         )
@@ -95,32 +95,6 @@ class Dispatcher:
             reading = route.read_in_steps(frame, body, self.broker.steps.large_list)
             return self.answer_large(route, reading, context, size_bytes)
         return self.answer_read(route, route.read(frame, body)[0], context, size_bytes, started_ns)
-
-    def answer_first(
-        self,
-        api_key: int,
-        version: int,
-        frame: bytes | memoryview,
-        offset: int,
-        connection: ConnectionContext,
-    ) -> Answer:
-        """Compile the codecs of a version in steps, because that takes milliseconds; then answer.
-
-        Raises:
-            WireError, CloseConnection: As in `answer`, if it is found in the first turn.
-        """
-        found = self.broker.steps.answer(self.compile_in_steps(api_key, version), droppable=True)
-        if not isinstance(found, Deferred):
-            return self.answer(frame, offset, connection)
-        found.finish = self.ended
-        return found.then(lambda _: self.answer(frame, offset, connection))
-
-    def compile_in_steps(self, api_key: int, version: int) -> Generator[None, None, None]:
-        """`compile`, with steps. The first one does nothing: every request has it at once."""
-        route = self.route_of(api_key, version)
-        yield
-        yield from route.compile(version)
-        self.compile(api_key, version)
 
     def answer_read(
         self,
@@ -312,7 +286,7 @@ class Dispatcher:
         return route
 
     def compile(self, api_key: int, version: int) -> CompiledRoute:
-        """Look up everything a request needs, once per API and version.
+        """Look up everything a request needs, once per API and version: its codecs are compiled here.
 
         Raises:
             WireError: As in `route_of`.

@@ -44,7 +44,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import struct
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from inspect import isgeneratorfunction
@@ -86,13 +86,6 @@ class Route:
     """The versions that ApiVersions lists. May be wider: clients infer features from it."""
     charge: Charge
     """How a request is charged while quotas are set."""
-
-    def compile(self, version: int) -> Generator[None, None, None]:
-        """Compile what `at` looks up, a codec in each step: that takes up to 2.5 ms."""
-        reader(self.request, version)
-        yield
-        writer(self.response, version)
-        yield
 
     def at(self, version: int) -> CompiledRoute:
         key = self.request.API_KEY
