@@ -25,6 +25,8 @@ class Row:
     size: int
     records: int
     client: dict[str, Any]
+    varied: bool = False
+    """With keys, and values whose lengths are log-normal around ``size``."""
     goals: tuple[Goal, ...] = ()
 
 
@@ -50,12 +52,26 @@ ROWS = {
         client={"linger.ms": 0, "batch.num.messages": 1},
         goals=(Goal(peer=KAFKA, most=1), Goal(peer=MOCK, most=2.6)),
     ),
+    "varied": Row(
+        title="produce, keys, 20 to 2000 B, linger 5 ms",
+        size=150,
+        records=100_000,
+        client={"linger.ms": 5},
+        varied=True,
+        goals=(Goal(peer=KAFKA, most=1),),
+    ),
 }
 
 
 def run(name: str, servers: dict[str, Server], bench: Bench) -> Windows:
     row = ROWS[name]
-    settings = {"topic": f"produce-{name}", "records": row.records, "size": row.size, "client": row.client}
+    settings = {
+        "topic": f"produce-{name}",
+        "records": row.records,
+        "size": row.size,
+        "varied": row.varied,
+        "client": row.client,
+    }
 
     def window(_name: str, server: Server) -> RecordWindow:
         return measure(server, "produce", settings, bench.load_core)

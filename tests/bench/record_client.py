@@ -10,9 +10,11 @@ Usage: ``python -m bench.record_client produce|fetch SETTINGS_AS_JSON``
 from __future__ import annotations
 
 import json
+import random
 import signal
 import sys
 import time
+from itertools import cycle, islice
 from typing import Any, Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -50,12 +52,21 @@ class Statistics:
         self.seen += 1
 
 
+def varied(size: int) -> list[tuple[bytes, bytes]]:
+    """Keys and values as applications write them: lengths are log-normal around ``size``."""
+    chance, longest = random.Random(size), PATTERN * 8
+    lengths = [int(size * chance.lognormvariate(0, 1)) for _ in range(1_009)]
+    return [(b"key-%d" % number, longest[:length]) for number, length in enumerate(lengths)]
+
+
 class Produce:
     """Send ``records`` values of ``size`` bytes to partition 0, and wait until all are acknowledged."""
 
     def __init__(self, port: int, settings: dict[str, Any]) -> None:
         self.topic, self.records, self.size = settings["topic"], settings["records"], settings["size"]
         self.problems: list[str] = []
+        value = (PATTERN * (self.size // 256 + 1))[: self.size]
+        self.content = varied(self.size) if settings.get("varied") else [(None, value)]
         self.statistics = Statistics("Produce")
         self.address = {"bootstrap.servers": f"127.0.0.1:{port}"} | settings.get("security", {})
         self.producer = Producer(
@@ -82,11 +93,11 @@ class Produce:
             self.problems.append(str(error))
 
     def send(self, records: int) -> None:
-        producer, topic, value = self.producer, self.topic, (PATTERN * (self.size // 256 + 1))[: self.size]
-        for _ in range(records):
+        producer, topic = self.producer, self.topic
+        for key, value in islice(cycle(self.content), records):
             while True:
                 try:
-                    producer.produce(topic, value, partition=PARTITION)
+                    producer.produce(topic, value, key, partition=PARTITION)
                 except BufferError:
                     producer.poll(0.005)
                 else:

@@ -25,7 +25,7 @@ from odradek.wire.compression import Buffer, Codec, TooLarge, decompress
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
 from odradek.wire.limits import INT64_MAX
-from odradek.wire.record import MIN_RECORD_BYTES, NO_TIMESTAMP, Record, parse_records
+from odradek.wire.record import MIN_RECORD_BYTES, NO_TIMESTAMP, Record, TooManyHeaders, parse_records
 from odradek.wire.record_batch import (
     CODEC_MASK,
     HEADER_BYTES,
@@ -38,7 +38,7 @@ from odradek.wire.record_batch import (
     restamped,
     stamped,
 )
-from odradek.wire.record_scan import RecordScan, ScanTooLong, scan_records
+from odradek.wire.record_scan import RecordScan, scan_records
 
 LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME
 LEADER_EPOCH: Final = 0
@@ -148,8 +148,7 @@ def prepared(
     if header.attributes & TIMESTAMP_TYPE_FLAG:
         raise ApiError(ErrorCode.INVALID_TIMESTAMP, "a producer cannot set log append time")
     check_count(header, budget.batch_records)
-    if not budget.records:
-        raise TooMuchWork
+    budget.charge(header.record_count)
     if header.attributes & CODEC_MASK:
         body: bytes | memoryview = _decompressed(batch, header, config, budget)
     else:
@@ -230,17 +229,14 @@ def _decompressed(
 
 
 def _scanned(body: bytes | memoryview, header: RecordBatchHeader, budget: OpeningBudget) -> RecordScan:
-    count = header.record_count
-    # Records of one shape take a fraction of the time, so a large batch gets a short try.
-    singles = budget.records if count <= budget.records else budget.records // 8
     try:
-        scan = scan_records(body, count, header.base_timestamp_ms, singles, budget.records)
-    except ScanTooLong:
-        budget.charge(singles)
+        scan = scan_records(body, header.record_count, header.base_timestamp_ms, budget.records)
+    except TooManyHeaders:
+        budget.records = 0  # they have been counted that far
         raise TooMuchWork from None
     except WireError as error:
         raise ApiError(ErrorCode.INVALID_RECORD, str(error)) from error
-    budget.records = max(0, budget.records - scan.work)
+    budget.charge(scan.headers)
     return scan
 
 

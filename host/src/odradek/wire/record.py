@@ -25,6 +25,10 @@ class MalformedRecord(WireError):
     """The lengths or numbers inside a record are inconsistent."""
 
 
+class TooManyHeaders(WireError):
+    """The records have more headers than the caller allows; they may be well-formed."""
+
+
 class Record(NamedTuple):
     """A record as its producer sent it."""
 
@@ -47,7 +51,7 @@ def parse_records(body: bytes, count: int, base_offset: int, base_timestamp_ms: 
     position = 0
     try:
         for _ in range(count):
-            record, position = _record(body, position, base_offset, base_timestamp_ms)
+            record, position = read_record(body, position, base_offset, base_timestamp_ms)
             yield record
     except IndexError:
         raise Truncated(f"record ends after byte {len(body)}") from None
@@ -55,7 +59,19 @@ def parse_records(body: bytes, count: int, base_offset: int, base_timestamp_ms: 
         raise MalformedRecord(f"{len(body) - position} bytes after the last of {count} records")
 
 
-def _record(body: bytes, position: int, base_offset: int, base_timestamp_ms: int) -> tuple[Record, int]:
+def read_record(
+    body: bytes | memoryview,
+    position: int,
+    base_offset: int,
+    base_timestamp_ms: int,
+    max_headers: int = INT64_MAX,
+) -> tuple[Record, int]:
+    """The record at ``position``, and the position after it.
+
+    Raises:
+        IndexError: The body ends inside the record.
+        WireError: The record is malformed. `TooManyHeaders` if it has more headers than ``max_headers``.
+    """
     length, position = varint(body, position)
     end = position + length
     if length < 0 or end > len(body):
@@ -64,7 +80,7 @@ def _record(body: bytes, position: int, base_offset: int, base_timestamp_ms: int
     offset_delta, position = varint(body, position)
     key, position = _nullable(body, position, end)
     value, position = _nullable(body, position, end)
-    headers, position = _headers(body, position, end)
+    headers, position = _headers(body, position, end, max_headers)
     if position != end:
         raise MalformedRecord(f"record should end at {end}, ends at {position}")
     timestamp_ms = base_timestamp_ms + timestamp_delta
@@ -73,7 +89,7 @@ def _record(body: bytes, position: int, base_offset: int, base_timestamp_ms: int
     return Record(key, value, timestamp_ms, headers, base_offset + offset_delta), end
 
 
-def _nullable(body: bytes, position: int, end: int) -> tuple[bytes | None, int]:
+def _nullable(body: bytes | memoryview, position: int, end: int) -> tuple[bytes | None, int]:
     length, position = varint(body, position)
     stop = position + length
     if length < 0:
@@ -82,15 +98,17 @@ def _nullable(body: bytes, position: int, end: int) -> tuple[bytes | None, int]:
         return None, position
     if stop > end:
         raise Truncated(f"need {length} bytes at {position}, have {end - position}")
-    return body[position:stop], stop
+    return bytes(body[position:stop]), stop
 
 
-def _headers(body: bytes, position: int, end: int) -> tuple[Headers, int]:
+def _headers(body: bytes | memoryview, position: int, end: int, most: int) -> tuple[Headers, int]:
     if body[position] == 0:
         return (), position + 1
     count, position = varint(body, position)
     if not 0 <= 2 * count <= end - position:
         raise MalformedRecord(f"{count} headers in {end - position} bytes")
+    if count > most:
+        raise TooManyHeaders(f"more than {most} headers")
     headers = []
     for _ in range(count):
         key, position = _nullable(body, position, end)
