@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from odradek.broker.dispatch.response_elements import gathered
+from odradek.broker.dispatch.response_elements import collecting
 from odradek.broker.dispatch.routes import ROUTES
 from odradek.process.garbage import tend_garbage
 from odradek.process.limits import keep_buffers, switch_threads_often
@@ -92,8 +92,8 @@ class Holds:
 
         def timed_advance(runner: StepRunner, task: Any, end_ns: int) -> Any:
             steps = task.steps
-            # `gathered` collects the elements that a handler yields: the handler's name says more
-            frame = steps.gi_frame if steps.__name__ == gathered.__name__ else None
+            # `collecting` collects the elements that a handler yields: the handler's name says more
+            frame = steps.gi_frame if steps.__name__ == collecting.__name__ else None
             named = steps if frame is None else frame.f_locals["work"]
             return self.timed(f"step of {named.__qualname__}", advance)(runner, task, end_ns)
 

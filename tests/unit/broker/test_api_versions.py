@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from odradek.broker.dispatch.routes import load_handlers
-from odradek.broker.handlers.api_versions import listings
 from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.wire.error_code import ErrorCode
@@ -55,15 +54,6 @@ def client() -> BrokerClient:
 def offered(client: BrokerClient) -> Ranges:
     """The APIs that a host with a receiver advertises."""
     return ranges(ask(client))
-
-
-def test_the_list_is_encoded_once_for_all_connections() -> None:
-    asked = [(version, telemetry) for version in (3, 4, 4) for telemetry in (True, False)]
-    lists = [listings(version, telemetry, len(ROUTES)) for version, telemetry in asked]
-
-    assert lists[2] is lists[4]
-    assert lists[3] is lists[5]
-    assert [len(lists[0]) - len(lists[1]), len(lists[2]) - len(lists[3])] == [len(TELEMETRY)] * 2
 
 
 @pytest.mark.parametrize("version", VERSIONS)

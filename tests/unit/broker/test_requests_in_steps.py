@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routes import CloseConnection, in_steps, load_handlers
+from odradek.broker.dispatch.routes import CloseConnection, load_handlers
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
 from odradek.plugin.context import RequestContext
 from odradek.waiting.deferred import Deferred
@@ -31,7 +31,11 @@ def client_with(handler: Any, *, droppable: bool = False) -> tuple[BrokerClient,
     clock = TickingClock()
     client = BrokerClient(make_broker(clock=clock))
     routes = dict(load_handlers())
-    routes[KEY] = dataclasses.replace(routes[KEY], handler=in_steps(handler, droppable))
+
+    def begin(request: Any, context: RequestContext, broker: Broker) -> Any:
+        return broker.steps.answer(handler(request, context, broker), droppable=droppable)
+
+    routes[KEY] = dataclasses.replace(routes[KEY], handler=begin)
     client.dispatcher.routes = routes
     return client, clock
 

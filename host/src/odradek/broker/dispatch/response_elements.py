@@ -17,6 +17,7 @@ from odradek.broker.dispatch.administration import ADMINISTRATIVE
 from odradek.broker.dispatch.throttling import Mutated
 from odradek.broker.results import EncodedResults
 from odradek.waiting.deferred import Deferred
+from odradek.waiting.step_runner import StepRunner
 from odradek.waiting.steps import Pause, Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.codec import element_writer
@@ -61,10 +62,10 @@ def gathered(
     version: int,
     broker: Broker,
     *,
+    droppable: bool,
     large: bool = False,
-    limited: bool = True,
-) -> Elements:
-    """Collect the elements and return the whole response.
+) -> Any:
+    """Collect the elements in steps. Returns the whole response, or a deferred of it.
 
     Args:
         work: The work of the handler.
@@ -72,15 +73,20 @@ def gathered(
         array: The name of its array.
         version: The version of the request.
         broker: The broker that answers.
+        droppable: The request changes nothing, so its work ends when the connection is lost, and
+            ``response.max.bytes`` applies.
         large: Encode the first element already: encoding the elements takes longer than making them.
-        limited: Whether ``response.max.bytes`` applies. It does not, if the request changes things.
 
     Raises:
         ApiError: POLICY_VIOLATION: the response becomes too large.
     """
-    steps = broker.steps
+    collected = Collected(response, array, version, broker, limited=droppable)
+    return broker.steps.answer(collecting(work, collected, broker.steps, large), droppable=droppable)
+
+
+def collecting(work: Elements, collected: Collected, steps: StepRunner, large: bool) -> Elements:
+    """Collect the elements, a step for each, and return the whole response."""
     begun = steps.turns
-    collected = Collected(response, array, version, broker, limited)
     if large:
         yield from collected.encode()
     proceed: Callable[[], Any] = work.__next__
@@ -102,7 +108,7 @@ def gathered(
         if steps.turns != begun:
             yield from collected.encode()
     unfinished = finished.response if isinstance(finished, Mutated) else finished
-    setattr(unfinished, array, collected.elements)
+    setattr(unfinished, collected.array, collected.elements)
     return finished
 
 
@@ -128,6 +134,7 @@ class Collected:
 
     def __init__(self, response: type[Any], array: str, version: int, broker: Broker, limited: bool) -> None:
         self.of = response, version, array
+        self.array = array
         self.broker = broker
         self.left_bytes = broker.settings.response_max_bytes if limited else INT64_MAX
         self.elements: list[Any] = []

@@ -10,23 +10,12 @@ A handler is a function in ``broker/handlers/<api>.py``, named after the API::
 It returns a response, or a `Deferred` of one, or None where the protocol has no answer (Produce with acks=0).
 It refuses with `ApiError`. Any other exception is a bug: logged, and answered with UNKNOWN_SERVER_ERROR.
 
-A handler whose work grows with an array of the request is a generator: it yields after each element, or a few
-hundred microseconds, and returns the response. A request that takes longer than a turn of the loop continues
-in later turns, see `odradek.waiting.step_runner`. Other requests run between two yields, so state that was
-looked up before a yield may be gone after it. The generator is closed if the host stops. ::
-
-    @answers(DescribeGroupsRequest, DescribeGroupsResponse, droppable=True)
-    def describe_groups(
-        request: DescribeGroupsRequest, context: RequestContext, broker: Broker
-    ) -> Generator[None, None, DescribeGroupsResponse]:
-        groups = []
-        for group_id in request.groups:
-            groups.append(describe(group_id, broker))
-            yield
-        return DescribeGroupsResponse(groups=groups)
-
-A handler whose response has an array that may become large names it (``each="groups"``), yields its elements,
-and returns the response without them; see `odradek.broker.dispatch.response_elements`. ::
+A handler whose work grows with its request or its response is a generator, and names the array of the
+response that may become large (``each="groups"``). It yields the elements, or None after a few hundred
+microseconds, and returns the response without them. A request that takes longer than a turn of the loop
+continues in later turns, see `odradek.waiting.step_runner`; what is answered is encoded meanwhile, see
+`odradek.broker.dispatch.response_elements`. Other requests run between two yields, so state that was looked
+up before a yield may be gone after it. The generator is closed if the host stops. ::
 
     @answers(DescribeGroupsRequest, DescribeGroupsResponse, each="groups", droppable=True)
     def describe_groups(
@@ -36,7 +25,8 @@ and returns the response without them; see `odradek.broker.dispatch.response_ele
             yield describe(group_id, broker)
         return DescribeGroupsResponse()
 
-A handler that needs it only sometimes returns ``broker.steps.answer(generator)``.
+A handler that needs it only sometimes, or cannot say beforehand whether it changes something, returns
+``gathered(generator, ...)``; Produce and Fetch, whose answers have two levels, ``broker.steps.answer``.
 """
 
 from __future__ import annotations
@@ -47,7 +37,6 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from inspect import isgeneratorfunction
 from typing import Any, TypeVar
 
 from odradek.bounds.large_list import LargeList
@@ -137,7 +126,7 @@ def answers(
 
     def register(handler: H) -> H:
         served = versions or request.VERSIONS
-        begin = in_steps(handler, droppable, response, each) if isgeneratorfunction(handler) else handler
+        begin = handler if each is None else in_steps(handler, response, each, droppable)
         ROUTES[request.API_KEY] = Route(
             request,
             response,
@@ -152,23 +141,15 @@ def answers(
     return register
 
 
-def in_steps(
-    handler: Handler, droppable: bool, response: type[Any] | None = None, each: str | None = None
-) -> Handler:
-    """A handler that runs a generator in steps."""
+def in_steps(handler: Handler, response: type[Any], each: str, droppable: bool) -> Handler:
+    """A handler that runs a generator of elements in steps."""
 
     @wraps(handler)
     def begin(request: Any, context: RequestContext, broker: Broker) -> Any:
-        return broker.steps.answer(handler(request, context, broker), droppable=droppable)
+        work = handler(request, context, broker)
+        return gathered(work, response, each, context.api_version, broker, droppable=droppable)
 
-    @wraps(handler)
-    def begin_elements(request: Any, context: RequestContext, broker: Broker) -> Any:
-        assert response is not None
-        assert each is not None
-        work = gathered(handler(request, context, broker), response, each, context.api_version, broker)
-        return broker.steps.answer(work, droppable=droppable)
-
-    return begin if each is None else begin_elements
+    return begin
 
 
 def top_refusal(response: type[Any]) -> Refusal:

@@ -89,10 +89,10 @@ def alter_client_quotas(
         return AlterClientQuotasResponse()
 
     def answered() -> AlterClientQuotasResponse | Deferred[AlterClientQuotasResponse]:
-        version = context.api_version
-        return broker.steps.answer(
-            gathered(altered(), AlterClientQuotasResponse, "entries", version, broker, limited=False)
+        response: AlterClientQuotasResponse | Deferred[AlterClientQuotasResponse] = gathered(
+            altered(), AlterClientQuotasResponse, "entries", context.api_version, broker, droppable=False
         )
+        return response
 
     def alter(_: None) -> AlterClientQuotasResponse | Deferred[AlterClientQuotasResponse]:
         if not unknown:

@@ -26,14 +26,11 @@ Differs from Kafka:
 from __future__ import annotations
 
 import re
-from functools import cache
-from typing import cast
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import ROUTES, answers
 from odradek.broker.dispatch.throttling import charge_if_known
 from odradek.plugin.context import RequestContext
-from odradek.wire.codec import element_writer
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.api_versions import (
     ApiVersion,
@@ -44,7 +41,6 @@ from odradek.wire.messages.api_versions import (
 )
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
-from odradek.wire.types import EncodedElements
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 NO_NODE = -1
@@ -66,22 +62,6 @@ def listing(api_key: int) -> ApiVersion:
     return ApiVersion(api_key=api_key, min_version=versions.first, max_version=versions.last)
 
 
-@cache
-def listings(version: int, telemetry: bool, _apis: int) -> list[ApiVersion]:
-    """The rows of all APIs, encoded once for all connections.
-
-    Args:
-        version: The version of the response.
-        telemetry: Whether the telemetry APIs are listed.
-        _apis: How many APIs are served: rows that were remembered before another handler was imported are not
-            used again.
-    """
-    write = element_writer(ApiVersionsResponse, version, "api_keys")
-    assert write is not None
-    listed = [key for key in sorted(ROUTES) if telemetry or key not in TELEMETRY_KEYS]
-    return cast(list[ApiVersion], EncodedElements(write(listing(key)) for key in listed))
-
-
 @answers(ApiVersionsRequest, ApiVersionsResponse, refusal=refuse, charge=charge_if_known)
 def api_versions(request: ApiVersionsRequest, context: RequestContext, broker: Broker) -> ApiVersionsResponse:
     if context.api_version >= 3:
@@ -99,7 +79,9 @@ def api_versions(request: ApiVersionsRequest, context: RequestContext, broker: B
     ):
         return refuse(request, ErrorCode.REBOOTSTRAP_REQUIRED, None)
     return ApiVersionsResponse(
-        api_keys=listings(context.api_version, broker.wants_telemetry, len(ROUTES)),
+        api_keys=[
+            listing(key) for key in sorted(ROUTES) if broker.wants_telemetry or key not in TELEMETRY_KEYS
+        ],
         supported_features=[
             SupportedFeatureKey(
                 name=feature.name, min_version=feature.min_version, max_version=feature.max_version

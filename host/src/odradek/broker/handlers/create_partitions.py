@@ -25,7 +25,6 @@ from collections import Counter
 from collections.abc import Generator
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.replica_assignment import check_replicas, wrong
@@ -34,7 +33,6 @@ from odradek.broker.topics import Topic, check_partitions
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
-from odradek.waiting.deferred import Deferred
 from odradek.waiting.steps import Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -59,21 +57,18 @@ def refused(name: str, code: ErrorCode, message: str | None) -> CreatePartitions
     return CreatePartitionsTopicResult(name=name, error_code=code, error_message=message)
 
 
-@answers(CreatePartitionsRequest, CreatePartitionsResponse, refusal=refuse, charge=charge_mutations)
+@answers(
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    refusal=refuse,
+    charge=charge_mutations,
+    each="results",
+)
 def create_partitions(
     request: CreatePartitionsRequest, context: RequestContext, broker: Broker
-) -> CreatePartitionsResponse | Mutated | Deferred[CreatePartitionsResponse | Mutated]:
-    deadline = RequestDeadline.after(request.timeout_ms, broker.clock)
-    work = grow_all(request, deadline, context, broker)
-    return broker.steps.answer(
-        gathered(work, CreatePartitionsResponse, "results", context.api_version, broker, limited=False)
-    )
-
-
-def grow_all(
-    request: CreatePartitionsRequest, deadline: RequestDeadline, context: RequestContext, broker: Broker
 ) -> Generator[CreatePartitionsTopicResult | Step, None, CreatePartitionsResponse | Mutated]:
     """Let all topics grow, partition by partition."""
+    deadline = RequestDeadline.after(request.timeout_ms, broker.clock)
     quota = mutation_quota(context, broker, STRICT_VERSION)
     times = Counter(topic.name for topic in request.topics)
     yield None

@@ -34,7 +34,6 @@ from collections.abc import Generator, Mapping
 from odradek.broker.authorization import Rights
 from odradek.broker.broker import Broker
 from odradek.broker.configs.topic_resource import effective_entries
-from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.replica_assignment import check_replicas, wrong
@@ -44,7 +43,6 @@ from odradek.broker.topics import MAX_PARTITIONS_OF_REQUEST, check_partitions
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
-from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.create_topics import (
@@ -70,21 +68,12 @@ def refused(name: str, code: ErrorCode, message: str | None) -> CreatableTopicRe
     return CreatableTopicResult(name=name, error_code=code, error_message=message)
 
 
-@answers(CreateTopicsRequest, CreateTopicsResponse, refusal=refuse, charge=charge_mutations)
+@answers(CreateTopicsRequest, CreateTopicsResponse, refusal=refuse, charge=charge_mutations, each="topics")
 def create_topics(
     request: CreateTopicsRequest, context: RequestContext, broker: Broker
-) -> CreateTopicsResponse | Mutated | Deferred[CreateTopicsResponse | Mutated]:
-    deadline = RequestDeadline.after(request.timeout_ms, broker.clock)
-    work = create_all(request, deadline, context, broker)
-    return broker.steps.answer(
-        gathered(work, CreateTopicsResponse, "topics", context.api_version, broker, limited=False)
-    )
-
-
-def create_all(
-    request: CreateTopicsRequest, deadline: RequestDeadline, context: RequestContext, broker: Broker
 ) -> Generator[CreatableTopicResult | None, None, CreateTopicsResponse | Mutated]:
     """Create all topics, partition by partition, then yield the results."""
+    deadline = RequestDeadline.after(request.timeout_ms, broker.clock)
     check_total(request, broker)
     quota = mutation_quota(context, broker, STRICT_VERSION)
     yield None  # each pass over all topics takes milliseconds

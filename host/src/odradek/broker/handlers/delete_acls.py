@@ -17,11 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import Any
 
 from odradek.broker.acl_requests import acl_filter, kept_acls
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.response_elements import Composed, composed, gathered
+from odradek.broker.dispatch.response_elements import Composed, composed
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
@@ -43,20 +42,12 @@ def refuse(request: DeleteAclsRequest, code: ErrorCode, message: str | None) -> 
     return DeleteAclsResponse(filter_results=[refused] * len(request.filters))
 
 
-@answers(DeleteAclsRequest, DeleteAclsResponse, refusal=refuse)
-def delete_acls(request: DeleteAclsRequest, context: RequestContext, broker: Broker) -> Any:
-    broker.authorization.require_on_cluster(context, AclOperation.ALTER)
-    work = deletion(request, broker)
-    version = context.api_version
-    return broker.steps.answer(
-        gathered(work, DeleteAclsResponse, "filter_results", version, broker, limited=False)
-    )
-
-
-def deletion(
-    request: DeleteAclsRequest, broker: Broker
+@answers(DeleteAclsRequest, DeleteAclsResponse, refusal=refuse, each="filter_results")
+def delete_acls(
+    request: DeleteAclsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DeleteAclsFilterResult | Composed | None, None, DeleteAclsResponse]:
     """Delete the ACLs; yield the result of each filter."""
+    broker.authorization.require_on_cluster(context, AclOperation.ALTER)
     acls = kept_acls(broker, NO_AUTHORIZER)
     filters = [acl_filter(wanted) for wanted in request.filters]
     yield None

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 from odradek.broker.authorization import Authorization, Rights, refusal
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.request_timeout import RequestDeadline
@@ -32,7 +31,6 @@ from odradek.broker.topics import Topic
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
-from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.delete_topics import (
@@ -64,21 +62,12 @@ def refused(name: str | None, topic_id: bytes, code: ErrorCode, message: str | N
     return DeletableTopicResult(name=name, topic_id=topic_id, error_code=code, error_message=message)
 
 
-@answers(DeleteTopicsRequest, DeleteTopicsResponse, refusal=refuse, charge=charge_mutations)
+@answers(DeleteTopicsRequest, DeleteTopicsResponse, refusal=refuse, charge=charge_mutations, each="responses")
 def delete_topics(
     request: DeleteTopicsRequest, context: RequestContext, broker: Broker
-) -> DeleteTopicsResponse | Mutated | Deferred[DeleteTopicsResponse | Mutated]:
-    deadline = RequestDeadline.after(request.timeout_ms, broker.clock)
-    work = delete_all(request, deadline, context, broker)
-    return broker.steps.answer(
-        gathered(work, DeleteTopicsResponse, "responses", context.api_version, broker, limited=False)
-    )
-
-
-def delete_all(
-    request: DeleteTopicsRequest, deadline: RequestDeadline, context: RequestContext, broker: Broker
 ) -> Generator[DeletableTopicResult | None, None, DeleteTopicsResponse | Mutated]:
     """Delete all topics: some with one write to the disk, then their logs one by one."""
+    deadline = RequestDeadline.after(request.timeout_ms, broker.clock)
     times = Counter((state.name, state.topic_id) for state in mentioned(request))
     quota = mutation_quota(context, broker, STRICT_VERSION)
     rights = DeletionRights.of(context, broker.authorization)

@@ -90,18 +90,16 @@ def metadata(
     )
     changes = may_create and not wants_all
     one = not wants_all and len(request.topics or ()) <= 1
-    return broker.steps.answer(
-        gathered(
-            work,
-            MetadataResponse,
-            "topics",
-            context.api_version,
-            broker,
-            large=not one and len(broker.logs) > MANY_PARTITIONS,
-            limited=not changes,
-        ),
+    response: MetadataResponse | Deferred[MetadataResponse] = gathered(
+        work,
+        MetadataResponse,
+        "topics",
+        context.api_version,
+        broker,
         droppable=not changes,
+        large=not one and len(broker.logs) > MANY_PARTITIONS,
     )
+    return response
 
 
 Described = Generator[MetadataResponseTopic | None, None, MetadataResponse]
