@@ -14,7 +14,6 @@ import pytest
 import snappy
 import zstandard
 
-from odradek.wire import compression
 from odradek.wire.compression import MAX_MEMBERS, Codec, CorruptData, TooLarge, compress, decompress
 
 CODECS = list(Codec)
@@ -300,18 +299,3 @@ def test_an_lz4_frame_with_a_dictionary_is_refused() -> None:
 
     with pytest.raises(CorruptData, match="dictionary"):
         decompress(Codec.LZ4, packed, ENOUGH)
-
-
-def test_an_lz4_decompressor_is_kept_without_large_buffers() -> None:
-    large = lz4.frame.compress(TEXT, block_size=lz4.frame.BLOCKSIZE_MAX4MB, block_linked=False)
-    idle = compression._idle_lz4
-    idle.clear()
-
-    decompress(Codec.LZ4, large, ENOUGH)
-    kept_of_large = list(idle)
-    decompress(Codec.LZ4, compress(Codec.LZ4, TEXT), ENOUGH)
-    (kept,) = idle
-    decompress(Codec.LZ4, compress(Codec.LZ4, TEXT), ENOUGH)
-
-    assert kept_of_large == []
-    assert idle == [kept]
