@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from odradek.findings.client_metrics import PREFIX
 from odradek.findings.concerns import CONCERNS
 from odradek.findings.troubles import BY_ID, SILENCE, TROUBLES
 from odradek_spark.query.axes import SECOND_LINE
@@ -27,7 +28,6 @@ from odradek_spark.query.figures import draw, figure_of
 from odradek_spark.query.line_panel import LABEL_GAP, MAX_LINES, spread
 from odradek_spark.query.pages import client_pages, clients_page, throttle_page, top_page
 from odradek_spark.query.series import lines_of
-from odradek_spark.query.views import PREFIX
 
 START = datetime(2026, 9, 22, 10, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from telemetry_rows import Told, Value, ingest
 
+from odradek.findings.client_metrics import PREFIX
 from odradek_spark.cli.main import spark
 from odradek_spark.cli.printing import Column, fits, show_columns
 from odradek_spark.cli.tables import (
@@ -25,7 +26,6 @@ from odradek_spark.cli.tables import (
     throttled_table,
     top_table,
 )
-from odradek_spark.query.views import PREFIX
 from odradek_spark.tables.dataset import Dataset
 
 pytestmark = pytest.mark.usefixtures("in_utc")

@@ -9,11 +9,11 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from odradek.findings.client_metrics import PREFIX
 from odradek.plugin.context import UNKNOWN, ClientTelemetryContext
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.wire.uuid_text import uuid_text
 
-PREFIX = "org.apache.kafka."
 ROLES = ("producer", "consumer")
 KEY_METRICS = (
     ("producer.request.latency.avg", "request time", "ms"),

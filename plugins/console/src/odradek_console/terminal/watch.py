@@ -16,6 +16,7 @@ from odradek.client.admin import AdminClient
 from odradek.client.errors import ClientError, RequestFailed
 from odradek.client.lease import lease_end_s
 from odradek.client.subscriptions import delete_subscription
+from odradek.findings.client_metrics import PREFIX
 from odradek_console.reading.leases import MOST_INSTANCES, clear, exactly, grant, new_name
 from odradek_console.rows import ClientDetail, ClientRow, Figure
 from odradek_console.terminal.clients import finding_lines, name, software, terminal_width
@@ -23,7 +24,6 @@ from odradek_console.terminal.options import connector, milliseconds, opened_vie
 from odradek_console.text import age, clipped, counted, short, sparkline
 from odradek_console.view import View
 
-METRICS: Final = "org.apache.kafka."
 SPARK: Final = 20
 SLACK_S: Final = 60
 """The lease ends this much later than the command, which deletes it first."""
@@ -78,7 +78,7 @@ def chosen(
 @click.option("--instance", help="Watch one client instance, by its id.")
 @click.option("--principal", help="Watch the known clients of this principal.")
 @click.option("--address", help="Watch the clients at this address.")
-@click.option("--metrics", default=METRICS, show_default=True, help="Prefixes of metric names, with commas.")
+@click.option("--metrics", default=PREFIX, show_default=True, help="Prefixes of metric names, with commas.")
 @click.option(
     "--interval",
     "interval_ms",

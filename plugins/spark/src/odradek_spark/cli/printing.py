@@ -16,7 +16,7 @@ from typing import Any
 import click
 import pyarrow as pa
 
-from odradek_spark.query.views import PREFIX
+from odradek.findings.client_metrics import PREFIX
 
 FORMATS = ("table", "json", "csv")
 NUMBERS = (int, float, Decimal)

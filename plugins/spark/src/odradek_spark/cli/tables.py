@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from odradek.findings.client_metrics import PREFIX
 from odradek.findings.concerns import CONCERNS, Concern
 from odradek.findings.troubles import BY_ID, SILENCE
 from odradek_spark.cli.printing import Column, visible
@@ -21,7 +22,6 @@ from odradek_spark.query.concerns import is_limit, place, stated, troubles_of
 from odradek_spark.query.localtime import clock, span, zone
 from odradek_spark.query.series import Row, label_text
 from odradek_spark.query.units import duration, number, said, unit_of
-from odradek_spark.query.views import PREFIX
 
 PUSHED = "pushed"
 MAX_LABEL = 24

@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from statistics import fmean
 from typing import Any, Final
 
+from odradek.findings.client_metrics import PREFIX
 from odradek.findings.troubles import BY_ID, SILENCE, Trouble
 from odradek_spark.query.chart import Limit, Line, Page, Panel, Span, SpanPanel
 from odradek_spark.query.concerns import condition, stated
 from odradek_spark.query.series import Points, Row, increases, lines_of
 from odradek_spark.query.units import unit_of
-from odradek_spark.query.views import PREFIX
 
 OPEN: Final = "open"
 MAX_BEHIND: Final = 5

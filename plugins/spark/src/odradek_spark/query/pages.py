@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from odradek.findings.client_metrics import PREFIX
 from odradek.findings.concerns import Chart
 from odradek.findings.troubles import Trouble
 from odradek_spark.query.axes import LABEL_CHARS
@@ -16,7 +17,6 @@ from odradek_spark.query.chart import Bars, Limit, Line, Page, Panel, Span, Span
 from odradek_spark.query.concerns import concerns_of, is_limit, stated, troubles_of
 from odradek_spark.query.series import Row, lines_of
 from odradek_spark.query.units import unit_of
-from odradek_spark.query.views import PREFIX
 
 THROTTLE: Final = ".throttle.time."
 STILL_INTERVALS: Final = 2.5

@@ -12,9 +12,10 @@ from datetime import datetime
 
 import pyarrow as pa
 
+from odradek.findings.client_metrics import PREFIX
 from odradek_spark.query.reader import Reader
 from odradek_spark.query.top import MERGED, ranked
-from odradek_spark.query.views import NEAR_PUSHES, PREFIX, clients_of, counted
+from odradek_spark.query.views import NEAR_PUSHES, clients_of, counted
 from odradek_spark.tables.following import last_received
 
 DIMENSIONS = (

@@ -15,8 +15,9 @@ from typing import Final
 
 import pyarrow as pa
 
+from odradek.findings.client_metrics import PREFIX
 from odradek_spark.query.reader import TWO_INTERVALS, Reader, between
-from odradek_spark.query.views import PREFIX, TWO_LEVELS, counted, listed
+from odradek_spark.query.views import TWO_LEVELS, counted, listed
 from odradek_spark.tables.coverage import coverage, covered_from, first_whole_hour
 from odradek_spark.tables.dataset import DatasetError
 from odradek_spark.tables.duckdb_files import add_table

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from odradek.findings.client_metrics import client_metrics
 from odradek_spark.tables.schemas import BY_NAME
 
 if TYPE_CHECKING:
@@ -104,15 +105,7 @@ def clients_of(pushed: str) -> str:
 """
 
 
-PREFIX = "org.apache.kafka."
-TWO_LEVELS = tuple(
-    f"{PREFIX}consumer.fetch.manager.{name}"
-    for name in (
-        *("bytes.consumed.rate", "bytes.consumed.total", "records.consumed.rate", "records.consumed.total"),
-        *("fetch.size.avg", "fetch.size.max", "records.per.request.avg"),
-        *("records.lag.max", "records.lead.min"),
-    )
-)
+TWO_LEVELS: Final = tuple(each.name for each in client_metrics().values() if len(each.levels) > 1)
 """Metrics that the Java client reports for a consumer as a whole and again for each topic or partition."""
 
 

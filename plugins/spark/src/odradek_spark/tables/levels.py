@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-KAFKA = "org.apache.kafka."
+from odradek.findings.client_metrics import PREFIX
+
 CLIENT_METRICS: Final = tuple(
-    KAFKA + name
+    PREFIX + name
     for name in (
         "producer.buffer.exhausted.total",
         "producer.connection.creation.total",

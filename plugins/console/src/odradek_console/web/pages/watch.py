@@ -14,6 +14,7 @@ from odradek.client.admin import AdminClient
 from odradek.client.errors import ClientError
 from odradek.client.lease import lease_end_s
 from odradek.client.subscriptions import delete_subscription
+from odradek.findings.client_metrics import PREFIX
 from odradek_console.reading.leases import clear, exactly, grant, new_name
 from odradek_console.rows import ClientRow
 from odradek_console.web.console import Console, console_of
@@ -22,7 +23,6 @@ from odradek_console.web.pages.client import client_path, described, found_clien
 from odradek_console.web.pages.subscriptions import administered
 from odradek_console.web.table import BadQuery
 
-METRICS: Final = "org.apache.kafka."
 LONGEST_METRICS: Final = 1_000
 SECONDS: Final = ("5", "1", "15", "60")
 """Push intervals that can be chosen, the default first."""
@@ -90,7 +90,7 @@ def metrics_of(form: Form) -> str:
     Raises:
         BadQuery: There is no prefix, or no metric's name can begin with it.
     """
-    text = form.get("metrics", METRICS)
+    text = form.get("metrics", PREFIX)
     found = [each.strip() for each in text.split(",") if each.strip()]
     if not found:
         raise BadQuery("Metrics needs at least one prefix of their names, or * for all metrics.")
