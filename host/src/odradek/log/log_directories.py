@@ -69,7 +69,7 @@ class LogDirectories:
         self.leftovers: list[Path] = []
         """Folders that nothing needs any longer, and that nothing has deleted yet."""
         self.remove_tree = self.leftovers.append if remove_later else remove_tree
-        """Deletes an abandoned folder. This may take long, so the server replaces it by a thread's work."""
+        """Deletes an abandoned folder. This may take long, so the host replaces it by a thread's work."""
         self.unfinished: dict[str, Path] = {}
         """The destinations of interrupted moves, by the name of the log."""
         self.taken_offline: Callable[[Path], int] = lambda _: 0

@@ -1,4 +1,4 @@
-"""Telemetry records of a Kafka message, in any format of `odradek.plugin.TopicFormat`.
+"""Telemetry records of a Kafka message, in any format of `odradek.topic.TopicFormat`.
 
 All readers of topics use this function, so that they find the same clients with the same identity.
 """
