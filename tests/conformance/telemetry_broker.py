@@ -225,12 +225,13 @@ class TelemetryBroker:
         return len(list(self.manager.metric_rows()))
 
     def metric(self, name: str, told: GetTelemetrySubscriptionsResponse | None = None) -> float:
-        """A metric of the host, or of one instance if ``told`` is given."""
+        """A metric of the host, or of one instance if ``told`` is given, by Kafka's name."""
+        full_name = f"kafka.server.client.metrics.{name}".replace("-", ".")
         attributes = {"client_instance_id": uuid_text(told.client_instance_id)} if told else {}
         (value,) = [
             row.value
             for row in self.manager.metric_rows()
-            if row.name == name and row.attributes == attributes
+            if row.name == full_name and row.attributes == attributes
         ]
         return value
 

@@ -13,10 +13,10 @@ from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.metrics import Observation
 from opentelemetry.sdk.metrics import MeterProvider
 
-from odradek.meters.metrics import INSTRUMENTS
 from odradek.programs.config import HostConfig
 from odradek.settings.setting import walk
 from odradek.wire.error_code import ErrorCode
+from support.metric_rows import declared
 from support.reference_page import DOCS, ROOT, page, rows, sections
 
 (GROUP,) = yaml.safe_load((ROOT / "contrib/prometheus/alerts.yml").read_text(encoding="utf-8"))["groups"]
@@ -137,7 +137,7 @@ WHOLE_GROUPS = (
 def in_prometheus() -> dict[str, str]:
     """The name of each instrument by the name that Prometheus sees."""
     found = {"odradek_up": "odradek.up"}
-    for instrument in INSTRUMENTS.values():
+    for instrument in declared().values():
         registry = prometheus_client.CollectorRegistry()
         provider = MeterProvider([PrometheusMetricReader(registry=registry)], shutdown_on_exit=False)
         meter = provider.get_meter("odradek")
@@ -197,7 +197,7 @@ def test_an_alert_says_how_urgent_it_is_and_what_to_do(name: str) -> None:
 def test_each_metric_has_an_alert_or_a_reason_to_have_none() -> None:
     alerted = {in_prometheus()[metric] for rule in ALERTS.values() for metric in metrics(rule)}
     silent = {name for names in WITHOUT_ALERT.values() for name in names}
-    every = {"odradek.up", *(instrument.name for instrument in INSTRUMENTS.values())}
+    every = {"odradek.up", *declared()}
 
     assert every - alerted - silent == {name for name in every - alerted if name.startswith(WHOLE_GROUPS)}
     assert not alerted & silent

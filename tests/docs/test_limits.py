@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from odradek.meters.metrics import INSTRUMENTS
+from support.metric_rows import declared
 from support.reference_page import page, rows, sections
 
 PAGE = "explanation/limits.md"
 NAMES = set(re.findall(r"`([^`]+)`", page(PAGE)))
 KEYS = rows(page("reference/configuration.md")).keys()
-METRICS = {instrument.name for instrument in INSTRUMENTS.values()}
+METRICS = set(declared())
 BOUND = re.compile(r"(.*\.)?max(\..*)?|.*\.limit")
 NO_BOUNDS = frozenset(
     {

@@ -8,7 +8,7 @@ import yaml
 
 from odradek.log.directory_format import FORMAT_FILE, FORMAT_VERSION
 from odradek.metadata.schema import SCHEMA_VERSION, refusal
-from odradek.meters.metrics import INSTRUMENTS
+from support.metric_rows import declared
 from support.reference_page import ROOT, page
 
 TEXT = page("howto/operate.md")
@@ -24,7 +24,7 @@ def test_its_alerts_exist_and_those_that_page_somebody_are_there() -> None:
 
 
 def test_its_metrics_exist() -> None:
-    exported = {each.name.replace(".", "_") for each in INSTRUMENTS.values()}
+    exported = {name.replace(".", "_") for name in declared()}
 
     named = set(re.findall(r"`(odradek_\w+)`", TEXT))
 

@@ -95,21 +95,21 @@ def test_a_changed_file_is_used_for_new_connections_and_closes_no_old_one(
     assert old.certificate.split() == server().certificate.split()
     assert old.is_answered()
     old.socket.close()
-    assert metric(host, "certificate-reloads") == 1
+    assert metric(host, "odradek.certificate.reloads") == 1
 
 
 def test_a_bad_file_changes_nothing_until_it_is_repaired(
     host: ThreadedHost, files: Files, caplog: pytest.LogCaptureFixture
 ) -> None:
     files.write("server.pem", "nothing")
-    wait_until(lambda: metric(host, "certificate-reload-failures") == 1, "no failure is counted")
+    wait_until(lambda: metric(host, "odradek.certificate.reload.failures") == 1, "no failure is counted")
 
     assert certificate_at(port(host)).split() == server().certificate.split()
-    assert metric(host, "certificate-stale") == 1
+    assert metric(host, "odradek.certificate.stale") == 1
     assert [each.levelname for each in caplog.records if "not reloaded" in each.message] == ["ERROR"]
     files.write("server.pem", server().both)
-    wait_until(lambda: metric(host, "certificate-stale") == 0, "the certificate is still stale")
-    assert metric(host, "certificate-reload-failures") == 1
+    wait_until(lambda: metric(host, "odradek.certificate.stale") == 0, "the certificate is still stale")
+    assert metric(host, "odradek.certificate.reload.failures") == 1
 
 
 def alter(host: ThreadedHost, key: str, value: str | None, broker: str = "1") -> None:

@@ -43,7 +43,7 @@ def lose(host: HostThread, disk: FailingDisk, directory: Path) -> None:
 
 def offline_count(host: HostThread) -> float:
     rows = host.call(lambda: list(host.host.metric_rows()))
-    return next(row.value for row in rows if row.name == "offline-log-directory-count")
+    return next(row.value for row in rows if row.name == "kafka.log.log.manager.offline.log.directory.count")
 
 
 def test_telemetry_goes_on_in_the_other_directory(

@@ -88,7 +88,7 @@ def test_an_sdk_and_a_kafka_client_arrive_side_by_side(tmp_path: Path, protocol:
         messages = read(host.bootstrap, "__client_telemetry", 2)
         (runner,) = host.host.sources.runners
         accounts = runner.entrance.accounts
-        requests = [row for row in host.call(host.host.metric_rows) if row.name == "source-requests"]
+        requests = [row for row in host.call(host.host.metric_rows) if row.name == "odradek.source.requests"]
 
     assert (accounts.received, accounts.appended) == (1, 1)
     (row,) = requests

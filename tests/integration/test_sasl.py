@@ -324,7 +324,7 @@ def test_a_user_quota_applies_to_the_authenticated_user(host: ThreadedHost) -> N
 def test_authentications_are_counted_by_listener(host: ThreadedHost) -> None:
     def counted() -> dict[str, float]:
         return {
-            row.name: row.value for row in host.host.metric_rows() if row.name.endswith("-authentication")
+            row.name: row.value for row in host.host.metric_rows() if row.name.endswith(".authentication")
         }
 
     before = host.call(counted)
@@ -335,8 +335,8 @@ def test_authentications_are_counted_by_listener(host: ThreadedHost) -> None:
     after = host.call(counted)
 
     assert {name: after[name] - before[name] for name in after} == {
-        "successful-authentication": 1,
-        "failed-authentication": 2,
+        "kafka.server.socket.server.metrics.successful.authentication": 1,
+        "kafka.server.socket.server.metrics.failed.authentication": 2,
     }
 
 

@@ -65,7 +65,7 @@ def test_strangers_do_not_take_the_connections_of_users(
     with started(tmp_path, f"connections.unauthenticated.max={FEW}") as host:
         strangers += [socket.create_connection(guarded(host), 10) for _ in range(3 * FEW)]
         closed = [is_closed(each) for each in strangers[: 2 * FEW]]
-        there = counted(host, "connections-unauthenticated")
+        there = counted(host, "odradek.connections.unauthenticated")
 
         with AdminClient("{}:{}".format(*guarded(host)), login=LOGIN) as admin:
             nodes = admin.describe_cluster().nodes
@@ -73,7 +73,7 @@ def test_strangers_do_not_take_the_connections_of_users(
         assert closed == [True] * 2 * FEW
         assert there == FEW
         assert len(nodes) == 1
-        assert counted(host, "connections-unauthenticated-closed") == 2 * FEW + 1
+        assert counted(host, "odradek.connections.unauthenticated.closed") == 2 * FEW + 1
 
 
 def test_a_client_that_does_not_authenticate_is_closed_and_a_user_is_not(
@@ -91,7 +91,7 @@ def test_a_client_that_does_not_authenticate_is_closed_and_a_user_is_not(
 
         assert closed
         assert len(nodes) == 1
-        assert counted(host, "connections-unauthenticated-closed") == 1
+        assert counted(host, "odradek.connections.unauthenticated.closed") == 1
 
 
 def test_attempts_beyond_the_rate_are_answered_later(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_attempts_beyond_the_rate_are_answered_later(tmp_path: Path) -> None:
             client.send_bytes(client.frame(login, 2))
 
         codes = {client.answer(login, 2).error_code for client in clients}
-        delayed = counted(host, "authentication-delayed")
+        delayed = counted(host, "odradek.authentication.delayed")
 
     assert codes == {0}
     assert 1 <= delayed <= 3

@@ -302,8 +302,8 @@ def test_a_failed_handshake_is_a_sampled_log_line_and_a_metric(
     assert lines[0].levelname == "INFO"
     rows = {row.name: row.value for row in host.thread.call(lambda: list(host.thread.host.metric_rows()))
             if row.attributes.get("listener") == "SSL"}  # fmt: skip
-    assert rows["failed-authentication"] >= before + 5
-    assert 300 < rows["certificate-expiry"] < 366
+    assert rows["kafka.server.socket.server.metrics.failed.authentication"] >= before + 5
+    assert 300 < rows["odradek.certificate.expiry"] < 366
 
 
 def test_tls_on_a_plaintext_listener_is_named_in_the_log(

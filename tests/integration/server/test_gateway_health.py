@@ -9,10 +9,10 @@ from pathlib import Path
 
 from contrib.capture.ports import free_port
 
-from odradek.meters.metrics import INSTRUMENTS
 from odradek.wire.messages.api_versions import ApiVersionsRequest
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import running_host
+from support.metric_rows import declared
 from support.probes import get
 from support.waiting import wait_until
 from support.wire_client import WireClient
@@ -108,9 +108,7 @@ def test_a_cluster_that_is_down_does_not_stop_the_gateway(tmp_path: Path) -> Non
 
 
 def test_a_gateway_exports_all_its_metrics_but_those_of_faults(tmp_path: Path) -> None:
-    of_gateways = {
-        each.name for name, each in INSTRUMENTS.items() if name.startswith(("gateway-", "source-"))
-    }
+    of_gateways = {name for name in declared() if name.startswith(("odradek.gateway.", "odradek.source."))}
 
     with gateway(tmp_path) as (process, port):
         offered(process)

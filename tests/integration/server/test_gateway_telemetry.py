@@ -77,7 +77,7 @@ def test_its_metrics_are_among_those_of_the_host(tmp_path: Path) -> None:
 
         rows = edge.thread.call(lambda: {row.name: row.value for row in edge.thread.host.metric_rows()})
 
-    assert (rows["gateway-subscriptions"], rows["gateway-subscriptions-of-cluster"]) == (2, 1)
+    assert (rows["odradek.gateway.subscriptions"], rows["odradek.gateway.subscriptions.of.cluster"]) == (2, 1)
 
 
 def test_a_poll_that_changes_nothing_leaves_the_version(tmp_path: Path) -> None:

@@ -232,7 +232,7 @@ def test_metrics_of_a_plugin_that_raise_hide_no_others(
     with hosting(tmp_path, sick=Hidden(), well=FarSide()) as host:
         rows = [host.call(lambda: list(host.host.metric_rows())) for _ in range(2)]
 
-    names = {row.attributes.get("plugin") for row in rows[1] if row.name == "forwarder-delivered"}
+    names = {row.attributes.get("plugin") for row in rows[1] if row.name == "odradek.forwarder.delivered"}
     assert names == {"fake.sick", "fake.well"}
     assert len(lines(caplog, "plugin fake.sick failed in its metrics")) == 1
 

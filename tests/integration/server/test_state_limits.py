@@ -55,7 +55,7 @@ def test_stored_subscriptions_beyond_the_limits_are_loaded(
         "telemetry.match.max.steps",
     ]
     values = {row.name: row.value for row in rows if row.attributes.get("kind") == "subscriptions"}
-    assert values == {"state-count": 3, "state-limit": 2, "state-refused": 0}
+    assert values == {"odradek.state.count": 3, "odradek.state.limit": 2, "odradek.state.refused": 0}
 
 
 def test_a_subscription_of_the_file_beyond_a_limit_stops_the_start(tmp_path: Path) -> None:

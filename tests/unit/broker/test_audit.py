@@ -102,7 +102,6 @@ def audit(refusals: int = 2) -> tuple[Audit, MockClock]:
 def test_a_denial_says_who_and_from_where_and_what_and_why(caplog: pytest.LogCaptureFixture) -> None:
     made, _ = audit()
 
-    made.apis = {3: "Metadata"}
     made.denied(context(), ACTION, DENIED)
 
     (line,) = lines(caplog)

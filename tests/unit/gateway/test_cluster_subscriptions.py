@@ -140,15 +140,15 @@ def test_metrics_of_the_polls() -> None:
     rows = {(row.name, *row.attributes.values()): row.value for row in found.metric_rows()}
 
     assert rows == {
-        ("gateway-subscriptions",): 0,
-        ("gateway-subscriptions-of-cluster",): 2,
-        ("gateway-subscriptions-left-out",): 0,
-        ("gateway-subscription-polls", "ok"): 1,
-        ("gateway-subscription-polls", "refused"): 0,
-        ("gateway-subscription-polls", "failed"): 1,
-        ("gateway-subscriptions-age",): 2.5,
+        ("odradek.gateway.subscriptions",): 0,
+        ("odradek.gateway.subscriptions.of.cluster",): 2,
+        ("odradek.gateway.subscriptions.left.out",): 0,
+        ("odradek.gateway.subscription.polls", "ok"): 1,
+        ("odradek.gateway.subscription.polls", "refused"): 0,
+        ("odradek.gateway.subscription.polls", "failed"): 1,
+        ("odradek.gateway.subscriptions.age",): 2.5,
     }
 
 
 def test_there_is_no_age_before_the_first_good_poll() -> None:
-    assert "gateway-subscriptions-age" not in {row.name for row in made().metric_rows()}
+    assert "odradek.gateway.subscriptions.age" not in {row.name for row in made().metric_rows()}

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from odradek.meters.forwarder_points import point_rows
-from odradek.plugin import TelemetryRecord
-from odradek.telemetry.client_metrics_stats import MetricRow
+from odradek.meters.destination_metrics import own_rows
+from odradek.metrics.metric import MetricRow
+from odradek.plugin import Forwarder, TelemetryRecord
 from odradek.temporality import CumulativeForwarder, TotalsSettings
 
 
@@ -35,23 +35,27 @@ class Counting(Destination):
 
 EXPECTED = [
     *(
-        MetricRow("forwarder-refused-points", "counter", {"plugin": "p", "reason": reason}, points)
+        MetricRow("odradek.forwarder.refused.points", {"plugin": "p", "reason": reason}, points)
         for reason, points in (("duplicate", 2), ("too_old", 1))
     ),
-    MetricRow("forwarder-renamed-points", "counter", {"plugin": "p"}, 4),
+    MetricRow("odradek.forwarder.renamed.points", {"plugin": "p"}, 4),
 ]
 
 
+def point_rows(forwarder: Forwarder) -> list[MetricRow]:
+    return [row for row in own_rows("p", forwarder) if row.name.startswith("odradek.forwarder.")]
+
+
 def test_a_forwarder_that_counts_has_rows() -> None:
-    assert list(point_rows("p", Counting())) == EXPECTED
+    assert point_rows(Counting()) == EXPECTED
 
 
 def test_totals_do_not_hide_the_rows_of_the_destination(tmp_path: Path) -> None:
     settings = TotalsSettings(file=tmp_path / "totals.db")
 
-    assert list(point_rows("p", CumulativeForwarder(Counting(), settings))) == EXPECTED
-    assert list(point_rows("p", CumulativeForwarder(Destination(), settings))) == []
+    assert point_rows(CumulativeForwarder(Counting(), settings)) == EXPECTED
+    assert point_rows(CumulativeForwarder(Destination(), settings)) == []
 
 
 def test_another_forwarder_has_none() -> None:
-    assert list(point_rows("p", Destination())) == []
+    assert point_rows(Destination()) == []

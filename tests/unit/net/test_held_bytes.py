@@ -322,14 +322,14 @@ def test_the_metrics_show_what_is_held_and_how_many_are_paused(crowd: Crowd) -> 
     }
 
     assert shown == {
-        ("queued-bytes", "requests"): crowd.requests.total_bytes,
-        ("queued-limit", "requests"): LIMIT,
-        ("queued-paused", "requests"): len(crowd.requests.paused),
-        ("queued-closed", "requests"): 0,
-        ("queued-bytes", "answers"): 300_000,
-        ("queued-limit", "answers"): LIMIT,
-        ("queued-paused", "answers"): 0,
-        ("queued-closed", "answers"): 0,
+        ("odradek.queued.bytes", "requests"): crowd.requests.total_bytes,
+        ("odradek.queued.limit", "requests"): LIMIT,
+        ("odradek.queued.paused", "requests"): len(crowd.requests.paused),
+        ("odradek.queued.closed", "requests"): 0,
+        ("odradek.queued.bytes", "answers"): 300_000,
+        ("odradek.queued.limit", "answers"): LIMIT,
+        ("odradek.queued.paused", "answers"): 0,
+        ("odradek.queued.closed", "answers"): 0,
     }
     assert crowd.requests.total_bytes > LIMIT
     assert crowd.requests.paused

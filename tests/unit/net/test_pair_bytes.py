@@ -239,8 +239,8 @@ def test_the_metrics(gateway: Gateway) -> None:
 
     rows = {row.name: (row.value, row.attributes) for row in memory_rows(gateway.memory)}
 
-    assert rows["queued-bytes"] == (LIMIT, {"of": "pairs"})
-    assert rows["queued-limit"] == (LIMIT, {"of": "pairs"})
+    assert rows["odradek.queued.bytes"] == (LIMIT, {"of": "pairs"})
+    assert rows["odradek.queued.limit"] == (LIMIT, {"of": "pairs"})
 
 
 @pytest.mark.parametrize("first", [0, 1], ids=["client", "broker"])

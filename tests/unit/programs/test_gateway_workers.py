@@ -14,6 +14,7 @@ import pytest
 
 from odradek.hosting.active_plugin import ActivePlugin, PluginState
 from odradek.hosting.plugin_manager import InstalledPlugin
+from odradek.metrics.metric import MetricRow
 from odradek.plugin import TelemetryRecord
 from odradek.plugin.config import ConfigError
 from odradek.programs.config import HostConfig, load_config
@@ -26,7 +27,6 @@ from odradek.programs.gateway_workers.share import (
     shared,
 )
 from odradek.programs.gateway_workers.worker import Problems, Worker
-from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.temporality import CumulativeForwarder, TotalsSettings
 from odradek.waiting.clock import SystemClock
 from odradek.wire.limits import INT32_MAX
@@ -143,7 +143,7 @@ class Asked:
 
     def metric_rows(self) -> Iterator[MetricRow]:
         for number in range(self.rows):
-            yield MetricRow("a", "gauge", {"n": str(number)}, number or math.nan)
+            yield MetricRow("a", {"n": str(number)}, number or math.nan)
         if not self.rows:
             raise ValueError("a bug")
 

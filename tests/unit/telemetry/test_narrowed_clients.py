@@ -58,7 +58,7 @@ def narrowed(broker: TelemetryBroker) -> dict[str, str]:
     return {
         row.attributes["client_instance_id"]: row.attributes["metrics"]
         for row in rows
-        if row.name == "push-narrowed"
+        if row.name == "odradek.push.narrowed"
     }
 
 

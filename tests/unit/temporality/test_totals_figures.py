@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from odradek.meters.metrics import INSTRUMENTS
-from odradek.meters.temporality_metrics import temporality_rows
+from odradek.meters.destination_metrics import own_rows
 from odradek.plugin import Origin, TelemetryRecord
 from odradek.temporality import CumulativeForwarder, Limits, TotalsSettings
 from support.coroutines import ran
@@ -50,9 +49,9 @@ def forwarder(tmp_path: Path) -> Iterator[CumulativeForwarder]:
 def values(forwarder: CumulativeForwarder) -> dict[str, float]:
     """Each metric of the destination, with its reason if it has one, by the end of its name."""
     found = {}
-    for row in temporality_rows("otlp", forwarder):
+    for row in own_rows("otlp", forwarder):
         assert row.attributes["plugin"] == "otlp"
-        name = INSTRUMENTS[row.name].name.removeprefix("odradek.temporality.")
+        name = row.name.removeprefix("odradek.temporality.")
         found[" ".join([name, *[text for key, text in row.attributes.items() if key != "plugin"]])] = (
             row.value
         )
@@ -95,4 +94,4 @@ def test_a_refused_series_is_counted_with_its_reason(forwarder: CumulativeForwar
 
 
 def test_a_destination_of_delta_values_has_no_such_metrics() -> None:
-    assert list(temporality_rows("otlp", Destination())) == []
+    assert list(own_rows("otlp", Destination())) == []

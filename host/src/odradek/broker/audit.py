@@ -8,7 +8,7 @@ cannot fill the disk; their number is never lost.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from odradek.security.refused_login import RefusedLogin
 from odradek.settings.kinds import INT, Whole
 from odradek.settings.setting import setting
 from odradek.waiting.clock import Clock, Timer
+from odradek.wire.api_names import api_name
 from odradek.wire.error_code import ErrorCode
 
 log = logging.getLogger("odradek.audit")
@@ -85,8 +86,6 @@ class Audit:
     def __init__(self, clock: Clock, timer: Timer, settings: AuditSettings) -> None:
         self.requests = RefusalLines(log, "principal", settings.refusals, clock, timer)
         self.logins = RefusalLines(log, "address", settings.refusals, clock, timer)
-        self.apis: Mapping[int, str] = {}
-        """The names of the APIs, by key; set by the dispatcher."""
         self.denials = 0
         """Denied checks, logged or not."""
 
@@ -101,7 +100,7 @@ class Audit:
                     "outcome": "denied",
                     "operation": action.operation.name,
                     "on": [f"{RESOURCE_NAMES.get(action.resource_type, 'Unknown')}:{shortened(action.name)}"],
-                    "api": self.apis.get(context.api_key, context.api_key),
+                    "api": api_name(context.api_key),
                     "why": decision.rule,
                 },
             )

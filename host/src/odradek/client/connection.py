@@ -18,6 +18,7 @@ from odradek.client.address import Address
 from odradek.client.channel import Channel
 from odradek.client.errors import ClientError, ConnectFailed, Disconnected, UnsupportedVersion, check
 from odradek.client.sasl import SaslLogin, log_in
+from odradek.wire.api_names import api_name
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
@@ -163,7 +164,7 @@ class Connection:
         ours, theirs = request.VERSIONS, self.offered.get(request.API_KEY)
         if most_version is not None:
             ours = between(ours.first, most_version)
-        name = type(request).__name__.removesuffix("Request")
+        name = api_name(request.API_KEY)
         if theirs is None:
             raise UnsupportedVersion(f"{self.address}: the broker does not support {name}")
         highest = min(ours.last, theirs.last)

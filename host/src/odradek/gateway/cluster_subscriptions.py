@@ -13,7 +13,7 @@ from typing import Final
 
 from odradek.bounds.sampled_log import SampledLog
 from odradek.gateway.telemetry_settings import SubscriptionSource
-from odradek.telemetry.client_metrics_stats import MetricRow
+from odradek.metrics.metric import MetricRow, Metrics
 from odradek.telemetry.subscriptions import Subscriptions
 from odradek.waiting.clock import Clock
 from odradek.wire.api_error import ApiError
@@ -25,6 +25,28 @@ Wanted = Mapping[str, Mapping[str, str]]
 OK, REFUSED, FAILED = "ok", "refused", "failed"
 OUTCOMES: Final = (OK, REFUSED, FAILED)
 """The outcomes of a poll."""
+
+SUBSCRIPTIONS: Metrics[ClusterSubscriptions] = Metrics("odradek.gateway")
+SUBSCRIPTIONS.gauge("subscriptions", "{subscription}", "Subscriptions in force", "subscriptions.by_name")
+SUBSCRIPTIONS.gauge(
+    "subscriptions.of.cluster",
+    "{subscription}",
+    "Subscriptions of the upstream cluster, as last known",
+    lambda it: len(it.of_cluster or ()),
+)
+SUBSCRIPTIONS.gauge(
+    "subscriptions.left.out",
+    "{subscription}",
+    "Subscriptions of the upstream cluster that are not valid here",
+    "left_out",
+)
+SUBSCRIPTIONS.gauge(
+    "subscriptions.age",
+    "s",
+    "Time since the upstream cluster listed its subscriptions",
+    lambda it: None if it.good_ms is None else (it.clock.monotonic_ms() - it.good_ms) / 1000,
+)
+SUBSCRIPTIONS.counter("subscription.polls", "{poll}", "Polls of the upstream cluster", "polls", by="outcome")
 
 
 @dataclass(slots=True, eq=False)
@@ -116,12 +138,4 @@ class ClusterSubscriptions:
 
     def metric_rows(self) -> Iterator[MetricRow]:
         """The subscriptions by source, and the polls."""
-        known = len(self.of_cluster or ())
-        yield MetricRow("gateway-subscriptions", "gauge", {}, len(self.subscriptions.by_name))
-        yield MetricRow("gateway-subscriptions-of-cluster", "gauge", {}, known)
-        yield MetricRow("gateway-subscriptions-left-out", "gauge", {}, len(self.left_out))
-        for outcome, number in self.polls.items():
-            yield MetricRow("gateway-subscription-polls", "counter", {"outcome": outcome}, number)
-        if self.good_ms is not None:
-            age_s = (self.clock.monotonic_ms() - self.good_ms) / 1000
-            yield MetricRow("gateway-subscriptions-age", "gauge", {}, age_s)
+        return SUBSCRIPTIONS.rows(self)

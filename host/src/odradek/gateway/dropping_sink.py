@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from odradek.broker.broker import TelemetrySink
+from odradek.metrics.metric import MetricRow, Metrics
 from odradek.telemetry.accepted_push import AcceptedPush
-from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.waiting.deferred import Deferred, after
+
+DROPPED: Metrics[DroppingSink] = Metrics("odradek.gateway.pushes")
+DROPPED.counter("dropped", "{push}", "Accepted pushes that were lost because the telemetry topic was full")
 
 
 class DroppingSink:
@@ -32,4 +35,4 @@ class DroppingSink:
 
     def metric_rows(self) -> Iterator[MetricRow]:
         """The number of lost pushes."""
-        yield MetricRow("gateway-pushes-dropped", "counter", {}, self.dropped)
+        return DROPPED.rows(self)

@@ -19,10 +19,11 @@ from odradek.broker.dispatch.dispatcher import Answer, Dispatcher
 from odradek.broker.dispatch.routes import CloseConnection
 from odradek.broker.dispatch.throttling import Throttled
 from odradek.gateway.pair_identity import PairIdentity
+from odradek.metrics.metric import MetricRow, Metrics
 from odradek.plugin.context import UNKNOWN, ConnectionContext
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
-from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.waiting.deferred import Deferred
+from odradek.wire.api_names import api_name
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
@@ -36,10 +37,11 @@ ERROR_CODE_AT: Final = 13
 """In a response of either API: after the length, the correlation id, no tags, and the throttle time."""
 NO_NODE: Final = -1
 """The node of a pair that was opened on the bootstrap address."""
-API_NAMES: Final = {
-    GetTelemetrySubscriptionsRequest.API_KEY: "GetTelemetrySubscriptions",
-    PushTelemetryRequest.API_KEY: "PushTelemetry",
-}
+TELEMETRY: Final = (GetTelemetrySubscriptionsRequest.API_KEY, PushTelemetryRequest.API_KEY)
+ANSWERS: Metrics[TelemetryAnswers] = Metrics("odradek.gateway.telemetry")
+ANSWERS.counter(
+    "answers", "{answer}", "Telemetry requests of clients that the gateway answered", by="api error"
+)
 CLOSED: Final = "CLOSED"
 """Counted like an error: the pair was closed instead of an answer."""
 
@@ -70,7 +72,7 @@ class TelemetryAnswers:
         self.asking: dict[int, AskingPair] = {}
         """By `id` of the pair's identity, which lives until `closed`."""
         self.serial = count()
-        self.answers: Counter[tuple[int, int | str]] = Counter()
+        self.answers: Counter[tuple[str, str]] = Counter()
         """By API key and error code, or `CLOSED`."""
 
     def answer(self, frame: bytes, peer: PairIdentity, done: Callable[[bytes], None]) -> None:
@@ -117,12 +119,13 @@ class TelemetryAnswers:
         if isinstance(answer, Throttled):
             answer = answer.frame
         if answer is None or isinstance(answer, WireError | Deferred) or not answer:
-            self.answers[api_key, CLOSED] += 1
+            self.answers[api_name(api_key), CLOSED] += 1
             done(b"")
             return
         frame = bytes(answer)  # these responses have no records in files
-        if api_key in API_NAMES:
-            self.answers[api_key, ERROR_CODE.unpack_from(frame, ERROR_CODE_AT)[0]] += 1
+        if api_key in TELEMETRY:
+            (code,) = ERROR_CODE.unpack_from(frame, ERROR_CODE_AT)
+            self.answers[api_name(api_key), ErrorCode(code).name] += 1
         done(frame[LENGTH_BYTES:])
 
     def pair_of(self, peer: PairIdentity) -> AskingPair:
@@ -170,7 +173,4 @@ class TelemetryAnswers:
 
     def metric_rows(self) -> Iterator[MetricRow]:
         """The number of answers by API and error."""
-        for (api_key, outcome), number in self.answers.items():
-            error = outcome if isinstance(outcome, str) else ErrorCode(outcome).name
-            labels = {"api": API_NAMES.get(api_key, str(api_key)), "error": error}
-            yield MetricRow("gateway-telemetry-answers", "counter", labels, number)
+        return ANSWERS.rows(self)

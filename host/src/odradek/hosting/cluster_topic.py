@@ -14,11 +14,11 @@ from odradek.delivery.cluster_writer import ClusterWriter
 from odradek.hosting.active_plugin import ActivePlugin, only_offer
 from odradek.hosting.offers import TOPIC_WRITER
 from odradek.meters.cluster_metrics import cluster_rows
+from odradek.metrics.metric import MetricRow
 from odradek.plugin.config import ConfigError
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.plugin.topic_writer import NotWritten, TopicWriter
 from odradek.telemetry.accepted_push import AcceptedPush
-from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.waiting.clock import Clock, Timer
 from odradek.waiting.deferred import Deferred
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from odradek.hosting.forwarder_runner import ForwarderRunner
 from odradek.meters.destination_metrics import destination_rows
-from odradek.telemetry.client_metrics_stats import MetricRow
+from odradek.metrics.metric import MetricRow
 
 
 def runner_rows(runners: Iterable[ForwarderRunner]) -> Iterator[MetricRow]:

@@ -15,9 +15,9 @@ from odradek.hosting.forwarders import MemorySink
 from odradek.hosting.offers import SOURCE
 from odradek.hosting.source_runner import SourceRunner
 from odradek.meters.metrics import source_rows
+from odradek.metrics.metric import MetricRow
 from odradek.plugin.plugin_stats import PluginStats
 from odradek.plugin.protocols import TelemetryRecord
-from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.recent_origins import RecentOrigins
 from odradek.telemetry.record_source import Keep, RecordSource
 from odradek.waiting.clock import Clock

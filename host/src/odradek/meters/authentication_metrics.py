@@ -5,68 +5,63 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from odradek.meters.instrument import Instrument
+from odradek.metrics.metric import MetricRow, Metrics
 from odradek.net.listener import Listener
-from odradek.telemetry.client_metrics_stats import MetricRow
+from odradek.net.unauthenticated import Unauthenticated
+from odradek.security.sasl_session import AuthenticationCounts
 
 if TYPE_CHECKING:
     from odradek.security.oauth.key_set import KeySet
+    from odradek.security.sasl_authentication import SaslAuthentication
 
 GROUP = "kafka.server.socket.server.metrics"
-AUTHENTICATION_INSTRUMENTS = {
-    "successful-authentication": Instrument(
-        f"{GROUP}.successful.authentication", "counter", "{connection}", "Connections that authenticated"
-    ),
-    "failed-authentication": Instrument(
-        f"{GROUP}.failed.authentication", "counter", "{connection}", "Connections that failed to authenticate"
-    ),
-    "successful-reauthentication": Instrument(
-        f"{GROUP}.successful.reauthentication", "counter", "{connection}", "Re-authentications that succeeded"
-    ),
-    "failed-reauthentication": Instrument(
-        f"{GROUP}.failed.reauthentication", "counter", "{connection}", "Re-authentications that failed"
-    ),
-    "reauthentication-latency": Instrument(
-        f"{GROUP}.reauthentication.latency", "counter", "ms", "Time of all successful re-authentications"
-    ),
-    "successful-authentication-no-reauth": Instrument(
-        f"{GROUP}.successful.authentication.no.reauth",
-        "counter",
-        "{connection}",
-        "Connections that authenticated and cannot do so again",
-    ),
-    "expired-connections-killed": Instrument(
-        f"{GROUP}.expired.connections.killed",
-        "counter",
-        "{connection}",
-        "Connections closed because their clients were late to authenticate again",
-    ),
-    "connections-unauthenticated": Instrument(
-        "odradek.connections.unauthenticated",
-        "gauge",
-        "{connection}",
-        "Open connections that have not authenticated",
-    ),
-    "connections-unauthenticated-closed": Instrument(
-        "odradek.connections.unauthenticated.closed",
-        "counter",
-        "{connection}",
-        "Connections closed because they did not authenticate",
-    ),
-    "authentication-delayed": Instrument(
-        "odradek.authentication.delayed",
-        "counter",
-        "{attempt}",
-        "Attempts to authenticate that waited because of their address's rate",
-    ),
-    "jwks-keys": Instrument("odradek.jwks.keys", "gauge", "{key}", "Keys that may verify tokens"),
-    "jwks-fetches": Instrument("odradek.jwks.fetches", "counter", "{fetch}", "Fetches of keys"),
-    "jwks-fetches-failed": Instrument(
-        "odradek.jwks.fetches.failed", "counter", "{fetch}", "Fetches of keys that failed"
-    ),
-    "jwks-age": Instrument("odradek.jwks.age", "gauge", "s", "Time since the keys were fetched"),
-}
-"""By row name."""
+FIRST = Metrics[AuthenticationCounts](GROUP, "listener")
+FIRST.counter("successful.authentication", "{connection}", "Connections that authenticated", "succeeded")
+FIRST.counter("failed.authentication", "{connection}", "Connections that failed to authenticate", "failed")
+
+AGAIN = Metrics[AuthenticationCounts](GROUP, "listener")
+AGAIN.counter(
+    "successful.reauthentication", "{connection}", "Re-authentications that succeeded", "succeeded_again"
+)
+AGAIN.counter("failed.reauthentication", "{connection}", "Re-authentications that failed", "failed_again")
+AGAIN.counter("reauthentication.latency", "ms", "Time of all successful re-authentications", "again_ms")
+AGAIN.counter(
+    "successful.authentication.no.reauth",
+    "{connection}",
+    "Connections that authenticated and cannot do so again",
+    "never_again",
+)
+AGAIN.counter(
+    "expired.connections.killed",
+    "{connection}",
+    "Connections closed because their clients were late to authenticate again",
+    "expired",
+)
+
+WAITING = Metrics[Unauthenticated]("odradek.connections")
+WAITING.gauge("unauthenticated", "{connection}", "Open connections that have not authenticated", len)
+WAITING.counter(
+    "unauthenticated.closed", "{connection}", "Connections closed because they did not authenticate", "closed"
+)
+
+SASL: Metrics[SaslAuthentication] = Metrics("odradek.authentication")
+SASL.counter(
+    "delayed",
+    "{attempt}",
+    "Attempts to authenticate that waited because of their address's rate",
+    "rate.delayed",
+)
+
+KEYS: Metrics[KeySet, int] = Metrics("odradek.jwks", "url")
+KEYS.gauge("keys", "{key}", "Keys that may verify tokens", "keys")
+KEYS.counter("fetches", "{fetch}", "Fetches of keys")
+KEYS.counter("fetches.failed", "{fetch}", "Fetches of keys that failed", "failures")
+KEYS.gauge(
+    "age",
+    "s",
+    "Time since the keys were fetched",
+    lambda it, now_ms: None if it.fetched_ms is None else (now_ms - it.fetched_ms) / 1000,
+)
 
 
 def authentication_rows(listeners: Sequence[Listener]) -> Iterator[MetricRow]:
@@ -74,31 +69,19 @@ def authentication_rows(listeners: Sequence[Listener]) -> Iterator[MetricRow]:
     authenticated.
     """
     for listener in listeners:
-        labels, counts = {"listener": listener.address.name}, listener.counts
         if listener.unauthenticated is not None:
-            yield MetricRow("successful-authentication", "counter", labels, counts.succeeded)
-            yield MetricRow("failed-authentication", "counter", labels, counts.failed)
+            yield from FIRST.rows(listener.counts, listener=listener.address.name)
         if listener.authentication is not None:
-            yield MetricRow("successful-reauthentication", "counter", labels, counts.succeeded_again)
-            yield MetricRow("failed-reauthentication", "counter", labels, counts.failed_again)
-            yield MetricRow("reauthentication-latency", "counter", labels, counts.again_ms)
-            yield MetricRow("successful-authentication-no-reauth", "counter", labels, counts.never_again)
-            yield MetricRow("expired-connections-killed", "counter", labels, counts.expired)
+            yield from AGAIN.rows(listener.counts, listener=listener.address.name)
     waiting = next((each.unauthenticated for each in listeners if each.unauthenticated is not None), None)
     if waiting is not None:
-        yield MetricRow("connections-unauthenticated", "gauge", {}, len(waiting))
-        yield MetricRow("connections-unauthenticated-closed", "counter", {}, waiting.closed)
+        yield from WAITING.rows(waiting)
     sasl = next((each.authentication for each in listeners if each.authentication is not None), None)
     if sasl is not None:
-        yield MetricRow("authentication-delayed", "counter", {}, sasl.rate.delayed)
+        yield from SASL.rows(sasl)
 
 
 def key_rows(key_sets: Iterable[KeySet], now_ms: int) -> Iterator[MetricRow]:
     """The keys of OAUTHBEARER, by the address they come from."""
     for keys in key_sets:
-        labels = {"url": keys.url}
-        yield MetricRow("jwks-keys", "gauge", labels, len(keys.keys))
-        yield MetricRow("jwks-fetches", "counter", labels, keys.fetches)
-        yield MetricRow("jwks-fetches-failed", "counter", labels, keys.failures)
-        if keys.fetched_ms is not None:
-            yield MetricRow("jwks-age", "gauge", labels, (now_ms - keys.fetched_ms) / 1000)
+        yield from KEYS.rows(keys, now_ms, url=keys.url)

@@ -8,43 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from odradek.meters.instrument import Instrument
+from odradek.metrics.metric import Metric, MetricRow, Metrics, declare
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.connection_rates import GROUP
-from odradek.telemetry.client_metrics_stats import MetricRow
 
 DOMAINS = ("kafka.server", "kafka.network")
 RATE = "{connection}/s"
-MEANINGS = {
-    "broker-connection-accept-rate": (RATE, "Accepted connections of the host"),
-    "connection-accept-rate": (RATE, "Accepted connections of a listener, or of an address with a limit"),
-    "connection-accept-throttle-time": ("ms", "Delay of a listener because of a rate, mean"),
-    "ip-connection-accept-throttle-time": ("ms", "Throttle time of connections over an address's rate, mean"),
-}
-LABELS = {"connection-accept-rate": ("listener", "ip")}
-"""These labels are empty if Kafka has no tag: all rows of a metric have the same labels."""
-BLOCKED = "AcceptorBlockedPercent"
-CONNECTION_INSTRUMENTS = {
-    f"{domain}:{name}": Instrument(
-        f"{domain}.{GROUP.replace('-', '.')}.{name.replace('-', '.')}", "gauge", unit, meaning
-    )
-    for domain in DOMAINS
-    for name, (unit, meaning) in MEANINGS.items()
-} | {
-    f"kafka.network:{BLOCKED}": Instrument(
-        "kafka.network.acceptor.blocked.percent", "gauge", "1", "Share of the time that an acceptor waited"
-    ),
-    "connections-limit": Instrument(
-        "odradek.connections.limit", "gauge", "{connection}", "Limit of open connections to the whole host"
-    ),
-}
-"""By row name."""
+KAFKA: dict[str, list[Metric]] = {}
+"""By Kafka's name. All rows of a metric have the same labels: they are empty if Kafka has no tag."""
+
+
+def kafka(name: str, unit: str, sentence: str, *labels: str) -> None:
+    """Declare a metric of the group in both domains."""
+    names = [f"{domain}.{GROUP}.{name}".replace("-", ".") for domain in DOMAINS]
+    KAFKA[name] = [declare("gauge", each, unit, sentence, *labels) for each in names]
+
+
+kafka("broker-connection-accept-rate", RATE, "Accepted connections of the host")
+OF_BOTH = "Accepted connections of a listener, or of an address with a limit"
+kafka("connection-accept-rate", RATE, OF_BOTH, "listener", "ip")
+kafka("connection-accept-throttle-time", "ms", "Delay of a listener because of a rate, mean", "listener")
+OF_ADDRESSES = "Throttle time of connections over an address's rate, mean"
+kafka("ip-connection-accept-throttle-time", "ms", OF_ADDRESSES, "listener")
+BLOCKED = "kafka.network.acceptor.blocked.percent"
+KAFKA["AcceptorBlockedPercent"] = [
+    declare("gauge", BLOCKED, "1", "Share of the time that an acceptor waited", "listener")
+]
+LIMITS = Metrics[ConnectionQuotas]("odradek.connections")
+LIMITS.gauge("limit", "{connection}", "Limit of open connections to the whole host", "most")
 
 
 def connection_rows(quotas: ConnectionQuotas, now_ms: int) -> Iterator[MetricRow]:
     """Yield all metrics of the connection limits."""
-    yield MetricRow("connections-limit", "gauge", {}, quotas.most)
+    yield from LIMITS.rows(quotas)
     for (name, _, tags), value in quotas.measured(now_ms):
-        labels = dict.fromkeys(LABELS.get(name, ()), "") | dict(tags)
-        for domain in ("kafka.network",) if name == BLOCKED else DOMAINS:
-            yield MetricRow(f"{domain}:{name}", "gauge", labels, value)
+        for metric in KAFKA[name]:
+            yield metric.row(value, **dict.fromkeys(metric.labels, "") | dict(tags))

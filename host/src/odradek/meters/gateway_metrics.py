@@ -1,80 +1,103 @@
-"""The values of the metrics of a gateway's data path."""
+"""The metrics of a gateway's data path."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
-from odradek.broker.dispatch.error_log import api_name
-from odradek.meters.loop_lag import bucket_rows
+from odradek.gateway.path_meter import PathMeter
+from odradek.meters.loop_lag import histogram
 from odradek.meters.memory_metrics import memory_rows
+from odradek.metrics.metric import MetricRow, Metrics
 from odradek.net.pairs.client_side import ClientSide
 from odradek.net.pairs.gateway import Gateway
-from odradek.telemetry.client_metrics_stats import MetricRow
+from odradek.net.pairs.routing import Routing
+from odradek.wire.api_names import api_name
+
+PREFIX = "odradek.gateway"
+PATH = Metrics[PathMeter](PREFIX)
+PATH.counter("pairs.opened", "{pair}", "Connections of clients that reached a broker", "opened")
+PATH.counter("pairs.closed", "{pair}", "Closed, by cause", "closed", by="cause")
+PATH.counter(
+    "bytes",
+    "By",
+    "Bytes read, by their sender",
+    lambda it: {"client": it.client_bytes, "broker": it.upstream_bytes},
+    by="sender",
+)
+PATH.counter("requests", "{request}", "Requests of clients", lambda it: by_api(it.requests), by="api")
+PATH.counter("requests.without.response", "{request}", "Produce requests with acks=0", "acks0")
+PATH.counter(
+    "responses.rewritten",
+    "{response}",
+    "Responses that can name addresses",
+    lambda it: by_api(it.rewritten),
+    by="api",
+)
+PATH.counter(
+    "internal.errors",
+    "{error}",
+    "Bugs that closed a connection",
+    lambda it: by_api(it.internal_errors),
+    by="api",
+)
+PATH.counter("misrouted", "{connection}", "Clients that expected another node at an address")
+PATH.counter("pauses.in.flight", "{pause}", "Clients with too many requests outstanding", "in_flight_pauses")
+
+ROUTINGS = Metrics[Routing](PREFIX, "listener")
+ROUTINGS.counter(
+    "server.names.refused", "{handshake}", "Handshakes without a node's server name", "refused", by="reason"
+)
+
+GATEWAY = Metrics[Gateway, int](PREFIX)
+GATEWAY.counter(
+    "unmapped.nodes", "{node}", "Brokers in responses whose id has no address", lambda it, _: int(it.unmapped)
+)
+GATEWAY.counter("dials.failed", "{dial}", "Failed connections to brokers", "dialer.failures", by="node error")
+GATEWAY.counter(
+    "upstream.stuck",
+    "{connection}",
+    "Connections to brokers that took or answered nothing for gateway.upstream.stuck.ms",
+    "standstills.stuck",
+    by="node",
+)
+GATEWAY.counter("pauses.slow.peer", "{pause}", "Connections not read because the other is slow", "slow_peers")
+GATEWAY.gauge("nodes.known", "{node}", "Brokers with an address", "table.addresses")
+GATEWAY.gauge("switch", "1", "Steps of the kill switch taken", "switch.position")
+GATEWAY.gauge(
+    "ready", "1", "Whether a broker has answered lately", lambda it, now_ms: it.reachability.is_ready(now_ms)
+)
+
+ADDED_LATENCY = histogram(
+    f"{PREFIX}.added.latency",
+    "{piece}",
+    "Pieces that were written after at most so long",
+    "Time between reading and writing of these pieces",
+    "of",
+)
+OUTSTANDING = Metrics[int](PREFIX)
+OUTSTANDING.gauge("outstanding", "{request}", "Requests that wait for a response", lambda it: it)
 
 
-def gateway_rows(
-    gateway: Gateway, sides: Sequence[ClientSide], names: Mapping[int, str], now_ms: int
-) -> Iterator[MetricRow]:
+def by_api(numbers: Mapping[int, int]) -> dict[str, int]:
+    """The same by the name of the API."""
+    return {api_name(key): number for key, number in numbers.items()}
+
+
+def gateway_rows(gateway: Gateway, sides: Sequence[ClientSide], now_ms: int) -> Iterator[MetricRow]:
     """Yield all metrics of the data path.
 
     Args:
         gateway: The gateway.
         sides: The connections of clients.
-        names: The names of the APIs, by key.
         now_ms: Monotonic time.
     """
-    meter = gateway.path.meter
-
-    def of_api(key: int) -> str:
-        return names.get(key, str(key))
-
-    yield counter("pairs-opened", meter.opened)
-    yield from counters("pairs-closed", "cause", meter.closed)
-    yield counter("bytes", meter.client_bytes, sender="client")
-    yield counter("bytes", meter.upstream_bytes, sender="broker")
-    yield from counters("requests", "api", meter.requests, of_api)
-    yield counter("silent-requests", meter.acks0)
-    yield from counters("responses-rewritten", "api", meter.rewritten, of_api)
-    yield from counters("internal-errors", "api", meter.internal_errors, of_api)
-    yield counter("unmapped-nodes", int(gateway.unmapped))
+    yield from PATH.rows(gateway.path.meter)
     for name, routing in gateway.routings.items():
-        yield from counters("server-names-refused", "reason", routing.refused, listener=name)
-    yield counter("misrouted", meter.misrouted)
-    for (node, kind), number in gateway.dialer.failures.items():
-        yield counter("dials-failed", number, node=node, error=kind)
-    for node, number in gateway.standstills.stuck.items():
-        yield counter("upstream-stuck", number, node=node)
-    for of, seconds in meter.added.items():
-        yield from bucket_rows("gateway-added-latency", seconds, {"of": of})
-    yield counter("in-flight-pauses", meter.in_flight_pauses)
-    yield counter("slow-peer-pauses", gateway.slow_peers)
-    outstanding = sum(len(side.pair.state.outstanding) for side in sides if side.pair is not None)
-    yield gauge("outstanding", outstanding)
+        yield from ROUTINGS.rows(routing, listener=name)
+    yield from GATEWAY.rows(gateway, now_ms)
+    for of, seconds in gateway.path.meter.added.items():
+        yield from ADDED_LATENCY.rows(seconds, of=of)
+    yield from OUTSTANDING.rows(
+        sum(len(side.pair.state.outstanding) for side in sides if side.pair is not None)
+    )
     yield from memory_rows(gateway.memory)
-    yield gauge("nodes-known", len(gateway.table.addresses))
-    yield gauge("switch", gateway.switch.position)
-    yield gauge("ready", gateway.reachability.is_ready(now_ms))
-
-
-def counter(name: str, value: float, **labels: str) -> MetricRow:
-    """A row of a counter."""
-    return MetricRow(f"gateway-{name}", "counter", labels, value)
-
-
-def counters(
-    name: str, label: str, numbers: Mapping[Any, int], named: Callable[[Any], str] = str, **labels: str
-) -> Iterator[MetricRow]:
-    """Yield a row of a counter for each key."""
-    for key, number in numbers.items():
-        yield counter(name, number, **labels, **{label: named(key)})
-
-
-def gauge(name: str, value: float) -> MetricRow:
-    """A row of a gauge."""
-    return MetricRow(f"gateway-{name}", "gauge", {}, value)
-
-
-def api_names(routes: Mapping[int, Any]) -> dict[int, str]:
-    """The names of the APIs that this version knows, by key."""
-    return {key: api_name(route.request) for key, route in routes.items()}

@@ -17,8 +17,7 @@ from opentelemetry.sdk.metrics.export import MetricReader
 from opentelemetry.sdk.resources import Resource
 
 from odradek import __version__
-from odradek.meters.metrics import INSTRUMENTS
-from odradek.telemetry.client_metrics_stats import MetricRow
+from odradek.metrics.metric import DECLARED, MetricRow
 
 ReadRows = Callable[[], Iterable[MetricRow] | AsyncIterable[MetricRow]]
 """Read every row; called on the loop."""
@@ -56,16 +55,12 @@ class HostMeter:
         self.offer_instruments()
 
     def offer_instruments(self) -> None:
-        """Create one observable instrument per row name. The first one that is observed fetches all rows."""
+        """Create one observable instrument per metric. The first one that is observed fetches all rows."""
         meter = self.provider.get_meter("odradek")
         meter.create_observable_gauge("odradek.up", [self.refresh], description="1 while the host runs")
-        for row_name, instrument in INSTRUMENTS.items():
-            create = (
-                meter.create_observable_counter
-                if instrument.kind == "counter"
-                else meter.create_observable_gauge
-            )
-            create(instrument.name, [self.observing(row_name)], instrument.unit, instrument.description)
+        makers = {"counter": meter.create_observable_counter, "gauge": meter.create_observable_gauge}
+        for name, metric in DECLARED.items():
+            makers[metric.kind](name, [self.observing(name)], metric.unit, metric.sentence)
 
     def refresh(self, _options: CallbackOptions) -> Sequence[Observation]:
         """Fetch the rows, on the thread of the reader.
@@ -79,11 +74,11 @@ class HostMeter:
         self.rows = taking.result(COLLECT_TIMEOUT_S)
         return [Observation(1)]
 
-    def observing(self, row_name: str) -> Callable[[CallbackOptions], Sequence[Observation]]:
+    def observing(self, name: str) -> Callable[[CallbackOptions], Sequence[Observation]]:
         """The callback for the rows of one name. It leaves out means without values (NaN)."""
 
         def observe(_options: CallbackOptions) -> Sequence[Observation]:
-            found = self.rows.get(row_name, ())
+            found = self.rows.get(name, ())
             return [Observation(row.value, row.attributes) for row in found if not math.isnan(row.value)]
 
         return observe

@@ -6,20 +6,27 @@ import asyncio
 from collections.abc import Iterator
 from typing import Final
 
-from odradek.meters.instrument import Instrument
 from odradek.metrics.bucket_counts import BucketCounts
-from odradek.telemetry.client_metrics_stats import MetricRow
+from odradek.metrics.metric import MetricRow, Metrics
 
 INTERVAL_S: Final = 0.1
 BOUNDS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 
-LOOP_LAG_INSTRUMENTS = {
-    "loop-lag-bucket": Instrument(
-        "odradek.loop.lag.bucket", "counter", "{probe}", "Probes of the event loop that were at most so late"
-    ),
-    "loop-lag-sum": Instrument("odradek.loop.lag.sum", "counter", "s", "Sum of the delays of the probes"),
-}
-"""By row name."""
+
+def histogram(prefix: str, unit: str, sentence: str, of_sum: str, *labels: str) -> Metrics[BucketCounts]:
+    """Declare a histogram of seconds: a counter with the label ``le``, as Prometheus has it, and the sum."""
+    made = Metrics[BucketCounts](prefix, *labels)
+    made.counter("bucket", unit, sentence, lambda it: dict(it.up_to()), by="le")
+    made.counter("sum", "s", of_sum, "total")
+    return made
+
+
+LOOP_LAG = histogram(
+    "odradek.loop.lag",
+    "{probe}",
+    "Probes of the event loop that were at most so late",
+    "Sum of the delays of the probes",
+)
 
 
 class LoopLag:
@@ -47,11 +54,4 @@ class LoopLag:
 
     def metric_rows(self) -> Iterator[MetricRow]:
         """The delays since the start."""
-        yield from bucket_rows("loop-lag", self.delays_s, {})
-
-
-def bucket_rows(name: str, counts: BucketCounts, labels: dict[str, str]) -> Iterator[MetricRow]:
-    """The rows of a histogram: counters with the label ``le``, as Prometheus has them, and the sum."""
-    for bound, number in counts.up_to():
-        yield MetricRow(f"{name}-bucket", "counter", {**labels, "le": bound}, number)
-    yield MetricRow(f"{name}-sum", "counter", labels, counts.total)
+        return LOOP_LAG.rows(self.delays_s)

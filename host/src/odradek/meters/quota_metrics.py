@@ -2,57 +2,45 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from odradek.meters.instrument import Instrument
+from odradek.metrics.metric import MetricRow, declare
 from odradek.quota.quota_managers import QuotaManagers
-from odradek.telemetry.client_metrics_stats import MetricRow
 
-GROUPS = {
-    "Produce": "produce",
-    "Fetch": "fetch",
-    "Request": "request",
-    "ControllerMutation": "controller.mutation",
-    "LeaderReplication": "leader.replication",
-    "FollowerReplication": "follower.replication",
-    "AlterLogDirsReplication": "alter.log.dirs.replication",
-}
-MEANINGS = {
-    "byte-rate": ("By/s", "Bytes charged against the quota"),
-    "request-time": ("%", "Processing time of requests, in percent of a thread"),
-    "exempt-request-time": ("%", "Processing time of requests that do not throttle their client"),
-    "mutation-rate": ("{partition}/s", "Partitions created and deleted"),
-    "tokens": ("{partition}", "Partitions that may be created or deleted now; negative if overdrawn"),
-    "throttle-time": ("ms", "Throttle time of clients, mean"),
-    "queue-size": ("{connection}", "Connections that are currently throttled"),
-}
-OF_CLIENTS = ("throttle-time", "queue-size")
-METRICS = {
-    "Produce": ("byte-rate", *OF_CLIENTS),
-    "Fetch": ("byte-rate", *OF_CLIENTS),
-    "Request": ("request-time", "exempt-request-time", *OF_CLIENTS),
-    "ControllerMutation": ("mutation-rate", "tokens", *OF_CLIENTS),
-    "LeaderReplication": ("byte-rate",),
-    "FollowerReplication": ("byte-rate",),
-    "AlterLogDirsReplication": ("byte-rate",),
-}
-"""The metrics of each group."""
+CLIENT = ("user", "client_id")
+"""A quota callback can give other labels."""
+BYTES = ("By/s", "Bytes charged against the quota")
 
 
-def instruments() -> Iterator[tuple[str, Instrument]]:
-    """By row name."""
-    for group, names in METRICS.items():
-        for name in names:
-            unit, meaning = MEANINGS[name]
-            full_name = f"kafka.server.{GROUPS[group]}.{name.replace('-', '.')}"
-            yield f"{group}:{name}", Instrument(full_name, "gauge", unit, meaning)
+def kafka(group: str, name: str, unit: str, sentence: str, *labels: str) -> None:
+    """Declare a metric by Kafka's group and name."""
+    declare("gauge", full_name(group, name), unit, sentence, *labels)
 
 
-QUOTA_INSTRUMENTS = dict(instruments())
+def full_name(group: str, name: str) -> str:
+    """``kafka.server.leader.replication.byte.rate`` of LeaderReplication and byte-rate."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", ".", group).lower()
+    return f"kafka.server.{words}.{name}".replace("-", ".")
+
+
+for group in ("LeaderReplication", "FollowerReplication", "AlterLogDirsReplication"):
+    kafka(group, "byte-rate", *BYTES)
+for group in ("Produce", "Fetch"):
+    kafka(group, "byte-rate", *BYTES, *CLIENT)
+for group in ("Produce", "Fetch", "Request", "ControllerMutation"):
+    kafka(group, "throttle-time", "ms", "Throttle time of clients, mean", *CLIENT)
+    kafka(group, "queue-size", "{connection}", "Connections that are currently throttled")
+kafka("Request", "request-time", "%", "Processing time of requests, in percent of a thread", *CLIENT)
+EXEMPT = "Processing time of requests that do not throttle their client"
+kafka("Request", "exempt-request-time", "%", EXEMPT)
+kafka("ControllerMutation", "mutation-rate", "{partition}/s", "Partitions created and deleted", *CLIENT)
+TOKENS = "Partitions that may be created or deleted now; negative if overdrawn"
+kafka("ControllerMutation", "tokens", "{partition}", TOKENS, *CLIENT)
 
 
 def quota_rows(quotas: QuotaManagers, now_ms: int) -> Iterator[MetricRow]:
     """Every metric of every manager. Non-empty tags become labels, as in Kafka."""
     for (name, group, tags), value in quotas.measured(now_ms):
         labels = {tag.replace("-", "_"): text for tag, text in tags if text}
-        yield MetricRow(f"{group}:{name}", "gauge", labels, value)
+        yield MetricRow(full_name(group, name), labels, value)

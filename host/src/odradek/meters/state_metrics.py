@@ -4,35 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sized
 
-from odradek.meters.instrument import Instrument
+from odradek.metrics.metric import MetricRow, Metrics
 from odradek.settings.state_limit import NAME_KEY, NameLimit, StateLimit
-from odradek.telemetry.client_metrics_stats import MetricRow
 
-STATE_INSTRUMENTS = {
-    "state-count": Instrument("odradek.state.count", "gauge", "1", "Present number, by kind"),
-    "state-limit": Instrument("odradek.state.limit", "gauge", "1", "Largest number, by kind"),
-    "state-refused": Instrument(
-        "odradek.state.refused", "counter", "1", "Additions refused because of the limit, by kind"
-    ),
-    "subscriptions-skipped": Instrument(
-        "odradek.subscriptions.skipped",
-        "gauge",
-        "{subscription}",
-        "Subscriptions that apply to no client because a stored pattern cannot be used",
-    ),
-}
-"""By row name."""
+LIMITS = Metrics[StateLimit]("odradek.state", "kind", "setting")
+LIMITS.gauge("count", "1", "Present number, by kind", lambda it: it.count())
+LIMITS.gauge("limit", "1", "Largest number, by kind", "most")
+REFUSALS = Metrics[StateLimit | NameLimit]("odradek.state", "kind", "setting")
+REFUSALS.counter("refused", "1", "Additions refused because of the limit, by kind", "refusals.number")
+SKIPPED = Metrics[Sized]("odradek.subscriptions")
+SKIPPED.gauge(
+    "skipped",
+    "{subscription}",
+    "Subscriptions that apply to no client because a stored pattern cannot be used",
+    len,
+)
 
 
 def state_rows(limits: Iterable[StateLimit], names: NameLimit, skipped: Sized) -> Iterator[MetricRow]:
     """The present count, the limit and the refusals of each kind of state, the refusals of names, and the
     number of skipped subscriptions.
     """
-    yield MetricRow("subscriptions-skipped", "gauge", {}, len(skipped))
-    long_names = {"kind": "long-names", "setting": NAME_KEY}
-    yield MetricRow("state-refused", "counter", long_names, names.refusals.number)
+    yield from SKIPPED.rows(skipped)
+    yield from REFUSALS.rows(names, kind="long-names", setting=NAME_KEY)
     for limit in limits:
         labels = {"kind": limit.kind.replace(" ", "-"), "setting": limit.setting}
-        yield MetricRow("state-count", "gauge", labels, limit.count())
-        yield MetricRow("state-limit", "gauge", labels, limit.most)
-        yield MetricRow("state-refused", "counter", labels, limit.refusals.number)
+        yield from LIMITS.rows(limit, **labels)
+        yield from REFUSALS.rows(limit, **labels)

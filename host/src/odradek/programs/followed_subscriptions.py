@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 from odradek.client.lease import is_over
 from odradek.gateway.cluster_subscriptions import ClusterSubscriptions, Wanted
 from odradek.gateway.telemetry_settings import SubscriptionSource
+from odradek.metrics.metric import MetricRow
 from odradek.plugin.config import ConfigError
-from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.wire.api_error import ApiError
 
 if TYPE_CHECKING:

@@ -30,6 +30,7 @@ from odradek.meters.certificate_metrics import certificate_rows
 from odradek.meters.metrics import plugin_rows
 from odradek.meters.metrics_outlets import MetricsOutlets
 from odradek.meters.metrics_settings import METRICS_LISTENER
+from odradek.metrics.metric import MetricRow, Metrics
 from odradek.otlp.labeled_payload import MAX_FIELDS
 from odradek.plugin.config import ConfigError
 from odradek.plugin.protocols import Forwarder
@@ -37,7 +38,6 @@ from odradek.process.file_threads import FileThreads
 from odradek.process.timer_driver import TimerDriver
 from odradek.programs.certificates import Certificates
 from odradek.programs.config import HostConfig
-from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.labeled_record import payload_limits
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
@@ -184,7 +184,7 @@ class Forward:
         """The current values of all metrics."""
         for runner, feed in zip(self.runners, self.feeds, strict=True):
             yield from runner_rows([runner])
-            yield from forward_rows(runner, feed)
+            yield from PARTITIONS.rows(runner, feed, plugin=runner.name)
         yield from plugin_rows([*self.receivers.stats(), *self.enrichers.stats()], {})
         yield from certificate_rows(self.certificates.listeners, self.clock.now_ms())
 
@@ -220,10 +220,14 @@ def queued_by_partition(runner: ForwarderRunner) -> Counter[int]:
     return found
 
 
-def forward_rows(runner: ForwarderRunner, feed: GroupFeed) -> Iterator[MetricRow]:
-    """The partitions of one forwarder."""
-    labels = {"plugin": runner.name}
-    yield MetricRow("forwarder-partitions", "gauge", labels, len(feed.owned))
-    for index, records in sorted(queued_by_partition(runner).items()):
-        partition = labels | {"partition": str(index)}
-        yield MetricRow("forwarder-partition-queued", "gauge", partition, records)
+PARTITIONS = Metrics[ForwarderRunner, GroupFeed]("odradek.forwarder", "plugin")
+PARTITIONS.gauge(
+    "partitions", "{partition}", "Partitions assigned to this process", lambda _, it: len(it.owned)
+)
+PARTITIONS.gauge(
+    "partition.queued",
+    "{push}",
+    "Pushes of a partition that are waiting or being delivered",
+    lambda it, _: queued_by_partition(it),
+    by="partition",
+)

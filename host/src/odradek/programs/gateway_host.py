@@ -7,8 +7,9 @@ from typing import Any, Final, cast
 
 from odradek.gateway.path_quotas import PathQuotas
 from odradek.gateway.reachability import PATIENCE_MS
-from odradek.meters.gateway_metrics import api_names, gateway_rows
+from odradek.meters.gateway_metrics import gateway_rows
 from odradek.meters.loop_lag import LoopLag
+from odradek.metrics.metric import MetricRow
 from odradek.net.pairs.client_side import ClientSide
 from odradek.net.pairs.gateway import Gateway
 from odradek.net.pairs.pair_bytes import PairBytes
@@ -18,7 +19,6 @@ from odradek.programs.followed_subscriptions import ClusterState
 from odradek.programs.gateway_kinds import gateway_kinds
 from odradek.programs.gateway_telemetry import GatewayTelemetry
 from odradek.programs.host import Host
-from odradek.telemetry.client_metrics_stats import MetricRow
 
 UNREACHABLE: Final = f"no broker has answered for {PATIENCE_MS // 1000} s"
 
@@ -51,7 +51,6 @@ class GatewayHost(Host):
         )
         self.own = GatewayTelemetry(self, config.gateway.own_telemetry, gateway.learned)
         self.loop_lag: LoopLag | None = None
-        self.api_names = api_names(self.dispatcher.routes)
         self.meters.append(self.path_rows)
         gateway.path.quotas = PathQuotas(self.broker.quotas, self.dispatcher.routes)
         gateway.offer(self.own.answers, self.own.silence)
@@ -92,4 +91,4 @@ class GatewayHost(Host):
         """Yield the metrics of the data path."""
         sides = [side for listener in self.listeners for side in cast(set[Any], listener.channels)]
         now_ms = self.clock.monotonic_ms()
-        yield from gateway_rows(self.gateway, cast(list[ClientSide], sides), self.api_names, now_ms)
+        yield from gateway_rows(self.gateway, cast(list[ClientSide], sides), now_ms)

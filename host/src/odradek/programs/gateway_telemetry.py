@@ -11,9 +11,9 @@ from odradek.gateway.dropping_sink import DroppingSink
 from odradek.gateway.gateway_labels import GatewayLabels
 from odradek.gateway.telemetry_answers import TelemetryAnswers
 from odradek.gateway.telemetry_settings import GatewayTelemetrySettings, SpoolFull
+from odradek.metrics.metric import MetricRow
 from odradek.programs.followed_subscriptions import ClusterState, FollowedSubscriptions
 from odradek.programs.observation import observation_of
-from odradek.telemetry.client_metrics_stats import MetricRow
 
 if TYPE_CHECKING:
     from odradek.programs.host import Host

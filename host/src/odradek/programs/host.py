@@ -38,11 +38,12 @@ from odradek.meters.authentication_metrics import key_rows
 from odradek.meters.certificate_metrics import certificate_rows
 from odradek.meters.connection_metrics import connection_rows
 from odradek.meters.memory_metrics import memory_rows
-from odradek.meters.metrics import listener_rows, plugin_rows, push_rows, request_rows, worker_rows
+from odradek.meters.metrics import LOGS, listener_rows, plugin_rows, push_rows, request_rows, worker_rows
 from odradek.meters.metrics_outlets import MetricsOutlets
 from odradek.meters.metrics_settings import METRICS_LISTENER
 from odradek.meters.quota_metrics import quota_rows
 from odradek.meters.state_metrics import state_rows
+from odradek.metrics.metric import MetricRow
 from odradek.net.authentications import Authentications
 from odradek.net.displacement import displace
 from odradek.net.held_bytes import Memory
@@ -67,7 +68,6 @@ from odradek.quota.guarded_callback import GuardedCallback
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.security.principals import BuiltPrincipals
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
-from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.upkeep.idle_sensors import forget_idle
@@ -301,10 +301,9 @@ class Host:
         yield from key_rows(self.authentications.key_sets.values(), now_ms)
         yield from memory_rows(self.memory.requests, self.memory.answers)
         yield from certificate_rows(self.certificates.listeners, self.clock.now_ms())
-        yield MetricRow("authorization-denied", "counter", {}, self.broker.audit.denials)
         yield from request_rows(self.dispatcher, self.broker)
         yield from worker_rows({"payload": self.workers, "batch": self.batch_workers})
-        yield MetricRow("offline-log-directory-count", "gauge", {}, len(self.logs.offline))
+        yield from LOGS.rows(self.logs)
         guarded = (self.quota_callback, self.authorizer, self.principals)
         asked = [each.stats for each in guarded if isinstance(each, GUARDED)]
         stats = [*self.receivers.stats(), *self.enrichers.stats(), *self.sources.stats(), *asked]

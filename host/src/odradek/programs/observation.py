@@ -14,11 +14,11 @@ from odradek.gateway.observation.observation import SOURCE_NAME, Observation
 from odradek.gateway.observation.settings import ObservationSettings, Observe
 from odradek.hosting.sources import Sources
 from odradek.meters.metrics import source_rows
+from odradek.metrics.metric import MetricRow
 from odradek.net.listener import Listener
 from odradek.net.observed_channel import ObservedChannel
 from odradek.programs.config import HostConfig
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
-from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.record_source import RecordSource
 from odradek.waiting.clock import Clock, Timer
 

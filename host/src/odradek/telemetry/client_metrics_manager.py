@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
+from odradek.metrics.metric import MetricRow
 from odradek.otlp.labeled_payload import MAX_FIELDS
 from odradek.otlp.labels import EncodedLabels
 from odradek.otlp.protobuf_fields import TooMuchWork
@@ -20,7 +21,7 @@ from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_instance_ids import RESERVED_UUIDS, new_client_instance_id
 from odradek.telemetry.client_instances import ClientInstances
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
-from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
+from odradek.telemetry.client_metrics_stats import ClientMetricsStats
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.kept_pushes import LOSING_ERRORS, KeptPushes, Loss
 from odradek.telemetry.labeled_record import payload_limits

@@ -7,28 +7,18 @@ client instance are created when they first count: most clients are never thrott
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import TypeVar
 
 from odradek.metrics.meter import Meter
+from odradek.metrics.metric import MetricRow, Metrics
 from odradek.metrics.metric_config import DEFAULT_CONFIG, MetricConfig
 from odradek.metrics.rate import Rate
 from odradek.metrics.sampled_stat import Sample, SampledStat
 from odradek.wire.uuid_text import uuid_text
 
-
-class MetricRow(NamedTuple):
-    """One metric at one moment."""
-
-    name: str
-    kind: Literal["counter", "gauge"]
-    attributes: Mapping[str, str]
-    value: float
-    """NaN for an average or a maximum of nothing."""
-
-
-NO_ATTRIBUTES: Mapping[str, str] = {}
+Source = TypeVar("Source")
 
 
 @dataclass(slots=True, eq=False)
@@ -77,6 +67,10 @@ class ExportTimes(SampledStat):
         exports = self.measure(now_ms)
         return sum(sample.value for sample in self.samples) / exports if exports else math.nan
 
+    def rate(self, now_ms: int) -> float:
+        """Pushes per second."""
+        return Rate(self).measure(now_ms)
+
     def max_ms(self, now_ms: int) -> float:
         """Longest time; NaN if the windows are empty."""
         self.purge(now_ms)
@@ -113,30 +107,48 @@ class InstanceStats:
             self.plugin_error = Meter(self.config)
         self.plugin_error.record(now_ms)
 
-    def rows(self, now_ms: int) -> Iterator[MetricRow]:
-        """The metrics as they are now."""
-        attributes = {"client_instance_id": uuid_text(self.client_instance_id)}
-        export = self.plugin_export
-        yield from meter_rows("throttle", self.throttle, attributes, now_ms)
-        rate = Rate(export).measure(now_ms) if export else 0.0
-        yield MetricRow("plugin-export-rate", "gauge", attributes, rate)
-        yield MetricRow("plugin-export-count", "counter", attributes, export.total if export else 0)
-        average_ms, max_ms = (
-            (export.average_ms(now_ms), export.max_ms(now_ms)) if export else (math.nan, math.nan)
-        )
-        yield MetricRow("plugin-export-time-avg", "gauge", attributes, average_ms)
-        yield MetricRow("plugin-export-time-max", "gauge", attributes, max_ms)
-        yield from meter_rows("plugin-error", self.plugin_error, attributes, now_ms)
+
+def paired(
+    metrics: Metrics[Source, int],
+    name: str,
+    unit: str,
+    sentence: str,
+    of: Callable[[Source], Meter | ExportTimes | None],
+) -> None:
+    """Declare the count and the rate of a meter, which need not exist yet."""
+    metrics.counter(f"{name}.count", unit, sentence, lambda it, _: getattr(of(it), "total", 0))
+    metrics.gauge(f"{name}.rate", f"{unit}/s", sentence, lambda it, now_ms: rate(of(it), now_ms))
 
 
-def meter_rows(
-    name: str, meter: Meter | None, attributes: Mapping[str, str], now_ms: int
-) -> tuple[MetricRow, MetricRow]:
-    """Rate and count of a meter; zeros if it does not exist yet."""
-    return (
-        MetricRow(f"{name}-rate", "gauge", attributes, meter.rate(now_ms) if meter else 0.0),
-        MetricRow(f"{name}-count", "counter", attributes, meter.total if meter else 0),
-    )
+def rate(meter: Meter | ExportTimes | None, now_ms: int) -> float:
+    """The rate of a meter; 0 if it does not exist yet."""
+    return meter.rate(now_ms) if meter else 0.0
+
+
+KAFKA = "kafka.server.client.metrics"
+"""Kafka's group ``client-metrics`` of the domain ``kafka.server``."""
+INSTANCE = Metrics[InstanceStats, int](KAFKA, "client_instance_id")
+paired(INSTANCE, "throttle", "{request}", "Requests that came too early", lambda it: it.throttle)
+paired(INSTANCE, "plugin.export", "{push}", "Pushes given to plugins", lambda it: it.plugin_export)
+INSTANCE.gauge(
+    "plugin.export.time.avg",
+    "ms",
+    "Time that plugins took for a push, mean",
+    lambda it, now_ms: it.plugin_export.average_ms(now_ms) if it.plugin_export else math.nan,
+)
+INSTANCE.gauge(
+    "plugin.export.time.max",
+    "ms",
+    "Time that plugins took for a push, maximum",
+    lambda it, now_ms: it.plugin_export.max_ms(now_ms) if it.plugin_export else math.nan,
+)
+paired(
+    INSTANCE,
+    "plugin.error",
+    "{push}",
+    "Pushes that could not be opened or exported",
+    lambda it: it.plugin_error,
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -169,13 +181,25 @@ class ClientMetricsStats:
         """All current metrics; none after `close`."""
         if self.closed:
             return
-        yield MetricRow("instance-count", "gauge", NO_ATTRIBUTES, instance_count)
-        unknown = self.unknown_subscription
-        yield from meter_rows("unknown-subscription-request", unknown, NO_ATTRIBUTES, now_ms)
+        yield from CACHE.rows(instance_count)
+        yield from ALL.rows(self, now_ms)
         for stats in list(self.instances.values()):  # a scrape may come from another thread
-            yield from stats.rows(now_ms)
+            instance = uuid_text(stats.client_instance_id)
+            yield from INSTANCE.rows(stats, now_ms, client_instance_id=instance)
 
     def close(self) -> None:
         """Forget everything; nothing is counted afterwards."""
         self.instances.clear()
         self.closed = True
+
+
+CACHE = Metrics[int](KAFKA)
+CACHE.gauge("instance.count", "{instance}", "Client instances in the cache", lambda it: it)
+ALL = Metrics[ClientMetricsStats, int](KAFKA)
+paired(
+    ALL,
+    "unknown.subscription.request",
+    "{push}",
+    "Pushes with a stale subscription id",
+    lambda it: it.unknown_subscription,
+)

@@ -17,9 +17,9 @@ from functools import lru_cache, partial
 from typing import Final
 
 from odradek.bounds.sampled_log import SampledLog
+from odradek.metrics.metric import MetricRow, declare
 from odradek.telemetry.client_metrics_configs import ALL_METRICS
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
-from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.subscription_id import hash_set_order, subscription_checksum, subscription_id
 from odradek.telemetry.subscriptions import SubscriptionPlan
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
@@ -28,6 +28,14 @@ from odradek.wire.uuid_text import uuid_text
 
 log = logging.getLogger(__name__)
 
+NARROWED: Final = declare(
+    "gauge",
+    "odradek.push.narrowed",
+    "{instance}",
+    "Clients that are asked for fewer metrics because their pushes were too large: 1 for each",
+    "client_instance_id",
+    "metrics",
+)
 REMEMBERED_PLANS: Final = 256
 """Plans whose narrower plans are remembered."""
 OF_CLIENTS: Final = (
@@ -230,8 +238,7 @@ class NarrowedClients:
         for client_instance_id, entry in list(self.entries.items()):  # copied: rows are read in steps
             if entry.level:
                 asked = narrower_plans(entry.plan)[entry.level - 1][0].value
-                labels = {"client_instance_id": uuid_text(client_instance_id), "metrics": asked}
-                yield MetricRow("push-narrowed", "gauge", labels, 1)
+                yield NARROWED.row(1, client_instance_id=uuid_text(client_instance_id), metrics=asked)
 
     def close(self) -> None:
         """Forget everything and leave no timer behind."""

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TypeVar, get_args
 
 from odradek.broker.client_quotas import CLIENT_KEYS, IP_KEYS, Alteration
-from odradek.broker.dispatch.error_log import api_name
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.client.users import new_credential
 from odradek.plugin.client_quota import ABSENT, ClientQuotaEntity, Name
@@ -29,6 +28,7 @@ from odradek.testing.telemetry_log import TelemetryLog
 from odradek.testing.virtual_clock import VirtualClock
 from odradek.testing.watched_dispatcher import WatchedDispatcher
 from odradek.waiting.clock import SystemClock
+from odradek.wire.api_names import api_name
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode
 
@@ -70,7 +70,7 @@ class RunningHost:
         self.dispatcher = WatchedDispatcher(
             host.broker, load_handlers(), self.requests, self.telemetry, self.faults
         )
-        self.requests.apis = {api_name(route.request) for route in self.dispatcher.routes.values()}
+        self.requests.apis = {api_name(route.request.API_KEY) for route in self.dispatcher.routes.values()}
         host.dispatcher = self.dispatcher
         for listener in host.listeners:
             listener.dispatcher = self.dispatcher
@@ -191,12 +191,7 @@ class RunningHost:
         self.host.telemetry.update_subscription(name, properties)
 
     def quota(
-        self,
-        *,
-        user: Name = ABSENT,
-        client_id: Name = ABSENT,
-        ip: Name = ABSENT,
-        **values: float | None,
+        self, *, user: Name = ABSENT, client_id: Name = ABSENT, ip: Name = ABSENT, **values: float | None
     ) -> None:
         """Set or remove quotas of a user, client id, user and client id, or address, as an operator does.
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.error_log import api_name
 from odradek.broker.dispatch.routes import CloseConnection, CompiledRoute, Route
 from odradek.plugin.context import ConnectionContext, RequestContext
 from odradek.testing.fault import Fault
@@ -19,6 +18,7 @@ from odradek.testing.request_log import Request, RequestLog
 from odradek.testing.telemetry_log import TelemetryLog
 from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
+from odradek.wire.api_names import api_name
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
@@ -81,7 +81,7 @@ class WatchedDispatcher(Dispatcher):
         broker: Broker,
     ) -> Any:
         """Record a request and call the handler of its API, or apply a fault."""
-        api = api_name(route.request)
+        api = api_name(route.request.API_KEY)
         fault = next((each for each in self.faults if self.hits(each, api, request, context)), None)
         row = Request(
             api=api,

@@ -14,13 +14,13 @@ from typing import Any, Final
 
 from odradek.broker.audit import Act
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.error_log import api_name
 from odradek.broker.results import SHOWN, EncodedResults, shortened
 from odradek.plugin.authorizer import AclOperation, AclPermission, PatternType
 from odradek.plugin.authorizer import ResourceType as AclResource
 from odradek.plugin.context import RequestContext
 from odradek.waiting.deferred import after
 from odradek.wire.api_error import ApiError
+from odradek.wire.api_names import api_name
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.alter_client_quotas import AlterClientQuotasRequest
@@ -150,7 +150,7 @@ def act_of(request: Any) -> Act:
     shown = [shortened(subject) for subject in islice(SUBJECTS[type(request)](request), SHOWN)]
     arrays = [getattr(request, each) for each in request.__dataclass_fields__]
     count = sum(len(array) for array in arrays if isinstance(array, list))
-    return Act(api_name(type(request)), shown, count)
+    return Act(api_name(request.API_KEY), shown, count)
 
 
 def changes_nothing(request: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.administration import audit_refusal
-from odradek.broker.dispatch.error_log import api_name, log_errors
+from odradek.broker.dispatch.error_log import log_errors
 from odradek.broker.dispatch.routes import API_VERSIONS_KEY, CloseConnection, CompiledRoute, Route
 from odradek.broker.dispatch.throttling import Exchange, SpentTime, Throttle, Throttled
 from odradek.plugin.context import ConnectionContext, RequestContext
@@ -57,7 +57,6 @@ class Dispatcher:
         self.quotas = broker.quotas
         self.longest_client_id = broker.names.most
         """In characters."""
-        broker.audit.apis = {key: api_name(route.request) for key, route in routes.items()}
         self.logs_errors = log.isEnabledFor(logging.DEBUG)
         """Asked once: each request would pay for the question."""
         self.unexpected_errors = 0
@@ -249,9 +248,7 @@ class Dispatcher:
             return route.refusal(request, error.code, error.message)
         self.unexpected_errors += 1
         log.error(
-            "handler failed",
-            exc_info=error,
-            extra={"api_key": route.api_key, "api_version": route.version},
+            "handler failed", exc_info=error, extra={"api_key": route.api_key, "api_version": route.version}
         )
         return route.refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR, None)
 

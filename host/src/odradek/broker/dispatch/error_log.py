@@ -8,13 +8,9 @@ from typing import Any
 
 from odradek.broker.results import errors
 from odradek.plugin.context import RequestContext
+from odradek.wire.api_names import api_name
 
 log = logging.getLogger(__name__)
-
-
-def api_name(request: type[Any]) -> str:
-    """``PushTelemetry`` of ``PushTelemetryRequest``."""
-    return request.__name__.removesuffix("Request")
 
 
 def log_errors(request: Any, context: RequestContext, response: Any) -> None:
@@ -24,7 +20,7 @@ def log_errors(request: Any, context: RequestContext, response: Any) -> None:
     if not found:
         return
     extra = {
-        "api": api_name(type(request)),
+        "api": api_name(request.API_KEY),
         "version": context.api_version,
         "client_id": context.client_id,
         "connection": context.connection.connection_id,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from odradek.gateway.observation.apis import FETCH, OFFSET_COMMIT, PRODUCE, Role, api_name
+from odradek.gateway.observation.apis import FETCH, OFFSET_COMMIT, PRODUCE, Role
 from odradek.gateway.observation.client_account import ClientAccount, NodeAccount
 from odradek.gateway.observation.names import CONSUMER, OWN, PRODUCER
 from odradek.gateway.observation.otlp_encoder import Attributes, Window
 from odradek.gateway.observation.row import BOUNDS_MS, FETCHES, NO_VERSION, Row
+from odradek.wire.api_names import api_name
 from odradek.wire.error_code import ErrorCode
 
 SCOPE: Final = "io.odradek.observed.client"

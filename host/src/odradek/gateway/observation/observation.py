@@ -25,9 +25,9 @@ from odradek.gateway.observation.pair_account import PairAccount, key_of
 from odradek.gateway.observation.settings import ObservationSettings, Observe
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.telemetry_answers import PairConnection
+from odradek.metrics.metric import MetricRow, Metrics
 from odradek.plugin.context import RequestContext
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
-from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.record_source import RecordSource
 from odradek.waiting.clock import Clock, Timer, TimerTask
 
@@ -41,6 +41,10 @@ OTHER: Final = "other"
 """The client id of clients at an address with too many client ids."""
 SOURCE_NAME: Final = "observed"
 """The name of the records' source."""
+OBSERVED: Metrics[Observation] = Metrics("odradek.gateway.observed.clients")
+OBSERVED.gauge("", "{client}", "Clients that are observed now", "clients")
+OBSERVED.counter("evicted", "{client}", "Observed clients that were forgotten because there were too many")
+OBSERVED.counter("folded", "{connection}", "Connections that are observed as the client id `other`")
 
 
 @dataclass(slots=True, eq=False)
@@ -278,6 +282,4 @@ class Observation:
 
     def metric_rows(self) -> Iterator[MetricRow]:
         """Figures of the observation itself."""
-        yield MetricRow("gateway-observed-clients", "gauge", {}, len(self.clients))
-        yield MetricRow("gateway-observed-clients-evicted", "counter", {}, self.evicted)
-        yield MetricRow("gateway-observed-clients-folded", "counter", {}, self.folded)
+        return OBSERVED.rows(self)

@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any, Final, Protocol, Self
 
+from odradek.metrics.metric import MetricRow
 from odradek.plugin.config import ConfigError
-from odradek.telemetry.client_metrics_stats import MetricRow
 
 log = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from odradek.metrics.metric import MetricRow
 from odradek.process.kept_process import KeptProcess
 from odradek.process.supervisor import ADDRESS
 from odradek.programs.gateway_workers.link import Assignment, line_of
-from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.waiting.clock import Clock
 
 ANSWER_S: Final = 5.0
@@ -156,7 +156,7 @@ class Worker(KeptProcess):
         except TimeoutError:
             return []
         return [
-            MetricRow(name, kind, {**attributes, **label}, value)
+            MetricRow(name, {**attributes, **label}, value)
             for answer in answers
-            for name, kind, attributes, value in answer.get("rows", ())
+            for name, attributes, value in answer.get("rows", ())
         ]

@@ -12,6 +12,7 @@ from typing import Final
 from odradek.meters.certificate_metrics import certificate_rows
 from odradek.meters.metrics_outlets import MetricsOutlets
 from odradek.meters.metrics_settings import METRICS_LISTENER
+from odradek.metrics.metric import MetricRow, Metrics
 from odradek.process.file_threads import FileThreads
 from odradek.process.hangup import HANGUP
 from odradek.process.timer_driver import TimerDriver
@@ -20,7 +21,6 @@ from odradek.programs.config import HostConfig
 from odradek.programs.gateway_workers.link import Assignment
 from odradek.programs.gateway_workers.share import folder_of, former_workers
 from odradek.programs.gateway_workers.worker import ANSWER_S, Problems, Worker
-from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.waiting.clock import Clock, SystemClock, Timer
 
 log = logging.getLogger(__name__)
@@ -151,15 +151,8 @@ class Workers:
                 yield row
         for row in certificate_rows(self.certificates.listeners, self.clock.now_ms()):
             yield row
-        serving = sum(each.addresses is not None for each in self.serving)
-        yield MetricRow("gateway-workers", "gauge", {}, serving)
-        former = sum(each.task is not None and not each.task.done() for each in self.former)
-        yield MetricRow("gateway-former-workers", "gauge", {}, former)
-        for each in (*self.serving, *self.former):
-            restarts = max(each.starts - 1, 0)
-            yield MetricRow(
-                "gateway-worker-restarts", "counter", {"gateway_worker": str(each.number)}, restarts
-            )
+        for row in PROCESSES.rows(self):
+            yield row
 
     def problems(self) -> Problems:
         """What is wrong with the workers. Called on other threads."""
@@ -195,3 +188,25 @@ class Workers:
             if self.driver is not None:
                 self.driver.stop()
             await self.file_threads.close()
+
+
+PROCESSES = Metrics[Workers]("odradek.gateway")
+PROCESSES.gauge(
+    "workers",
+    "{process}",
+    "Workers that serve clients",
+    lambda it: sum(each.addresses is not None for each in it.serving),
+)
+PROCESSES.gauge(
+    "former.workers",
+    "{process}",
+    "Processes that deliver what a worker has left that `gateway.workers` does not have any more",
+    lambda it: sum(each.task is not None and not each.task.done() for each in it.former),
+)
+PROCESSES.counter(
+    "worker.restarts",
+    "{start}",
+    "Starts of a worker that had ended by itself",
+    lambda it: {each.number: max(each.starts - 1, 0) for each in (*it.serving, *it.former)},
+    by="gateway_worker",
+)
