@@ -17,7 +17,7 @@ from odradek.programs.config import HostConfig
 from odradek.settings.setting import walk
 from odradek.wire.error_code import ErrorCode
 from support.metric_rows import declared
-from support.reference_page import DOCS, ROOT, page, rows, sections
+from support.reference_page import DOCS, ROOT, rows, sections
 
 (GROUP,) = yaml.safe_load((ROOT / "contrib/prometheus/alerts.yml").read_text(encoding="utf-8"))["groups"]
 ALERTS: dict[str, dict[str, Any]] = {rule["alert"]: rule for rule in GROUP["rules"]}
@@ -160,9 +160,9 @@ def metrics(rule: dict[str, Any]) -> set[str]:
 
 
 def labels(metric: str) -> set[str]:
-    """The labels that the reference page gives a metric."""
-    cell = rows(page("reference/metrics.md"))[in_prometheus()[metric]][3]
-    return {label for label in cell.split(", ") if label}
+    """The declared labels of a metric."""
+    found = declared().get(in_prometheus()[metric])
+    return set(found.labels) if found else set()
 
 
 @pytest.mark.parametrize("name", ALERTS)

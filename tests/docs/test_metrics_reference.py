@@ -1,4 +1,4 @@
-"""``reference/metrics.md`` has every declared metric with its kind, unit and labels."""
+"""``reference/metrics.md`` has every declared metric with its kind, unit, labels and sentence."""
 
 from __future__ import annotations
 
@@ -14,3 +14,9 @@ def test_every_metric_has_its_kind_unit_and_labels() -> None:
     wanted = {each.name: [each.kind, each.unit, ", ".join(each.labels)] for each in declared().values()}
 
     assert {name: row[1:4] for name, row in WRITTEN.items() if name not in WITHOUT_ROWS} == wanted
+
+
+def test_every_meaning_begins_with_the_help_text() -> None:
+    others = [name for name, each in declared().items() if not WRITTEN[name][4].startswith(each.sentence)]
+
+    assert others == []

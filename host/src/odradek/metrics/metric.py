@@ -75,7 +75,13 @@ class Metrics(Generic[*Sources]):
         self.members: list[tuple[Metric, Callable[[*Sources], Value]]] = []
 
     def counter(
-        self, name: str, unit: str, sentence: str, read: str | Callable[[*Sources], Value] = "", by: str = ""
+        self,
+        name: str,
+        unit: str,
+        sentence: str,
+        read: str | Callable[[*Sources], Value] = "",
+        by: str = "",
+        kind: Kind = "counter",
     ) -> None:
         """Declare a counter.
 
@@ -87,24 +93,8 @@ class Metrics(Generic[*Sources]):
                 default, the attribute with the metric's name. A collection stands for its size.
             by: The label whose values are the keys of a mapping, which has a number for each; several labels,
                 separated by spaces, for keys that are tuples.
+            kind: The kind of metric.
         """
-        self.add("counter", name, unit, sentence, read, by)
-
-    def gauge(
-        self, name: str, unit: str, sentence: str, read: str | Callable[[*Sources], Value] = "", by: str = ""
-    ) -> None:
-        """Declare a gauge; see `counter`."""
-        self.add("gauge", name, unit, sentence, read, by)
-
-    def add(
-        self,
-        kind: Kind,
-        name: str,
-        unit: str,
-        sentence: str,
-        read: str | Callable[[*Sources], Value],
-        by: str,
-    ) -> None:
         full_name = f"{self.prefix}.{name}".rstrip(".")
         metric = declare(kind, full_name, unit, sentence, *self.labels, *by.split())
         if isinstance(read, str):
@@ -112,6 +102,12 @@ class Metrics(Generic[*Sources]):
             self.members.append((metric, lambda *sources: attribute(sources[0])))
         else:
             self.members.append((metric, read))
+
+    def gauge(
+        self, name: str, unit: str, sentence: str, read: str | Callable[[*Sources], Value] = "", by: str = ""
+    ) -> None:
+        """Declare a gauge; see `counter`."""
+        self.counter(name, unit, sentence, read, by, "gauge")
 
     def rows(self, *sources: *Sources, **labels: str) -> Iterator[MetricRow]:
         """Yield the present values, with the values of the labels that all have."""
