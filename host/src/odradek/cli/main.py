@@ -21,6 +21,7 @@ from odradek import __version__
 from odradek.cli.errors import CommandFailed
 from odradek.client.errors import ClientError
 from odradek.plugin.config import ConfigError
+from odradek.plugin.plugin_stats import described
 from odradek.process.hangup import hold_hangup
 from odradek.process.standard_streams import open_closed_streams, silence, unwritable
 
@@ -136,8 +137,7 @@ def installed_command(name: str) -> click.Command | None:
     try:
         command = found.load()
     except Exception as error:
-        problem = f"{type(error).__name__}: {error}"
-        raise CommandFailed(f"odradek {name}: {found.value} cannot be loaded: {problem}") from error
+        raise CommandFailed(f"odradek {name}: {found.value} cannot be loaded: {described(error)}") from error
     if not isinstance(command, click.Command):
         raise CommandFailed(f"odradek {name}: {found.value} is not a click command")
     return command

@@ -12,6 +12,7 @@ from odradek.cli.listing import json_option, show
 from odradek.hosting.active_plugin import ActivePlugin, activate, survey
 from odradek.hosting.offers import COMPANION
 from odradek.hosting.plugin_manager import load_plugins
+from odradek.plugin.plugin_stats import described
 
 Status = Mapping[str, Mapping[str, object]]
 """The progress that the companion of a plugin reports, by plugin."""
@@ -88,7 +89,7 @@ def statuses(found: Sequence[ActivePlugin], listeners: Sequence[tuple[str, str]]
             try:
                 told[plugin.name] = companion.status(address_for(companion, listeners))
             except Exception as error:  # noqa: BLE001  a plugin may raise anything
-                told[plugin.name] = {"problem": f"{type(error).__name__}: {error}"}
+                told[plugin.name] = {"problem": described(error)}
     return told
 
 

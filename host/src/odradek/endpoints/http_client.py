@@ -17,6 +17,7 @@ import aiohttp
 from odradek.endpoints.http_answer import MAX_HEADER_BYTES, HttpAnswer
 from odradek.endpoints.tls_files import BadCertificate, TlsFiles
 from odradek.endpoints.watched_files import WatchedFiles
+from odradek.plugin.plugin_stats import described
 from odradek.plugin.protocols import Retry
 
 log = logging.getLogger(__name__)
@@ -151,7 +152,7 @@ class HttpClient:
         except TimeoutError as error:
             raise Retry(f"no answer within {target.timeout_ms} ms") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise Retry(f"{type(error).__name__}: {error}") from error
+            raise Retry(described(error)) from error
         finally:
             self.connector.end_closing()
         return HttpAnswer(response.status, response.headers, response.content_type, answer)

@@ -22,6 +22,7 @@ from odradek.hosting.offers import HOOKS
 from odradek.plugin import hookspecs
 from odradek.plugin.config import ConfigError, PluginConfig, nearest
 from odradek.plugin.interface_check import check_interface
+from odradek.plugin.plugin_stats import described
 from odradek.plugin.protocols import Reloadable
 
 log = logging.getLogger(__name__)
@@ -89,7 +90,7 @@ class HostPluginManager(pluggy.PluginManager):
         try:
             self.add(name, entry_point.load(), distribution, version)
         except (Exception, SystemExit) as error:  # noqa: BLE001  an import may raise anything
-            problem = f"{type(error).__name__}: {error}"
+            problem = described(error)
             log.warning("plugin %s cannot be loaded", name, extra={"problem": problem})
             if name in self.installed:
                 name = f"{name} ({distribution})"
@@ -111,7 +112,7 @@ class HostPluginManager(pluggy.PluginManager):
         except ConfigError:
             raise
         except (Exception, SystemExit) as error:
-            raise ConfigError(config.path, f"{hook} raised {type(error).__name__}: {error}") from error
+            raise ConfigError(config.path, f"{hook} raised {described(error)}") from error
         for offer in found:
             check_interface(offer, HOOKS[hook].types, config.path, hook)
             if isinstance(offer, Reloadable):
