@@ -3,11 +3,11 @@
 A room declares its metrics next to what they tell of::
 
     LISTENERS = Metrics[Listener]("odradek.connections", "listener")
-    LISTENERS.gauge("", "{connection}", "Open connections", lambda it: len(it.channels))
+    LISTENERS.gauge("", "{connection}", "Open connections", "channels")
     LISTENERS.counter("accepted", "{connection}", "Connections since the start")
 
-`LISTENERS.rows(listener, listener="PLAINTEXT")` yields their values. Rooms count in plain integers, which are
-read when somebody asks.
+`LISTENERS.rows(listener, listener="PLAINTEXT")` yields their values: the size of ``listener.channels`` and
+the number ``listener.accepted``. Rooms count in plain integers, which are read when somebody asks.
 """
 
 from __future__ import annotations
