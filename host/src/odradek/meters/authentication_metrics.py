@@ -53,7 +53,7 @@ SASL.counter(
 )
 
 KEYS: Metrics[KeySet, int] = Metrics("odradek.jwks", "url")
-KEYS.gauge("keys", "{key}", "Keys that may verify tokens", "keys")
+KEYS.gauge("keys", "{key}", "Keys that may verify tokens")
 KEYS.counter("fetches", "{fetch}", "Fetches of keys")
 KEYS.counter("fetches.failed", "{fetch}", "Fetches of keys that failed", "failures")
 KEYS.gauge(
