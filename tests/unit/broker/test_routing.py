@@ -34,6 +34,7 @@ from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 from odradek.wire.types import between, only
 from random_messages import MessageMaker
 from support.broker import make_broker, make_connection
+from support.offenders import offenders
 
 ROUTES = load_handlers()
 CORRELATION_ID = 77
@@ -41,6 +42,9 @@ SERVED = [
     (key, version)
     for key, route in sorted(ROUTES.items())
     for version in range(route.versions.first, route.versions.last + 1)
+]
+BUGS = [(*each, RuntimeError("a bug")) for each in SERVED] + [
+    (*SERVED[0], error) for error in (KeyError(1), RecursionError(), MemoryError())
 ]
 TELEMETRY = (71, 72)
 UNSUPPORTED_API_VERSIONS = bytes.fromhex("00000010 0000004d 0023 00000001 0012 0000 0005")
@@ -115,9 +119,7 @@ def error_codes(message: Any) -> Iterator[int]:
                 yield from error_codes(item)
 
 
-@pytest.mark.parametrize(("key", "version"), SERVED)
-@pytest.mark.parametrize("error", [RuntimeError("a bug"), KeyError(1), RecursionError(), MemoryError()])
-def test_a_bug_of_any_handler_is_an_unknown_server_error(key: int, version: int, error: Exception) -> None:
+def answers_unknown_server_error(key: int, version: int, error: Exception) -> None:
     route = ROUTES[key]
     dispatcher = dispatcher_with(key, raising(error))
     request = OneOfEach(random.Random(version)).message(route.request, version)
@@ -134,8 +136,11 @@ def test_a_bug_of_any_handler_is_an_unknown_server_error(key: int, version: int,
     assert dispatcher.unexpected_errors == 1
 
 
-@pytest.mark.parametrize(("key", "version"), SERVED)
-def test_every_route_can_refuse_with_an_error_code(key: int, version: int) -> None:
+def test_a_bug_of_any_handler_is_an_unknown_server_error() -> None:
+    assert offenders(answers_unknown_server_error, BUGS) == {}
+
+
+def refuses_with_an_error_code(key: int, version: int) -> None:
     route = ROUTES[key]
     dispatcher = dispatcher_with(key, raising(ApiError(ErrorCode.POLICY_VIOLATION, "no")))
     request = OneOfEach(random.Random(version)).message(route.request, version)
@@ -149,8 +154,11 @@ def test_every_route_can_refuse_with_an_error_code(key: int, version: int) -> No
     assert dispatcher.unexpected_errors == 0
 
 
-@pytest.mark.parametrize(("key", "version"), SERVED)
-def test_a_response_that_cannot_be_encoded_is_a_bug_too(key: int, version: int) -> None:
+def test_every_route_can_refuse_with_an_error_code() -> None:
+    assert offenders(refuses_with_an_error_code, SERVED) == {}
+
+
+def answers_instead_of_what_cannot_be_encoded(key: int, version: int) -> None:
     route = ROUTES[key]
     dispatcher = dispatcher_with(key, lambda *_: object())
     request = OneOfEach(random.Random(version)).message(route.request, version)
@@ -161,6 +169,10 @@ def test_a_response_that_cannot_be_encoded_is_a_bug_too(key: int, version: int) 
 
     assert any(error_codes(response_of(frame, route.response, version)))
     assert dispatcher.unexpected_errors == 1
+
+
+def test_a_response_that_cannot_be_encoded_is_a_bug_too() -> None:
+    assert offenders(answers_instead_of_what_cannot_be_encoded, SERVED) == {}
 
 
 def test_the_host_continues_after_a_bug() -> None:

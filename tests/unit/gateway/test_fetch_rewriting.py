@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from odradek.wire.messages.fetch import (
     PartitionData,
     SnapshotId,
 )
+from support.offenders import offenders
 from support.rewriting import STREAMED, USUAL, Advertised, fed, frame_of, message_of, pieces, rewritten
 from support.share_messages import AcquiredRecords, ShareFetchResponse, SharePartition, ShareTopic
 
@@ -115,11 +117,7 @@ def test_endpoints_of_every_smaller_size_keep_the_size_of_the_response(shorter: 
     assert [node.host for node in shared.node_endpoints] == hosts
 
 
-@pytest.mark.parametrize("last", [-1, 0, 125, 126, 127, 5000])
-@pytest.mark.parametrize(
-    "room", [5, 6, 126, 127, 128, 129, 130, 131, 132, 133, 16_386, 16_387, 16_388, 16_390]
-)
-def test_a_filler_has_any_size_and_follows_the_other_tags(room: int, last: int) -> None:
+def is_filled(room: int, last: int) -> None:
     filler = filling(room, last)
 
     if filler is None:
@@ -128,6 +126,19 @@ def test_a_filler_has_any_size_and_follows_the_other_tags(room: int, last: int) 
     assert len(tagged(*filler)) == room
     assert filler[0] > max(last, 125)
     assert filler[1] == bytes(len(filler[1]))
+
+
+def test_a_filler_has_any_size_and_follows_the_other_tags() -> None:
+    assert (
+        offenders(
+            is_filled,
+            product(
+                (5, 6, 126, 127, 128, 129, 130, 131, 132, 133, 16_386, 16_387, 16_388, 16_390),
+                (-1, 0, 125, 126, 127, 5000),
+            ),
+        )
+        == {}
+    )
 
 
 def test_endpoints_of_nodes_without_an_address_are_left_out() -> None:

@@ -15,6 +15,7 @@ from odradek.log.log_config import LogConfig
 from odradek.programs.config import HostConfig
 from odradek.quota.replication_rates import ReplicationRates
 from odradek.settings.setting import Setting, declared, sections, walk
+from support.offenders import offenders
 
 SOURCE = Path(__file__).parents[3] / "host/src/odradek"
 CLASSES = (HostConfig, ForwarderSettings, PluginSettings, ReplicationRates)
@@ -79,19 +80,25 @@ def test_each_key_is_declared_once() -> None:
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("each", all_settings(), ids=lambda each: each.name)
-def test_each_declaration_is_whole(each: Setting) -> None:
+def is_whole(each: Setting) -> None:
     assert each.documentation[0].isupper() or each.documentation[0] == "`"
     assert each.documentation.endswith(".")
     assert "\n" not in each.documentation
     assert each.unset or each.default_text is not None
 
 
+def test_each_declaration_is_whole() -> None:
+    assert offenders(is_whole, all_settings()) == {}
+
+
 DYNAMIC = [each for each in all_settings() if each.dynamic and each.default is not None]
 
 
-@pytest.mark.parametrize("each", DYNAMIC, ids=lambda each: each.name)
-def test_the_default_of_a_dynamic_setting_is_one_of_its_values(each: Setting) -> None:
+def is_one_of_its_values(each: Setting) -> None:
     text = each.default_text or ""
 
     assert each.parse(text) == each.default
+
+
+def test_the_default_of_a_dynamic_setting_is_one_of_its_values() -> None:
+    assert offenders(is_one_of_its_values, DYNAMIC) == {}
