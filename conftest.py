@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-pytest_plugins = ["support.surroundings", "support.workers", "support.worker_groups"]
+pytest_plugins = ["support.surroundings", "support.selection", "support.workers", "support.worker_groups"]

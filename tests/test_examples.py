@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.ci
+
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9][0-9]_*.py"))
 SOURCES = os.pathsep.join(str(path) for path in (ROOT / "host/src", *sorted(ROOT.glob("plugins/*/src"))))

@@ -117,6 +117,7 @@ def test_every_row_has_a_handler_that_documents_its_behavior() -> None:
     assert offenders(has_a_documented_handler, ROWS) == {}
 
 
+@pytest.mark.ci
 def test_the_page_is_up_to_date() -> None:
     command = [sys.executable, "-m", "contrib.docs.protocol_coverage", "--check"]
 

@@ -27,6 +27,8 @@ from support.hosts import ServeProcess, about_itself, running_host
 from support.waiting import wait_until
 from support.wire_client import WireClient
 
+pytestmark = pytest.mark.ci
+
 kafka = pytest.importorskip("confluent_kafka")
 
 USER, PASSWORD = "alice", "secret"

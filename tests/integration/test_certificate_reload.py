@@ -164,6 +164,7 @@ def test_a_value_that_was_set_at_run_time_survives_a_restart(files: Files) -> No
         assert certificate_at(port(host)).split() == new.certificate.split()
 
 
+@pytest.mark.ci
 def test_sighup_loads_the_files_again(files: Files) -> None:
     new, folder = renewed(), files.folder
     toml = folder / "odradek.toml"

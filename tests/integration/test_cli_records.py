@@ -264,6 +264,7 @@ def test_a_topic_that_does_not_exist_is_named(consume: Tool) -> None:
     assert done.err == ["Error while executing consume command : never: UNKNOWN_TOPIC_OR_PARTITION"]
 
 
+@pytest.mark.ci
 def test_a_reader_that_leaves_is_no_traceback(host: ThreadedHost, produce: Write) -> None:
     produce("x\n" * 50_000, "long")
     arguments = f"--bootstrap-server {host.bootstrap} --topic long --from-beginning"
@@ -278,6 +279,7 @@ def test_a_reader_that_leaves_is_no_traceback(host: ThreadedHost, produce: Write
     assert done.stderr.startswith("Processed a total of ")
 
 
+@pytest.mark.ci
 def test_a_group_does_not_move_past_records_that_cannot_be_printed(
     host: ThreadedHost, admin: AdminClient, produce: Write
 ) -> None:
@@ -297,6 +299,7 @@ def test_a_group_does_not_move_past_records_that_cannot_be_printed(
     assert admin.offset_fetch("cut") == {}
 
 
+@pytest.mark.ci
 def test_an_interrupted_group_resumes_after_the_printed_records(
     host: ThreadedHost, admin: AdminClient, produce: Write
 ) -> None:

@@ -7,12 +7,16 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from odradek.client.admin import AdminClient
 from odradek.client.fetch import Reader
 from odradek.client.producer import Producer
 from odradek.client.resources import NewTopic
 from odradek.wire.record import Record
 from support.hosts import serving
+
+pytestmark = pytest.mark.ci
 
 PATIENCE_S = 30
 

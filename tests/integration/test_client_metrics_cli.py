@@ -18,6 +18,8 @@ from odradek.wire.config_resource import ConfigOperation, ConfigSource, Resource
 from odradek.wire.error_code import ErrorCode
 from support.hosts import ThreadedHost, running_host, serving
 
+pytestmark = pytest.mark.ci
+
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[ThreadedHost]:

@@ -27,6 +27,8 @@ from support.spooling import FarSide, name_of, names, payload, push_all
 from support.waiting import wait_until
 from support.wire_client import WireClient
 
+pytestmark = pytest.mark.ci
+
 TOPIC = "__client_telemetry"
 TABLE = "plugins.kafka.telemetry"
 THROTTLED = int(ErrorCode.THROTTLING_QUOTA_EXCEEDED)

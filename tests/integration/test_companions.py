@@ -21,6 +21,8 @@ from odradek.programs.host import Host
 from odradek.waiting.clock import SystemClock
 from support.certificates import Files
 
+pytestmark = pytest.mark.ci
+
 TIME_LIMIT_S = 10.0
 APPENDS = "import os, sys; open(sys.argv[1], 'a').write(f'{os.getpid()} {sys.argv[2]}\\n'); "
 """Each start writes its process id and its address."""

@@ -291,6 +291,7 @@ def test_a_host_stops_while_a_connection_waits(tmp_path: Path, clients: list[Cli
     assert (before, after) == ("waiting", "closed")
 
 
+@pytest.mark.ci
 def test_a_host_process_enforces_the_limits(tmp_path: Path, clients: list[Client]) -> None:
     with serving(tmp_path, "--set", "max.connections=2") as serve:
         address = int(serve.bootstrap.rpartition(":")[2])
@@ -317,6 +318,7 @@ def test_a_client_that_never_reads_its_answers_is_closed(tmp_path: Path) -> None
         client.close()
 
 
+@pytest.mark.ci
 def test_a_host_with_few_descriptors_keeps_some_for_its_files(tmp_path: Path, clients: list[Client]) -> None:
     descriptors, share, topics = 256, 112, 100
     with serving(tmp_path, descriptors=descriptors) as serve:

@@ -44,7 +44,7 @@ from support.child_process import same_imports
 from support.consoles import serving
 from support.waiting import wait_until
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.timeout(180), pytest.mark.ci]
 PATIENCE_S = 60.0
 STOP_S = 30.0
 """The console ends within 5 s; a machine that stands still gets more."""

@@ -14,7 +14,7 @@ from odradek.testing import RunningHost
 from support.waiting import wait_until
 
 pty = pytest.importorskip("pty")
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.ci]
 PATIENCE_S = 60
 PROGRAM = "from odradek_console.terminal.top import top; top()"
 

@@ -77,6 +77,7 @@ def test_subscriptions_need_the_right_to_alter_configs(users: LimitedUsers) -> N
         assert name in admin.list_client_metrics()
 
 
+@pytest.mark.ci
 def test_delivering_again_needs_the_right_to_read_the_group(users: LimitedUsers) -> None:
     def again(*rights: str) -> None:
         with with_rights(users, *LOOK, *rights)() as admin:

@@ -26,7 +26,7 @@ from odradek_console.terminal.watch import take_back, watch
 from support.waiting import wait_until
 from support.working_clients import working_clients
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.ci]
 PATIENCE_S = 60
 IDLE = "org.apache.kafka.consumer.poll.idle.ratio."
 CALM = 5

@@ -13,6 +13,8 @@ from support.control import Control
 from support.hosts import ServeProcess
 from support.mapped_port import mapped_to
 
+pytestmark = pytest.mark.ci
+
 LISTENERS = "advertised.listeners"
 TOKEN = "a secret"
 ENVIRONMENT = {"ODRADEK_CONTROL_TOKEN": TOKEN}

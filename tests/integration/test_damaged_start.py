@@ -12,6 +12,8 @@ import pytest
 
 from support.hosts import LOOPBACK, running_host, serving
 
+pytestmark = pytest.mark.ci
+
 confluent_kafka = pytest.importorskip("confluent_kafka")
 confluent_admin = pytest.importorskip("confluent_kafka.admin")
 

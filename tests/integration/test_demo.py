@@ -13,6 +13,8 @@ from contrib.prometheus.prometheus import PROMETHEUS
 
 from odradek.cli.main import run
 
+pytestmark = pytest.mark.ci
+
 
 def demo(*arguments: str, timeout_s: float) -> subprocess.CompletedProcess[str]:
     return subprocess.run(

@@ -15,6 +15,8 @@ from odradek.demo.console import DemoConsole
 from support.demo_console import CLIENTS, FINDING, PATIENCE_S, demo
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.ci
+
 pytest.importorskip("confluent_kafka")
 if "console" not in main.installed_commands():
     pytest.skip("odradek-console is not installed", allow_module_level=True)

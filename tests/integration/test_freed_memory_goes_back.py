@@ -24,6 +24,8 @@ from odradek.wire.messages.metadata import MetadataRequest
 from support.child_process import same_imports
 from support.wire_client import WireClient
 
+pytestmark = pytest.mark.ci
+
 GROWN_AND_FREED = """
 import ctypes
 from odradek.process.limits import keep_buffers

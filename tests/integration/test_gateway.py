@@ -19,6 +19,8 @@ from support.gateways import GatewayProcess, gateway_of
 from support.hosts import EVERYTHING, ThreadedHost, running_host
 from support.wire_client import WireClient
 
+pytestmark = pytest.mark.ci
+
 RECORDS = 2_000
 NODE = 1
 

@@ -20,6 +20,8 @@ from support.mapped_port import mapped_to
 from support.waiting import wait_until
 from support.wire_client import WireClient
 
+pytestmark = pytest.mark.ci
+
 NODE = 1
 NAME, NODE_NAMES, NODE_NAME = "localhost", "0x7f00000$(nodeId)", "0x7f000001"
 """librdkafka sends such a name to the server, and the C library reads it as the address 127.0.0.1."""

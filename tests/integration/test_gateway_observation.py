@@ -18,6 +18,8 @@ from odradek.topic import decode_record
 from support.gateways import gateway_of
 from support.hosts import running_host, serving
 
+pytestmark = pytest.mark.ci
+
 RECORDS = 500
 PARTITIONS = 3
 CONSUMER = "org.apache.kafka.consumer."

@@ -16,6 +16,8 @@ from support.hosts import running_host
 from support.mapped_port import mapped_to
 from support.wire_client import WireClient
 
+pytestmark = pytest.mark.ci
+
 NODE, ADDRESS = 1, "10.1.2.3"
 HEADERS = {
     "v1": b"PROXY TCP4 10.1.2.3 10.0.0.1 40312 9092\r\n",

@@ -30,7 +30,7 @@ from support.wire_client import WireClient
 pytest.importorskip("confluent_kafka")
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.ci]
 
 PATIENCE_S = 30
 TOPIC = "client-telemetry"

@@ -22,6 +22,8 @@ from support.limited_clients import CLIENT_ID, MEGABYTE, TOPIC, consume, produce
 from support.waiting import wait_until
 from support.wire_client import WireClient
 
+pytestmark = pytest.mark.ci
+
 SHORT_WINDOWS = ("quota.window.num=3", "controller.quota.window.num=3")
 """Two seconds' worth is allowed at once."""
 QUOTAS = (

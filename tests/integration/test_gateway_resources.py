@@ -10,6 +10,8 @@ from odradek.cli.main import run
 from support.gateways import gateway_of
 from support.hosts import running_host
 
+pytestmark = pytest.mark.ci
+
 
 def test_subscriptions_are_set_at_the_gateway_and_reach_clients(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -16,6 +16,8 @@ from support.certificates import Files
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import EVERYTHING, running_host
 
+pytestmark = pytest.mark.ci
+
 MECHANISM = "SCRAM-SHA-256"
 
 

@@ -21,6 +21,8 @@ from support.hosts import EVERYTHING, ThreadedHost, running_host
 from support.waiting import wait_until
 from support.wire_client import WireClient
 
+pytestmark = pytest.mark.ci
+
 NODE = 1
 DOMAIN = "kafka.localhost"
 BOOTSTRAP = f"bootstrap.{DOMAIN}"

@@ -8,8 +8,12 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from bench.harness import rss_bytes
 from support.gateways import gateway_of
+
+pytestmark = pytest.mark.ci
 
 RESPONSE_BYTES = 96 << 20
 """Twice as much as the kernel's buffers of four sockets on loopback: Linux 6.18 receives up to 32 MiB for a

@@ -20,6 +20,8 @@ from support.hosts import LOOPBACK, ThreadedHost, running_host
 from support.waiting import wait_until
 from support.wire_client import WireClient
 
+pytestmark = pytest.mark.ci
+
 kafka = pytest.importorskip("confluent_kafka")
 admin = pytest.importorskip("confluent_kafka.admin")
 

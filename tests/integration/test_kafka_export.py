@@ -42,6 +42,8 @@ from support.kafka_export import (
 )
 from support.wire_client import WireClient
 
+pytestmark = pytest.mark.ci
+
 GOODBYES = 3
 """Clients, one of which sends a terminating push: librdkafka may close its connection first."""
 

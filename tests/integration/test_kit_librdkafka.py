@@ -19,7 +19,7 @@ from odradek.wire.compression import Codec
 from odradek.wire.error_code import ErrorCode
 
 pytest.importorskip("confluent_kafka")
-pytestmark = pytest.mark.timeout(90)
+pytestmark = [pytest.mark.timeout(90), pytest.mark.ci]
 PROGRAM = Path(__file__).with_name("telemetry_program.py")
 CREATED = "org.apache.kafka.producer.connection.creation.total"
 INTERVAL_MS = 200

@@ -9,6 +9,10 @@ import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.ci
+
 SOURCES = Path(__file__).parents[2] / "host" / "src"
 ASKS_NOTHING = """
 import sys

@@ -14,6 +14,8 @@ from odradek.log.log_config import LogConfig
 from odradek.log.partition_log import PartitionLog
 from odradek.wire.record_batch import record_batches, records
 
+pytestmark = pytest.mark.ci
+
 APPENDER = """
 import sys
 from pathlib import Path

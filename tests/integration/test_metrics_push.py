@@ -24,6 +24,8 @@ from support.child_process import same_imports
 from support.hosts import ThreadedHost, running_host
 from support.wire_client import WireClient
 
+pytestmark = pytest.mark.ci
+
 ENTITIES = (
     ClientQuotaEntity(user="alice"),
     ClientQuotaEntity(user="bob", client_id="app"),

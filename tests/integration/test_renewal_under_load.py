@@ -19,6 +19,8 @@ from support.certificates import Files, authority
 from support.hosts import running_host
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.ci
+
 RENEWALS = 5
 TOPIC = "load"
 SETTINGS = (

@@ -24,6 +24,8 @@ pytest.importorskip("confluent_kafka")
 from confluent_kafka import Producer
 from contrib.capture.ports import free_range
 
+pytestmark = pytest.mark.ci
+
 PATIENCE_S = 60.0
 Sample = tuple[str, dict[str, str], float]
 

@@ -18,6 +18,8 @@ from odradek.wire.messages.metadata import MetadataRequest
 from support.hosts import EVERYTHING, LOOPBACK, ServeProcess, running_host, serving
 from support.wire_client import WireClient
 
+pytestmark = pytest.mark.ci
+
 
 def failed(*arguments: str) -> subprocess.CompletedProcess[str]:
     """A run of serve that must fail to start."""

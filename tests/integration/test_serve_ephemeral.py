@@ -15,6 +15,8 @@ from odradek.cli.main import cli
 from support.control import Control
 from support.hosts import ServeProcess
 
+pytestmark = pytest.mark.ci
+
 HOUR_MS = 3_600_000
 confluent_kafka = pytest.importorskip("confluent_kafka")
 

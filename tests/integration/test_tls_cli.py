@@ -15,6 +15,8 @@ from odradek.security.scram import ScramMechanism
 from support.certificates import Files, authority, client, server
 from support.hosts import ThreadedHost, running_host
 
+pytestmark = pytest.mark.ci
+
 LISTENERS = (
     "listeners=PLAINTEXT://127.0.0.1:0,SSL://localhost:0,SASL_SSL://localhost:0,SSL_EXPIRED://localhost:0"
 )

@@ -22,6 +22,8 @@ from support.remote_write_receiver import StoringReceiver
 from support.totals_collector import NewestTotals
 from support.waiting import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.ci
+
 LIVES = 8
 LONGEST_S = 0.08
 """A fraction of the time that the whole log takes."""

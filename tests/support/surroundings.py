@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sqlite3
 import tempfile
+import threading
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -66,6 +68,15 @@ def let_databases_in_memory_go() -> None:
     sqlite3.connect = connected
 
 
+def let_programs_be_interrupted() -> None:
+    """Undo what a shell does for a command in the background: programs that tests start inherit it, and would
+    ignore the SIGINT that a test sends them.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Exclude the thousands of test objects, which live to the end, from every garbage collection."""
@@ -92,4 +103,5 @@ def pytest_unconfigure() -> None:
 
 keep_files_in_memory()
 let_databases_in_memory_go()
+let_programs_be_interrupted()
 remove_time_limits()

@@ -1,4 +1,4 @@
-"""The full test suite uses several processes: a test that waits for a socket leaves its core to another.
+"""The full test suite uses a process for each core.
 
 Named paths run in one process, where a debugger and prints work. ``-n`` overrides both.
 """
@@ -9,13 +9,12 @@ import os
 
 import pytest
 
-WORKERS_PER_CORE = 2
 MOST_WORKERS = 8
-"""Each worker collects all tests again, which takes several seconds of a core."""
+"""Each worker collects all tests again, which takes ten seconds of a core or more: one for each core."""
 
 
 def worker_count(cores: int | None) -> int:
-    return min((cores or 1) * WORKERS_PER_CORE, MOST_WORKERS)
+    return min(cores or 1, MOST_WORKERS)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -13,6 +13,8 @@ from odradek.plugin import Companion, ConfigError, PluginConfig
 from odradek_console.companion import ConsoleProcess, options
 from support.reference_page import rows, sections
 
+pytestmark = pytest.mark.ci
+
 LISTENER = "127.0.0.1:9642"
 TOKENS = '[[token]]\nname = "ann"\nrole = "viewer"\ntoken = "a-token-for-looking-1"\n'
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from spark_topics import TOPIC
 
 import odradek.testing
 from odradek.testing import RunningHost
@@ -28,6 +27,8 @@ WRITE_ARCHIVE = Path(__file__).with_name("class_archive.py")
 @pytest.fixture(scope="module")
 def host() -> Iterator[RunningHost]:
     """A host with an empty telemetry topic of one partition."""
+    from spark_topics import TOPIC
+
     with odradek.testing.host() as running:
         running.topics.create(TOPIC)
         yield running

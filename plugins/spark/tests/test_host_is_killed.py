@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from ingested import every, is_exactly
 from pyspark.sql.streaming.datasource import ReadAllAvailable
@@ -21,6 +22,8 @@ from odradek_spark.source.data_source import TopicStreamReader, read_piece
 from odradek_spark.source.task import FILE, RangeReport
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.files import Manifest
+
+pytestmark = pytest.mark.ci
 
 READY = "odradek ready listeners=PLAINTEXT://"
 

@@ -20,7 +20,10 @@ import pytest
 from odradek_spark.prefork import driver
 from odradek_spark.prefork.driver import Prefork, forked_workers
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the server runs on Linux only")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="the server runs on Linux only"),
+    pytest.mark.ci,
+]
 PATIENCE_S = 60.0
 WORKER = """
 import json, os, sys

@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.ci
+
 PROGRAM = """
 import subprocess, sys, threading
 from odradek_spark.ingest.startup_noise import without_noise

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.ci
+
 HEAVY = ("google.protobuf", "grpc", "aiohttp", "opentelemetry", "rich", "sqlite3", "asyncio")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from support.reference_page import page
 
-pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+pytestmark = [pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash"), pytest.mark.ci]
 INSTALL = 'eval "$(_ODRADEK_COMPLETE=bash_source odradek)"'
 
 

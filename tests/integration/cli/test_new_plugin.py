@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from odradek.cli.main import run
+
+pytestmark = pytest.mark.ci
 
 ROOT = Path(__file__).parents[3]
 

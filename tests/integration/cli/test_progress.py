@@ -16,6 +16,8 @@ import pytest
 
 from odradek.cli.progress import ERASE
 
+pytestmark = pytest.mark.ci
+
 CONFIG = "client.properties"
 
 

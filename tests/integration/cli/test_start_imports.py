@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 from support.hosts import ServeProcess
 from support.wire_client import WireClient
 
@@ -55,6 +57,7 @@ NOT_IMPORTED = (
 SETTINGS = ("--set", "listeners=PLAINTEXT://127.0.0.1:0", "--set")
 
 
+@pytest.mark.ci
 def test_a_start_without_security_imports_nothing_of_it(tmp_path: Path) -> None:
     serve = ServeProcess(*SETTINGS, f"data.dir={tmp_path}", env={"PYTHONPROFILEIMPORTTIME": "1"})
     with WireClient(("127.0.0.1", int(serve.bootstrap.rpartition(":")[2]))) as client:

@@ -20,6 +20,8 @@ from odradek.hosting.plugin_manager import HostPluginManager, load_plugins
 from odradek.plugin import ClientTelemetryPayload, PluginConfig, RequestContext, hookimpl
 from odradek.testing.contracts.rule import Verdict
 
+pytestmark = pytest.mark.ci
+
 STUCK = """
 import asyncio, time
 from odradek.plugin import hookimpl

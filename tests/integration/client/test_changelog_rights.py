@@ -40,6 +40,7 @@ def added(users: LimitedUsers, rights: tuple[str, ...]) -> list[float]:
         return list(again.totals().values())
 
 
+@pytest.mark.ci
 def test_totals_need_all_of_these_rights(tmp_path: Path) -> None:
     with limited_users(tmp_path / "data") as users:
         assert added(users, RIGHTS) == [5]

@@ -33,6 +33,8 @@ from support.left_behind import (
 )
 from support.loopback_broker import Broker, answers_nothing, broker_of, speaks_no_tls, takes_a_request
 
+pytestmark = pytest.mark.ci
+
 REQUEST = b"GET /metrics HTTP/1.0\r\n\r\n"
 HELLO = hello(context())
 

@@ -20,6 +20,8 @@ from support.gateway_pair import bare
 from support.hosts import LOOPBACK
 from support.left_behind import collected, connection, ended, says
 
+pytestmark = pytest.mark.ci
+
 API_VERSIONS = bare(18, 0, 1)
 OPEN, ENDED = 100, 500
 MOST_OBJECTS = 60

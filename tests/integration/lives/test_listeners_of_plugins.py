@@ -41,6 +41,8 @@ from support.left_behind import (
 from support.loops import loops
 from support.otlp_source import ScriptedIntake
 
+pytestmark = pytest.mark.ci
+
 ANYWHERE = Address("127.0.0.1", 0)
 REQUEST = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
 GARBAGE = b"\xff" * 64 + b"\r\n\r\n"

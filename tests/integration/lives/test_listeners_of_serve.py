@@ -33,6 +33,8 @@ from support.left_behind import (
 )
 from support.loops import loops
 
+pytestmark = pytest.mark.ci
+
 API_VERSIONS = bare(18, 0, 1)
 GARBAGE = b"\xff" * 64
 LISTENERS = "listeners=PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"

@@ -37,6 +37,8 @@ from support.left_behind import (
 from support.loopback_broker import Broker, answers, broker_of, speaks_no_tls, takes_a_request
 from support.loops import loops
 
+pytestmark = pytest.mark.ci
+
 REQUEST = bare(HEARTBEAT, 3, 1)
 ASKED_FOR_PUSHES = bare(71, 0, 1, b"\0" + bytes(range(16)) + b"\0")
 GARBAGE = b"\xff" * 64

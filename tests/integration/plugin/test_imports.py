@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.ci
+
 
 def test_the_rooms_of_plugins_load_protobuf_on_first_use() -> None:
     program = (

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.ci
+
 PROGRAM = """
 import resource, sys
 from odradek.process.limits import descriptor_limit, raise_descriptor_limit

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.ci
+
 PATIENCE_S = 30
 SERVE = (sys.executable, "-m", "odradek", "serve")
 

@@ -20,6 +20,8 @@ from support.rogue_broker import HEARTBEAT, METADATA, RogueBroker, read_all, rec
 from support.waiting import wait_until
 from support.wire_client import WireClient
 
+pytestmark = pytest.mark.ci
+
 NODE = 1
 MEMORY = 8 << 20
 HOLD = 1 << 20

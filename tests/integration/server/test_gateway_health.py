@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from contrib.capture.ports import free_port
 
 from odradek.wire.messages.api_versions import ApiVersionsRequest
@@ -16,6 +17,8 @@ from support.metric_rows import declared
 from support.probes import get
 from support.waiting import wait_until
 from support.wire_client import WireClient
+
+pytestmark = pytest.mark.ci
 
 WITH_FAULTS = {
     "odradek.gateway.dials.failed",

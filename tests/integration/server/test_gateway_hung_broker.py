@@ -17,6 +17,8 @@ from support.certificates import Files
 from support.gateways import GatewayProcess, gateway_of
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.ci
+
 API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 7, -1)
 PRODUCE_BYTES = 99 << 20
 """More than the kernel's buffers of four sockets on loopback take. The largest request is 100 MiB."""

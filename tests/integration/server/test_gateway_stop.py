@@ -14,6 +14,8 @@ from support.hosts import running_host
 from support.rogue_broker import HEARTBEAT, RogueBroker, read_all, receive, request, response
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.ci
+
 BODY = bytes(300_000)
 SECOND_ID = 7
 SECOND = request(HEARTBEAT, SECOND_ID)

@@ -23,6 +23,8 @@ from support.pushers import pushing
 from support.waiting import wait_until
 from support.wire_client import WireClient
 
+pytestmark = pytest.mark.ci
+
 TELEMETRY_KEYS = {71, 72}
 BOTH = {"0", "1"}
 

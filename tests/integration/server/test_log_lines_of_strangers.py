@@ -19,6 +19,8 @@ from support.gateways import GatewayProcess
 from support.hosts import ServeProcess, about_itself
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.ci
+
 REPEATED: Final = 4
 MOST_LINES: Final = 3
 """For all requests of one kind: lines are sampled."""

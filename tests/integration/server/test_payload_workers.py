@@ -25,6 +25,8 @@ from odradek.wire.compression import Codec, CorruptData, TooLarge
 from odradek.wire.error_code import ErrorCode
 from support.batches import NOW_MS, batch_of
 
+pytestmark = pytest.mark.ci
+
 LARGE = MetricsData()
 LARGE.resource_metrics.add().scope_metrics.add().metrics.add(name="x" * 200_000)
 

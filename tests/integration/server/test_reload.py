@@ -26,6 +26,8 @@ from support.hosts import LOOPBACK, ServeProcess, running_host, serving
 from support.waiting import wait_until
 from support.wire_client import WireClient
 
+pytestmark = pytest.mark.ci
+
 PATIENCE_S = 15
 FIRST = """
 [subscriptions.all]

@@ -16,6 +16,8 @@ from support.hosts import EVERYTHING, LOOPBACK, ServeProcess, about_itself, serv
 from support.waiting import wait_until
 from support.wire_client import WireClient
 
+pytestmark = pytest.mark.ci
+
 ODRADEK = (sys.executable, "-m", "odradek")
 SERVE = (*ODRADEK, "serve")
 NO_SUBSCRIPTION = "no subscription: clients are told to push nothing"

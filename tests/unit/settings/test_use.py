@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,17 +24,18 @@ BY_NAME = ("consumer_min_", "consumer_max_")
 """Limits of groups: ``GroupConfig.limits_ms`` reads them by the name of what they limit."""
 
 
-def attributes_read() -> set[str]:
+@cache
+def attributes_read() -> frozenset[str]:
     """The names of all attributes that the host's code reads."""
-    return {
+    return frozenset(
         node.attr
         for path in SOURCE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
-    }
+    )
 
 
-def unused(kind: type[object], read: set[str]) -> Iterator[str]:
+def unused(kind: type[object], read: frozenset[str]) -> Iterator[str]:
     """The keys of a dataclass of settings, and of its sections, whose fields nothing reads."""
     for path, declaration in walk(kind):
         if declaration.used and path[-1] not in read and not path[-1].startswith(BY_NAME):
