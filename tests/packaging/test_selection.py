@@ -1,0 +1,23 @@
+"""README's command and `.ci/run` together run every test."""
+
+from __future__ import annotations
+
+import tomllib
+
+from support.selection import BY_NAME, FOR_CI, ROOT, is_in
+
+
+def test_the_continuous_integration_runs_every_marker_that_pytest_alone_leaves_out() -> None:
+    script = (ROOT / ".ci/run").read_text(encoding="utf-8")
+
+    assert f'pytest tests plugins -m "ci or {BY_NAME}"' in script
+
+
+def test_no_file_is_left_out_by_both() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    alone = [ROOT / name for name in project["tool"]["pytest"]["ini_options"]["testpaths"]]
+    files = [path for name in ("tests", "plugins") for path in (ROOT / name).rglob("test_*.py")]
+
+    left = [path for path in files if not is_in([*alone, *FOR_CI], path)]
+
+    assert [path for path in left if "\npytestmark = pytest.mark.ci\n" not in path.read_text()] == []
