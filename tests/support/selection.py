@@ -14,7 +14,17 @@ import pytest
 BY_NAME = "java or slow or spark or browser"
 """Markers of tests that run only by name, with ``-m``."""
 ROOT = Path(__file__).parents[2]
-NEED_SPARK = [ROOT / "plugins/spark", ROOT / "plugins/console/tests/test_older_points.py"]
+NEED_SPARK = [
+    ROOT / name
+    for name in (
+        "plugins/console/tests/test_older_points.py",
+        "plugins/spark",
+        "tests/integration/collector/test_client_rules.py",
+        "tests/integration/collector/test_dashboards_in_prometheus.py",
+        "tests/integration/java/test_five_ways.py",
+        "tests/unit/findings/test_client_metrics.py",
+    )
+]
 """Without the extra ``spark``, these are skipped; most of their modules cannot be imported then."""
 FOR_CI = [*NEED_SPARK, ROOT / "tests/docs", ROOT / "tests/packaging", ROOT / "tests/lives"]
 """All tests in these have the marker ``ci``."""
