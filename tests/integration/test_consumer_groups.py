@@ -256,6 +256,7 @@ def read_and_commit(make: Maker, bootstrap: str, count: int) -> list[bytes]:
     return consumer.values
 
 
+@pytest.mark.ci
 def test_offsets_are_resumed_after_a_restart(tmp_path: Path, make: Maker) -> None:
     with serving(tmp_path, "--set", AT_ONCE) as serve:
         create(serve.bootstrap, "kept")
@@ -269,6 +270,7 @@ def test_offsets_are_resumed_after_a_restart(tmp_path: Path, make: Maker) -> Non
     assert sorted(second) == sorted(after)
 
 
+@pytest.mark.ci
 def test_committed_offsets_survive_kill_9(tmp_path: Path) -> None:
     with serving(tmp_path, "--set", AT_ONCE) as serve:
         create(serve.bootstrap, "kept")
@@ -285,6 +287,7 @@ def test_committed_offsets_survive_kill_9(tmp_path: Path) -> None:
     assert sorted(again) == sorted(after)
 
 
+@pytest.mark.ci
 def test_a_consumer_survives_a_restart_of_the_host(tmp_path: Path) -> None:
     with ExitStack() as stack:
         serve = stack.enter_context(serving(tmp_path, "--set", AT_ONCE))

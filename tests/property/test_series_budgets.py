@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -159,7 +160,7 @@ class Budgets(RuleBasedStateMachine):
 
 
 Budgets.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
-TestBudgets = Budgets.TestCase
+TestBudgets = pytest.mark.ci(Budgets.TestCase)
 
 
 @settings(max_examples=60, deadline=None)
