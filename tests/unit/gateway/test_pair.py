@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from odradek.gateway.data_path import PathLimits
-from odradek.gateway.pair_state import IN_FLIGHT, LOCAL_ANSWER
+from odradek.gateway.pair_state import Pause
 from odradek.wire.messages.metadata import MetadataResponse, MetadataResponseBroker
 from odradek.wire.messages.produce import ProduceRequest, TopicProduceData
 from support.gateway_pair import (
@@ -195,7 +195,7 @@ def test_later_responses_wait_for_a_local_answer() -> None:
     through = Through()
     through.send(push(1), bare(HEARTBEAT, 3, 2), push(3))
     through.reply(answer(2, b"later"))
-    assert through.upstream.held == {LOCAL_ANSWER}
+    assert through.upstream.held == {Pause.LOCAL_ANSWER}
     assert through.received == b""
 
     through.answers.finish()
@@ -277,9 +277,9 @@ def test_a_client_with_too_many_requests_is_not_read() -> None:
 
     through.send(*(bare(HEARTBEAT, 3, each) for each in range(10)))
 
-    assert through.client.held == {IN_FLIGHT}
+    assert through.client.held == {Pause.IN_FLIGHT}
     through.reply(*(answer(each) for each in range(4)))
-    assert through.client.held == {IN_FLIGHT}
+    assert through.client.held == {Pause.IN_FLIGHT}
     through.reply(answer(4))
     assert through.client.held == set()
 

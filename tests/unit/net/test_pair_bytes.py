@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from odradek.gateway.pair_state import Pause
 from odradek.meters.memory_metrics import memory_rows
 from odradek.net.held_bytes import CHECK_MS, COUNTED_BYTES, MemorySettings
-from odradek.net.pairs.pair_bytes import MEMORY, PairBytes
+from odradek.net.pairs.pair_bytes import PairBytes
 from odradek.net.pairs.socket_end import SocketEnd
 from odradek.testing.clock import MockClock
 
@@ -56,7 +57,7 @@ class End(SocketEnd):
 
     @property
     def is_read(self) -> bool:
-        return not self.reasons & MEMORY
+        return not self.reasons & Pause.MEMORY
 
     def takes(self, size: int) -> None:
         """The peer has taken bytes, as many as the loop says goodbye to the pause with."""

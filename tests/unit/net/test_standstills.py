@@ -11,12 +11,11 @@ from typing import Any, cast
 import pytest
 
 from odradek.gateway.pair_failure import Cause
+from odradek.gateway.pair_state import Pause
 from odradek.gateway.path_meter import PathMeter
-from odradek.gateway.throttling.pair_charges import THROTTLED
 from odradek.net.held_bytes import MemorySettings
 from odradek.net.pairs.client_side import ClientSide
 from odradek.net.pairs.pair_bytes import PairBytes
-from odradek.net.pairs.socket_end import PEER_IS_SLOW
 from odradek.net.pairs.standstills import CHECK_MS, LEFT_MS, READ_ON_BYTES, Standstills
 from odradek.testing.clock import MockClock
 from support.gateway_pair import HEARTBEAT, Through, answer, bare
@@ -111,7 +110,7 @@ class World:
 
     def broker_is_full(self, unsent: int = 1 << 20) -> None:
         self.upstream.unsent = unsent
-        self.side.hold(PEER_IS_SLOW)
+        self.side.hold(Pause.PEER_IS_SLOW)
 
     def checks(self, number: int) -> None:
         for _ in range(number):
@@ -153,12 +152,12 @@ def test_what_a_client_sent_before_it_left_goes_on_while_the_broker_takes_it(wor
 def test_a_client_that_has_left_is_served_until_its_throttle_time_is_over(world: World) -> None:
     world.answered()
     world.broker_is_full()
-    world.side.hold(THROTTLED)
+    world.side.hold(Pause.THROTTLED)
     world.client.close()
     world.checks(CHECKS)
     throttled = world.transport.has_ended
 
-    world.side.release(THROTTLED)
+    world.side.release(Pause.THROTTLED)
     world.checks(LEFT_MS // CHECK_MS + 1)
 
     assert (throttled, world.transport.has_ended) == (False, True)
@@ -191,7 +190,7 @@ def test_a_broker_that_says_nothing_has_its_time_if_it_could_answer_at_once(
 def test_a_broker_whose_client_does_not_read_is_not_to_blame(world: World) -> None:
     world.answered()
     world.broker_is_full()
-    world.upstream.reasons = PEER_IS_SLOW
+    world.upstream.reasons = Pause.PEER_IS_SLOW
 
     world.checks(2 * CHECKS)
 
@@ -238,7 +237,7 @@ def test_a_pair_that_goes_on_is_not_watched(world: World) -> None:
     world.answered()
     world.broker_is_full()
     world.checks(1)
-    world.side.release(PEER_IS_SLOW)
+    world.side.release(Pause.PEER_IS_SLOW)
 
     world.checks(1)
 

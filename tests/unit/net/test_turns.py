@@ -8,16 +8,15 @@ from functools import partial
 
 import pytest
 
+from odradek.net.held_bytes import Pause
 from odradek.net.large_frame import LargeFrame
-from odradek.net.request_reader import BACKLOG, READ_AHEAD_BYTES
+from odradek.net.request_reader import READ_AHEAD_BYTES
 from odradek.net.turns import COUNTED_NS, READS_PER_ROUND, TurnSettings
 from support.rounds import Rounds, Socket, busy, framed, single
 
 PER_ROUND = 1
 """Requests of a millisecond: one is longer than a round."""
 PIPELINING = 200
-MEMORY = 2
-"""Another reason to stop reading."""
 
 
 SHARE_MS = 10
@@ -374,11 +373,11 @@ def test_a_connection_is_read_again_when_the_last_reason_is_gone() -> None:
     channel, transport = rounds.connect()
     seen = []
     for change, reason in (
-        (channel.stop_reading, BACKLOG),
-        (channel.stop_reading, MEMORY),
-        (channel.read_again, BACKLOG),
-        (channel.read_again, BACKLOG),
-        (channel.read_again, MEMORY),
+        (channel.stop_reading, Pause.BACKLOG),
+        (channel.stop_reading, Pause.REQUESTS),
+        (channel.read_again, Pause.BACKLOG),
+        (channel.read_again, Pause.BACKLOG),
+        (channel.read_again, Pause.REQUESTS),
     ):
         change(reason)
         seen.append(transport.reads)
@@ -392,7 +391,7 @@ def test_a_large_frame_does_not_start_to_read_a_connection_that_must_not() -> No
     frame = framed("large", size=READ_AHEAD_BYTES * 2)
     channel.data_received(frame[:1_000])
 
-    channel.stop_reading(MEMORY)
+    channel.stop_reading(Pause.REQUESTS)
     channel.large_frame_received(bytearray(frame))
 
     assert rounds.seen == ["large"]

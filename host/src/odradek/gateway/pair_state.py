@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import IntFlag, auto
 from typing import Final, Protocol
 
 from odradek.gateway.addresses import Addresses
@@ -14,14 +15,27 @@ from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.sasl_watch import SaslWatch
 
-IN_FLIGHT = 1
-"""Reason to stop reading: the client has too many requests outstanding."""
-LOCAL_ANSWER = 2
-"""Reason to stop reading: a local answer is not ready, and later responses wait for it."""
 SMALLEST: Final = 4
 """The shortest response: its correlation id."""
 LARGE_FRAME_BYTES: Final = 16_384
 """From this size on, the memory of a frame that is held back is counted."""
+
+
+class Pause(IntFlag):
+    """The reasons not to read a connection of a pair. It is read while there is none."""
+
+    IN_FLIGHT = auto()
+    """The client has too many requests outstanding."""
+    LOCAL_ANSWER = auto()
+    """A local answer is not ready, and later responses wait for it."""
+    PEER_IS_SLOW = auto()
+    """The other end does not take what was read."""
+    DIALING = auto()
+    """The broker is being dialed."""
+    MEMORY = auto()
+    """All pairs together hold too much."""
+    THROTTLED = auto()
+    """A quota of the gateway is exceeded."""
 
 
 class End(Protocol):

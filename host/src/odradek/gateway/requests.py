@@ -13,12 +13,12 @@ from typing import Any, ClassVar, Final
 from odradek.gateway.observation.apis import LOOKED_AT
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_state import (
-    IN_FLIGHT,
     LARGE_FRAME_BYTES,
     RAW_TOKEN,
     Burst,
     LocalAnswer,
     PairState,
+    Pause,
 )
 from odradek.gateway.produce_requests import PRODUCE, ProduceRequests
 from odradek.gateway.request_heads import (
@@ -104,7 +104,7 @@ class Requests(ProduceRequests):
         if len(state.outstanding) >= state.path.limits.most_in_flight and not state.paused:
             state.paused = True
             state.path.meter.in_flight_pauses += 1
-            state.client.hold(IN_FLIGHT)
+            state.client.hold(Pause.IN_FLIGHT)
 
     def pass_on(self, data: bytes, pos: int, end: int) -> None:
         """Send the bytes up to `pos`, except those that were taken, and hold the rest back."""

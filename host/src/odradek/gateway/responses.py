@@ -13,13 +13,12 @@ from typing import ClassVar, Final
 from odradek.gateway.observed_response import UNREAD, ObservedResponse
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_state import (
-    IN_FLIGHT,
     LARGE_FRAME_BYTES,
-    LOCAL_ANSWER,
     RAW_TOKEN,
     SMALLEST,
     Burst,
     PairState,
+    Pause,
     unexpected,
 )
 from odradek.gateway.path_meter import HELD
@@ -110,7 +109,7 @@ class Responses:
         state = self.state
         if state.paused and len(state.outstanding) <= state.path.limits.most_in_flight // 2:
             state.paused = False
-            state.client.release(IN_FLIGHT)
+            state.client.release(Pause.IN_FLIGHT)
 
     def completed(self, data: bytes) -> bytes | None:
         """Add bytes to those that are held back, and return all; None if they are still held back."""
@@ -321,7 +320,7 @@ class Responses:
                 self.is_blocked = True
                 self.held_since_ns = self.now_ns
                 state.path.meter.answer_waits += 1
-                state.upstream.hold(LOCAL_ANSWER)
+                state.upstream.hold(Pause.LOCAL_ANSWER)
             self.needed = HEAD
             return pos
         _, burst = state.outstanding.popleft()
@@ -362,7 +361,7 @@ class Responses:
             self.before_partial()
             return
         self.is_blocked = False
-        self.state.upstream.release(LOCAL_ANSWER)
+        self.state.upstream.release(Pause.LOCAL_ANSWER)
         data, self.partial = bytes(self.partial or b""), None
         if not self.is_counted:
             self.time_held()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass
+from enum import IntFlag, auto
 from typing import Final, Protocol
 
 from odradek.bounds.sampled_log import SampledLog
@@ -36,8 +37,19 @@ SHARES: Final = 8
 all of them together add no more than an eighth."""
 CHECK_MS: Final = 100
 """How often connections are chosen while the limit is exceeded."""
-REQUESTS, ANSWERS = 2, 4
-"""Reasons to stop reading a connection; see `Channel.stop_reading`."""
+
+
+class Pause(IntFlag):
+    """The reasons not to read a connection. It is read while there is none."""
+
+    BACKLOG = auto()
+    """Enough requests wait for their turn, for an answer or for the client to read."""
+    REQUESTS = auto()
+    """All requests together hold too much."""
+    ANSWERS = auto()
+    """All answers together hold too much."""
+    TURN = auto()
+    """The rest of a large frame waits because the loop is busy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,7 +256,7 @@ class RequestBytes(HeldBytes):
     """Requests that arrive, wait or are being answered."""
 
     what = "requests"
-    reason = REQUESTS
+    reason = Pause.REQUESTS
 
     def await_one(self, now_ms: int) -> None:
         awaited = self.awaited
@@ -263,7 +275,7 @@ class AnswerBytes(HeldBytes):
     """Answers that clients have not read yet."""
 
     what = "answers"
-    reason = ANSWERS
+    reason: int = Pause.ANSWERS
 
     def refresh(self) -> None:
         for holder in list(self.held):

@@ -12,7 +12,7 @@ from mmap import mmap
 from typing import Final, cast
 
 from odradek.net.channel_owner import ChannelOwner
-from odradek.net.held_bytes import COUNTED_BYTES
+from odradek.net.held_bytes import COUNTED_BYTES, Pause
 from odradek.net.large_frame import large_frame, switch
 
 FRAME_LENGTH = struct.Struct(">i")
@@ -20,10 +20,6 @@ unpack_length = FRAME_LENGTH.unpack_from
 READ_AHEAD_BYTES: Final = 65_536
 LARGE_FRAME_BYTES: Final = 65_536
 NEVER_NS: Final = 1 << 63
-BACKLOG: Final = 1
-"""A reason to stop reading: enough requests wait for their turn, for an answer or for the client to read."""
-TURN: Final = 8
-"""Another one: the rest of a large frame waits because the loop is busy."""
 
 
 class RequestReader(asyncio.Protocol):
@@ -53,7 +49,7 @@ class RequestReader(asyncio.Protocol):
         self.counted_bytes = 0
         """Bytes of the request and the buffer that the host's `Memory` has counted."""
         self.not_reading = 0
-        """The reasons why the transport does not read, one bit each; see `stop_reading`."""
+        """Those of `Pause` that are there."""
         self.closing = False
         self.turns = owner.turns
         self.in_ring = False
@@ -95,12 +91,12 @@ class RequestReader(asyncio.Protocol):
         self.last_active_ms = self.monotonic_ms()
         self.used_ns += now_ns - began_ns
         if now_ns > self.turns.free_until_ns and self.turns.must_pause(self, now_ns):
-            self.stop_reading(TURN)
+            self.stop_reading(Pause.TURN)
             self.turns.read_later(self)
 
     def read_next_piece(self) -> None:
         """Read the rest of a large frame, which has waited."""
-        self.read_again(TURN)
+        self.read_again(Pause.TURN)
 
     def large_frame_grew(self, size_bytes: int, missing_bytes: int) -> None:
         """Count what has arrived of a large frame."""
@@ -180,9 +176,9 @@ class RequestReader(asyncio.Protocol):
         self.count()
         size, muted = 0 if self.buffer is None else len(self.buffer), self.muted
         if size > READ_AHEAD_BYTES and (muted or self.has_request()):
-            self.stop_reading(BACKLOG)
+            self.stop_reading(Pause.BACKLOG)
         elif self.not_reading and (muted or not self.has_request() or self.turns.may_read()):
-            self.read_again(BACKLOG)
+            self.read_again(Pause.BACKLOG)
 
     def holds_one_request(self, buffer: bytes | bytearray) -> bool:
         """Whether a buffer is one whole request."""

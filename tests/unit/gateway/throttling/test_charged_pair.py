@@ -9,8 +9,8 @@ import pytest
 
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.gateway.pair_failure import Cause
+from odradek.gateway.pair_state import Pause
 from odradek.gateway.path_quotas import PathQuotas
-from odradek.gateway.throttling.pair_charges import THROTTLED
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.testing.clock import MockClock
@@ -66,7 +66,7 @@ class Charged(Through):
 
     @property
     def is_read(self) -> bool:
-        return THROTTLED not in self.client.held
+        return Pause.THROTTLED not in self.client.held
 
 
 def produced(version: int, size: int, acks: int = -1) -> bytes:
@@ -182,7 +182,7 @@ def test_two_pairs_of_a_client_share_its_quota() -> None:
         each.reply(response(ProduceResponse(), 9, 1))
 
     assert through.is_read
-    assert THROTTLED in other.client.held
+    assert Pause.THROTTLED in other.client.held
 
 
 def test_the_time_of_the_gateway_is_charged() -> None:

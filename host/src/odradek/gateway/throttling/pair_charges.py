@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from odradek.broker.dispatch.throttling import Throttle, longer
+from odradek.gateway.pair_state import PairState, Pause
 from odradek.gateway.path_quotas import PathQuotas
 from odradek.gateway.throttling.mutations import MUTATIONS
 from odradek.quota.client_quota_manager import ClientQuotaManager
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
 from odradek.quota.throttled_channels import ThrottledChannel
 
-if TYPE_CHECKING:
-    from odradek.gateway.pair_state import PairState
-
-THROTTLED: Final = 32
-"""Reason to stop reading: the client has exceeded a quota. See also `pair_state`."""
 NS_PER_MS: Final = 1_000_000
 LENGTH_BYTES: Final = 4
 PRODUCE, FETCH, SHARE_FETCH = 0, 1, 78
@@ -95,13 +91,13 @@ class PairCharges:
             return
         self.forget()
         self.throttled_by = manager
-        self.state.client.hold(THROTTLED)
+        self.state.client.hold(Pause.THROTTLED)
         self.place = manager.throttled(*self.client, throttle_ms, now_ms, on_end=self.released)
 
     def released(self) -> None:
         """The throttle time is over."""
         self.place = None
-        self.state.client.release(THROTTLED)
+        self.state.client.release(Pause.THROTTLED)
 
     def forget(self) -> None:
         """The client is no longer in the queue of throttled ones."""

@@ -15,22 +15,20 @@ from odradek.bounds.sampled_log import SampledLog
 from odradek.gateway.pair import Pair
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_identity import PairIdentity
+from odradek.gateway.pair_state import Pause
 from odradek.gateway.request_heads import starts_well
-from odradek.gateway.throttling.pair_charges import THROTTLED
 from odradek.net.acceptor import listening_sockets
 from odradek.net.held_bytes import COUNTED_BYTES
 from odradek.net.listener import Listener
 from odradek.net.pairs.gateway import Gateway
 from odradek.net.pairs.routing import Routing
-from odradek.net.pairs.socket_end import PEER_IS_SLOW, SocketEnd
+from odradek.net.pairs.socket_end import SocketEnd
 from odradek.net.pairs.standstills import LEFT_MS, LINGER_MS
 from odradek.net.pairs.upstream_side import UpstreamSide
 from odradek.plugin.context import ConnectionContext
 
 log = logging.getLogger(__name__)
 
-DIALING: Final = 8
-"""Reason to stop reading: the broker is being dialed."""
 PROMPT: Final = (3, 17, 18, 36)
 """Brokers answer Metadata, SaslHandshake, ApiVersions and SaslAuthenticate at once."""
 
@@ -153,7 +151,7 @@ class ClientSide(SocketEnd):
             return
         try:
             if starts_well(self.held, self.listener.max_request_bytes):
-                self.hold(DIALING)
+                self.hold(Pause.DIALING)
                 self.dial = self.listener.loop.create_task(self.connect_upstream())
         except PairFailure as failure:
             self.listener.gateway.path.meter.closed[failure.cause] += 1
@@ -178,7 +176,7 @@ class ClientSide(SocketEnd):
         held, self.held = bytes(self.held), bytearray()
         self.holds(0, 0)
         self.pair.from_client(held)
-        self.release(DIALING)
+        self.release(Pause.DIALING)
         if upstream.transport is None:  # it has ended before there was a pair
             self.upstream_ended(False)
 
@@ -196,7 +194,7 @@ class ClientSide(SocketEnd):
         self.listener.gateway.standstills.watch(self)
 
     def release(self, reason: int) -> None:
-        if reason & PEER_IS_SLOW:
+        if reason & Pause.PEER_IS_SLOW:
             self.reads_to_bytes = self.read_on_bytes = 0
         super().release(reason)
 
@@ -204,9 +202,9 @@ class ClientSide(SocketEnd):
         """Read a client whose broker takes nothing, until so many bytes wait: its end comes after what it has
         sent, and its system keeps it back while nothing is read here.
         """
-        if self.pair is not None and self.reasons == PEER_IS_SLOW:
+        if self.pair is not None and self.reasons == Pause.PEER_IS_SLOW:
             read_on_bytes = self.read_on_bytes
-            self.release(PEER_IS_SLOW)
+            self.release(Pause.PEER_IS_SLOW)
             self.reads_to_bytes, self.read_on_bytes = most_bytes, read_on_bytes
 
     def took_more(self, data: bytes) -> None:
@@ -219,7 +217,7 @@ class ClientSide(SocketEnd):
         unsent = upstream.unsent_bytes()
         self.read_on_bytes += unsent - before
         if unsent >= self.reads_to_bytes and not self.closing:
-            SocketEnd.hold(self, PEER_IS_SLOW)
+            SocketEnd.hold(self, Pause.PEER_IS_SLOW)
         self.counted().count()
 
     def progress(self, now_ms: int) -> tuple[int, ...] | None:
@@ -231,7 +229,7 @@ class ClientSide(SocketEnd):
             return None
         if pair is None or upstream is None:
             return None if self.dial is None else ()
-        if self.reasons & THROTTLED:
+        if self.reasons & Pause.THROTTLED:
             return (now_ms,)  # it goes on by itself, with what the client has sent before it left
         responses = pair.responses
         if not (self.reasons or self.reads_to_bytes) and responses.now_ns:

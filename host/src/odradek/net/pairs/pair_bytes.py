@@ -7,8 +7,7 @@ that stays incomplete would never leave.
 
 from __future__ import annotations
 
-from typing import Final
-
+from odradek.gateway.pair_state import Pause
 from odradek.net.held_bytes import (
     EXTRA_BYTES,
     AnswerBytes,
@@ -18,15 +17,12 @@ from odradek.net.held_bytes import (
 )
 from odradek.waiting.clock import Clock, Timer
 
-MEMORY: Final = 16
-"""Reason to stop reading: all pairs together hold too much. See also `pair_state`."""
-
 
 class PairBytes(AnswerBytes):
     """The memory of all pairs together."""
 
     what = "pairs"
-    reason = MEMORY
+    reason = Pause.MEMORY
 
     def __init__(
         self, limit_bytes: int, settings: MemorySettings, clock: Clock, timer: Timer, frame_bytes: int = 0

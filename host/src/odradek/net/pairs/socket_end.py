@@ -8,6 +8,7 @@ import socket
 from abc import ABC, abstractmethod
 from typing import Final
 
+from odradek.gateway.pair_state import Pause
 from odradek.net.held_bytes import COUNTED_BYTES
 from odradek.net.pairs.pair_bytes import PairBytes
 
@@ -17,8 +18,6 @@ KEEPALIVE_S: Final = 60
 """Load balancers cut silent connections after minutes; clients and brokers are silent for longer."""
 KEEPALIVE_PROBES: Final = 3
 """A peer that vanished without a word is noticed after four minutes."""
-PEER_IS_SLOW: Final = 4
-"""Reason to stop reading: the other end does not take what was read. See also `pair_state`."""
 
 
 class SocketEnd(asyncio.Protocol, ABC):
@@ -37,7 +36,7 @@ class SocketEnd(asyncio.Protocol, ABC):
         self.transport: asyncio.Transport | None = None
         """None before the connection is made, and when it is gone."""
         self.reasons = 0
-        """The reasons not to read, as bits."""
+        """Those of `Pause` that are there."""
         self.other: SocketEnd | None = None
         """The other connection of the pair, until both are gone."""
 
@@ -77,7 +76,7 @@ class SocketEnd(asyncio.Protocol, ABC):
     def pause_writing(self) -> None:
         """This end does not take more, so the other one is not read."""
         if self.other is not None:
-            self.other.hold(PEER_IS_SLOW)
+            self.other.hold(Pause.PEER_IS_SLOW)
             self.other.counted().count()
             self.is_slow()
 
@@ -93,7 +92,7 @@ class SocketEnd(asyncio.Protocol, ABC):
     def resume_writing(self) -> None:
         """This end takes more again."""
         if self.other is not None:
-            self.other.release(PEER_IS_SLOW)
+            self.other.release(Pause.PEER_IS_SLOW)
             self.other.counted().count()
 
     def counted(self) -> ReadBytes:
