@@ -15,8 +15,7 @@ from odradek.client.admin import AdminClient
 from odradek.client.group_member import GroupTimes
 from odradek.client.group_offsets import CommittedOffset
 from odradek.client.resources import NewPartitions
-from odradek.client.shared_topic import OffsetReset
-from odradek.delivery.shared_log import Membership
+from odradek.client.shared_topic import Membership, OffsetReset
 from odradek.plugin import Enricher, PluginConfig, RequestContext, hookimpl
 from support.forwarding import (
     FLEET,

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from typing import Final
 
 from odradek.client.admin import AdminClient
@@ -19,7 +19,6 @@ from odradek.client.producer import ALL, produce
 from odradek.client.resources import EARLIEST, LATEST
 from odradek.client.retries import values
 from odradek.delivery.log_cursor import Chunk
-from odradek.delivery.shared_log import Membership, Recreated
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.fetch import PartitionData
@@ -54,13 +53,36 @@ class SharedTopicSettings:
     offset_reset: OffsetReset = OffsetReset.EARLIEST
 
 
+class Membership(Enum):
+    """A process and its group."""
+
+    MEMBER = auto()
+    REBALANCE = auto()
+    """The group waits for this member to join again."""
+    LOST = auto()
+    """The group has given the partitions to others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recreated:
+    """The topic was deleted and created again."""
+
+    old_ends: Mapping[int, int]
+    new_ends: Mapping[int, int]
+
+
 class SharedTopic:
-    """The `odradek.delivery.shared_log.SharedLog` of one process.
+    """One member's view of the topic: the `FeedLog` of a forwarder.
+
+    Methods block, and are called on one thread, unless they say otherwise.
 
     Args:
         admin: The client whose connections are used, and closed by `leave`.
         settings: The topic and the group.
         now_s: A monotonic clock.
+
+    Raises:
+        ApiError: From every method: the brokers refuse a request, or do not answer: NETWORK_EXCEPTION.
     """
 
     def __init__(
@@ -90,8 +112,8 @@ class SharedTopic:
         return self.known_ends
 
     def begin(self, _group_id: str, moved: Callable[[Mapping[int, int]], None]) -> dict[int, int]:
-        """No position: they come with the partitions. ``moved`` is called for a partition that lost its
-        end.
+        """No position: they come with the partitions. ``moved`` is called, during `read`, with the end of a
+        partition that lost the records after it.
         """
         self.moved = moved
         return {}
@@ -103,7 +125,9 @@ class SharedTopic:
     # Membership
 
     def join(self) -> frozenset[int]:
-        """Join the group; see `SharedLog.join`."""
+        """Join the group, or take part in its rebalance; return the assigned partitions. After an error no
+        partition is assigned.
+        """
         with api_errors():
             self.look()
             self.joined_partitions = self.partitions
@@ -136,7 +160,7 @@ class SharedTopic:
         return Membership.MEMBER
 
     def leave(self) -> None:
-        """Leave the group and close the connections."""
+        """Leave the group, so that others take over at once, and close the connections."""
         try:
             with api_errors():
                 self.member.leave()
@@ -221,7 +245,7 @@ class SharedTopic:
     # Records
 
     def read(self, positions: Mapping[int, int]) -> list[Chunk]:
-        """A portion of each partition. Records of aborted transactions are left out."""
+        """A portion of each partition; empty if none arrive soon. Without records of aborted transactions."""
         if not positions:
             return []
         with api_errors():

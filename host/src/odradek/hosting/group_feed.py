@@ -22,10 +22,10 @@ from threading import Thread
 from typing import Final
 
 from odradek.bounds.sampled_log import SampledLog
+from odradek.client.shared_topic import Membership, SharedTopic
 from odradek.delivery.log_cursor import MAX_MALFORMED
-from odradek.delivery.shared_log import Membership, Positions, SharedLog
 from odradek.delivery.spooled_record import RecordFormat, SpooledRecord
-from odradek.hosting.log_feed import AGAIN_S, FeedReader, LogFeed, set_once
+from odradek.hosting.log_feed import AGAIN_S, FeedReader, LogFeed, Positions, set_once
 from odradek.plugin.plugin_stats import described
 from odradek.process.limits import new_loop
 from odradek.wire.api_error import ApiError
@@ -61,7 +61,7 @@ class GroupFeed(LogFeed):
         self,
         name: str,
         group_id: str,
-        source: SharedLog,
+        source: SharedTopic,
         max_malformed: int = MAX_MALFORMED,
         record_format: RecordFormat | None = None,
     ) -> None:

@@ -15,8 +15,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from odradek.client.shared_topic import SharedTopic
 from odradek.delivery.forwarder_settings import ForwarderSettings
-from odradek.delivery.shared_log import SharedLog
 from odradek.delivery.spooled_record import RecordFormat
 from odradek.hosting.active_plugin import activate
 from odradek.hosting.forwarder_reports import problem_of, runner_rows
@@ -71,7 +71,7 @@ class Forward:
         self,
         config: HostConfig,
         group: str,
-        open_log: Callable[[str], SharedLog],
+        open_log: Callable[[str], SharedTopic],
         open_totals: Callable[[str, str | None], TotalsStore],
         plugins: HostPluginManager | None = None,
         record_format: RecordFormat | None = None,
