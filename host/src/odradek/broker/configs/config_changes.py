@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from odradek.broker.broker import Broker
 from odradek.broker.configs.config_resources import ConfigResource, resource_of
 from odradek.broker.configs.config_rights import ConfigRights
+from odradek.plugin.authorizer import AclOperation
+from odradek.plugin.context import RequestContext
 from odradek.settings.kinds import elements
 from odradek.telemetry.client_metrics_configs import MATCH, check_in_steps
 from odradek.waiting.steps import Step
@@ -21,6 +23,7 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigOperation, ConfigType, ResourceType
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT16_MAX
+from odradek.wire.messages.alter_configs import AlterConfigsResourceResponse
 
 
 class KeyChange(NamedTuple):
@@ -47,6 +50,19 @@ AT_A_TIME = 50
 """Resources that are changed in one step, which is one transaction."""
 CHARS_AT_A_TIME = 2_048
 """Characters of their values, if it is more than one."""
+
+
+def results(
+    changes: Sequence[ResourceChange], validate_only: bool, context: RequestContext, broker: Broker
+) -> Generator[AlterConfigsResourceResponse | Step, Any, None]:
+    """Apply the changes of a request; yield the result of each."""
+    rights = ConfigRights(broker.authorization, context, AclOperation.ALTER_CONFIGS)
+    refusals = yield from alter(changes, validate_only, rights, broker)
+    for change, refusal in zip(changes, refusals, strict=True):
+        code, message = (refusal.code, refusal.message) if refusal else (ErrorCode.NONE, None)
+        yield AlterConfigsResourceResponse(
+            error_code=code, error_message=message, resource_type=change.type, resource_name=change.name
+        )
 
 
 def alter(

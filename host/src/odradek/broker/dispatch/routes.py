@@ -42,18 +42,17 @@ from typing import Any, TypeVar
 from odradek.bounds.large_list import LargeList
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.administration import SUBJECTS, audited
+from odradek.broker.dispatch.refusals import Refusal, refusal_of
 from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.throttling import Charge, charge_time
 from odradek.plugin.context import RequestContext
 from odradek.wire.codec import SteppedRead, reader, stepped_reader, takes_steps, writer
-from odradek.wire.error_code import ErrorCode
 from odradek.wire.parts import Parts
 from odradek.wire.types import Versions
 
 API_VERSIONS_KEY = 18
 
 Handler = Callable[[Any, RequestContext, Broker], Any]
-Refusal = Callable[[Any, ErrorCode, str | None], Any]
 H = TypeVar("H", bound=Callable[..., Any])
 
 
@@ -106,6 +105,7 @@ def answers(
     versions: Versions | None = None,
     advertised: Versions | None = None,
     refusal: Refusal | None = None,
+    refuses: str | None = None,
     charge: Charge = charge_time,
     droppable: bool = False,
     each: str | None = None,
@@ -117,8 +117,9 @@ def answers(
         response: The response's declaration.
         versions: The versions that are parsed.
         advertised: The versions that ApiVersions lists, if they differ.
-        refusal: Makes the response for an `ApiError`. The default is `top_refusal`; a response that has no
-            error code at the top in every version needs its own.
+        refusal: Makes the response for an `ApiError`. The default refuses at the top; a response that has no
+            error code there in every version needs its own, or ``refuses``.
+        refuses: The array of the request whose elements are refused one by one, in ``each``.
         charge: What a request costs while quotas are set, see ``broker/dispatch/throttling.py``.
         droppable: The handler is a generator that changes nothing: it ends when the connection is lost.
         each: The handler is a generator that yields the elements of this array of the response.
@@ -131,7 +132,7 @@ def answers(
             request,
             response,
             audited(begin) if request in SUBJECTS else begin,
-            refusal or top_refusal(response),
+            refusal or refusal_of(request, refuses, response, each),
             served,
             advertised or served,
             charge,
@@ -150,13 +151,6 @@ def in_steps(handler: Handler, response: type[Any], each: str, droppable: bool) 
         return gathered(work, response, each, context.api_version, broker, droppable=droppable)
 
     return begin
-
-
-def top_refusal(response: type[Any]) -> Refusal:
-    """Refuse at the top of the response: with the error code, and the message if there is a field for it."""
-    if "error_message" in response.__dataclass_fields__:
-        return lambda _request, code, message: response(error_code=code, error_message=message)
-    return lambda _request, code, _message: response(error_code=code)
 
 
 def load_handlers() -> dict[int, Route]:

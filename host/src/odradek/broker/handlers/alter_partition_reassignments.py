@@ -33,30 +33,11 @@ from odradek.wire.messages.alter_partition_reassignments import (
 )
 
 
-def refuse(
-    request: AlterPartitionReassignmentsRequest, code: ErrorCode, message: str | None
-) -> AlterPartitionReassignmentsResponse:
-    """The same error at the top and for every partition."""
-    return AlterPartitionReassignmentsResponse(
-        error_code=code,
-        error_message=message,
-        responses=[
-            ReassignableTopicResponse(
-                name=topic.name,
-                partitions=[
-                    ReassignablePartitionResponse(
-                        partition_index=each.partition_index, error_code=code, error_message=message
-                    )
-                    for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ],
-    )
-
-
 @answers(
-    AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse, refusal=refuse, each="responses"
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    refuses="topics",
+    each="responses",
 )
 def alter_partition_reassignments(
     request: AlterPartitionReassignmentsRequest, context: RequestContext, broker: Broker

@@ -38,17 +38,12 @@ UNSEEN_TOPICS = (
 )
 
 
-def refuse(
-    request: ConsumerGroupDescribeRequest, code: ErrorCode, message: str | None
-) -> ConsumerGroupDescribeResponse:
-    """The same error for every group."""
-    return ConsumerGroupDescribeResponse(
-        groups=[refused(group_id, code, message) for group_id in request.group_ids]
-    )
-
-
 @answers(
-    ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse, refusal=refuse, each="groups", droppable=True
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    refuses="group_ids",
+    each="groups",
+    droppable=True,
 )
 def consumer_group_describe(
     request: ConsumerGroupDescribeRequest, context: RequestContext, broker: Broker

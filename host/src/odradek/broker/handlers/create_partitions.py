@@ -46,13 +46,6 @@ from odradek.wire.messages.create_partitions import (
 STRICT_VERSION = 3
 
 
-def refuse(
-    request: CreatePartitionsRequest, code: ErrorCode, message: str | None
-) -> CreatePartitionsResponse:
-    """The same error for every topic: there is no room for one at the top."""
-    return CreatePartitionsResponse(results=[refused(topic.name, code, message) for topic in request.topics])
-
-
 def refused(name: str, code: ErrorCode, message: str | None) -> CreatePartitionsTopicResult:
     return CreatePartitionsTopicResult(name=name, error_code=code, error_message=message)
 
@@ -60,7 +53,7 @@ def refused(name: str, code: ErrorCode, message: str | None) -> CreatePartitions
 @answers(
     CreatePartitionsRequest,
     CreatePartitionsResponse,
-    refusal=refuse,
+    refuses="topics",
     charge=charge_mutations,
     each="results",
 )

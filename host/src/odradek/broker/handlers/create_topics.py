@@ -59,16 +59,11 @@ DEFAULT = -1
 STRICT_VERSION = 6
 
 
-def refuse(request: CreateTopicsRequest, code: ErrorCode, message: str | None) -> CreateTopicsResponse:
-    """The same error for every topic: there is no room for one at the top."""
-    return CreateTopicsResponse(topics=[refused(topic.name, code, message) for topic in request.topics])
-
-
 def refused(name: str, code: ErrorCode, message: str | None) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=code, error_message=message)
 
 
-@answers(CreateTopicsRequest, CreateTopicsResponse, refusal=refuse, charge=charge_mutations, each="topics")
+@answers(CreateTopicsRequest, CreateTopicsResponse, refuses="topics", charge=charge_mutations, each="topics")
 def create_topics(
     request: CreateTopicsRequest, context: RequestContext, broker: Broker
 ) -> Generator[CreatableTopicResult | None, None, CreateTopicsResponse | Mutated]:

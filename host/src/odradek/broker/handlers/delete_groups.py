@@ -24,17 +24,7 @@ from odradek.wire.messages.delete_groups import (
 )
 
 
-def refuse(request: DeleteGroupsRequest, code: ErrorCode, message: str | None) -> DeleteGroupsResponse:
-    """The same error for every group."""
-    return DeleteGroupsResponse(
-        results=[
-            DeletableGroupResult(group_id=name, error_code=code, error_message=message)
-            for name in request.groups_names
-        ]
-    )
-
-
-@answers(DeleteGroupsRequest, DeleteGroupsResponse, refusal=refuse, each="results")
+@answers(DeleteGroupsRequest, DeleteGroupsResponse, refuses="groups_names", each="results")
 def delete_groups(
     request: DeleteGroupsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DeletableGroupResult, None, DeleteGroupsResponse]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from odradek.broker.broker import Broker
+from odradek.broker.dispatch.refusals import refusal_of_each
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import INTERNAL_TOPICS
 from odradek.plugin.authorizer import AclOperation, ResourceType
@@ -33,24 +34,20 @@ from odradek.wire.messages.delete_records import (
 INVALID_LOW_WATERMARK = -1  # DeleteRecordsResponse.INVALID_LOW_WATERMARK
 
 
-def refuse(request: DeleteRecordsRequest, code: ErrorCode, _message: str | None) -> DeleteRecordsResponse:
-    """The same error for every partition."""
-    topics = [
-        DeleteRecordsTopicResult(
-            name=topic.name, partitions=[refused(each.partition_index, code) for each in topic.partitions]
-        )
-        for topic in request.topics
-    ]
-    return DeleteRecordsResponse(topics=topics)
-
-
 def refused(index: int, code: ErrorCode) -> DeleteRecordsPartitionResult:
     return DeleteRecordsPartitionResult(
         partition_index=index, low_watermark=INVALID_LOW_WATERMARK, error_code=code
     )
 
 
-@answers(DeleteRecordsRequest, DeleteRecordsResponse, refusal=refuse, each="topics")
+@answers(
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    refusal=refusal_of_each(
+        DeleteRecordsRequest, "topics", DeleteRecordsResponse, "topics", low_watermark=INVALID_LOW_WATERMARK
+    ),
+    each="topics",
+)
 def delete_records(
     request: DeleteRecordsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DeleteRecordsTopicResult | None, None, DeleteRecordsResponse]:

@@ -32,16 +32,7 @@ from odradek.wire.messages.describe_groups import (
 NOT_FOUND_VERSION = 6
 
 
-def refuse(request: DescribeGroupsRequest, code: ErrorCode, message: str | None) -> DescribeGroupsResponse:
-    """The same error for every group."""
-    return DescribeGroupsResponse(
-        groups=[
-            DescribedGroup(group_id=name, error_code=code, error_message=message) for name in request.groups
-        ]
-    )
-
-
-@answers(DescribeGroupsRequest, DescribeGroupsResponse, refusal=refuse, each="groups", droppable=True)
+@answers(DescribeGroupsRequest, DescribeGroupsResponse, refuses="groups", each="groups", droppable=True)
 def describe_groups(
     request: DescribeGroupsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DescribedGroup | Composed | None, None, DescribeGroupsResponse]:

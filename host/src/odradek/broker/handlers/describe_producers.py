@@ -30,25 +30,7 @@ from odradek.wire.messages.describe_producers import (
 )
 
 
-def refuse(
-    request: DescribeProducersRequest, code: ErrorCode, message: str | None
-) -> DescribeProducersResponse:
-    """The same error for every partition: there is no room for one at the top."""
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name,
-                partitions=[
-                    PartitionResponse(partition_index=index, error_code=code, error_message=message)
-                    for index in topic.partition_indexes
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
-@answers(DescribeProducersRequest, DescribeProducersResponse, refusal=refuse, each="topics", droppable=True)
+@answers(DescribeProducersRequest, DescribeProducersResponse, refuses="topics", each="topics", droppable=True)
 def describe_producers(
     request: DescribeProducersRequest, context: RequestContext, broker: Broker
 ) -> Generator[TopicResponse | None, None, DescribeProducersResponse]:

@@ -34,21 +34,10 @@ from odradek.wire.messages.describe_topic_partitions import (
 MAX_PARTITIONS_OF_ANSWER = 2000  # max.request.partition.size.limit
 
 
-def refuse(
-    request: DescribeTopicPartitionsRequest, code: ErrorCode, _message: str | None
-) -> DescribeTopicPartitionsResponse:
-    """The same error for every topic: there is no room for one at the top."""
-    return DescribeTopicPartitionsResponse(
-        topics=[
-            DescribeTopicPartitionsResponseTopic(error_code=code, name=topic.name) for topic in request.topics
-        ]
-    )
-
-
 @answers(
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
-    refusal=refuse,
+    refuses="topics",
     each="topics",
     droppable=True,
 )

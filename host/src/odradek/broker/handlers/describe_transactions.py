@@ -27,21 +27,10 @@ from odradek.wire.messages.describe_transactions import (
 )
 
 
-def refuse(
-    request: DescribeTransactionsRequest, code: ErrorCode, _message: str | None
-) -> DescribeTransactionsResponse:
-    """The same error for every id: there is no room for one at the top."""
-    return DescribeTransactionsResponse(
-        transaction_states=[
-            TransactionState(error_code=code, transactional_id=each) for each in request.transactional_ids
-        ]
-    )
-
-
 @answers(
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
-    refusal=refuse,
+    refuses="transactional_ids",
     each="transaction_states",
     droppable=True,
 )

@@ -40,25 +40,12 @@ NO_CANDIDATE = {
 }
 
 
-def refuse(request: ElectLeadersRequest, code: ErrorCode, message: str | None) -> ElectLeadersResponse:
-    """The same error for every partition, and at the top for versions that have room for it."""
-    return ElectLeadersResponse(
-        error_code=code,
-        replica_election_results=[
-            ReplicaElectionResult(
-                topic=topic.topic,
-                partition_result=[
-                    PartitionResult(partition_id=index, error_code=code, error_message=message)
-                    for index in topic.partitions
-                ],
-            )
-            for topic in request.topic_partitions or ()
-        ],
-    )
-
-
 @answers(
-    ElectLeadersRequest, ElectLeadersResponse, refusal=refuse, each="replica_election_results", droppable=True
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    refuses="topic_partitions",
+    each="replica_election_results",
+    droppable=True,
 )
 def elect_leaders(
     request: ElectLeadersRequest, context: RequestContext, broker: Broker

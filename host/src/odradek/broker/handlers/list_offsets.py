@@ -53,24 +53,11 @@ UNKNOWN = -1
 READ_COMMITTED = 1
 
 
-def refuse(request: ListOffsetsRequest, code: ErrorCode, _message: str | None) -> ListOffsetsResponse:
-    """The same error for every partition: there is no room for one at the top."""
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=[refused(partition.partition_index, code) for partition in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
 def refused(index: int, code: ErrorCode) -> ListOffsetsPartitionResponse:
     return ListOffsetsPartitionResponse(partition_index=index, error_code=code)
 
 
-@answers(ListOffsetsRequest, ListOffsetsResponse, refusal=refuse, each="topics", droppable=True)
+@answers(ListOffsetsRequest, ListOffsetsResponse, refuses="topics", each="topics", droppable=True)
 def list_offsets(
     request: ListOffsetsRequest, context: RequestContext, broker: Broker
 ) -> Generator[ListOffsetsTopicResponse | Step, Any, ListOffsetsResponse]:

@@ -40,24 +40,7 @@ from odradek.wire.messages.offset_commit import (
 TOPIC_ID_VERSION = 10
 
 
-def refuse(request: OffsetCommitRequest, code: ErrorCode, _message: str | None) -> OffsetCommitResponse:
-    """The same error for every partition."""
-    return OffsetCommitResponse(
-        topics=[
-            OffsetCommitResponseTopic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[
-                    OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code)
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
-@answers(OffsetCommitRequest, OffsetCommitResponse, refusal=refuse, each="topics")
+@answers(OffsetCommitRequest, OffsetCommitResponse, refuses="topics", each="topics")
 def offset_commit(
     request: OffsetCommitRequest, context: RequestContext, broker: Broker
 ) -> Generator[OffsetCommitResponseTopic | None, None, OffsetCommitResponse]:

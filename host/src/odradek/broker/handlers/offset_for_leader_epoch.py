@@ -32,27 +32,12 @@ from odradek.wire.messages.offset_for_leader_epoch import (
 )
 
 
-def refuse(
-    request: OffsetForLeaderEpochRequest, code: ErrorCode, _message: str | None
-) -> OffsetForLeaderEpochResponse:
-    """The same error for every partition: there is no room for one at the top."""
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic=topic.topic,
-                partitions=[refused(partition.partition, code) for partition in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
 def refused(index: int, code: ErrorCode) -> EpochEndOffset:
     return EpochEndOffset(error_code=code, partition=index)
 
 
 @answers(
-    OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, refusal=refuse, each="topics", droppable=True
+    OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, refuses="topics", each="topics", droppable=True
 )
 def offset_for_leader_epoch(
     request: OffsetForLeaderEpochRequest, context: RequestContext, broker: Broker

@@ -35,6 +35,7 @@ from typing import Any
 
 from odradek.broker.authorization import Rights
 from odradek.broker.broker import Broker
+from odradek.broker.dispatch.refusals import refusal_of_each
 from odradek.broker.dispatch.routes import CloseConnection, answers
 from odradek.broker.dispatch.throttling import charge_produce
 from odradek.broker.flush_wait import FlushWait
@@ -76,7 +77,10 @@ THIS_LEADER = LeaderIdAndEpoch()
 """Clients are told of no other leader: there is none."""
 
 
-def refuse(request: ProduceRequest, code: ErrorCode, message: str | None) -> ProduceResponse:
+refuse_each = refusal_of_each(ProduceRequest, "topic_data", ProduceResponse, "responses", base_offset=-1)
+
+
+def refuse(request: ProduceRequest, code: ErrorCode, message: str | None) -> Any:
     """The same error for every partition: there is no room for one at the top.
 
     Raises:
@@ -84,18 +88,7 @@ def refuse(request: ProduceRequest, code: ErrorCode, message: str | None) -> Pro
     """
     if request.acks == 0:
         raise CloseConnection(f"acks=0 and {code.name}")
-    return ProduceResponse(
-        responses=[
-            TopicProduceResponse(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partition_responses=[
-                    refused(partition.index, code, message) for partition in topic.partition_data
-                ],
-            )
-            for topic in request.topic_data
-        ]
-    )
+    return refuse_each(request, code, message)
 
 
 def refused(index: int, code: ErrorCode, message: str | None) -> PartitionProduceResponse:

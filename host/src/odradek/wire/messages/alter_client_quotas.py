@@ -13,7 +13,7 @@ from odradek.wire.types import Bool, Float64, Int16, Int32, String, Versions, be
 
 @dataclass(slots=True, kw_only=True)
 class EntityData:
-    """One of `RequestEntryData.entity` and `ResponseEntryData.entity`."""
+    """One of `RequestEntryData.entity` and `ResponseEntryData.entity`, also where quotas are described."""
 
     entity_type: String = ""
     """user, client-id or ip."""

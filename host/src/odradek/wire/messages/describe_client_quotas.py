@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from odradek.wire.messages.alter_client_quotas import EntityData as EntityData
 from odradek.wire.types import Bool, Float64, Int8, Int16, Int32, String, Versions, between, since
 
 
@@ -21,16 +22,6 @@ class ComponentData:
     """0 exactly ``match``, 1 the default entity, 2 any that is named."""
     match: String | None = ""
     """Null unless ``match_type`` is 0."""
-
-
-@dataclass(slots=True, kw_only=True)
-class EntityData:
-    """One of `EntryData.entity`."""
-
-    entity_type: String = ""
-    """user, client-id or ip."""
-    entity_name: String | None = ""
-    """Null is the default entity."""
 
 
 @dataclass(slots=True, kw_only=True)

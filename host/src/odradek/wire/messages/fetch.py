@@ -80,7 +80,7 @@ class EpochEndOffset:
 
 @dataclass(slots=True, kw_only=True)
 class LeaderIdAndEpoch:
-    """Value of `PartitionData.current_leader`."""
+    """Value of `PartitionData.current_leader` and `PartitionProduceResponse.current_leader`."""
 
     leader_id: Int32 = -1
     leader_epoch: Int32 = -1
@@ -137,7 +137,7 @@ class FetchableTopicResponse:
 
 @dataclass(slots=True, kw_only=True)
 class NodeEndpoint:
-    """One of `FetchResponse.node_endpoints`."""
+    """One of `FetchResponse.node_endpoints` and `ProduceResponse.node_endpoints`."""
 
     node_id: Int32 = 0
     host: String = ""

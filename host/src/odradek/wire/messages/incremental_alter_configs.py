@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from odradek.wire.types import Bool, Int8, Int16, Int32, String, Versions, between, since
+from odradek.wire.messages.alter_configs import AlterConfigsResourceResponse as AlterConfigsResourceResponse
+from odradek.wire.types import Bool, Int8, Int32, String, Versions, between, since
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,16 +31,6 @@ class AlterConfigsResource:
     """2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group."""
     resource_name: String = ""
     configs: list[AlterableConfig] = field(default_factory=list)
-
-
-@dataclass(slots=True, kw_only=True)
-class AlterConfigsResourceResponse:
-    """One of `IncrementalAlterConfigsResponse.responses`."""
-
-    error_code: Int16 = 0
-    error_message: String | None = ""
-    resource_type: Int8 = 0
-    resource_name: String = ""
 
 
 @dataclass(slots=True, kw_only=True)

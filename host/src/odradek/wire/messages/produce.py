@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
+from odradek.wire.messages.fetch import LeaderIdAndEpoch as LeaderIdAndEpoch
+from odradek.wire.messages.fetch import NodeEndpoint as NodeEndpoint
 from odradek.wire.types import (
     NIL_UUID,
     Int16,
@@ -51,14 +53,6 @@ class BatchIndexAndErrorMessage:
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderIdAndEpoch:
-    """Value of `PartitionProduceResponse.current_leader`."""
-
-    leader_id: Int32 = -1
-    leader_epoch: Int32 = -1
-
-
-@dataclass(slots=True, kw_only=True)
 class PartitionProduceResponse:
     """One of `TopicProduceResponse.partition_responses`."""
 
@@ -84,16 +78,6 @@ class TopicProduceResponse:
     name: Annotated[String, between(3, 12)] = ""
     topic_id: Annotated[Uuid, since(13)] = NIL_UUID
     partition_responses: list[PartitionProduceResponse] = field(default_factory=list)
-
-
-@dataclass(slots=True, kw_only=True)
-class NodeEndpoint:
-    """One of `ProduceResponse.node_endpoints`."""
-
-    node_id: Int32 = 0
-    host: String = ""
-    port: Int32 = 0
-    rack: String | None = None
 
 
 @dataclass(slots=True, kw_only=True)
