@@ -18,6 +18,7 @@ import snappy
 import zstandard
 
 from odradek.wire.errors import WireError
+from odradek.wire.varint import read_varint
 
 Buffer = bytes | bytearray | memoryview
 
@@ -169,7 +170,10 @@ def _xerial_block(data: memoryview, position: int) -> tuple[int, int]:
 
 
 def _snappy_block(block: Buffer, max_bytes: int) -> bytes:
-    length = _snappy_length(block)
+    try:
+        length, _ = read_varint(block, 0, 0xFFFF_FFFF)
+    except (IndexError, WireError):
+        raise CorruptData("snappy: bad length") from None
     if length > _SNAPPY_MAX_RATIO * len(block):
         raise CorruptData(f"snappy: {len(block)} bytes cannot hold {length}")
     if length > max_bytes:
@@ -179,15 +183,6 @@ def _snappy_block(block: Buffer, max_bytes: int) -> bytes:
     except snappy.UncompressError:
         raise CorruptData("snappy: bad block") from None
     return content
-
-
-def _snappy_length(block: Buffer) -> int:
-    length = 0
-    for index, byte in enumerate(block[:5]):
-        length |= (byte & 0x7F) << (7 * index)
-        if byte < 0x80:
-            return length
-    raise CorruptData("snappy: bad length")
 
 
 def _snappy(data: bytes) -> bytes:

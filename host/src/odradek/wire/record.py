@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 
 from odradek.wire.errors import Truncated, WireError
 from odradek.wire.limits import INT64_MAX
+from odradek.wire.varint import read_varint
+from odradek.wire.varint import varint as unsigned_varint
 
 NO_TIMESTAMP: Final = -1
 MIN_RECORD_BYTES: Final = 7
@@ -136,16 +138,8 @@ def varlong(data: bytes | memoryview, position: int) -> tuple[int, int]:
 
 
 def _long_varint(data: bytes | memoryview, position: int, largest: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if value > largest or shift > 63:
-            raise MalformedRecord(f"varint too long at {position}")
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), position
-        shift += 7
+    value, position = read_varint(data, position, largest)
+    return (value >> 1) ^ -(value & 1), position
 
 
 _ONE_BYTE: Final = tuple(bytes((unsigned,)) for unsigned in range(0x80))
@@ -160,12 +154,7 @@ def encoded_varint(value: int) -> bytes:
         return _ONE_BYTE[unsigned]
     if unsigned < 0x4000:
         return _TWO_BYTES[unsigned - 0x80]
-    encoded = bytearray()
-    while unsigned > 0x7F:
-        encoded.append(unsigned & 0x7F | 0x80)
-        unsigned >>= 7
-    encoded.append(unsigned)
-    return bytes(encoded)
+    return unsigned_varint(unsigned)
 
 
 def append_record(parts: list[bytes], record: Record, offset_delta: int, timestamp_delta_ms: int) -> None:

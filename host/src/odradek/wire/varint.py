@@ -1,4 +1,6 @@
-"""Unsigned varints: lengths, counts and tags of flexible versions (KIP-482, ByteUtils.java)."""
+"""Unsigned varints (ByteUtils.java): lengths, counts and tags of flexible versions (KIP-482), and, zig-zag
+coded, the numbers of records.
+"""
 
 from __future__ import annotations
 
@@ -13,27 +15,28 @@ MAX_HEADER_TAGS = 1000
 """The same in a header. Clients send a few at most, and skipping 10 000 takes 5 ms."""
 
 
-def read_varint(buffer: Buffer, offset: int) -> tuple[int, int]:
+def read_varint(buffer: Buffer | bytearray, offset: int, largest: int = LARGEST) -> tuple[int, int]:
     """The number at ``offset`` and the offset after it.
 
     Raises:
         IndexError: The buffer ends first. Compiled readers turn this into `Truncated`.
-        WireError: The varint has more than five bytes or exceeds `LARGEST`.
+        WireError: The varint has more bytes than ``largest``, or exceeds it.
     """
-    value = 0
-    for shift in (0, 7, 14, 21, 28):
+    value = shift = 0
+    while largest >> shift:
         byte = buffer[offset]
         offset += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            if value > LARGEST:
-                raise WireError(f"varint {value} exceeds {LARGEST}")
+            if value > largest:
+                raise WireError(f"varint {value} exceeds {largest}")
             return value, offset
-    raise WireError(f"varint of more than 5 bytes before {offset}")
+        shift += 7
+    raise WireError(f"varint of more than {shift // 7} bytes before {offset}")
 
 
 def varint(value: int) -> bytes:
-    """The bytes of a number from 0 to `LARGEST`."""
+    """The bytes of a number from 0 on."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
