@@ -2,8 +2,7 @@
 
 A runner gives its tasks a limited part of the loop: a turn takes `turn_ns` and one more step at most. In a
 turn the tasks take slices of equal time, so that a task with expensive steps does not slow down the others.
-A turn ends early before a task whose last slice was so long that another one would overrun it: that task is
-the first of the next turn. Every second slice frees large lists that nobody uses any more, if there are some.
+Every second slice frees large lists that nobody uses any more, if there are some.
 """
 
 from __future__ import annotations
@@ -43,8 +42,6 @@ class Task:
     deferred: Deferred[Any] | None = None
     """The answer to a request."""
     result: Any = None
-    took_ns: int = 0
-    """The time of its last slice in a turn."""
 
     def end(self) -> None:
         """Hand the outcome over, and keep nothing: the frames of an error hold the task."""
@@ -209,19 +206,14 @@ class StepRunner:
         end_ns = now_ns + self.turn_ns
         self.spare_ns = self.turn_ns
         self.turns += 1
-        frees = advanced = False
+        frees = False
         try:
             while (self.ready or self.discarded) and now_ns < end_ns:
                 frees = bool(self.discarded) and not (frees and self.ready)
                 if frees:
                     now_ns = self.free(min(now_ns + self.slice_ns, end_ns))
                     continue
-                task = self.ready[0]
-                if advanced and now_ns + task.took_ns > end_ns + self.slice_ns:
-                    break
-                advanced = True
-                began_ns, now_ns = now_ns, self.give_slice(self.ready.popleft(), now_ns, end_ns)
-                task.took_ns = now_ns - began_ns
+                now_ns = self.give_slice(self.ready.popleft(), now_ns, end_ns)
         finally:
             self.awake = bool(self.ready or self.discarded)
             if self.awake:
