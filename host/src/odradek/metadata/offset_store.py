@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from odradek.metadata.failure import MetadataFailures
-from odradek.metadata.store import WAL_PAGES, StoreError
+from odradek.metadata.store import connected
 from odradek.metadata.transaction import transaction
 
 SCHEMA = """
@@ -58,18 +58,7 @@ class SqliteOffsetStore:
 
     def __init__(self, path: Path | str, failures: MetadataFailures | None = None) -> None:
         self.failures = failures or MetadataFailures(path)
-        try:
-            self.connection = sqlite3.connect(path, isolation_level=None)
-        except sqlite3.DatabaseError as error:
-            raise StoreError(f"{path}: {error}") from error
-        try:
-            self.connection.execute("pragma journal_mode = wal")
-            self.connection.execute("pragma synchronous = normal")
-            self.connection.execute(f"pragma wal_autocheckpoint = {WAL_PAGES}")
-            self.connection.executescript(SCHEMA)
-        except sqlite3.DatabaseError as error:
-            self.connection.close()
-            raise StoreError(f"{path}: {error}") from error
+        self.connection = connected(path, SCHEMA)
 
     def close(self) -> None:
         """Close the connection; may be called twice."""

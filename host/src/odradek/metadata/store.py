@@ -37,6 +37,27 @@ class StoreError(Exception):
     """The file cannot be used: it is damaged, no metadata file, or of another version."""
 
 
+def connected(path: Path | str, schema: str) -> sqlite3.Connection:
+    """A connection whose commits are in the write-ahead log, but not synchronized.
+
+    Raises:
+        StoreError: The file cannot be used.
+    """
+    try:
+        connection = sqlite3.connect(path, isolation_level=None)
+        try:
+            connection.execute("pragma journal_mode = wal")
+            connection.execute("pragma synchronous = normal")
+            connection.execute(f"pragma wal_autocheckpoint = {WAL_PAGES}")
+            connection.executescript(schema)
+        except sqlite3.DatabaseError:
+            connection.close()
+            raise
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"{path}: {error}") from error
+    return connection
+
+
 @dataclass(frozen=True, slots=True)
 class TopicRow:
     """One stored topic."""

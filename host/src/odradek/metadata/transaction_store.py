@@ -6,15 +6,16 @@ failure may lose the last moments of both.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
 from odradek.metadata.failure import MetadataFailures, failing_as
-from odradek.metadata.store import WAL_PAGES, StoreError
+from odradek.metadata.store import connected
 from odradek.metadata.transaction import transaction
 
-SCHEMA = "create table if not exists transactions (transactional_id text primary key, state text not null)"
+SCHEMA = """
+create table if not exists transactions (transactional_id text primary key, state text not null) without rowid
+"""
 
 
 class SqliteTransactionStore:
@@ -31,18 +32,7 @@ class SqliteTransactionStore:
 
     def __init__(self, path: Path | str, failures: MetadataFailures | None = None) -> None:
         self.failures = failures or MetadataFailures(path)
-        try:
-            self.connection = sqlite3.connect(path, isolation_level=None)
-        except sqlite3.DatabaseError as error:
-            raise StoreError(f"{path}: {error}") from error
-        try:
-            self.connection.execute("pragma journal_mode = wal")
-            self.connection.execute("pragma synchronous = normal")
-            self.connection.execute(f"pragma wal_autocheckpoint = {WAL_PAGES}")
-            self.connection.execute(f"{SCHEMA} without rowid")
-        except sqlite3.DatabaseError as error:
-            self.connection.close()
-            raise StoreError(f"{path}: {error}") from error
+        self.connection = connected(path, SCHEMA)
 
     def transactions(self) -> list[tuple[str, str]]:
         """All ids and their states, as passed to `put_transaction`."""

@@ -19,7 +19,7 @@ from typing import Any
 from odradek.bounds.large_list import MANY_ELEMENTS
 from odradek.wire.codegen import Source, literal
 from odradek.wire.errors import Truncated, WireError
-from odradek.wire.layout import ArrayOf, Field, Kind, StructOf, smallest_size
+from odradek.wire.layout import ArrayOf, Field, Kind, StructOf, has_records, smallest_size
 from odradek.wire.types import Blob, Scalar
 from odradek.wire.varint import MAX_TAGS, read_varint, tag_disorder, too_many_tags
 
@@ -305,13 +305,6 @@ class ReaderSource:
                     line(f"raise wrong_size({field.name!r}, o, {stop})")
                 line("continue")
         line(f"o = {stop}")
-
-
-def has_records(kind: Kind) -> bool:
-    """Whether there are record batches anywhere inside."""
-    if isinstance(kind, StructOf):
-        return any(has_records(field.kind) for field in kind)
-    return has_records(kind.element) if isinstance(kind, ArrayOf) else kind is Blob.RECORDS
 
 
 def has_loops(kind: Kind) -> bool:
