@@ -39,8 +39,8 @@ from odradek.plugin import (
     ResourceType,
     hookimpl,
 )
-from odradek.plugin.context import ConnectionContext
 from odradek.programs.config import parse
+from odradek.testing import request_context
 from odradek.testing.clock import MockClock
 
 RULES = """\
@@ -138,15 +138,9 @@ def main(file: Path) -> None:
         ("User:admin", AclOperation.WRITE, "payroll"),
     ):
         action = Action(operation, ResourceType.TOPIC, topic)
-        (decision,) = authorizer.authorize(request_of(principal), [action])
+        (decision,) = authorizer.authorize(request_context(principal=principal), [action])
         verb = "write to" if operation is AclOperation.WRITE else "read"
         print(f"{principal} may {'' if decision.is_allowed else 'not '}{verb} {topic}: {decision.rule}")
-
-
-def request_of(principal: str) -> RequestContext:
-    """The context of a request by this principal, as the host makes it."""
-    connection = ConnectionContext("1", "SASL_PLAINTEXT", "SASL_PLAINTEXT", "127.0.0.1", 50_000, 1, principal)
-    return RequestContext(connection, 0, 13, 1, "my-app", 0)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,10 @@ from odradek.findings.client_metrics import client_metrics
 from odradek.findings.troubles import JAVA
 from odradek.plugin import (
     ClientTelemetryPayload,
-    ConnectionContext,
     Origin,
-    RequestContext,
     TelemetryRecord,
 )
+from odradek.testing import request_context
 
 INTERVAL_S = 60
 NAMES = 120
@@ -84,22 +83,12 @@ class Pushes:
             point.start_time_unix_nano = (at_s - INTERVAL_S) * 10**9
             point.time_unix_nano = at_s * 10**9
             point.as_double = value_of(metric, is_troubled=not client % 50)
-        connection = ConnectionContext(
+        request = request_context(
             connection_id=f"c{client}",
-            listener_name="PLAINTEXT",
-            security_protocol="PLAINTEXT",
             client_address=f"10.0.{client >> 8}.{client & 255}",
-            client_port=40_000,
-            node_id=1,
             client_software_name=JAVA,
             client_software_version="4.3.0",
             principal=f"User:app-{client % 40}",
-        )
-        request = RequestContext(
-            connection=connection,
-            api_key=72,
-            api_version=0,
-            correlation_id=0,
             client_id=f"{'consumer' if is_consumer else 'orders'}-{client}",
             received_ms=at_s * 1000,
         )

@@ -16,12 +16,11 @@ from odradek.otlp.labeled_payload import PayloadLimits
 from odradek.otlp.labels import encode_labels
 from odradek.plugin import (
     ClientTelemetryPayload,
-    ConnectionContext,
     PluginConfig,
-    RequestContext,
     TelemetryRecord,
 )
 from odradek.telemetry.payload import label
+from odradek.testing import request_context
 from odradek_otlp import odradek_forwarder
 from odradek_otlp.otlp_forwarder import OtlpForwarder
 
@@ -32,17 +31,7 @@ WARM_UP = 20
 def records(payload: str) -> list[TelemetryRecord]:
     """One push of each client, as the host gives it to a forwarder."""
     raw = PAYLOADS[payload]().raw
-    connection = ConnectionContext(
-        connection_id="1",
-        listener_name="PLAINTEXT",
-        security_protocol="PLAINTEXT",
-        client_address="127.0.0.1",
-        client_port=40000,
-        node_id=1,
-    )
-    request = RequestContext(
-        connection=connection, api_key=72, api_version=0, correlation_id=1, client_id=None, received_ms=0
-    )
+    request = request_context(client_id=None)
     found = []
     for number in range(CLIENTS):
         labels = encode_labels(LABELS | {"client_id": f"orders-producer-{number}"})

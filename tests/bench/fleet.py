@@ -29,7 +29,8 @@ from pathlib import Path
 
 from contrib.fleet.payloads import VARIANTS, dated, template
 
-from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext, TelemetryRecord
+from odradek.plugin import ClientTelemetryPayload, TelemetryRecord
+from odradek.testing import request_context
 from odradek.topic.telemetry_topic import encode_headers, record_key
 from odradek_spark.cli import reports
 from odradek_spark.decoder.decode import Decoder
@@ -87,17 +88,14 @@ class Fleet:
             int=random.Random((number << 20) + (hour if replaced else 0)).getrandbits(128)
         ).bytes
         payload = dated(source.choice(self.templates[kind]), at_ms * 1_000_000, MINUTE_MS)
-        connection = ConnectionContext(
-            f"10.0.0.1:9092-10.1.{number >> 8 & 255}.{number & 255}:50000-1",
-            "PLAINTEXT",
-            "PLAINTEXT",
-            f"10.1.{number >> 8 & 255}.{number & 255}",
-            50000,
-            1,
+        context = request_context(
+            connection_id=f"10.0.0.1:9092-10.1.{number >> 8 & 255}.{number & 255}:50000-1",
+            client_address=f"10.1.{number >> 8 & 255}.{number & 255}",
             client_software_name="apache-kafka-java" if kind.startswith("java") else "librdkafka",
             client_software_version=f"4.{number // 10 % 4}.0",
+            client_id=f"app-{number:05}",
+            received_ms=at_ms,
         )
-        context = RequestContext(connection, 72, 0, 1, f"app-{number:05}", at_ms)
         telemetry = ClientTelemetryPayload(instance, False, payload)
         headers = encode_headers(TelemetryRecord(context, MINUTE_MS, telemetry, subscription_id=7, codec=4))
         return TopicRecord(0, minute * self.clients + number, at_ms, record_key(instance), payload, headers)

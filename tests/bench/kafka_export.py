@@ -26,11 +26,10 @@ from bench.harness import UnavailableError, head, running, spread
 from bench.payloads import librd6k
 from odradek.plugin import (
     ClientTelemetryPayload,
-    ConnectionContext,
     PluginConfig,
-    RequestContext,
     TelemetryRecord,
 )
+from odradek.testing import request_context
 from odradek_kafka.export_message import ExportMessage, export_message
 from odradek_kafka.kafka_forwarder import KafkaForwarder
 from odradek_kafka.kafka_settings import Encoding, KafkaSettings, Key, read_settings
@@ -62,23 +61,12 @@ class Row:
 
 
 def record_of(number: int, data: bytes) -> TelemetryRecord:
-    connection = ConnectionContext(
-        connection_id="127.0.0.1:9092-127.0.0.1:40000-0",
-        listener_name="PLAINTEXT",
-        security_protocol="PLAINTEXT",
-        client_address="127.0.0.1",
-        client_port=40000,
-        node_id=1,
-        client_software_name="librdkafka",
-        client_software_version="2.16.0",
-    )
-    request = RequestContext(
-        connection=connection,
-        api_key=72,
-        api_version=0,
+    request = request_context(
         correlation_id=number,
         client_id=f"client-{number % 100}",
         received_ms=1_760_000_000_000 + number,
+        client_software_name="librdkafka",
+        client_software_version="2.16.0",
     )
     payload = ClientTelemetryPayload(bytes([number % 100]) * 16, terminating=False, data=data)
     return TelemetryRecord(request, 1_000, payload)

@@ -22,6 +22,7 @@ from odradek.process.garbage import freeze_garbage
 from odradek.process.limits import keep_buffers
 from odradek.programs.config import load_config
 from odradek.programs.host import Host
+from odradek.testing import request_context
 from odradek.waiting.deferred import Deferred
 from odradek.wire.codec import encode
 from odradek.wire.header import RequestHeader, flexible_request_header, request_header
@@ -73,14 +74,9 @@ class Clients:
 
 
 def connection(number: int) -> ConnectionContext:
-    return ConnectionContext(
-        connection_id=f"127.0.0.1:9092-127.0.0.1:{number}-{number}",
-        listener_name="PLAINTEXT",
-        security_protocol="PLAINTEXT",
-        client_address="127.0.0.1",
-        client_port=number,
-        node_id=1,
-    )
+    return request_context(
+        connection_id=f"127.0.0.1:9092-127.0.0.1:{number}-{number}", client_port=number
+    ).connection
 
 
 def cpu_us(clients: Clients) -> float:

@@ -15,13 +15,14 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.broker.broker import TelemetrySink
 from odradek.broker.handlers.push_telemetry import Answer, keep
-from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext
+from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.payload import PayloadWork
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
+from odradek.testing import request_context
 from odradek.testing.clock import MockClock
 from odradek.waiting.deferred import Deferred, offload_inline
 from odradek.wire.error_code import ErrorCode
@@ -132,17 +133,15 @@ class TelemetryBroker:
 
     def context(self, connection_id: str | None = None) -> RequestContext:
         """The request context of a Java producer."""
-        connection = ConnectionContext(
+        return request_context(
             connection_id=connection_id or f"random-{next(self.serials)}",
-            listener_name="PLAINTEXT",
-            security_protocol="PLAINTEXT",
-            client_address="127.0.0.1",
             client_port=56078,
-            node_id=1,
             client_software_name="apache-kafka-java",
             client_software_version="3.5.2",
+            correlation_id=next(self.serials),
+            client_id="producer-1",
+            received_ms=self.clock.now_ms(),
         )
-        return RequestContext(connection, 72, 0, next(self.serials), "producer-1", self.clock.now_ms())
 
     def update(self, name: str, properties: Mapping[str, str]) -> None:
         self.manager.update_subscription(name, properties)

@@ -13,8 +13,8 @@ from odradek.plugin.context import RequestContext
 from odradek.security.acl import Acl, AclEntry, ResourcePattern
 from odradek.security.authorizer_settings import is_true, principals
 from odradek.security.standard_authorizer import StandardAuthorizer
+from odradek.testing import request_context
 from odradek.wire.host_address import java_host_address
-from support.broker import make_connection
 
 TABLE: dict[str, Any] = json.loads((Path(__file__).parent / "acl_verdicts.json").read_text())
 
@@ -29,9 +29,7 @@ def acl(
 
 
 def caller(principal: str, host: str) -> RequestContext:
-    connection = make_connection()
-    connection.principal, connection.client_address = principal, java_host_address(host)
-    return RequestContext(connection, 0, 0, 1, "client", 0)
+    return request_context(principal=principal, client_address=java_host_address(host))
 
 
 VERDICTS = [row for row in TABLE["verdicts"] if row["verdict"] != "config error"]

@@ -16,6 +16,7 @@ from odradek.net.channel import Channel
 from odradek.net.large_frame import SHARED_BUFFER_BYTES
 from odradek.net.turns import Turns, TurnSettings
 from odradek.plugin.context import ConnectionContext
+from odradek.testing import request_context
 from odradek.testing.clock import MockClock
 from support.loops import loops
 from support.memory import memory_of
@@ -47,7 +48,7 @@ class SmallListener:
         self.turns = Turns(self.clock, TurnSettings())
 
     def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
-        return ConnectionContext("test", "PLAINTEXT", "PLAINTEXT", "127.0.0.1", 1, 1)
+        return request_context().connection
 
     def closed(self, _channel: Channel) -> None:
         return

@@ -37,6 +37,7 @@ from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.telemetry.telemetry_config import TelemetryConfig
+from odradek.testing import request_context
 from odradek.testing.clock import MockClock
 from odradek.transaction.transaction_config import TransactionConfig
 from odradek.waiting.deferred import Deferred
@@ -185,19 +186,12 @@ def temporary_folder() -> Path:
 
 def make_context(api_key: int = 0, api_version: int = 0) -> RequestContext:
     """A request of a client."""
-    return RequestContext(make_connection(), api_key, api_version, 1, "test", 0)
+    return request_context(api_key=api_key, api_version=api_version)
 
 
 def make_connection() -> ConnectionContext:
     """A client's connection to the broker."""
-    return ConnectionContext(
-        connection_id="127.0.0.1:9092-127.0.0.1:50000-0",
-        listener_name=LISTENER,
-        security_protocol="PLAINTEXT",
-        client_address="127.0.0.1",
-        client_port=50_000,
-        node_id=1,
-    )
+    return request_context().connection
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from odradek.net.held_bytes import Memory
 from odradek.net.large_frame import LargeFrame
 from odradek.net.turns import Turns, TurnSettings
 from odradek.plugin.context import ConnectionContext
+from odradek.testing import request_context
 from odradek.testing.clock import MockClock
 from odradek.waiting.deferred import Deferred
 from odradek.wire.errors import WireError
@@ -97,7 +98,7 @@ class ScriptedListener:
             self.soon.pop(0)()
 
     def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
-        return ConnectionContext("test", "PLAINTEXT", "PLAINTEXT", "127.0.0.1", 1, 1)
+        return request_context().connection
 
     def closed(self, _channel: Channel) -> None:
         self.lost += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from odradek.plugin import RequestContext
+from odradek.testing import request_context
 from odradek.testing.conformance import (
     ConformanceReport,
     Exchange,
@@ -16,7 +17,6 @@ from odradek.testing.pushes import metrics_data
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsResponse
 from odradek.wire.types import NIL_UUID
-from support.broker import make_connection
 
 START_MS = 1_700_000_000_000
 INTERVAL_MS = 10_000
@@ -34,7 +34,7 @@ class Conversation:
 
     def context(self, at: float, api_key: int) -> RequestContext:
         received_ms = START_MS + round(at * self.interval_ms)
-        return RequestContext(make_connection(), api_key, 0, 1, "me", received_ms)
+        return request_context(api_key=api_key, client_id="me", received_ms=received_ms)
 
     def handshake(
         self,

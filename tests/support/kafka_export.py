@@ -20,39 +20,27 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 
 from odradek.plugin import (
     ClientTelemetryPayload,
-    ConnectionContext,
     Forwarder,
     PluginConfig,
     Reject,
-    RequestContext,
     Retry,
     TelemetryRecord,
 )
+from odradek.testing import request_context
 from odradek_kafka import odradek_forwarder
 from support.waiting import wait_until
 
 PATIENCE_S = 20.0
 TOPIC = "client_telemetry"
-CONNECTION = ConnectionContext(
-    connection_id="127.0.0.1:9092-127.0.0.1:40000-0",
-    listener_name="PLAINTEXT",
-    security_protocol="PLAINTEXT",
-    client_address="127.0.0.1",
-    client_port=40000,
-    node_id=1,
-    client_software_name="librdkafka",
-    client_software_version="2.16.0",
-)
 
 
 def record_of(number: int, *, instance: int = 1, data: bytes | None = None, **rest: Any) -> TelemetryRecord:
-    request = RequestContext(
-        connection=CONNECTION,
-        api_key=72,
-        api_version=0,
+    request = request_context(
         correlation_id=number,
         client_id=f"client-{instance}",
         received_ms=1_760_000_000_000 + number,
+        client_software_name="librdkafka",
+        client_software_version="2.16.0",
     )
     found = metrics_of(f"org.apache.kafka.producer.metric.{number}", number) if data is None else data
     payload = ClientTelemetryPayload(bytes([instance]) * 16, rest.get("terminating", False), found)

@@ -14,6 +14,7 @@ from odradek.net.channel import Channel
 from odradek.net.held_bytes import Memory
 from odradek.net.turns import Turns, TurnSettings
 from odradek.plugin.context import ConnectionContext
+from odradek.testing import request_context
 from odradek.testing.clock import MockClock
 from support.memory import memory_of
 
@@ -81,7 +82,7 @@ class Rounds:
         return None if request.startswith(b"quiet") else request
 
     def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
-        return ConnectionContext("test", "PLAINTEXT", "PLAINTEXT", "127.0.0.1", 1, 1)
+        return request_context().connection
 
     def closed(self, _channel: Channel) -> None:
         """Ignore the call."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from odradek.plugin import ClientTelemetryContext, ConfigError, PluginConfig
+from odradek.testing import request_context
 from odradek.testing.contracts import (
     EnricherContract,
     ExporterContract,
@@ -93,10 +94,9 @@ def test_pushes_are_counted_by_push_interval() -> None:
 
 @pytest.mark.parametrize(("user", "team"), [("alice", "payments"), ("bob", "unknown")])
 def test_a_client_has_the_team_of_its_user(user: str, team: str) -> None:
-    record = Samples().push()
-    record.context.connection.principal = f"User:{user}"
+    enricher = ExampleEnricher({"alice": "payments"})
 
-    labels = ExampleEnricher({"alice": "payments"}).labels(record.payload.client_instance_id, record.context)
+    labels = enricher.labels(bytes(16), request_context(principal=f"User:{user}"))
 
     assert labels == {"team": team}
 

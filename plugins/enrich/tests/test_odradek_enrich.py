@@ -9,11 +9,11 @@ import pytest
 from odradek.plugin import (
     CONTEXT_LABELS,
     ConfigError,
-    ConnectionContext,
     Enricher,
     PluginConfig,
     RequestContext,
 )
+from odradek.testing import request_context
 from odradek.testing.data_points import data_points
 from odradek.testing.pushes import recorded, recorded_clients
 from odradek_enrich import odradek_enricher
@@ -22,25 +22,17 @@ INSTANCE = bytes(range(16))
 
 
 def request_of(client_id: str | None = "orders", cluster_id: str | None = None) -> RequestContext:
-    connection = ConnectionContext(
-        connection_id="127.0.0.1:9092-10.1.2.3:40000-0",
+    return request_context(
         listener_name="EXTERNAL",
         security_protocol="SASL_PLAINTEXT",
         client_address="10.1.2.3",
-        client_port=40000,
+        client_port=40_000,
         node_id=7,
         principal="User:alice",
         client_software_name="librdkafka",
         client_software_version="2.16.1",
         cluster_id=cluster_id,
-    )
-    return RequestContext(
-        connection=connection,
-        api_key=72,
-        api_version=0,
-        correlation_id=1,
         client_id=client_id,
-        received_ms=1_700_000_000_000,
     )
 
 

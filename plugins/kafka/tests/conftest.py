@@ -21,7 +21,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 )
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
-from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext, TelemetryRecord
+from odradek.plugin import ClientTelemetryPayload, TelemetryRecord
+from odradek.testing import request_context
 
 POLL_STEP_S = 0.001
 
@@ -47,22 +48,13 @@ def record_of(
     received_ms: int = 0,
     terminating: bool = False,
 ) -> TelemetryRecord:
-    connection = ConnectionContext(
-        connection_id="127.0.0.1:9092-127.0.0.1:40000-0",
+    request = request_context(
         listener_name="SASL",
         security_protocol="SASL_SSL",
-        client_address="127.0.0.1",
-        client_port=40000,
-        node_id=1,
+        client_port=40_000,
         principal="User:ann",
         client_software_name="librdkafka",
         client_software_version="2.16.0",
-    )
-    request = RequestContext(
-        connection=connection,
-        api_key=72,
-        api_version=0,
-        correlation_id=1,
         client_id=client_id,
         received_ms=received_ms,
     )

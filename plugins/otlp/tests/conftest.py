@@ -28,7 +28,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 )
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
-from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext, TelemetryRecord
+from odradek.plugin import ClientTelemetryPayload, TelemetryRecord
+from odradek.testing import request_context
 from support.accepting import waiting_connections_are_made
 
 
@@ -46,19 +47,8 @@ def record_of(client_id: str, *names: str, instance_id: bytes = bytes(16)) -> Te
         if names
         else []
     )
-    connection = ConnectionContext(
-        connection_id="127.0.0.1:9092-127.0.0.1:40000-0",
-        listener_name="PLAINTEXT",
-        security_protocol="PLAINTEXT",
-        client_address="127.0.0.1",
-        client_port=40000,
-        node_id=1,
-    )
-    request = RequestContext(
-        connection=connection, api_key=72, api_version=0, correlation_id=1, client_id=client_id, received_ms=0
-    )
     payload = ClientTelemetryPayload(instance_id, terminating=False, data=data.SerializeToString())
-    return TelemetryRecord(request, 1_000, payload)
+    return TelemetryRecord(request_context(client_id=client_id), 1_000, payload)
 
 
 def gauge(name: str) -> Metric:

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 import random
 
-from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext, TelemetryRecord
+from odradek.plugin import ClientTelemetryPayload, TelemetryRecord
+from odradek.testing import request_context
 from odradek_otlp.request_plan import requests_of
 
-CONTEXT = RequestContext(
-    connection=ConnectionContext(
-        connection_id="1",
-        listener_name="PLAINTEXT",
-        security_protocol="PLAINTEXT",
-        client_address="127.0.0.1",
-        client_port=40000,
-        node_id=1,
-    ),
-    api_key=72,
-    api_version=0,
-    correlation_id=1,
-    client_id=None,
-    received_ms=0,
-)
+CONTEXT = request_context(client_id=None)
 
 
 def record(instance: int, size_bytes: int = 10) -> TelemetryRecord:

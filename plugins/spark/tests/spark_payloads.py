@@ -7,7 +7,8 @@ import random
 from hypothesis import strategies as st
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, NumberDataPoint, ResourceMetrics
 
-from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext, TelemetryRecord
+from odradek.plugin import ClientTelemetryPayload, TelemetryRecord
+from odradek.testing import request_context
 from odradek.topic.telemetry_topic import encode_headers, record_key
 from odradek_spark.decoder.record import TopicRecord
 
@@ -30,10 +31,7 @@ def topic_record(
     payload: bytes, offset: int = 0, partition: int = 0, client: int = 1, received_ms: int = RECEIVED_MS
 ) -> TopicRecord:
     """A record as the host writes it."""
-    connection = ConnectionContext(
-        "127.0.0.1:9092-127.0.0.1:50000-1", "PLAINTEXT", "PLAINTEXT", "127.0.0.1", 50000, 1
-    )
-    context = RequestContext(connection, 72, 0, 1, f"client-{client}", received_ms)
+    context = request_context(client_id=f"client-{client}", received_ms=received_ms)
     instance = bytes([client]) * 16
     record = TelemetryRecord(
         context, 30_000, ClientTelemetryPayload(instance, False, payload), subscription_id=7, codec=4

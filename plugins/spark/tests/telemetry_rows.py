@@ -12,11 +12,10 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from odradek.plugin import (
     ClientTelemetryPayload,
-    ConnectionContext,
     Origin,
-    RequestContext,
     TelemetryRecord,
 )
+from odradek.testing import request_context
 from odradek.topic.telemetry_topic import encode_headers, record_key
 from odradek_spark.decoder.decode import Decoder
 from odradek_spark.decoder.record import TopicRecord
@@ -103,18 +102,13 @@ class Told:
 
     def record(self, offset: int, partition: int = 0) -> TopicRecord:
         """The record that a host writes."""
-        connection = ConnectionContext(
-            "127.0.0.1:9092-127.0.0.1:50000-1",
-            "PLAINTEXT",
-            "PLAINTEXT",
-            "127.0.0.1",
-            50000,
-            1,
+        received_ms = round((MIDNIGHT_S + self.at_s) * 1000)
+        context = request_context(
+            client_id=self.client_id,
+            received_ms=received_ms,
             client_software_name="apache-kafka-java",
             client_software_version=self.version,
         )
-        received_ms = round((MIDNIGHT_S + self.at_s) * 1000)
-        context = RequestContext(connection, 72, 0, 1, self.client_id, received_ms)
         instance = bytes([self.client]) * 16
         payload = ClientTelemetryPayload(instance, self.terminating, self.payload())
         record = TelemetryRecord(context, self.interval_ms, payload, subscription_id=7, codec=4)

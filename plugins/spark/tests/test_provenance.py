@@ -13,7 +13,8 @@ from deltalake import DeltaTable
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from spark_payloads import RECEIVED_MS
 
-from odradek.plugin import ClientTelemetryPayload, ConnectionContext, Origin, RequestContext, TelemetryRecord
+from odradek.plugin import ClientTelemetryPayload, Origin, TelemetryRecord
+from odradek.testing import request_context
 from odradek.topic import TopicFormat, encode_headers, record_key
 from odradek_spark.decoder.decode import Decoded, Decoder, DecoderSettings
 from odradek_spark.decoder.record import TopicRecord
@@ -28,9 +29,6 @@ TOPIC = "telemetry"
 ORIGIN = Origin("x4Vb1KtGQ5a9IYmNqeLhWg", 0, 3)
 LATE_MS = 600_000
 OTLP = DecoderSettings(topic_format=TopicFormat.OTLP_PROTO)
-CONNECTION = ConnectionContext(
-    "c", "EXTERNAL", "SASL_SSL", "10.0.0.7", 40_000, 7, "User:ann", "apache-kafka-java", "4.1.0"
-)
 
 
 def message(*services: str, value: float = 1.0, at_ms: int = RECEIVED_MS) -> bytes:
@@ -51,7 +49,18 @@ def otlp(offset: int, value: bytes | None) -> TopicRecord:
 
 def host_record(offset: int, data: bytes, received_ms: int = RECEIVED_MS, **way: Any) -> TopicRecord:
     """A record with the headers of a host."""
-    context = RequestContext(CONNECTION, 72, 0, 0, "orders", received_ms)
+    context = request_context(
+        listener_name="EXTERNAL",
+        security_protocol="SASL_SSL",
+        client_address="10.0.0.7",
+        client_port=40_000,
+        node_id=7,
+        principal="User:ann",
+        client_software_name="apache-kafka-java",
+        client_software_version="4.1.0",
+        client_id="orders",
+        received_ms=received_ms,
+    )
     record = TelemetryRecord(context, 30_000, ClientTelemetryPayload(bytes([1]) * 16, False, data), **way)
     return TopicRecord(0, offset, received_ms, record_key(bytes([1]) * 16), data, encode_headers(record))
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from odradek.plugin import ClientTelemetryPayload, ConnectionContext, Origin, RequestContext, TelemetryRecord
+from odradek.plugin import ClientTelemetryPayload, Origin, TelemetryRecord
+from odradek.testing import request_context
 from odradek.topic import encode_headers, record_key
 from odradek_spark.decoder.record import ORIGIN_HEADERS, PushReader, TopicRecord
 
 TOPIC_ID = "x4Vb1KtGQ5a9IYmNqeLhWg"
-CONNECTION = ConnectionContext("1", "PLAINTEXT", "PLAINTEXT", "127.0.0.1", 40_000, 1)
 RECORD = TelemetryRecord(
-    RequestContext(CONNECTION, 72, 0, 0, "orders", 5), 1_000, ClientTelemetryPayload(bytes(16), False, b"")
+    request_context(client_id="orders", received_ms=5), 1_000, ClientTelemetryPayload(bytes(16), False, b"")
 )
 
 

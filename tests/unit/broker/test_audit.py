@@ -17,6 +17,7 @@ from odradek.broker.results import Results
 from odradek.plugin.authorizer import AclOperation, Action, Decision, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.security.refused_login import RefusedLogin
+from odradek.testing import request_context
 from odradek.testing.clock import MockClock
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.alter_client_quotas import (
@@ -48,7 +49,7 @@ from odradek.wire.messages.incremental_alter_configs import (
 from odradek.wire.messages.metadata import MetadataRequest
 from odradek.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteRequestTopic
 from odradek.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
-from support.broker import BrokerClient, make_broker, make_connection
+from support.broker import BrokerClient, make_broker
 from support.ticking_clock import TickingClock
 
 
@@ -85,9 +86,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
 
 
 def context(principal: str = "User:alice") -> RequestContext:
-    connection = make_connection()
-    connection.principal = principal
-    return RequestContext(connection, 3, 12, 1, "app", 0)
+    return request_context(principal=principal, api_key=3, api_version=12, client_id="app")
 
 
 def only(code: ErrorCode) -> Results:

@@ -10,12 +10,13 @@ import pytest
 from odradek.broker.authorization import AskedAuthorization, Authorization
 from odradek.plugin.authorizer import AclOperation, Action, Authorizer, Decision, ResourceType
 from odradek.plugin.context import RequestContext
+from odradek.testing import request_context
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
-from support.broker import make_broker, make_connection
+from support.broker import make_broker
 
 READ, TOPIC = AclOperation.READ, ResourceType.TOPIC
-CONTEXT = RequestContext(make_connection(), 1, 12, 1, "c", 0)
+CONTEXT = request_context(api_key=1, api_version=12)
 
 
 @dataclass

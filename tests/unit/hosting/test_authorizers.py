@@ -18,12 +18,12 @@ from odradek.programs.config import parse
 from odradek.programs.config_check import authorization_line
 from odradek.programs.start_report import authorization
 from odradek.security.standard_authorizer import StandardAuthorizer
+from odradek.testing import request_context
 from odradek.testing.clock import MockClock
-from support.broker import make_connection
 
 ACTIONS = [Action(AclOperation.READ, ResourceType.TOPIC, name) for name in ("a", "b")]
 ANY_TOPIC = (AclOperation.WRITE, ResourceType.TOPIC)
-CONTEXT = RequestContext(make_connection(), 1, 12, 1, "c", 0)
+CONTEXT = request_context(api_key=1, api_version=12)
 CLASS, SUPER_USERS = "authorizer.class.name", "super.users"
 
 

@@ -17,28 +17,19 @@ from odradek.plugin import (
     ClientTelemetryContext,
     ClientTelemetryExporter,
     ClientTelemetryPayload,
-    ConnectionContext,
     PluginConfig,
-    RequestContext,
 )
+from odradek.testing import request_context
 
 
 def context() -> ClientTelemetryContext:
-    connection = ConnectionContext(
-        connection_id="127.0.0.1:9092-10.1.2.3:40000-0",
+    request = request_context(
         listener_name="EXTERNAL",
-        security_protocol="PLAINTEXT",
         client_address="10.1.2.3",
-        client_port=40000,
+        client_port=40_000,
         node_id=7,
         client_software_name="librdkafka",
         client_software_version="2.16.1",
-    )
-    request = RequestContext(
-        connection=connection,
-        api_key=72,
-        api_version=0,
-        correlation_id=1,
         client_id="orders",
         received_ms=1_700_000_000_000,
     )

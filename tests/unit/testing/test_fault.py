@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from odradek.plugin import RequestContext
+from odradek.testing import request_context
 from odradek.testing.arrivals import Arrivals, NothingCame
 from odradek.testing.fault import Drop, Fault, error_code
 from odradek.wire.error_code import ErrorCode
-from support.broker import make_connection
 
 
 def context(client_id: str | None) -> RequestContext:
-    return RequestContext(make_connection(), 72, 0, 1, client_id, 0)
+    return request_context(client_id=client_id)
 
 
 def make_fault(client_id: str | None = None, times: int | None = 1, drop: Drop | None = "before") -> Fault:

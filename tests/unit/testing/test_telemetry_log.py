@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from conformance.telemetry_broker import otlp
-from odradek.plugin import ClientTelemetryPayload, RequestContext
+from odradek.plugin import ClientTelemetryPayload
+from odradek.testing import request_context
 from odradek.testing.arrivals import Arrivals, NothingCame
 from odradek.testing.telemetry_log import KEPT, TelemetryLog
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
-from support.broker import make_connection
 
 
 def make_log(*pushes: tuple[str, ErrorCode | None, bytes, bool]) -> TelemetryLog:
     """A log of pushes: client id, answer, accepted payload, terminating."""
     log = TelemetryLog(Arrivals())
     for client_id, error, data, terminating in pushes:
-        context = RequestContext(make_connection(), 72, 0, 1, client_id, 0)
+        context = request_context(client_id=client_id)
         if data:
             log.export_metrics(context, ClientTelemetryPayload(bytes(16), terminating, data))
         request = PushTelemetryRequest(metrics=memoryview(data), terminating=terminating)  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from odradek.testing.fault import Fault, FaultNotHit
     from odradek.testing.host_context import HostContext
     from odradek.testing.request_log import Request
+    from odradek.testing.requests import request_context
     from odradek.testing.running_host import RunningHost
     from odradek.testing.telemetry_log import Push
     from odradek.testing.virtual_clock import VirtualClock
@@ -36,6 +37,7 @@ __all__ = [
     "RunningHost",
     "VirtualClock",
     "host",
+    "request_context",
 ]
 
 MODULES = {
@@ -49,6 +51,7 @@ MODULES = {
     "Request": "request_log",
     "RunningHost": "running_host",
     "VirtualClock": "virtual_clock",
+    "request_context": "requests",
 }
 
 
