@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from odradek.plugin import Forwarder, Reject, Retry, TelemetryRecord
+from odradek.plugin import Reject, Retry, TelemetryRecord
 from odradek_kafka.kafka_forwarder import KafkaForwarder
 from odradek_kafka.kafka_settings import Encoding, KafkaSettings, Key
 from odradek_kafka.producer_session import ProducerSession
@@ -48,10 +48,6 @@ async def outcome(forwarder: KafkaForwarder, batch: Sequence[TelemetryRecord]) -
     except (Retry, Reject) as error:
         return error
     return None
-
-
-def test_it_is_a_forwarder(kit: Kit) -> None:
-    assert isinstance(forwarder_of(kit.producer()), Forwarder)
 
 
 def test_a_push_is_a_record_with_its_payload_and_its_client(kit: Kit) -> None:

@@ -47,12 +47,6 @@ def test_an_endpoint_is_the_only_required_key() -> None:
     )
 
 
-def test_the_hook_offers_a_forwarder() -> None:
-    forwarder = odradek_forwarder(PluginConfig("plugins.otlp", {"endpoint": ENDPOINT}))
-
-    assert isinstance(forwarder, Forwarder)
-
-
 def test_an_endpoint_in_a_variable_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", ENDPOINT)
 

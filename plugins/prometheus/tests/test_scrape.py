@@ -28,6 +28,7 @@ from support import loops
 from support.certificates import authority, other_authority
 from support.delta_clients import A, B, Scene, d
 from support.exposed_clients import Exposed
+from support.waiting import until
 
 
 class Answer(NamedTuple):
@@ -283,12 +284,30 @@ class _Port(NamedTuple):
 
 def test_a_page_is_forgotten_after_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scrape_listener, "SHARED_S", 0.0)
+    clients = two_clients()
 
-    async def scenario(scraper: Scraper) -> None:
-        assert (await scraper.get()).status == 200
-        assert (await scraper.get()).status == 200
+    async def scenario() -> list[int]:
+        async with asyncio.timeout(30), scraped(lambda: clients) as scraper:
+            before = await scraper.get(Accept_Encoding="identity")
+            await until(lambda: not scraper.listener.pages)
+            clients.pop()
+            after = await scraper.get(Accept_Encoding="identity")
+        return [page.body.count(b"\nc_total{") for page in (before, after)]
 
-    run(scenario)
+    assert loops.run(scenario()) == [2, 1]
+
+
+def test_within_the_second_a_page_is_that_of_the_scraper_before() -> None:
+    clients = two_clients()
+
+    async def scenario() -> list[bytes]:
+        async with asyncio.timeout(30), scraped(lambda: clients) as scraper:
+            before = await scraper.get()
+            clients.pop()
+            return [before.body, (await scraper.get()).body]
+
+    before, after = loops.run(scenario())
+    assert before == after
 
 
 def test_the_files_of_tls_may_be_renewed(tmp_path: Path) -> None:

@@ -203,10 +203,11 @@ def test_a_directory_in_use_by_a_host_is_not_changed(users: Users, tmp_path: Pat
 
 def test_a_password_is_prompted_for_twice_and_not_echoed(tmp_path: Path) -> None:
     result = CliRunner().invoke(
-        cli, ["users", "--data-dir", str(tmp_path), "--add", "alice"], input="typed\ntyped\n"
+        cli, ["users", "--data-dir", str(tmp_path), "--add", "alice"], input="typed\nother\ntyped\ntyped\n"
     )
 
     assert result.exit_code == 0
+    assert result.output.count("Password:") == 2
     assert "typed" not in result.output
     assert is_accepted(tmp_path, "alice", SHA_512, "typed")
 

@@ -15,7 +15,6 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from odradek.hosting.stdout_receiver import StdoutReceiver, odradek_client_telemetry, plain
 from odradek.plugin import (
     ClientTelemetryContext,
-    ClientTelemetryExporter,
     ClientTelemetryPayload,
     PluginConfig,
 )
@@ -160,9 +159,3 @@ def test_every_kind_of_value_is_written_as_json(value: AnyValue, expected: objec
 
     assert found == expected
     json.dumps(found, allow_nan=False)
-
-
-def test_the_receiver_is_an_exporter() -> None:
-    receiver = StdoutReceiver()
-
-    assert isinstance(receiver, ClientTelemetryExporter)

@@ -96,6 +96,8 @@ def test_a_file_must_exist(tmp_path: Path) -> None:
 READERS: list[tuple[Callable[[PluginConfig], object], object]] = [
     (lambda config: config.text("a"), 5),
     (lambda config: config.choice("a", "x", ("x", "y")), "z"),
+    (lambda config: config.integer("a", 0), True),
+    (lambda config: config.integer("a", 0), 1.5),
     (lambda config: config.boolean("a", True), "yes"),
     (lambda config: config.boolean("a", True), 1),
     (lambda config: config.texts("a"), [1]),

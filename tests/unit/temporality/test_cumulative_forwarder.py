@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from odradek.plugin import ConfigError, Forwarder, Origin, PluginConfig, Reject, Retry, TelemetryRecord
+from odradek.plugin import ConfigError, Origin, PluginConfig, Reject, Retry, TelemetryRecord
 from odradek.temporality import (
     BadState,
     CumulativeForwarder,
@@ -86,10 +86,6 @@ def test_a_batch_is_delivered_with_totals(path: Path) -> None:
 
     assert destination.batches == [[5, 8, 1], [10]]
     assert not destination.is_open
-
-
-def test_it_is_a_forwarder(path: Path) -> None:
-    assert isinstance(CumulativeForwarder(Destination(), TotalsSettings(file=path)), Forwarder)
 
 
 def test_a_batch_that_is_delivered_again_is_added_once(path: Path) -> None:
