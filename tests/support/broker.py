@@ -17,6 +17,8 @@ from odradek.broker.composition import Stores, compose_broker
 from odradek.broker.dispatch.dispatcher import Dispatcher, Frame
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.broker.dispatch.throttling import Throttled
+from odradek.broker.spool_settings import SpoolSettings
+from odradek.broker.telemetry_spool import TelemetrySpool
 from odradek.client.connection import answer_type
 from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig
@@ -40,7 +42,7 @@ from odradek.telemetry.telemetry_config import TelemetryConfig
 from odradek.testing import request_context
 from odradek.testing.clock import MockClock
 from odradek.transaction.transaction_config import TransactionConfig
-from odradek.waiting.deferred import Deferred
+from odradek.waiting.deferred import Deferred, offload_inline
 from odradek.wire.codec import decode, encode
 from odradek.wire.header import (
     RequestHeader,
@@ -182,6 +184,15 @@ def temporary_folder() -> Path:
     folder = tempfile.mkdtemp(prefix="odradek-test-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
+
+
+def make_spool(broker: Broker, settings: SpoolSettings, max_push_bytes: int = 16 << 20) -> TelemetrySpool:
+    """The telemetry topic of a broker, which follows its changes."""
+    spool = TelemetrySpool(
+        settings, max_push_bytes, broker.topics, broker.groups, broker.clock, broker.timer, offload_inline
+    )
+    broker.topics.listeners.append(spool.topics_changed)
+    return spool
 
 
 def make_context(api_key: int = 0, api_version: int = 0) -> RequestContext:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from odradek.broker.handlers import fetch
+from odradek.waiting.deferred import Deferred
 from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from support.batches import NOW_MS, batch_of
 from support.broker import BrokerClient, make_broker
@@ -89,13 +90,15 @@ def test_it_waits_no_longer_than_it_may(client: BrokerClient, clock: TickingCloc
 
 
 def test_nothing_waits_for_a_lost_connection(client: BrokerClient, clock: TickingClock) -> None:
-    client.defer(request(client))
+    answer = client.dispatcher.answer(
+        client.frame(request(client), FetchRequest.VERSIONS.last), 0, client.connection
+    )
+    assert isinstance(answer, Deferred)
     clock.advance(0)
     assert listeners(client) == PARTITIONS
-    (task,) = client.broker.steps.tasks
-    assert task.deferred is not None
 
-    task.deferred.lost()
+    answer.lost()
 
+    clock.advance(WAIT_MS)
     assert listeners(client) == 0
-    assert not client.broker.steps.tasks
+    assert not answer.done

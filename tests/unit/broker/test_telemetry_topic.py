@@ -9,13 +9,12 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.broker.spool_settings import SpoolSettings, TopicProduce
-from odradek.broker.telemetry_spool import BATCH_ROOM_BYTES, TelemetrySpool
+from odradek.broker.telemetry_spool import BATCH_ROOM_BYTES
 from odradek.broker.topics import TOPIC_RESOURCE
 from odradek.plugin.context import RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.topic.telemetry_topic import encode_headers, record_key
-from odradek.waiting.deferred import offload_inline
 from odradek.wire.compression import Codec
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode
@@ -35,7 +34,7 @@ from odradek.wire.messages.metadata import MetadataRequest
 from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.wire.record import Headers, Record
 from odradek.wire.record_batch import build_batch
-from support.broker import BrokerClient
+from support.broker import BrokerClient, make_spool
 
 TOPIC = "__client_telemetry"
 TOPICS = {TOPIC, f"{TOPIC}_dead_letter"}
@@ -45,17 +44,7 @@ SET, DELETE = 0, 1
 
 def client_with(produce: TopicProduce = TopicProduce.CHECKED, *, internal: bool = True) -> BrokerClient:
     client = BrokerClient()
-    broker = client.broker
-    spool = TelemetrySpool(
-        SpoolSettings(partitions=2, produce=produce, internal=internal),
-        MAX_PUSH_BYTES,
-        broker.topics,
-        broker.groups,
-        broker.clock,
-        broker.timer,
-        offload_inline,
-    )
-    broker.topics.listeners.append(spool.topics_changed)
+    make_spool(client.broker, SpoolSettings(partitions=2, produce=produce, internal=internal), MAX_PUSH_BYTES)
     return client
 
 

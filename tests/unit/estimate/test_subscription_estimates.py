@@ -31,7 +31,7 @@ from odradek.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from support.broker import BrokerClient, make_broker
+from support.broker import BrokerClient, make_broker, make_spool
 
 NONE_SET = {"series": 0, "principal_series": 0, "app_series": 0, "client_series": 0}
 INVALID = ErrorCode.INVALID_CONFIG
@@ -79,18 +79,8 @@ def host(mode: EstimateMode, spool: bool = False, **budgets: int) -> Asked:
     """A broker that estimates, with one client that asked for its subscription."""
     client = BrokerClient(make_broker(telemetry=TelemetryConfig(inline_bytes=20_000)))
     broker = client.broker
-    pushes = None
-    if spool:
-        pushes = TelemetrySpool(
-            SpoolSettings(partitions=3),
-            1 << 20,
-            broker.topics,
-            broker.groups,
-            broker.clock,
-            broker.timer,
-            offload_inline,
-        )
-        broker.sink = pushes
+    pushes = make_spool(broker, SpoolSettings(partitions=3)) if spool else None
+    broker.sink = pushes
     asked = Asked(client)
 
     def offload(work: PointsWork, done: Callable[[Any], None]) -> None:

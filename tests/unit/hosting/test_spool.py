@@ -7,34 +7,23 @@ from collections.abc import Callable
 
 import pytest
 
-from odradek.broker.broker import Broker
 from odradek.broker.spool_settings import Durability, SpoolSettings
-from odradek.broker.telemetry_spool import TelemetrySpool
 from odradek.broker.topics import TOPIC_RESOURCE
 from odradek.hosting.log_feed import LogFeed
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.settings.reading import read_settings
-from odradek.waiting.deferred import offload_inline
 from odradek.wire.api_error import ApiError
-from support.broker import make_broker
+from support.broker import make_broker, make_spool
 
 TOPIC = "__client_telemetry"
 MIB = 1 << 20
 
 
-def spool_of(broker: Broker, settings: SpoolSettings) -> TelemetrySpool:
-    spool = TelemetrySpool(
-        settings, 16 * MIB, broker.topics, broker.groups, broker.clock, broker.timer, offload_inline
-    )
-    broker.topics.listeners.append(spool.topics_changed)
-    return spool
-
-
 def test_both_topics_are_created_with_the_settings() -> None:
     broker = make_broker()
 
-    spool_of(broker, SpoolSettings(partitions=3, retention_ms=3_600_000, retention_bytes=1 << 30))
+    make_spool(broker, SpoolSettings(partitions=3, retention_ms=3_600_000, retention_bytes=1 << 30))
 
     topic, letters = broker.topics.named(TOPIC), broker.topics.named(TOPIC + "_dead_letter")
     assert topic is not None
@@ -48,7 +37,7 @@ def test_both_topics_are_created_with_the_settings() -> None:
 
 def test_only_fsync_flushes() -> None:
     flushes = {
-        durability: spool_of(make_broker(), SpoolSettings(durability=durability)).topic.config.flushes
+        durability: make_spool(make_broker(), SpoolSettings(durability=durability)).topic.config.flushes
         for durability in (Durability.LOG, Durability.FSYNC)
     }
 
@@ -57,14 +46,14 @@ def test_only_fsync_flushes() -> None:
 
 def test_a_value_set_by_an_operator_stays_unless_the_file_sets_another() -> None:
     broker = make_broker()
-    spool_of(broker, SpoolSettings(retention_ms=1_000))
+    make_spool(broker, SpoolSettings(retention_ms=1_000))
     properties = dict(broker.metadata.resource(TOPIC_RESOURCE, TOPIC))
     broker.metadata.put_resource(
         TOPIC_RESOURCE, TOPIC, properties | {"retention.ms": "7", "file.delete.delay.ms": "5"}
     )
 
-    kept = spool_of(broker, SpoolSettings()).topic.config
-    overruled = spool_of(broker, SpoolSettings(retention_ms=2_000)).topic.config
+    kept = make_spool(broker, SpoolSettings()).topic.config
+    overruled = make_spool(broker, SpoolSettings(retention_ms=2_000)).topic.config
 
     assert (kept.retention_ms, kept.file_delete_delay_ms) == (7, 5)
     assert (overruled.retention_ms, overruled.file_delete_delay_ms) == (2_000, 5)
@@ -74,7 +63,7 @@ def test_the_number_of_partitions_grows_and_never_shrinks() -> None:
     broker = make_broker()
 
     counts = [
-        len(spool_of(broker, SpoolSettings(partitions=partitions)).topic.partitions)
+        len(make_spool(broker, SpoolSettings(partitions=partitions)).topic.partitions)
         for partitions in (2, 4, 1)
     ]
 
@@ -86,12 +75,12 @@ def test_a_topic_that_cannot_be_created_stops_the_start(monkeypatch: pytest.Monk
     broker.topics.create("--client-telemetry".replace("-", "."), 1, {})
 
     with pytest.raises(ConfigError, match=r"telemetry.topic.name: __client_telemetry: .*collides"):
-        spool_of(broker, SpoolSettings())
+        make_spool(broker, SpoolSettings())
 
 
 def test_reading_starts_at_the_first_remaining_record() -> None:
     broker = make_broker()
-    spool = spool_of(broker, SpoolSettings(partitions=2))
+    spool = make_spool(broker, SpoolSettings(partitions=2))
 
     nothing = spool.read({0: 0, 1: 0})
     beyond = spool.read({0: 5})
@@ -102,7 +91,7 @@ def test_reading_starts_at_the_first_remaining_record() -> None:
 def test_a_forwarders_group_belongs_to_the_host() -> None:
     broker = make_broker()
     moves: list[object] = []
-    spool = spool_of(broker, SpoolSettings())
+    spool = make_spool(broker, SpoolSettings())
     positions = spool.begin("odradek.forwarder.x", moves.append)
 
     with pytest.raises(ApiError, match="The host itself"):
@@ -129,7 +118,7 @@ class StoppedReader:
 
 def test_a_feed_takes_over_its_group_when_it_begins() -> None:
     broker = make_broker()
-    spool = spool_of(broker, SpoolSettings())
+    spool = make_spool(broker, SpoolSettings())
 
     async def made() -> LogFeed:
         return LogFeed("x", spool)
@@ -145,7 +134,7 @@ def test_a_feed_takes_over_its_group_when_it_begins() -> None:
 
 def test_committed_positions_are_restored() -> None:
     broker = make_broker()
-    spool = spool_of(broker, SpoolSettings(partitions=2))
+    spool = make_spool(broker, SpoolSettings(partitions=2))
     spool.begin("odradek.forwarder.x", lambda _: None)
     spool.commit("odradek.forwarder.x", {0: 0, 1: 9})
 
