@@ -28,9 +28,9 @@ from odradek.testing.clock import MockClock
 from odradek.wire.codec import encode
 from odradek.wire.header import RequestHeader, flexible_request_header, request_header
 from odradek.wire.messages.api_versions import ApiVersionsRequest
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from support.batches import batch_of
 from support.broker import make_connection
+from support.data_requests import produce_request
 from support.memory import memory_of
 from support.quota_client import QuotaClient
 
@@ -113,8 +113,7 @@ class LimitedConnection:
     def producing(self, size: int = 2000, acks: int = -1) -> bytes:
         """A request that exceeds the quota."""
         batch = batch_of(b"v" * size, timestamp_ms=self.clock.now_ms())
-        data = TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=batch)])
-        return self.frame(ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[data]), 12)
+        return self.frame(produce_request("t", batch, acks=acks), 12)
 
     def asking(self) -> bytes:
         """A request that is not charged for bytes."""

@@ -18,17 +18,18 @@ from odradek.wire.messages.api_versions import ApiVersionsRequest
 from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from odradek.wire.messages.describe_cluster import DescribeClusterRequest
-from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from odradek.wire.messages.fetch import FetchRequest
 from odradek.wire.messages.find_coordinator import FindCoordinatorRequest
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest
 from odradek.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from odradek.wire.messages.produce import ProduceRequest
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch, record_batches, records
 from support.broker import BrokerClient
+from support.data_requests import fetch_request, produce_request
 
 TOPIC = "greetings"
 EARLIEST, LATEST = -2, -1
@@ -64,10 +65,8 @@ def append(client: BrokerClient, value: bytes) -> None:
 @pytest.mark.parametrize("version", served(ProduceRequest))
 def test_produce_appends(client: BrokerClient, version: int) -> None:
     batch = build_batch([Record(b"k", b"hello", client.broker.clock.now_ms())])
-    data = PartitionProduceData(index=0, records=batch)
-    topic = TopicProduceData(name=TOPIC, topic_id=topic_id(client), partition_data=[data])
 
-    response = client.send(ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[topic]), version)
+    response = client.send(produce_request(TOPIC, batch, topic_id=topic_id(client)), version)
 
     (partition,) = response.responses[0].partition_responses
     assert (partition.error_code, partition.base_offset) == (ErrorCode.NONE, 0)
@@ -87,12 +86,8 @@ def test_produce_that_is_advertised_and_not_served_closes_the_connection(
 @pytest.mark.parametrize("version", served(FetchRequest))
 def test_fetch_returns_appended_records(client: BrokerClient, version: int) -> None:
     append(client, b"hello")
-    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
-    topic = FetchTopic(topic=TOPIC, topic_id=topic_id(client), partitions=[partition])
 
-    response = client.send(
-        FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, topics=[topic]), version
-    )
+    response = client.send(fetch_request(TOPIC, topic_id=topic_id(client)), version)
 
     (answer,) = response.responses[0].partitions
     ((header, batch),) = record_batches(answer.records)

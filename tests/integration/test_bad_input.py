@@ -19,10 +19,10 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch
+from support.data_requests import produce_request
 from support.hosts import EVERYTHING, ThreadedHost, running_host
 from support.wire_client import WireClient, with_client
 
@@ -221,11 +221,7 @@ def test_a_corrupt_batch_is_refused_and_not_appended(host: ThreadedHost) -> None
     assert crc32c.crc32c(bytes(batch[21:])) != int.from_bytes(batch[17:21])
     with WireClient(host.address) as client:
         client.send(MetadataRequest(topics=[MetadataRequestTopic(name="corrupt")]))
-        partition = PartitionProduceData(index=0, records=bytes(batch))
-        request = ProduceRequest(
-            acks=-1, topic_data=[TopicProduceData(name="corrupt", partition_data=[partition])]
-        )
-        produced = client.send(request, 9)
+        produced = client.send(produce_request("corrupt", bytes(batch)), 9)
         wanted = ListOffsetsPartition(partition_index=0, timestamp=-1)
         latest = client.send(
             ListOffsetsRequest(topics=[ListOffsetsTopic(name="corrupt", partitions=[wanted])]), 7

@@ -13,10 +13,10 @@ import pytest
 
 from odradek.quota.connection_rates import ConnectionRates
 from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch
 from support.charges import Charges, watched_connections
+from support.data_requests import produce_request
 from support.hosts import ThreadedHost, about_itself, running_host, serving
 from support.waiting import wait_until
 from support.wire_client import WireClient
@@ -345,6 +345,5 @@ def test_a_host_with_few_descriptors_keeps_some_for_its_files(tmp_path: Path, cl
 def produced(client: WireClient, topic: str) -> int:
     """The error code of a record for a new topic."""
     client.send(MetadataRequest(topics=[MetadataRequestTopic(name=topic)]))
-    data = PartitionProduceData(index=0, records=build_batch([Record(None, b"value", 0)]))
-    request = ProduceRequest(acks=-1, topic_data=[TopicProduceData(name=topic, partition_data=[data])])
+    request = produce_request(topic, build_batch([Record(None, b"value", 0)]))
     return int(client.send(request, 9).responses[0].partition_responses[0].error_code)

@@ -15,7 +15,8 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.api_versions import ApiVersionsRequest
 from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.wire.messages.list_groups import ListGroupsRequest
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from odradek.wire.messages.produce import ProduceRequest
+from support.data_requests import produce_request
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import ThreadedHost, running_host
 from support.limited_clients import CLIENT_ID, MEGABYTE, TOPIC, consume, produce
@@ -58,10 +59,9 @@ def dialed(gateway: GatewayProcess, client_id: str) -> WireClient:
     return WireClient((host, int(port)), client_id, timeout_s=30)
 
 
-def produce_request(size: int) -> ProduceRequest:
+def refused_request(size: int) -> ProduceRequest:
     """A request for a topic that does not exist: refused by the broker, and charged."""
-    partition = PartitionProduceData(index=0, records=bytes(size))
-    return ProduceRequest(acks=-1, topic_data=[TopicProduceData(name="no", partition_data=[partition])])
+    return produce_request("no", bytes(size))
 
 
 def test_a_producer_is_throttled_to_its_quota_and_another_is_not(gateway: GatewayProcess) -> None:
@@ -87,7 +87,7 @@ def test_a_consumer_is_throttled_to_its_quota_and_another_is_not(gateway: Gatewa
 def test_a_throttled_client_is_told_and_not_read(gateway: GatewayProcess) -> None:
     with dialed(gateway, "raw") as client:
         begin_s = time.monotonic()
-        told_ms = client.send(produce_request(30_000), 9).throttle_time_ms
+        told_ms = client.send(refused_request(30_000), 9).throttle_time_ms
         client.send(ListGroupsRequest())
         waited_s = time.monotonic() - begin_s
 
@@ -106,7 +106,7 @@ def test_the_larger_of_both_throttle_times_is_told(
         gateway_of(host.bootstrap, tmp_path, *SHORT_WINDOWS, *QUOTAS) as gateway,
         dialed(gateway, "both") as client,
     ):
-        told = client.send(produce_request(30_000), 9)
+        told = client.send(refused_request(30_000), 9)
 
     assert told.throttle_time_ms == pytest.approx(told_ms, abs=300)
     host.call(lambda: host.host.broker.quotas.apply(entity, {"producer_byte_rate": None}))
@@ -180,4 +180,4 @@ def test_a_hangup_reloads_the_quotas(host: ThreadedHost, tmp_path: Path) -> None
 def throttle_ms(gateway: GatewayProcess, client_id: str) -> int:
     with dialed(gateway, client_id) as client:
         client.introduce()
-        return int(client.send(produce_request(100_000)).throttle_time_ms)
+        return int(client.send(refused_request(100_000)).throttle_time_ms)

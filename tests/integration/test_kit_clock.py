@@ -12,10 +12,10 @@ from odradek.testing import RunningHost, VirtualClock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsResponse
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch
+from support.data_requests import produce_request
 from support.wire_client import WireClient
 
 HOUR_MS = 3_600_000
@@ -88,8 +88,7 @@ def test_a_throttle_ends_after_its_time(host: RunningHost, client: WireClient) -
     host.topics.create("t")
     host.quota(client_id="raw", producer_byte_rate=1_000)
     records = build_batch([Record(None, bytes(50_000))])
-    topics = [TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=records)])]
-    request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=topics)
+    request = produce_request("t", records)
 
     first = client.send(request, 9).throttle_time_ms
     client.send_bytes(client.frame(request, 9))
@@ -108,9 +107,8 @@ def test_removing_a_quota_ends_the_throttling(host: RunningHost, client: WireCli
     host.quota(client_id=None, producer_byte_rate=1)
     host.quota(client_id=None, producer_byte_rate=None)
     records = build_batch([Record(None, bytes(50_000))])
-    topics = [TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=records)])]
 
-    response = client.send(ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=topics), 9)
+    response = client.send(produce_request("t", records), 9)
 
     assert response.throttle_time_ms == 0
 
@@ -162,8 +160,7 @@ def test_records_expire(host: RunningHost, client: WireClient) -> None:
     host.topics.create("t", retention_ms=HOUR_MS, segment_ms=HOUR_MS // 2)
     now_ms = host.clock.now_ms()
     records = build_batch([Record(None, b"old", now_ms)])
-    topics = [TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=records)])]
-    client.send(ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=topics), 9)
+    client.send(produce_request("t", records), 9)
     assert len(host.topics.records("t")) == 1
 
     host.clock.advance(3 * HOUR_MS)

@@ -11,13 +11,13 @@ from odradek.client.partitioner import partition_of
 from odradek.testing import NothingCame, RunningHost, VirtualClock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from odradek.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
 from odradek.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from support.data_requests import fetch_request
 from support.wire_client import WireClient
 
 
@@ -48,9 +48,7 @@ def test_a_topic_is_created_and_the_partition_is_that_of_the_key(
 
 def test_a_waiting_consumer_gets_what_the_test_produces(odradek_host: RunningHost) -> None:
     odradek_host.topics.create("t")
-    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1_000)
-    topics = [FetchTopic(topic="t", partitions=[partition])]
-    request = FetchRequest(max_wait_ms=60_000, min_bytes=1, session_epoch=-1, topics=topics)
+    request = fetch_request("t", max_wait_ms=60_000)
     with WireClient(odradek_host.address) as client:
         client.send_bytes(client.frame(request, 11))
         odradek_host.arrivals.wait_for(lambda: odradek_host.requests.of("Fetch") or None, 5, "fetch")

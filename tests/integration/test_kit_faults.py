@@ -10,11 +10,12 @@ import pytest
 from conformance.telemetry_broker import otlp
 from odradek.testing import NothingCame, RunningHost, VirtualClock
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from odradek.wire.messages.fetch import FetchRequest
 from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from odradek.wire.messages.produce import ProduceRequest
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch
+from support.data_requests import fetch_request, produce_request
 from support.wire_client import WireClient
 
 TOPICS = MetadataRequest(topics=[])
@@ -29,15 +30,11 @@ def client(odradek_host: RunningHost) -> Iterator[WireClient]:
 
 
 def produce_one(topic: str, acks: int = -1) -> ProduceRequest:
-    data = PartitionProduceData(index=0, records=build_batch([Record(None, b"value")]))
-    topics = [TopicProduceData(name=topic, partition_data=[data])]
-    return ProduceRequest(acks=acks, timeout_ms=5_000, topic_data=topics)
+    return produce_request(topic, build_batch([Record(None, b"value")]), acks=acks)
 
 
 def fetch(topic: str, max_wait_ms: int) -> FetchRequest:
-    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1_000_000)
-    topics = [FetchTopic(topic=topic, partitions=[partition])]
-    return FetchRequest(max_wait_ms=max_wait_ms, min_bytes=1, session_epoch=-1, topics=topics)
+    return fetch_request(topic, max_wait_ms=max_wait_ms)
 
 
 def test_an_error_is_returned_as_often_as_ordered(odradek_host: RunningHost, client: WireClient) -> None:

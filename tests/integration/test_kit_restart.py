@@ -12,20 +12,17 @@ import odradek.testing
 from conformance.telemetry_broker import otlp
 from odradek.testing import RunningHost, VirtualClock
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from odradek.wire.messages.metadata import MetadataRequest
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch
+from support.data_requests import fetch_request, produce_request
 from support.wire_client import WireClient
 
 
 def produce(host: RunningHost, value: bytes) -> None:
     """Produce a record to partition 0 of the topic ``t``."""
-    data = PartitionProduceData(index=0, records=build_batch([Record(None, value)]))
-    topics = [TopicProduceData(name="t", partition_data=[data])]
     with WireClient(host.address) as client:
-        response = client.send(ProduceRequest(acks=-1, timeout_ms=5_000, topic_data=topics), 9)
+        response = client.send(produce_request("t", build_batch([Record(None, value)])), 9)
     assert response.responses[0].partition_responses[0].error_code == ErrorCode.NONE
 
 
@@ -62,9 +59,7 @@ def test_a_stopped_host_refuses_connections_and_keeps_its_port(odradek_host: Run
 
 def test_a_stop_answers_a_waiting_request_and_a_kill_does_not(odradek_host: RunningHost) -> None:
     odradek_host.topics.create("t")
-    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1_000)
-    topics = [FetchTopic(topic="t", partitions=[partition])]
-    fetch = FetchRequest(max_wait_ms=60_000, min_bytes=1, session_epoch=-1, topics=topics)
+    fetch = fetch_request("t", max_wait_ms=60_000)
     with WireClient(odradek_host.address) as waits:
         waits.send_bytes(waits.frame(fetch, 11))
         odradek_host.arrivals.wait_for(lambda: odradek_host.requests.of("Fetch") or None, 5, "fetch")

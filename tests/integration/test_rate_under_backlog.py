@@ -21,10 +21,11 @@ from odradek.client.admin import AdminClient
 from odradek.client.resources import NewTopic
 from odradek.wire.codec import encode
 from odradek.wire.header import RequestHeader, flexible_request_header, request_header
-from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from odradek.wire.messages.fetch import FetchRequest
+from odradek.wire.messages.produce import ProduceRequest
 from support.batches import batch_of
 from support.certificates import Files, authority
+from support.data_requests import fetch_request, produce_request
 from support.hosts import ServeProcess
 
 REQUESTS: Final = 64
@@ -93,15 +94,11 @@ def framed(api_key: int, version: int, body: ProduceRequest | FetchRequest) -> b
 
 
 def produce() -> bytes:
-    data = PartitionProduceData(index=0, records=batch_of(bytes(RECORD_BYTES)))
-    topics = [TopicProduceData(name="t", partition_data=[data])]
-    return framed(0, 9, ProduceRequest(acks=1, timeout_ms=1000, topic_data=topics))
+    return framed(0, 9, produce_request("t", batch_of(bytes(RECORD_BYTES)), acks=1))
 
 
 def fetch(offset: int) -> bytes:
-    wanted = FetchPartition(fetch_offset=offset, partition_max_bytes=1)
-    topic = FetchTopic(topic="t", partitions=[wanted])
-    return framed(1, 12, FetchRequest(min_bytes=1, max_bytes=1 << 20, topics=[topic]))
+    return framed(1, 12, fetch_request("t", offset, most=1))
 
 
 def answers(connection: socket.socket, count: int) -> int:

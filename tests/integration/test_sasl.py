@@ -25,11 +25,11 @@ from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.security.scram import ScramMechanism
 from odradek.wire.messages.alter_user_scram_credentials import ScramCredentialDeletion
 from odradek.wire.messages.metadata import MetadataRequest
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest
 from support.batches import batch_of
 from support.client_sockets import closed_sockets
+from support.data_requests import produce_request
 from support.hosts import EVERYTHING, ServeProcess, ThreadedHost, running_host, serving
 from support.waiting import wait_until
 from support.wire_client import WireClient
@@ -303,8 +303,7 @@ def test_a_deleted_user_keeps_its_connection_and_cannot_open_another(host: Threa
 def test_a_user_quota_applies_to_the_authenticated_user(host: ThreadedHost) -> None:
     topic, entity = "of-users", ClientQuotaEntity(user=USER)
     batch = batch_of(b"x" * 20_000, timestamp_ms=int(time.time() * 1000))
-    data = PartitionProduceData(index=0, records=batch)
-    request = ProduceRequest(acks=1, topic_data=[TopicProduceData(name=topic, partition_data=[data])])
+    request = produce_request(topic, batch, acks=1)
     with AdminClient(host.bootstrap) as admin:
         admin.create_topics([NewTopic(name=topic)])
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from odradek.wire.messages.metadata import MetadataRequest
+from support.data_requests import fetch_request
 from support.hosts import EVERYTHING, LOOPBACK, ServeProcess, running_host, serving
 from support.wire_client import WireClient
 
@@ -70,8 +70,7 @@ def test_a_long_poll_is_answered_when_the_host_stops(tmp_path: Path) -> None:
         client.send(
             CreateTopicsRequest(topics=[CreatableTopic(name="t", num_partitions=1, replication_factor=1)])
         )
-        wanted = FetchTopic(topic="t", partitions=[FetchPartition(partition=0, partition_max_bytes=1000)])
-        fetch = FetchRequest(max_wait_ms=60_000, min_bytes=1, topics=[wanted])
+        fetch = fetch_request("t", max_wait_ms=60_000)
         client.send_bytes(client.frame(fetch, 11))
         client.send_bytes(b"")
         serve.process.send_signal(signal.SIGTERM)

@@ -20,9 +20,10 @@ from odradek.net.sending import WAITING_BYTES, WRITE_HIGH_WATER_BYTES
 from odradek.plugin.context import ConnectionContext
 from odradek.wire.codec import decode
 from odradek.wire.header import flexible_response_header, read_response_header
-from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from odradek.wire.messages.fetch import FetchResponse
 from support.batches import NOW_MS, batch_of
 from support.broker_listener import BrokerListener, framed
+from support.data_requests import fetch_request
 from support.loops import loops
 from support.waiting import until
 
@@ -80,9 +81,7 @@ async def slow_readers(
 
 
 def fetch(offset: int = 0) -> bytes:
-    partition = FetchPartition(fetch_offset=offset, partition_max_bytes=EVERYTHING)
-    wanted = FetchTopic(topic="t", partitions=[partition])
-    return framed(FetchRequest(min_bytes=1, max_bytes=EVERYTHING, topics=[wanted]), VERSION)
+    return framed(fetch_request("t", offset, most=EVERYTHING), VERSION)
 
 
 async def answer_to(client: socket.socket) -> bytes:

@@ -10,10 +10,10 @@ from odradek.plugin.protocols import ClientQuotaCallback
 from odradek.quota.quota_config import QuotaConfig
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.testing.clock import MockClock
-from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from odradek.wire.messages.fetch import FetchRequest
 from support.batches import batch_of
 from support.broker import BrokerClient, make_broker
+from support.data_requests import fetch_request, produce_request
 
 EVERY_CLIENT = ClientQuotaEntity(client_id=DEFAULT)
 SLOW_NS = 10_000_000
@@ -76,15 +76,11 @@ class QuotaClient:
     def produce(self, size: int = 1000, acks: int = -1, version: int = 12) -> Any:
         """Produce one batch of about this size."""
         batch = batch_of(b"v" * size, timestamp_ms=self.clock.now_ms())
-        data = TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=batch)])
-        return self.send(ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[data]), version)
+        return self.send(produce_request("t", batch, acks=acks), version)
 
     def fetching(self, offset: int = 0, **fields: Any) -> FetchRequest:
         """Fetch one partition without waiting."""
-        wanted = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
-        defaults: dict[str, Any] = {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20}
-        topics = [FetchTopic(topic="t", partitions=[wanted])]
-        return FetchRequest(**(defaults | {"topics": topics} | fields))
+        return fetch_request("t", offset, **fields)
 
     def fetch(self, offset: int = 0, version: int = 12, **fields: Any) -> Any:
         return self.send(self.fetching(offset, **fields), version)

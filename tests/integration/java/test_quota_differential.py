@@ -23,8 +23,8 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from odradek.wire.messages.metadata import MetadataRequest
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from support.batches import batch_of
+from support.data_requests import produce_request
 from support.hosts import serving
 from support.progress import Progress
 
@@ -89,9 +89,7 @@ Step = Callable[[Connection, Seen], None]
 def produce(connection: Connection) -> tuple[int, int]:
     """The error code and throttle time of one request."""
     batch = batch_of(b"v" * REQUEST_BYTES, timestamp_ms=int(time.time() * 1000))  # retention removes old ones
-    data = PartitionProduceData(index=0, records=batch)
-    topics = [TopicProduceData(name=TOPIC, partition_data=[data])]
-    answer = connection.send(ProduceRequest(acks=1, timeout_ms=10_000, topic_data=topics), most_version=12)
+    answer = connection.send(produce_request(TOPIC, batch, acks=1), most_version=12)
     return answer.responses[0].partition_responses[0].error_code, answer.throttle_time_ms
 
 

@@ -11,10 +11,11 @@ from odradek.wire.compression import Codec, compress
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from odradek.wire.messages.produce import ProduceRequest
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch
 from support.batches import NOW_MS, altered, batch_of
+from support.data_requests import produce_request
 from support.hosts import ThreadedHost, running_host
 from support.wire_client import WireClient
 
@@ -36,8 +37,7 @@ def client(host: ThreadedHost) -> Iterator[WireClient]:
 
 
 def produce(topic: str, batch: bytes, acks: int = -1) -> ProduceRequest:
-    data = TopicProduceData(name=topic, partition_data=[PartitionProduceData(index=0, records=batch)])
-    return ProduceRequest(acks=acks, topic_data=[data])
+    return produce_request(topic, batch, acks=acks)
 
 
 def made(client: WireClient, topic: str) -> str:

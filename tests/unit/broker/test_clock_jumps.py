@@ -12,14 +12,13 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from odradek.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from odradek.wire.messages.heartbeat import HeartbeatRequest
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 from support.batches import batch_of
 from support.broker import make_broker
+from support.data_requests import fetch_request, produce_request
 from support.group_client import SESSION_MS, GroupClient
 from support.quota_client import QuotaClient
 
@@ -101,10 +100,7 @@ def test_a_client_instance_expires_when_it_was_silent_for_long(client: GroupClie
 
 @BOTH_WAYS
 def test_a_long_poll_waits_as_long_as_it_asked_for(client: GroupClient, jump_ms: int) -> None:
-    wanted = FetchTopic(
-        topic="t", partitions=[FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)]
-    )
-    answers = client.post(FetchRequest(max_wait_ms=500, min_bytes=1, max_bytes=1 << 20, topics=[wanted]), 12)
+    answers = client.post(fetch_request("t", max_wait_ms=500), 12)
 
     client.clock.jump(jump_ms)
     client.clock.advance(499)
@@ -128,8 +124,7 @@ def test_a_fetch_session_in_use_is_not_evicted(jump_ms: int) -> None:
     sessions.slots = 1
     broker.topics.create("t", 1, {})
     client = GroupClient(broker)
-    wanted = FetchTopic(topic="t", partitions=[FetchPartition(partition=0, partition_max_bytes=1)])
-    opening = FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=1, session_epoch=0, topics=[wanted])
+    opening = fetch_request("t", session_epoch=0)
     ids = [client.send(opening, 12).session_id]
 
     client.clock.jump(jump_ms)
@@ -267,10 +262,8 @@ def test_timestamps_follow_the_wall_clock(client: GroupClient, jump_ms: int) -> 
     client.broker.topics.create("stamped", 1, {"message.timestamp.type": "LogAppendTime"})
     before_ms = client.clock.now_ms()
     client.clock.jump(jump_ms)
-    batch = PartitionProduceData(index=0, records=batch_of(b"x"))
-    topic = TopicProduceData(name="stamped", partition_data=[batch])
 
-    response = client.send(ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[topic]), 12)
+    response = client.send(produce_request("stamped", batch_of(b"x")), 12)
 
     (answer,) = response.responses[0].partition_responses
     assert answer.log_append_time_ms == before_ms + jump_ms

@@ -21,7 +21,6 @@ from odradek.wire.messages.describe_configs import (
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
 )
-from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from odradek.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -29,6 +28,7 @@ from odradek.wire.messages.incremental_alter_configs import (
 )
 from support.batches import batch_of
 from support.broker import BrokerClient, make_broker
+from support.data_requests import fetch_request
 
 NODE, CLUSTER = "1", ""
 OK = (ErrorCode.NONE, None)
@@ -358,8 +358,7 @@ def test_a_follower_above_the_rate_gets_no_throttled_partitions(broker: Broker) 
     alter(broker, NODE, "leader.replication.throttled.rate", "10")
     for log in broker.topics.by_name["t"].partitions:
         log.append(batch_of(b"x" * 1000), broker.clock.now_ms())
-    wanted = [FetchPartition(partition=index, partition_max_bytes=10_000) for index in (0, 1)]
-    request = FetchRequest(replica_id=2, max_bytes=100_000, topics=[FetchTopic(topic="t", partitions=wanted)])
+    request = fetch_request("t", 0, 0, replica_id=2)
 
     sizes = []
     for _ in range(2):

@@ -10,11 +10,12 @@ from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.broker.fetch.fetch_read import INLINE_BYTES
 from odradek.waiting.deferred import Deferred
-from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from odradek.wire.messages.fetch import FetchRequest
 from odradek.wire.parts import Parts
 from support.batches import NOW_MS, batch_of
 from support.broker import BrokerClient, make_broker, make_connection
 from support.broker_listener import framed
+from support.data_requests import fetch_request
 
 VERSIONS = range(FetchRequest.VERSIONS.first, FetchRequest.VERSIONS.last + 1)
 EVERYTHING = 1 << 30
@@ -34,9 +35,7 @@ def client() -> BrokerClient:
 def request(client: BrokerClient, **fields: Any) -> FetchRequest:
     topic = client.broker.topics.named("t")
     assert topic is not None
-    partitions = [FetchPartition(partition=each, partition_max_bytes=EVERYTHING) for each in range(3)]
-    wanted = FetchTopic(topic="t", topic_id=topic.id, partitions=partitions)
-    return FetchRequest(max_bytes=EVERYTHING, topics=[wanted], **fields)
+    return fetch_request("t", 0, 0, 0, topic_id=topic.id, most=EVERYTHING, **fields)
 
 
 def answer_to(client: BrokerClient, asked: FetchRequest, version: int) -> object:

@@ -12,13 +12,11 @@ from odradek.log.partition_log import PartitionLog
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.produce import (
-    PartitionProduceData,
     PartitionProduceResponse,
-    ProduceRequest,
-    TopicProduceData,
 )
 from support.batches import NOW_MS, batch_of
 from support.broker import BrokerClient
+from support.data_requests import produce_request
 
 
 @pytest.fixture
@@ -31,10 +29,7 @@ def client() -> BrokerClient:
 
 
 def produce(client: BrokerClient, topic: str) -> Any:
-    data = TopicProduceData(
-        name=topic, partition_data=[PartitionProduceData(index=0, records=batch_of(b"x"))]
-    )
-    response = client.send(ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[data]), 12)
+    response = client.send(produce_request(topic, batch_of(b"x")), 12)
     return None if response is None else response.responses[0].partition_responses[0]
 
 

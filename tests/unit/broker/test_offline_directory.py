@@ -39,9 +39,9 @@ from odradek.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from support.batches import batch_of, values_from
 from support.broker import BrokerClient, make_broker
+from support.data_requests import fetch_request, produce_request
 from support.failing_disk import FailingDisk, disk
 
 __all__ = ["disk"]
@@ -62,14 +62,12 @@ def client(tmp_path: Path, disk: FailingDisk) -> BrokerClient:
 
 
 def produced(client: BrokerClient) -> list[int]:
-    rows = [PartitionProduceData(index=index, records=batch_of(b"y")) for index in range(2)]
-    request = ProduceRequest(acks=-1, topic_data=[TopicProduceData(name="a", partition_data=rows)])
+    request = produce_request("a", batch_of(b"y"), batch_of(b"y"))
     return [row.error_code for row in client.send(request, 9).responses[0].partition_responses]
 
 
 def fetched(client: BrokerClient) -> list[int]:
-    rows = [FetchPartition(partition=index, fetch_offset=1) for index in range(2)]
-    request = FetchRequest(max_bytes=1_000, topics=[FetchTopic(topic="a", partitions=rows)])
+    request = fetch_request("a", 1, 1)
     return [row.error_code for row in client.send(request, 12).responses[0].partitions]
 
 
@@ -185,11 +183,7 @@ def test_topics_are_created_and_deleted_nevertheless(client: BrokerClient, tmp_p
 def test_a_long_poll_is_answered_when_the_directory_fails(tmp_path: Path, disk: FailingDisk) -> None:
     client = BrokerClient(make_broker(tmp_path / "one", more_log_dirs=[tmp_path / "two"]))
     client.broker.topics.create("a", 2, {})
-    rows = [FetchPartition(partition=0, fetch_offset=0)]
-    request = FetchRequest(
-        max_wait_ms=60_000, min_bytes=1, max_bytes=1_000, topics=[FetchTopic(topic="a", partitions=rows)]
-    )
-    waiting = client.defer(request, 12)
+    waiting = client.defer(fetch_request("a", max_wait_ms=60_000), 12)
     disk.fail(tmp_path / "one")
 
     with pytest.raises(ApiError):

@@ -20,11 +20,12 @@ from odradek.waiting.steps import run_steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec, compress, decompress
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from odradek.wire.messages.produce import ProduceRequest
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch
 from support.batches import NOW_MS, altered, batch_of, values_from
 from support.broker import BrokerClient, make_broker
+from support.data_requests import produce_request
 
 INLINE = BrokerSettings()
 COUNT = INLINE.produce_inline_records + 1
@@ -76,9 +77,7 @@ def request(client: BrokerClient, *batches: bytes, topic: str = "t", acks: int =
     """A request with a batch for each partition, from 0 on."""
     known = client.broker.topics.named(topic)
     assert known is not None
-    partitions = [PartitionProduceData(index=index, records=batch) for index, batch in enumerate(batches)]
-    data = TopicProduceData(name=topic, topic_id=known.id, partition_data=partitions)
-    return ProduceRequest(acks=acks, timeout_ms=1_000, topic_data=[data])
+    return produce_request(topic, *batches, topic_id=known.id, acks=acks)
 
 
 def test_a_large_batch_is_appended_when_it_has_been_validated(

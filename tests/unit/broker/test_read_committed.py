@@ -24,12 +24,13 @@ from odradek.wire.header import (
     read_response_header,
     request_header,
 )
-from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+from odradek.wire.messages.fetch import FetchResponse, PartitionData
 from odradek.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch, record_batches
 from support.batches import NOW_MS
 from support.broker import BrokerClient, make_broker
+from support.data_requests import fetch_request
 
 A, B = 1, 2
 """Two transactional producers."""
@@ -78,15 +79,8 @@ class Reader:
 
     def fetch(self, offset: int = 0, **fields: Any) -> PartitionData | None:
         """The partition's answer; None if it is deferred."""
-        request: Any = FetchRequest(
-            **{"max_wait_ms": 0, "min_bytes": 1, "isolation_level": 1, **fields},
-            topics=[
-                FetchTopic(
-                    topic_id=self.client.broker.topics.by_name["t"].id,
-                    partitions=[FetchPartition(fetch_offset=offset, partition_max_bytes=1 << 20)],
-                )
-            ],
-        )
+        topic_id = self.client.broker.topics.by_name["t"].id
+        request: Any = fetch_request("t", offset, topic_id=topic_id, **{"isolation_level": 1, **fields})
         header = RequestHeader(1, 17, 1, "reader")
         frame = request_header(header, flexible_request_header(request, 17)) + encode(request, 17)
         answer = self.client.dispatcher.answer(frame, 0, self.client.connection)

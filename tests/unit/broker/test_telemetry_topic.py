@@ -31,10 +31,10 @@ from odradek.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from odradek.wire.messages.metadata import MetadataRequest
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.wire.record import Headers, Record
 from odradek.wire.record_batch import build_batch
 from support.broker import BrokerClient, make_spool
+from support.data_requests import produce_request
 
 TOPIC = "__client_telemetry"
 TOPICS = {TOPIC, f"{TOPIC}_dead_letter"}
@@ -60,12 +60,8 @@ def push(client: BrokerClient) -> Record:
 def produced(client: BrokerClient, *records: Record, codec: Codec = Codec.NONE, partition: int = 0) -> Any:
     topic = client.broker.topics.named(TOPIC)
     assert topic is not None
-    data = PartitionProduceData(index=partition, records=build_batch(records, codec=codec))
-    request = ProduceRequest(
-        acks=-1,
-        timeout_ms=1_000,
-        topic_data=[TopicProduceData(name=TOPIC, topic_id=topic.id, partition_data=[data])],
-    )
+    batch = build_batch(records, codec=codec)
+    request = produce_request(TOPIC, batch, topic_id=topic.id, index=partition)
     return client.send(request).responses[0].partition_responses[0]
 
 

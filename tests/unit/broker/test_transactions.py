@@ -19,7 +19,6 @@ from odradek.wire.messages.add_partitions_to_txn import (
 from odradek.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from odradek.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -29,6 +28,7 @@ from odradek.wire.messages.txn_offset_commit import (
 from odradek.wire.types import NIL_UUID
 from support.batches import batch_of, values_from
 from support.broker import BrokerClient
+from support.data_requests import produce_request
 
 TOPIC = "t"
 V1_PRODUCE, V2_PRODUCE = 11, 12
@@ -77,12 +77,8 @@ class Producer:
         records = batch_of(
             value, producer=(self.producer_id, self.epoch, chosen), transactional=transactional
         )
-        data = TopicProduceData(
-            name=TOPIC, partition_data=[PartitionProduceData(index=partition, records=records)]
-        )
-        answer = self.client.send(
-            ProduceRequest(transactional_id=transactional_id, acks=-1, topic_data=[data]), version
-        )
+        request = produce_request(TOPIC, records, index=partition, transactional_id=transactional_id)
+        answer = self.client.send(request, version)
         code: int = answer.responses[0].partition_responses[0].error_code
         if not code:
             self.sequences[partition] = chosen + 1

@@ -13,9 +13,9 @@ import pytest
 
 from odradek.net.channel import Channel
 from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
-from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from support.batches import NOW_MS, batch_of
 from support.broker_listener import BrokerListener, framed
+from support.data_requests import produce_request
 
 LARGE = 1 << 30
 BATCH = batch_of(b"x" * 1_000)
@@ -95,8 +95,7 @@ def fetch(isolation_level: int = 0) -> bytes:
 
 
 def produce() -> bytes:
-    data = TopicProduceData(name="flushed", partition_data=[PartitionProduceData(index=0, records=BATCH)])
-    return framed(ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[data]), 12)
+    return framed(produce_request("flushed", BATCH), 12)
 
 
 REQUESTS = {
