@@ -4,56 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import time
-from collections.abc import Awaitable, Callable
 from email.utils import formatdate
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
-    ExportMetricsPartialSuccess,
-    ExportMetricsServiceResponse,
-)
 
 from odradek.endpoints.http_answer import retry_after_s
-from odradek.plugin import PluginConfig, Reject, Retry
+from odradek.plugin import Reject, Retry
 from odradek_otlp.http_transport import HttpTransport
 from odradek_otlp.otlp_forwarder import OtlpForwarder
-from odradek_otlp.otlp_table import read_settings
+from support import otlp_exports
 from support.accepting import waiting_connections_are_made
 
 if TYPE_CHECKING:
     from plugins.otlp.tests.conftest import Kit, Sink
 
-
-def forwarder_of(endpoint: str, **table: object) -> OtlpForwarder:
-    values = {name.replace("__", "."): value for name, value in table.items()} | {"endpoint": endpoint}
-    settings = read_settings(PluginConfig("plugins.otlp", values), {})
-    assert settings is not None
-    return OtlpForwarder(settings, user_agent="odradek-otlp/test")
-
-
-def with_forwarder(
-    kit: Kit,
-    work: Callable[[OtlpForwarder, Sink], Awaitable[None]],
-    *script: object,
-    path: str = "",
-    **table: object,
-) -> Sink:
-    """Run a coroutine with an endpoint and a started forwarder, and close both."""
-
-    async def run() -> Sink:
-        async with kit.http(*script) as sink:
-            forwarder = forwarder_of(f"http://127.0.0.1:{sink.port}{path}", **table)
-            await forwarder.start()
-            try:
-                await work(forwarder, sink)
-            finally:
-                await forwarder.close()
-        return sink
-
-    return asyncio.run(run())
+forwarder_of = partial(otlp_exports.forwarder_of, "http/protobuf")
+with_forwarder = partial(otlp_exports.with_forwarder, "http/protobuf")
+refused = partial(otlp_exports.refused, "http/protobuf")
 
 
 def test_a_batch_is_one_request_with_every_metric_and_label(kit: Kit) -> None:
@@ -110,14 +80,6 @@ def test_a_body_of_some_megabytes_arrives_whole(kit: Kit) -> None:
     assert sink.bodies == [batch[0].payload.data]
 
 
-def test_a_batch_without_metrics_is_not_sent(kit: Kit) -> None:
-    batch = [kit.record("orders"), kit.record("billing")]
-
-    sink = with_forwarder(kit, lambda forwarder, _: forwarder.deliver(batch))
-
-    assert sink.bodies == []
-
-
 def test_connections_are_reused(kit: Kit) -> None:
     async def twice(forwarder: OtlpForwarder, _: Sink) -> None:
         for _number in range(5):
@@ -130,20 +92,6 @@ def test_connections_are_reused(kit: Kit) -> None:
     sink = with_forwarder(kit, twice)
 
     assert len(sink.bodies) == 5
-
-
-def refused(kit: Kit, answer: object, timeout_ms: int = 10_000) -> Retry | Reject:
-    """The exception of `deliver` after this answer."""
-    caught: list[Retry | Reject] = []
-
-    async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
-        with pytest.raises((Retry, Reject)) as raised:
-            await forwarder.deliver([kit.record("orders", "a")])
-        assert isinstance(raised.value, Retry | Reject)
-        caught.append(raised.value)
-
-    with_forwarder(kit, deliver, answer, timeout__ms=timeout_ms)
-    return caught[0]
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 502, 503, 504])
@@ -227,7 +175,7 @@ def test_an_invalid_error_body_is_ignored(kit: Kit, body: bytes) -> None:
 
 
 def test_an_endpoint_that_does_not_answer_is_a_retry(kit: Kit) -> None:
-    error = refused(kit, kit.answer(delay_s=30), timeout_ms=50)
+    error = refused(kit, kit.answer(delay_s=30), timeout__ms=50)
 
     assert isinstance(error, Retry)
     assert str(error) == "no answer within 50 ms"
@@ -237,19 +185,6 @@ def test_a_truncated_answer_is_a_retry(kit: Kit) -> None:
     error = refused(kit, kit.answer(cut=True))
 
     assert isinstance(error, Retry)
-
-
-def test_an_endpoint_that_is_down_is_a_retry(kit: Kit) -> None:
-    async def run() -> None:
-        with socket.socket() as unused:
-            unused.bind(("127.0.0.1", 0))
-            forwarder = forwarder_of(f"http://127.0.0.1:{unused.getsockname()[1]}")
-            await forwarder.start()
-            with pytest.raises(Retry, match="ClientConnectorError"):
-                await forwarder.deliver([kit.record("orders", "a")])
-            await forwarder.close()
-
-    asyncio.run(run())
 
 
 def test_an_endpoint_that_is_not_an_http_server_is_a_retry(kit: Kit) -> None:
@@ -282,47 +217,6 @@ def test_an_endpoint_that_is_not_an_http_server_is_a_retry(kit: Kit) -> None:
     asyncio.run(run())
 
 
-def test_the_forwarder_continues_after_each_fault(kit: Kit) -> None:
-    faults = [kit.answer(cut=True), kit.answer(status=503), kit.answer(status=400)]
-
-    async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
-        for _fault in faults:
-            with pytest.raises((Retry, Reject)):
-                await forwarder.deliver([kit.record("orders", "a")])
-        await forwarder.deliver([kit.record("orders", "a")])
-
-    sink = with_forwarder(kit, deliver, *faults)
-
-    assert len(sink.bodies) == 4
-
-
-def partial(points: int, message: str = "") -> bytes:
-    success = ExportMetricsPartialSuccess(rejected_data_points=points, error_message=message)
-    return ExportMetricsServiceResponse(partial_success=success).SerializeToString()
-
-
-def test_partial_success_is_counted_and_not_raised(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
-    async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
-        for _number in range(2):
-            await forwarder.deliver([kit.record("orders", "a")])
-        assert forwarder.refused_points == {"partial_success": 10}
-
-    with_forwarder(kit, deliver, kit.answer(body=partial(3, "out of order")), kit.answer(body=partial(7)))
-
-    assert len(caplog.records) == 2
-    assert caplog.records[0].__dict__["problem"] == "out of order"
-
-
-def test_a_warning_without_rejected_points_is_logged(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
-    async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
-        await forwarder.deliver([kit.record("orders", "a")])
-        assert forwarder.refused_points.total() == 0
-
-    with_forwarder(kit, deliver, kit.answer(body=partial(0, "prefer v2")))
-
-    assert [record.__dict__["problem"] for record in caplog.records] == ["prefer v2"]
-
-
 @pytest.mark.parametrize(
     ("body", "content_type"),
     [
@@ -343,17 +237,6 @@ def test_an_empty_answer_is_success(
     )
 
     assert caplog.records == []
-
-
-def test_close_works_without_start_and_twice(kit: Kit) -> None:
-    async def run() -> None:
-        forwarder = forwarder_of("http://127.0.0.1:1")
-        await forwarder.close()
-        await forwarder.start()
-        await forwarder.close()
-        await forwarder.close()
-
-    asyncio.run(run())
 
 
 @pytest.mark.parametrize(
