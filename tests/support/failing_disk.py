@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from errno import EIO
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,3 +62,23 @@ def path_of(target: Any) -> str:
 def disk(monkeypatch: pytest.MonkeyPatch) -> FailingDisk:
     """No call fails yet."""
     return FailingDisk(monkeypatch)
+
+
+class Killed(BaseException):
+    """The process ends here; no exception handler may run."""
+
+
+def kill_at(operation: int, calls: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the process end at the call of this number, counted from 0 over these functions of `os`."""
+    counter = count()
+
+    def killing(real: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            if next(counter) >= operation:
+                raise Killed
+            return real(*args, **kwargs)
+
+        return wrapped
+
+    for name in calls:
+        monkeypatch.setattr(os, name, killing(getattr(os, name)))

@@ -23,6 +23,7 @@ from odradek.waiting.steps import Pause, result_of, run_steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from support.batches import NOW_MS, batch_of, values_from
+from support.failing_disk import Killed, kill_at
 
 SMALL = LogConfig(segment_bytes=2_000, index_interval_bytes=300)
 ID = bytes(range(16))
@@ -358,25 +359,6 @@ def test_a_log_in_two_directories_is_not_opened(tmp_path: Path) -> None:
     assert refusal.value.code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
-class Killed(BaseException):
-    """The process ends here; no exception handler may run."""
-
-
-def kill_at(operation: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    counter = count()
-
-    def killing(real: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            if next(counter) >= operation:
-                raise Killed
-            return real(*args, **kwargs)
-
-        return wrapped
-
-    for name in OPERATIONS:
-        monkeypatch.setattr(os, name, killing(getattr(os, name)))
-
-
 def test_a_kill_at_any_operation_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ended_in = set()
 
@@ -387,7 +369,7 @@ def test_a_kill_at_any_operation_loses_nothing(tmp_path: Path, monkeypatch: pyte
         log.delete_records(5)
         move, appended, killed = begin(manager), 60, False
         with monkeypatch.context() as patch:
-            kill_at(operation, patch)
+            kill_at(operation, OPERATIONS, patch)
             try:
                 for step in move.steps():
                     if callable(step):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Callable
 from itertools import count, pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,13 +16,10 @@ from odradek.waiting.steps import run_steps
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch, record_batches, records
 from support.batches import NOW_MS
+from support.failing_disk import Killed, kill_at
 
 CONFIG = LogConfig(segment_bytes=600, cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.0)
 OPERATIONS = ("rename", "truncate", "pwritev", "unlink", "utime", "replace")
-
-
-class Killed(BaseException):
-    """The process ends here; no exception handler may run."""
 
 
 def filled(folder: Path) -> PartitionLog:
@@ -52,21 +46,6 @@ def latest(log: PartitionLog) -> dict[bytes | None, bytes | None]:
     return found
 
 
-def kill_at(operation: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    counter = count()
-
-    def killing(real: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            if next(counter) >= operation:
-                raise Killed
-            return real(*args, **kwargs)
-
-        return wrapped
-
-    for name in OPERATIONS:
-        monkeypatch.setattr(os, name, killing(getattr(os, name)))
-
-
 def test_a_kill_at_any_operation_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     template = tmp_path / "template"
     template.mkdir()
@@ -82,7 +61,7 @@ def test_a_kill_at_any_operation_loses_nothing(tmp_path: Path, monkeypatch: pyte
         log = PartitionLog(folder, CONFIG, NOW_MS)
         killed = False
         with monkeypatch.context() as patch:
-            kill_at(operation, patch)
+            kill_at(operation, OPERATIONS, patch)
             try:
                 run_steps(Cleaner(cleanable(log, NOW_MS), NOW_MS).steps())
             except Killed:
