@@ -134,20 +134,9 @@ def converged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Converged]:
 @pytest.mark.xdist_group("bandwidth")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("entity", ENTITIES)
-def test_a_producer_converges_to_its_quota(converged: dict[str, Converged], entity: str) -> None:
-    found = converged[f"converged_producer {entity}"]
-
-    assert found.charges.wrong_ms == []
-    assert found.charges.progress.lag_s() < READ_WITHIN_S
-    assert found.progress.rates().hold_to(MEGABYTE), found.progress.rates()
-
-
-@pytest.mark.slow
-@pytest.mark.xdist_group("bandwidth")
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("entity", ENTITIES)
-def test_a_consumer_converges_to_its_quota(converged: dict[str, Converged], entity: str) -> None:
-    found = converged[f"converged_consumer {entity}"]
+@pytest.mark.parametrize("client", ["producer", "consumer"])
+def test_a_client_converges_to_its_quota(converged: dict[str, Converged], client: str, entity: str) -> None:
+    found = converged[f"converged_{client} {entity}"]
 
     assert found.charges.wrong_ms == []
     assert found.charges.progress.lag_s() < READ_WITHIN_S
