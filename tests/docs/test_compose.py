@@ -252,7 +252,7 @@ def test_the_health_check_fails_while_a_host_drains(name: str, tmp_path: Path) -
         check = code.replace(":9464/", f":{outlets.endpoint.bound_port}/").replace("timeout=8", "timeout=30")
 
         exec(check)
-        outlets.draining = True
+        outlets.drain()
         with pytest.raises(urllib.error.HTTPError, match="503") as refused:
             exec(check)
         refused.value.close()

@@ -13,13 +13,14 @@ PASSES = 10
 
 def watch_stop(process: Host | Forward, ended: list[str]) -> None:
     """Note the end of the file threads, and a timed action that is due just after it, if that runs."""
-    threads = process.file_threads
+    spine = process.spine if isinstance(process, Forward) else process
+    threads = spine.file_threads
     close = threads.close
 
     async def closed() -> None:
         await close()
         ended.append("threads")
-        process.timer.schedule(process.clock.monotonic_ms(), lambda: ended.append("timed action"))
+        spine.timer.schedule(spine.clock.monotonic_ms(), lambda: ended.append("timed action"))
         for _ in range(PASSES):
             await asyncio.sleep(0)
 

@@ -31,7 +31,7 @@ def test_a_host_that_serves_is_alive_and_ready(tmp_path: Path) -> None:
 
 def test_a_host_that_drains_is_alive_but_not_ready(tmp_path: Path) -> None:
     with host_with_probes(tmp_path) as (_, outlets, port):
-        outlets.draining = True
+        outlets.drain()
 
         answers = [get(port, path) for path in ("/healthz", "/readyz")]
 
@@ -88,7 +88,7 @@ def test_a_closed_loop_is_not_alive() -> None:
 def test_a_plugin_that_fails_takes_clients_from_a_host_but_not_from_a_gateway(
     needs_plugins: bool, problem: str | None
 ) -> None:
-    outlets = MetricsOutlets(list, lambda: None, trouble=lambda: "forwarder otlp: ended")
-    outlets.needs_plugins = needs_plugins
+    trouble = "forwarder otlp: ended"
+    outlets = MetricsOutlets(list, lambda: None, trouble=lambda: trouble, needs_plugins=needs_plugins)
 
     assert outlets.readiness() == problem

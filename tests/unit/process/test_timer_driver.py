@@ -23,6 +23,7 @@ def test_due_actions_run_and_the_others_wait() -> None:
 
     async def scenario() -> int | None:
         driver = TimerDriver(clock.timer, clock)
+        driver.start()
         clock.timer.schedule(clock.monotonic_ms() + 60_000, lambda: ran.append("late"))
         clock.timer.schedule(clock.monotonic_ms(), lambda: ran.append("now"))
         await turns()
@@ -45,6 +46,7 @@ def test_an_action_that_raises_does_not_stop_the_others() -> None:
 
     async def scenario() -> None:
         driver = TimerDriver(clock.timer, clock)
+        driver.start()
         clock.timer.schedule(clock.monotonic_ms(), fail)
         clock.timer.schedule(clock.monotonic_ms(), lambda: ran.append("after"))
         await turns()
@@ -61,6 +63,7 @@ def test_a_stopped_driver_never_wakes_up() -> None:
 
     async def scenario() -> None:
         driver = TimerDriver(clock.timer, clock)
+        driver.start()
         driver.stop()
         clock.timer.schedule(clock.monotonic_ms(), lambda: ran.append("never"))
         await turns()
@@ -79,6 +82,7 @@ def test_many_due_actions_let_others_run_in_between() -> None:
         for number in range(2 * MOST_AT_ONCE):
             clock.timer.schedule(clock.monotonic_ms(), partial(ran.append, number))
         driver = TimerDriver(clock.timer, clock)
+        driver.start()
         seen.append(len(ran))
         await turns()
         driver.stop()
@@ -96,6 +100,7 @@ def test_the_driver_wakes_up_in_time_when_the_clock_is_set(jump_ms: int) -> None
 
     async def scenario() -> list[float]:
         driver = TimerDriver(clock.timer, clock)
+        driver.start()
         waits_s = []
         clock.timer.schedule(clock.monotonic_ms() + 60_000, lambda: ran.append("first"))
         for set_by_ms in (jump_ms, -jump_ms):
@@ -122,6 +127,7 @@ def test_deadlines_wait_until_sockets_were_served_after_a_standstill() -> None:
     async def scenario() -> float:
         clock.timer.schedule(clock.monotonic_ms() + 6_000, lambda: ran.append("session ended"))
         driver = TimerDriver(clock.timer, clock)
+        driver.start()
         clock.time_ms += 6_000 + STOOD_STILL_MS
         driver.run()
         assert ran == []
@@ -146,6 +152,7 @@ def test_a_wake_up_that_is_a_little_late_runs_what_is_due() -> None:
     async def scenario() -> None:
         clock.timer.schedule(clock.monotonic_ms() + 6_000, lambda: ran.append("session ended"))
         driver = TimerDriver(clock.timer, clock)
+        driver.start()
         clock.time_ms += 6_000 + STOOD_STILL_MS - 1
         driver.run()
         driver.stop()

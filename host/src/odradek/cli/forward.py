@@ -88,8 +88,8 @@ def forward(
         async def main(stop: asyncio.Event) -> None:
             keep_buffers()
             async with made.running(stop) as forwarders:
-                tend_garbage(forwarders.clock, forwarders.timer)
-                FreedMemory.of_process(forwarders.clock, forwarders.timer)
+                tend_garbage(forwarders.spine.clock, forwarders.spine.timer)
+                FreedMemory.of_process(forwarders.spine.clock, forwarders.spine.timer)
                 made.report(forwarders, config_file, log_level)
                 announce(f"odradek ready group={','.join(forwarders.groups)} topic={topic}")
                 reason = await forwarders.watch(stop)

@@ -151,7 +151,7 @@ class ForwardRun:
                 "metrics": metrics.at(endpoint.bound_port) if metrics and endpoint else "off",
             },
         )
-        log.info("plugins", extra=plugin_states(forwarders.plugins))
+        log.info("plugins", extra=plugin_states(forwarders.plugins.all))
 
     def opened(self, group_id: str) -> SharedTopic:
         """A forwarder's view of the topic, with connections of its own."""

@@ -28,6 +28,8 @@ class MetricsOutlets:
         not_alive: Why the process counts as dead, other than that its loop does not answer; None if it does
             not. Called on other threads.
         trouble: Which plugin does not work; None if all do. Called on other threads.
+        needs_plugins: Whether trouble makes the process unready. The probe of life names it and passes: a
+            restart mends nothing.
     """
 
     def __init__(
@@ -36,19 +38,23 @@ class MetricsOutlets:
         not_ready: Probe,
         not_alive: Probe = lambda: None,
         trouble: Probe = lambda: None,
+        *,
+        needs_plugins: bool = True,
     ) -> None:
         self.read_rows = read_rows
         self.not_ready = not_ready
         self.not_alive = not_alive
         self.trouble = trouble
-        self.needs_plugins = True
-        """Whether trouble makes the process unready. The probe of life names it and passes: a restart mends
-        nothing."""
+        self.needs_plugins = needs_plugins
         self.draining = False
         """Whether the process stops: it is alive, but should get no clients."""
         self.endpoint: MetricsEndpoint | None = None
         self.loop_probe: LoopProbe | None = None
         self.push: MetricsPush | None = None
+
+    def drain(self) -> None:
+        """The process begins to stop: it gets no more clients."""
+        self.draining = True
 
     def readiness(self) -> str | None:
         """Why load balancers should send no clients here; None if they should."""

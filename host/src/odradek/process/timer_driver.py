@@ -26,12 +26,17 @@ class TimerDriver:
     def __init__(self, timer: Timer, clock: Clock) -> None:
         self.timer = timer
         self.clock = clock
-        self.loop = asyncio.get_running_loop()
+        self.loop: asyncio.AbstractEventLoop
         self.handle: asyncio.TimerHandle | None = None
-        self.due_ms = clock.monotonic_ms()
+        self.due_ms = 0
         """The time of the next wake-up."""
         self.catching_up = False
-        timer.wake = self.wake_at
+
+    def start(self) -> None:
+        """Run what is due, and then everything in time, on the loop of the caller."""
+        self.loop = asyncio.get_running_loop()
+        self.due_ms = self.clock.monotonic_ms()
+        self.timer.wake = self.wake_at
         self.run()
 
     def wake_at(self, deadline_ms: int) -> None:

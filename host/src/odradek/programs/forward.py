@@ -10,39 +10,27 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 from odradek.client.shared_topic import SharedTopic
 from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.delivery.spooled_record import RecordFormat
-from odradek.hosting.active_plugin import activate
-from odradek.hosting.forwarder_reports import problem_of, runner_rows
+from odradek.hosting.forwarder_reports import runner_rows
 from odradek.hosting.forwarder_runner import ForwarderRunner
 from odradek.hosting.group_feed import GroupFeed
-from odradek.hosting.offered_objects import close_offers, register
-from odradek.hosting.plugin_manager import HostPluginManager, load_plugins
+from odradek.hosting.plugin_manager import HostPluginManager
 from odradek.hosting.receiver_forwarder import RECEIVERS, ReceiverForwarder
 from odradek.hosting.record_labels import RecordLabels
-from odradek.meters.certificate_metrics import certificate_rows
-from odradek.meters.metrics import plugin_rows
-from odradek.meters.metrics_outlets import MetricsOutlets
-from odradek.meters.metrics_settings import METRICS_LISTENER
 from odradek.metrics.metric import MetricRow, Metrics
 from odradek.otlp.labeled_payload import MAX_FIELDS
 from odradek.plugin.config import ConfigError
 from odradek.plugin.protocols import Forwarder
-from odradek.process.file_threads import FileThreads
-from odradek.process.timer_driver import TimerDriver
-from odradek.programs.certificates import Certificates
 from odradek.programs.config import HostConfig
-from odradek.telemetry.enrichers import Enrichers
+from odradek.programs.plugins import Plugins
+from odradek.programs.spine import Part, Spine
 from odradek.telemetry.labeled_record import payload_limits
-from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.temporality import KeepsTotals, TotalsStore
-from odradek.waiting.clock import SystemClock, Timer
 
 log = logging.getLogger(__name__)
 
@@ -79,42 +67,36 @@ class Forward:
         self.config = config
         self.open_log, self.open_totals = open_log, open_totals
         self.record_format = record_format
-        self.clock = SystemClock()
-        self.timer = Timer()
-        self.plugins = activate(plugins or load_plugins(), config.plugins, config.requested_plugins)
-        self.receivers = ClientMetricsReceiverPlugin(self.clock, config.telemetry.slow_ms)
-        self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
-        register(self.plugins, self.receivers, self.enrichers)
+        self.spine = spine = Spine(replace(config, listeners=()))
+        self.outlets = spine.outlets
+        self.plugins = Plugins(spine, plugins, on_loop=False)
         self.limits = payload_limits(config.telemetry, config.telemetry.opened_max_bytes, MAX_FIELDS)
         self.loop = asyncio.get_running_loop()
-        self.file_threads = FileThreads()
-        self.certificates = Certificates(
-            replace(config, listeners=()), self.clock, self.timer, self.file_threads.offload
-        )
         self.feeds: list[GroupFeed] = []
-        self.runners = [
-            self.runner(name, forwarder, settings, f"{group}.{name}")
-            for name, forwarder, settings in self.forwarders()
-        ]
+        self.runners = spine.forwarders
+        for name, forwarder, settings in self.forwarders():
+            self.runners.append(self.runner(name, forwarder, settings, f"{group}.{name}"))
         if not self.runners:
             raise ConfigError(
                 "plugins",
                 "no plugin has a forwarder, receiver or exporter; configure one, or name it with --plugin",
             )
-        self.outlets = MetricsOutlets(
-            self.metric_rows, self.not_ready, trouble=partial(problem_of, self.runners)
-        )
-        self.driver: TimerDriver | None = None
         self.ready = False
+        spine.parts += [
+            Part(stop=self.plugins.close, metric_rows=self.plugins.metric_rows),
+            *spine.base,
+            Part(stop=self.leave_groups),
+            Part(self.start_runners, self.stop_runners, self.metric_rows, self.not_ready),
+        ]
 
     def forwarders(self) -> Iterator[tuple[str, Forwarder, ForwarderSettings]]:
         """Name, forwarder and settings of each."""
-        for plugin in self.plugins:
+        for plugin in self.plugins.all:
             settings = plugin.forwarder_settings or ForwarderSettings()
             for name, forwarder in plugin.forwarders.items():
                 yield name, forwarder, settings
-        if self.receivers.receivers or self.receivers.exporters:
-            yield RECEIVERS, ReceiverForwarder(self.receivers), ForwarderSettings()
+        if not self.plugins.receivers.is_empty:
+            yield RECEIVERS, ReceiverForwarder(self.plugins.receivers), ForwarderSettings()
 
     def runner(
         self, name: str, forwarder: Forwarder, settings: ForwarderSettings, group_id: str
@@ -126,7 +108,7 @@ class Forward:
             forwarder.store_in(self.open_totals(group_id, forwarder.settings.topic))
             feed.keep = forwarder.keep
         self.feeds.append(feed)
-        labels = RecordLabels(self.loop, self.enrichers, self.limits)
+        labels = RecordLabels(self.loop, self.plugins.enrichers, self.limits)
         return ForwarderRunner(name, forwarder, settings, feed=feed, labels=labels)
 
     @property
@@ -141,13 +123,7 @@ class Forward:
             ApiError: A group cannot be joined.
             ConfigError: The port of the metrics cannot be bound.
         """
-        self.driver = TimerDriver(self.timer, self.clock)
-        tls = self.certificates.listeners.get(METRICS_LISTENER)
-        self.outlets.listen(self.config.metrics_listener, self.config.metrics_token, tls)
-        self.outlets.push_to(self.config.metrics_push)
-        self.certificates.start()
-        for runner in self.runners:
-            runner.start()
+        await self.spine.start()
         stopped = asyncio.ensure_future(stop.wait())
         joined = asyncio.ensure_future(self.joined())
         await asyncio.wait([stopped, joined], return_when=asyncio.FIRST_COMPLETED)
@@ -157,6 +133,10 @@ class Forward:
             self.ready = True
         else:
             joined.cancel()
+
+    def start_runners(self) -> None:
+        for runner in self.runners:
+            runner.start()
 
     async def joined(self) -> None:
         """Wait until all groups have assigned their partitions."""
@@ -181,32 +161,24 @@ class Forward:
         return next((f"{feed.group_id}: {feed.problem}" for feed in self.feeds if feed.problem), None)
 
     def metric_rows(self) -> Iterator[MetricRow]:
-        """The current values of all metrics."""
+        """The current values of the metrics of the forwarders."""
         for runner, feed in zip(self.runners, self.feeds, strict=True):
             yield from runner_rows([runner])
             yield from PARTITIONS.rows(runner, feed, plugin=runner.name)
-        yield from plugin_rows([*self.receivers.stats(), *self.enrichers.stats()], {})
-        yield from certificate_rows(self.certificates.listeners, self.clock.now_ms())
 
     async def stop(self) -> None:
         """Deliver the current batches within ``shutdown.timeout.ms``, commit, and leave the groups."""
-        self.outlets.draining = True
-        timeout_s = self.config.shutdown_timeout_ms / 1000
-        async with AsyncExitStack() as closing:  # runs from the bottom up, and continues if one raises
-            for plugin in self.plugins:
-                closing.callback(close_offers, plugin, timeout_s)
-            closing.push_async_callback(self.file_threads.close)
-            if self.driver is not None:
-                closing.callback(self.driver.stop)
-            closing.push_async_callback(self.outlets.close, timeout_s)
-            closing.push_async_callback(
-                self.in_parallel, [feed.end for feed in self.feeds], timeout_s * LEAVE_SHARE
-            )
-            await self.in_parallel([runner.stop for runner in self.runners], timeout_s * (1 - LEAVE_SHARE))
+        await self.spine.stop()
 
-    async def in_parallel(self, stops: Sequence[Callable[[float], None]], timeout_s: float) -> None:
-        """Stop parts, each on a thread, within the time."""
-        await asyncio.gather(*(asyncio.to_thread(stop, timeout_s) for stop in stops))
+    async def stop_runners(self) -> None:
+        await self.in_parallel([runner.stop for runner in self.runners], 1 - LEAVE_SHARE)
+
+    async def leave_groups(self) -> None:
+        await self.in_parallel([feed.end for feed in self.feeds], LEAVE_SHARE)
+
+    async def in_parallel(self, stops: Sequence[Callable[[float], None]], share: float) -> None:
+        """Stop parts, each on a thread, within a share of the time."""
+        await asyncio.gather(*(asyncio.to_thread(stop, self.spine.stop_s * share) for stop in stops))
 
 
 def queued_by_partition(runner: ForwarderRunner) -> Counter[int]:

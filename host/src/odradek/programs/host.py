@@ -329,6 +329,7 @@ class Host:
             ConfigError: A listener's port is in use, or a subscription is invalid.
         """
         self.driver = TimerDriver(self.timer, self.clock)
+        self.driver.start()
         with self.storage.loading():
             self.file_subscriptions.start(self.config.subscriptions)
             self.file_quotas.apply(self.config.client_quotas)

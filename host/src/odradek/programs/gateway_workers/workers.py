@@ -9,19 +9,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from odradek.meters.certificate_metrics import certificate_rows
-from odradek.meters.metrics_outlets import MetricsOutlets
-from odradek.meters.metrics_settings import METRICS_LISTENER
 from odradek.metrics.metric import MetricRow, Metrics
-from odradek.process.file_threads import FileThreads
 from odradek.process.hangup import HANGUP
-from odradek.process.timer_driver import TimerDriver
-from odradek.programs.certificates import Certificates
 from odradek.programs.config import HostConfig
 from odradek.programs.gateway_workers.link import Assignment
 from odradek.programs.gateway_workers.share import folder_of, former_workers
 from odradek.programs.gateway_workers.worker import ANSWER_S, Problems, Worker
-from odradek.waiting.clock import Clock, SystemClock, Timer
+from odradek.programs.spine import Part, Spine
+from odradek.waiting.clock import Clock
 
 log = logging.getLogger(__name__)
 
@@ -56,21 +51,21 @@ class Workers:
 
     def __init__(self, config: HostConfig, command: Sequence[str], clock: Clock | None = None) -> None:
         self.config = config
-        self.clock = clock or SystemClock()
+        self.spine = Spine(
+            replace(config, listeners=()),
+            clock,
+            needs_plugins=False,
+            not_alive=self.not_alive,
+            trouble=self.trouble,
+            read_rows=self.metric_rows,
+        )
+        self.clock, self.outlets = self.spine.clock, self.spine.outlets
         self.loop = asyncio.get_running_loop()
         self.steps = 0
         """The steps of the kill switch, which a worker that starts later takes, too."""
         self.serving = [self.worker(number, command) for number in range(config.gateway.workers)]
         self.former = [self.worker(number, command, True) for number in former_workers(config)]
-        self.timer = Timer()
-        self.file_threads = FileThreads()
-        self.certificates = Certificates(
-            replace(config, listeners=()), self.clock, self.timer, self.file_threads.offload
-        )
-        """Those of the endpoint of metrics."""
-        self.outlets = MetricsOutlets(self.metric_rows, self.not_ready, self.not_alive, self.trouble)
-        self.outlets.needs_plugins = False
-        self.driver: TimerDriver | None = None
+        self.spine.parts += [*self.spine.base, Part(stop=self.stop_workers, not_ready=self.not_ready)]
 
     def worker(self, number: int, command: Sequence[str], is_former: bool = False) -> Worker:
         """A worker that has not been started."""
@@ -94,11 +89,7 @@ class Workers:
             ConfigError: The endpoint of metrics cannot be opened.
             WorkerEnded: A worker ended before it was ready.
         """
-        self.driver = TimerDriver(self.timer, self.clock)
-        self.certificates.start()
-        tls = self.certificates.listeners.get(METRICS_LISTENER)
-        self.outlets.listen(self.config.metrics_listener, self.config.metrics_token, tls)
-        self.outlets.push_to(self.config.metrics_push)
+        await self.spine.start()
         first, *others = self.serving
         for group in ([first], others):
             for each in group:
@@ -137,7 +128,7 @@ class Workers:
 
     def reload(self, read: Callable[[], HostConfig]) -> None:
         """Let all workers reload the configuration, and load the certificate of the endpoint again."""
-        self.certificates.reload(read())
+        self.spine.certificates.reload(read())
         for each in self.serving:
             if each.addresses is not None and each.process is not None and HANGUP is not None:
                 with suppress(ProcessLookupError):
@@ -149,7 +140,7 @@ class Workers:
         for rows in await asyncio.gather(*(each.metric_rows() for each in running)):
             for row in rows:
                 yield row
-        for row in certificate_rows(self.certificates.listeners, self.clock.now_ms()):
+        for row in self.spine.metric_rows():
             yield row
         for row in PROCESSES.rows(self):
             yield row
@@ -178,16 +169,12 @@ class Workers:
 
     async def stop(self) -> None:
         """Stop all workers, at the same time."""
-        self.outlets.draining = True
+        await self.spine.stop()
+
+    async def stop_workers(self) -> None:
         config = self.config
         timeout_s = (config.gateway.drain_ms + STOPS * config.shutdown_timeout_ms) / 1000 + SPARE_S
-        try:
-            await asyncio.gather(*(each.stop(timeout_s) for each in (*self.serving, *self.former)))
-        finally:
-            await self.outlets.close(config.shutdown_timeout_ms / 1000)
-            if self.driver is not None:
-                self.driver.stop()
-            await self.file_threads.close()
+        await asyncio.gather(*(each.stop(timeout_s) for each in (*self.serving, *self.former)))
 
 
 PROCESSES = Metrics[Workers]("odradek.gateway")

@@ -1,0 +1,54 @@
+"""The plugins of one program: those that are active, and the objects that get each push or client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from odradek.hosting.active_plugin import ActivePlugin, activate
+from odradek.hosting.offered_objects import close_offers, register
+from odradek.hosting.plugin_manager import HostPluginManager, load_plugins
+from odradek.hosting.plugin_thread import PluginThreads
+from odradek.meters.metrics import plugin_rows
+from odradek.metrics.metric import MetricRow
+from odradek.plugin.plugin_stats import PluginStats
+from odradek.programs.spine import Spine
+from odradek.telemetry.enrichers import Enrichers
+from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
+
+
+class Plugins:
+    """The plugins of one program.
+
+    Args:
+        spine: Of the program.
+        manager: The installed plugins; None to discover them.
+        on_loop: Whether receivers are called on the loop, which they may block.
+
+    Raises:
+        ConfigError: A plugin, its table or one of its objects is not usable.
+    """
+
+    def __init__(self, spine: Spine, manager: HostPluginManager | None, *, on_loop: bool = True) -> None:
+        config, self.clock = spine.config, spine.clock
+        settings = config.telemetry
+        self.spine = spine
+        self.manager = manager or load_plugins()
+        self.all: list[ActivePlugin] = activate(self.manager, config.plugins, config.requested_plugins)
+        self.threads = PluginThreads(settings.thread_queue_max_bytes, self.clock)
+        self.receivers = ClientMetricsReceiverPlugin(
+            self.clock, settings.slow_ms, settings.slow_limit, self.threads.displace if on_loop else None
+        )
+        self.enrichers = Enrichers(self.clock, settings.slow_ms)
+        self.stats: list[PluginStats] = []
+        """Of objects that other parts call."""
+        register(self.all, self.receivers, self.enrichers)
+
+    def close(self) -> None:
+        """Close what the plugins offer, the last plugin first."""
+        for plugin in reversed(self.all):
+            close_offers(plugin, self.spine.stop_s)
+
+    def metric_rows(self) -> Iterator[MetricRow]:
+        """The calls of the plugins."""
+        stats = [*self.receivers.stats(), *self.enrichers.stats(), *self.stats]
+        yield from plugin_rows(stats, self.threads.waiting())

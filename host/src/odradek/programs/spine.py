@@ -1,0 +1,158 @@
+"""The spine of every program: time, threads, certificates and the outlets of metrics, and a list of parts.
+
+A program makes its parts in one order, each with what it needs, and lists them. `Spine` starts them in the
+order of the list and stops them in the reverse one. Nobody else starts or stops a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from odradek.hosting.forwarder_reports import problem_of
+from odradek.hosting.forwarder_runner import ForwarderRunner
+from odradek.meters.certificate_metrics import certificate_rows
+from odradek.meters.health import Probe
+from odradek.meters.metrics_outlets import MetricsOutlets
+from odradek.meters.metrics_settings import METRICS_LISTENER
+from odradek.metrics.metric import MetricRow
+from odradek.process.file_threads import FileThreads
+from odradek.process.timer_driver import TimerDriver
+from odradek.programs.certificates import Certificates
+from odradek.programs.config import HostConfig
+from odradek.waiting.clock import Clock, SystemClock, Timer
+
+if TYPE_CHECKING:
+    from odradek.meters.host_meter import ReadRows
+
+Step = Callable[[], Awaitable[object] | None]
+"""A start or a stop, on the loop."""
+
+
+def nothing() -> None:
+    """What a part does that has nothing to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a program, as the program sees it."""
+
+    start: Step = nothing
+    stop: Step = nothing
+    """Comes also after a start that failed, or that never came."""
+    metric_rows: Callable[[], Iterable[MetricRow]] = tuple
+    not_ready: Probe = nothing
+    """Why load balancers should send no clients here; None if they should. Called on other threads."""
+
+
+class Spine:
+    """What all programs have. Make it on the running event loop.
+
+    Args:
+        config: The configuration.
+        clock: The time; by default the system's.
+        needs_plugins: Whether a forwarder that does not work makes the process unready.
+        not_alive: See `MetricsOutlets`.
+        trouble: See `MetricsOutlets`; by default a forwarder that does not work.
+        read_rows: See `MetricsOutlets`; by default the metrics of the parts.
+
+    Raises:
+        ConfigError: A certificate is not usable.
+    """
+
+    def __init__(
+        self,
+        config: HostConfig,
+        clock: Clock | None = None,
+        *,
+        needs_plugins: bool = True,
+        not_alive: Probe = nothing,
+        trouble: Probe | None = None,
+        read_rows: ReadRows | None = None,
+    ) -> None:
+        self.config = config
+        self.clock = clock or SystemClock()
+        self.timer = Timer()
+        self.driver = TimerDriver(self.timer, self.clock)
+        self.threads: list[FileThreads] = []
+        self.file_threads = self.new_threads(2)
+        self.certificates = Certificates(config, self.clock, self.timer, self.file_threads.offload)
+        self.forwarders: list[ForwarderRunner] = []
+        """Filled by the part that has them."""
+        self.trouble = trouble or partial(problem_of, self.forwarders)
+        self.outlets = MetricsOutlets(
+            read_rows or self.metric_rows,
+            self.not_ready,
+            not_alive,
+            self.trouble,
+            needs_plugins=needs_plugins,
+        )
+        self.stop_s = config.shutdown_timeout_ms / 1000
+        """How long a part may take to stop."""
+        self.parts: list[Part] = []
+        """The parts of the program, with `base` among them."""
+        self.base = (
+            Part(stop=self.close_threads),
+            Part(self.driver.start, self.driver.stop),
+            Part(self.certificates.start, metric_rows=self.certificate_rows),
+            Part(self.open_outlets, self.close_outlets),
+        )
+
+    def new_threads(self, number: int = 1) -> FileThreads:
+        """Threads that end with the program, after its timed actions have."""
+        self.threads.append(FileThreads(number))
+        return self.threads[-1]
+
+    async def close_threads(self) -> None:
+        for each in self.threads:
+            await each.close()
+
+    def open_outlets(self) -> None:
+        config, tls = self.config, self.certificates.listeners.get(METRICS_LISTENER)
+        self.outlets.listen(config.metrics_listener, config.metrics_token, tls)
+        self.outlets.push_to(config.metrics_push)
+
+    async def close_outlets(self) -> None:
+        await self.outlets.close(self.stop_s)
+
+    def certificate_rows(self) -> Iterator[MetricRow]:
+        yield from certificate_rows(self.certificates.listeners, self.clock.now_ms())
+
+    async def start(self) -> None:
+        """Start the parts.
+
+        Raises:
+            ConfigError, ApiError: A part cannot start; the program has to be stopped.
+        """
+        for part in self.parts:
+            await done(part.start)
+
+    async def stop(self) -> None:
+        """Stop the parts, each of them whatever the others do."""
+        self.outlets.drain()
+        async with AsyncExitStack() as closing:  # from the last to the first
+            for part in self.parts:
+                closing.push_async_callback(done, part.stop)
+
+    def hurry(self) -> None:
+        """Let the stop wait for nothing."""
+        self.stop_s = 0
+
+    def metric_rows(self) -> Iterator[MetricRow]:
+        """The current values of all metrics."""
+        for part in self.parts:
+            yield from part.metric_rows()
+
+    def not_ready(self) -> str | None:
+        """Why load balancers should send no clients here; None if they should. Called on other threads."""
+        return next((problem for part in self.parts if (problem := part.not_ready())), None)
+
+
+async def done(step: Step) -> None:
+    """Take a step to its end."""
+    waits = step()
+    if waits is not None:
+        await waits
