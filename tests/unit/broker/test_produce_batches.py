@@ -159,7 +159,7 @@ def test_at_most_a_quarter_of_a_megabyte_is_decompressed_on_the_loop(
 
 
 def test_as_many_records_as_the_budget_has_need_no_worker(client: BrokerClient, elsewhere: Elsewhere) -> None:
-    batch = build_batch([Record(b"k", b"v" * 100, NOW_MS)] * INLINE.produce_inline_records)
+    batch = build_batch([Record(b"k", b"v" * 50, NOW_MS)] * INLINE.produce_inline_records)
 
     client.defer(request(client, batch))
 

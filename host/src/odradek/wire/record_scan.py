@@ -98,7 +98,7 @@ def _scan(  # noqa: C901  one loop without calls is what makes it fast
             if headers:
                 wide |= headers | (headers & 1) << 7
                 headers >>= 1
-                for _ in range(2 * headers):
+                for _ in range(2 * headers if wide < 0x80 else 0):
                     field = body[at]
                     wide |= field | (field & 1) << 7
                     at += 1 + (field >> 1)
