@@ -58,19 +58,6 @@ class ClientMetricsReceiverPlugin:
         displace: Moves a plugin to a thread; None leaves all plugins on the event loop.
     """
 
-    __slots__ = (
-        "by_name",
-        "clock",
-        "displace",
-        "displaced",
-        "exporters",
-        "limit_ns",
-        "monotonic_ns",
-        "receivers",
-        "slow_ns",
-        "took_ns",
-    )
-
     def __init__(
         self, clock: Clock, slow_ms: int = 5, slow_limit: int = 0, displace: Displace | None = None
     ) -> None:
