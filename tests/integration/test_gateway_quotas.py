@@ -19,7 +19,7 @@ from odradek.wire.messages.produce import ProduceRequest
 from support.data_requests import produce_request
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import ThreadedHost, running_host
-from support.limited_clients import CLIENT_ID, MEGABYTE, TOPIC, consume, produce
+from support.limited_clients import CLIENT_ID, MEGABYTE, consume, create_topic, limit, produce
 from support.waiting import wait_until
 from support.wire_client import WireClient
 
@@ -43,7 +43,7 @@ QUOTAS = (
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedHost]:
     with running_host(tmp_path_factory.mktemp("upstream"), *SHORT_WINDOWS) as host:
-        host.call(lambda: host.host.broker.topics.create(TOPIC, 1, {}))
+        create_topic(host)
         yield host
 
 
@@ -100,7 +100,7 @@ def test_the_larger_of_both_throttle_times_is_told(
     host: ThreadedHost, tmp_path: Path, theirs: int, told_ms: int
 ) -> None:
     entity = ClientQuotaEntity(client_id="both")
-    host.call(lambda: host.host.broker.quotas.apply(entity, {"producer_byte_rate": theirs}))
+    limit(host, entity, producer_byte_rate=theirs)
 
     with (
         gateway_of(host.bootstrap, tmp_path, *SHORT_WINDOWS, *QUOTAS) as gateway,
@@ -109,7 +109,7 @@ def test_the_larger_of_both_throttle_times_is_told(
         told = client.send(refused_request(30_000), 9)
 
     assert told.throttle_time_ms == pytest.approx(told_ms, abs=300)
-    host.call(lambda: host.host.broker.quotas.apply(entity, {"producer_byte_rate": None}))
+    limit(host, entity, producer_byte_rate=None)
 
 
 def test_topics_beyond_the_quota_are_refused_until_clients_have_waited(gateway: GatewayProcess) -> None:

@@ -21,6 +21,7 @@ from odradek.wire.error_code import ErrorCode
 from support.accounts import assert_accounts_balance
 from support.hosts import EVERYTHING, ThreadedHost, running_host, serving
 from support.kafka_export import TOPIC, consumer_of, deliver, read, record_of
+from support.otlp_source import source_of
 from support.spooling import FAST, FarSide, Plugin, name_of, names, push_all
 from support.waiting import wait_until
 
@@ -64,13 +65,11 @@ def center(data_dir: Path, bootstrap: str, far_side: FarSide, *overrides: str) -
 
 
 def accounts_of(host: ThreadedHost) -> PushAccounts:
-    (runner,) = host.host.sources.runners
-    return runner.entrance.accounts
+    return source_of(host).entrance.accounts
 
 
 def lag_of(host: ThreadedHost) -> int | None:
-    (runner,) = host.host.sources.runners
-    return runner.lag()
+    return source_of(host).lag()
 
 
 def until(condition: Callable[[], bool], host: ThreadedHost) -> None:

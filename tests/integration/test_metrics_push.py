@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
 from support.child_process import same_imports
 from support.hosts import ThreadedHost, running_host
+from support.probes import get, metrics_port
 from support.wire_client import WireClient
 
 pytestmark = pytest.mark.ci
@@ -180,10 +180,7 @@ def test_without_an_endpoint_the_exporter_is_not_imported(tmp_path: Path) -> Non
 def test_prometheus_reads_a_metric_with_different_labels_as_one(tmp_path: Path) -> None:
     with running_host(tmp_path, "metrics.listener=http://127.0.0.1:0") as host:
         host.call(lambda: use_quotas(host))
-        endpoint = host.host.outlets.endpoint
-        assert endpoint is not None
-        with urllib.request.urlopen(f"http://127.0.0.1:{endpoint.bound_port}/metrics", timeout=10) as page:
-            text = page.read().decode()
+        _, text = get(metrics_port(host), "/metrics")
 
     kinds = Counter(line.split()[2] for line in text.splitlines() if line.startswith("# TYPE "))
     assert [name for name, count in kinds.items() if count > 1] == []

@@ -26,7 +26,15 @@ from odradek_kafka.otlp_json import otlp_json
 from support.accounts import assert_accounts_balance
 from support.hosts import EVERYTHING, ThreadedHost, running_host
 from support.kafka_export import TOPIC, read
-from support.otlp_source import ANYWHERE, ScriptedIntake, body_of, entry, fail_now_and_then, running_source
+from support.otlp_source import (
+    ANYWHERE,
+    ScriptedIntake,
+    body_of,
+    entry,
+    fail_now_and_then,
+    running_source,
+    source_of,
+)
 from support.spooling import FAST, FarSide, Plugin, push_all
 from support.telemetry_records import resource_labels
 from support.waiting import wait_until
@@ -73,8 +81,7 @@ def send(port: int, service: str, protocol: str = "http") -> None:
 
 
 def requests_of(host: ThreadedHost) -> dict[str, int]:
-    (runner,) = host.host.sources.runners
-    return runner.entrance.requests.copy()
+    return source_of(host).entrance.requests.copy()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -86,8 +93,7 @@ def test_an_sdk_and_a_kafka_client_arrive_side_by_side(tmp_path: Path, protocol:
         push_all(host, range(1))
         wait_until(lambda: len(far_side.taken) == 2, lambda: far_side.names)
         messages = read(host.bootstrap, "__client_telemetry", 2)
-        (runner,) = host.host.sources.runners
-        accounts = runner.entrance.accounts
+        accounts = source_of(host).entrance.accounts
         requests = [row for row in host.call(host.host.metric_rows) if row.name == "odradek.source.requests"]
 
     assert (accounts.received, accounts.appended) == (1, 1)

@@ -13,7 +13,7 @@ import pytest
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
 from support.charges import Charges, watched
 from support.hosts import ThreadedHost, running_host
-from support.limited_clients import CLIENT_ID, MEGABYTE, TOPIC, consume, produce
+from support.limited_clients import CLIENT_ID, MEGABYTE, consume, create_topic, limit, produce
 from support.progress import Progress
 from support.waiting import wait_until
 
@@ -31,12 +31,8 @@ ENTITIES = {
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[ThreadedHost]:
     with running_host(tmp_path, *SHORT_WINDOWS) as host:
-        host.call(lambda: host.host.broker.topics.create(TOPIC, 1, {}))
+        create_topic(host)
         yield host
-
-
-def limit(host: ThreadedHost, entity: ClientQuotaEntity, **values: float) -> None:
-    host.call(lambda: host.host.broker.quotas.apply(entity, values))
 
 
 def fill(host: ThreadedHost, megabytes: int) -> None:
@@ -100,7 +96,7 @@ class Converged:
 def converged_producer(data_dir: Path, entity: ClientQuotaEntity) -> Converged:
     """A producer, for a minute."""
     with running_host(data_dir) as host:  # Kafka's own windows: ten seconds' worth at once
-        host.call(lambda: host.host.broker.topics.create(TOPIC, 1, {}))
+        create_topic(host)
         limit(host, entity, producer_byte_rate=MEGABYTE)
         with watched(host.host.broker.quotas.produce, MEGABYTE, client_id=CLIENT_ID) as charges:
             return Converged(produce(host, 60), charges)
@@ -109,7 +105,7 @@ def converged_producer(data_dir: Path, entity: ClientQuotaEntity) -> Converged:
 def converged_consumer(data_dir: Path, entity: ClientQuotaEntity) -> Converged:
     """A consumer, for a minute."""
     with running_host(data_dir) as host:
-        host.call(lambda: host.host.broker.topics.create(TOPIC, 1, {}))
+        create_topic(host)
         fill(host, 80)
         limit(host, entity, consumer_byte_rate=MEGABYTE)
         with watched(host.host.broker.quotas.fetch, MEGABYTE, client_id=CLIENT_ID) as charges:

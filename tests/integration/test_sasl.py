@@ -31,6 +31,7 @@ from support.batches import batch_of
 from support.client_sockets import closed_sockets
 from support.data_requests import produce_request
 from support.hosts import EVERYTHING, ServeProcess, ThreadedHost, running_host, serving
+from support.limited_clients import limit
 from support.waiting import wait_until
 from support.wire_client import WireClient
 
@@ -307,13 +308,13 @@ def test_a_user_quota_applies_to_the_authenticated_user(host: ThreadedHost) -> N
     with AdminClient(host.bootstrap) as admin:
         admin.create_topics([NewTopic(name=topic)])
 
-    host.call(lambda: host.host.broker.quotas.apply(entity, {"producer_byte_rate": 1_000.0}))
+    limit(host, entity, producer_byte_rate=1_000)
     with (
         Connection(*host.address) as anonymous,
         Connection(*guarded_address(host), login=SaslLogin("SCRAM-SHA-256", USER, PASSWORD)) as alice,
     ):
         responses = [each.send(request, most_version=12) for each in (alice, anonymous)]
-    host.call(lambda: host.host.broker.quotas.apply(entity, {"producer_byte_rate": None}))
+    limit(host, entity, producer_byte_rate=None)
 
     assert [response.responses[0].partition_responses[0].error_code for response in responses] == [0, 0]
     assert responses[0].throttle_time_ms > 0

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.request
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequ
 from odradek.wire.messages.metadata import MetadataRequest
 from support.data_requests import fetch_request
 from support.hosts import EVERYTHING, LOOPBACK, ServeProcess, running_host, serving
+from support.probes import get, metrics_port
 from support.wire_client import WireClient
 
 pytestmark = pytest.mark.ci
@@ -165,10 +165,7 @@ def test_prometheus_sees_the_brokers_own_metrics(tmp_path: Path) -> None:
         client.introduce()
         error_code = client.push(b"")
         client.push(b"\x0a\x00")
-        endpoint = host.host.outlets.endpoint
-        assert endpoint is not None
-        with urllib.request.urlopen(f"http://127.0.0.1:{endpoint.bound_port}/metrics", timeout=10) as page:
-            text = page.read().decode()
+        _, text = get(metrics_port(host), "/metrics")
 
     assert error_code == 0
     lines = [line for line in text.splitlines() if not line.startswith("#")]

@@ -7,6 +7,9 @@ from typing import Protocol
 
 import pytest
 
+from odradek.client.admin import AdminClient
+from odradek.client.resources import NewTopic
+from odradek.plugin.client_quota import ClientQuotaEntity
 from support.progress import Progress
 
 MEGABYTE = 1_000_000
@@ -21,6 +24,17 @@ class Reachable(Protocol):
 
     @property
     def bootstrap(self) -> str: ...
+
+
+def create_topic(host: Reachable) -> None:
+    with AdminClient(host.bootstrap) as admin:
+        admin.create_topics([NewTopic(name=TOPIC)])
+
+
+def limit(host: Reachable, entity: ClientQuotaEntity, **values: float | None) -> None:
+    """Set quotas, or remove those that are None."""
+    with AdminClient(host.bootstrap) as admin:
+        admin.alter_client_quotas({entity: values})
 
 
 def produce(host: Reachable, seconds: float, client_id: str = CLIENT_ID, total: int = 1 << 40) -> Progress:

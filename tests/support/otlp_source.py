@@ -23,6 +23,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from odradek.endpoints import Address
+from odradek.hosting.source_runner import SourceRunner
 from odradek.plugin import Receipt, Refused, TelemetryRecord
 from odradek.process.limits import new_loop
 from odradek.waiting.deferred import Deferred
@@ -49,9 +50,15 @@ def body_of(*entries: ResourceMetrics) -> bytes:
     return MetricsData(resource_metrics=entries).SerializeToString()
 
 
+def source_of(host: ThreadedHost) -> SourceRunner:
+    """The only source of a host."""
+    (runner,) = host.host.sources.runners
+    return runner
+
+
 def fail_now_and_then(host: ThreadedHost) -> None:
     """One record of 75 finds no room in the log of a host with one source."""
-    (runner,) = host.host.sources.runners
+    runner = source_of(host)
     keep, numbers = runner.entrance.keep, itertools.count(1)
 
     def now_and_then(record: TelemetryRecord) -> bool | Deferred[bool]:

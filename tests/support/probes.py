@@ -21,7 +21,12 @@ def get(port: int, path: str) -> tuple[int, str]:
         return 0, ""
 
 
+def metrics_port(host: ThreadedHost) -> int:
+    """The port of the listener for metrics and probes."""
+    endpoint = host.host.outlets.endpoint
+    assert endpoint is not None
+    return endpoint.bound_port
+
+
 def outlets_of(host: ThreadedHost) -> tuple[MetricsOutlets, int]:
-    outlets = host.host.outlets
-    assert outlets.endpoint is not None
-    return outlets, outlets.endpoint.bound_port
+    return host.host.outlets, metrics_port(host)

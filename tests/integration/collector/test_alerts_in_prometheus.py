@@ -10,6 +10,7 @@ import pytest
 from contrib.capture.ports import free_ports
 
 from support.hosts import EVERYTHING, running_host
+from support.probes import metrics_port
 from support.prometheus_server import PrometheusServer, prometheus_server
 from support.reference_page import ROOT
 from support.waiting import wait_until
@@ -59,9 +60,8 @@ def test_every_rule_is_evaluated_and_trouble_is_found(prometheus_program: Path, 
     (port,) = free_ports(1)
     with ExitStack() as stack:
         host = stack.enter_context(running_host(tmp_path / "data", *HOST))
-        assert host.host.outlets.endpoint is not None
         config = tmp_path / "prometheus.yml"
-        config.write_text(CONFIG.format(rules=RULES, port=host.host.outlets.endpoint.bound_port))
+        config.write_text(CONFIG.format(rules=RULES, port=metrics_port(host)))
         prometheus = stack.enter_context(prometheus_server(prometheus_program, config, port, tmp_path))
         with WireClient(host.address) as client:
             client.introduce()

@@ -28,6 +28,7 @@ from integration.java.jvm import Jvm, built_classpath
 from odradek.findings.troubles import JAVA, LIBRDKAFKA
 from odradek.hosting.plugin_manager import HostPluginManager
 from support.hosts import ThreadedHost, running_host
+from support.probes import metrics_port
 from support.prometheus_server import PrometheusServer, prometheus_server
 from support.reference_page import ROOT
 from support.waiting import wait_until
@@ -130,11 +131,9 @@ def filled(prometheus_program: Path, tmp_path_factory: pytest.TempPathFactory) -
             f"plugins.prometheus.totals.file={folder / 'totals.db'}",
         )
         host = stack.enter_context(running_host(folder / "data", *HOST, *scraped, plugins=plugins()))
-        assert host.host.outlets.endpoint is not None
         config = folder / "prometheus.yml"
         rules = ", ".join(f'"{ROOT / "contrib/prometheus" / name}"' for name in RULES)
-        own_port = host.host.outlets.endpoint.bound_port
-        config.write_text(CONFIG.format(rules=rules, host=own_port, clients=clients_port))
+        config.write_text(CONFIG.format(rules=rules, host=metrics_port(host), clients=clients_port))
         prometheus = stack.enter_context(prometheus_server(prometheus_program, config, port, folder))
         for command in commands(host):
             stack.enter_context(living(command))

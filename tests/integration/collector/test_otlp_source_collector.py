@@ -19,7 +19,7 @@ from odradek.hosting.plugin_manager import HostPluginManager
 from support.accounts import assert_accounts_balance
 from support.child_process import child_process
 from support.hosts import running_host
-from support.otlp_source import body_of, entry, fail_now_and_then
+from support.otlp_source import body_of, entry, fail_now_and_then, source_of
 from support.spooling import FAST, FarSide, Plugin
 from support.telemetry_records import resource_labels
 from support.waiting import wait_until
@@ -92,8 +92,7 @@ def test_a_collector_that_repeats_requests_loses_and_doubles_nothing(
             channel.unary_unary(METHOD, None, None)(body, timeout=PATIENCE_S)
         wanted = REQUESTS * RESOURCES
         wait_until(lambda: len(far_side.taken) >= wanted, lambda: len(far_side.taken), PATIENCE_S)
-        (runner,) = host.host.sources.runners
-        requests = runner.entrance.requests
+        requests = source_of(host).entrance.requests
         wait_until(lambda: requests.get("accepted", 0) == REQUESTS, lambda: requests)
         host.call(lambda: assert_accounts_balance(host.host))
 

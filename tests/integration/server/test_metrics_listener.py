@@ -14,16 +14,15 @@ from odradek.plugin.config import ConfigError
 from odradek.programs.config import load_config
 from support.certificates import Files
 from support.hosts import ThreadedHost, running_host
+from support.probes import metrics_port
 
 HTTPS = "metrics.listener=https://localhost:0"
 
 
 def scrape(host: ThreadedHost, trusted: ssl.SSLContext | None = None, authorization: str = "") -> str:
     """The metrics, or the status of a refusal."""
-    endpoint = host.host.outlets.endpoint
-    assert endpoint is not None
     scheme = "http" if trusted is None else "https"
-    request = urllib.request.Request(f"{scheme}://localhost:{endpoint.bound_port}/metrics")
+    request = urllib.request.Request(f"{scheme}://localhost:{metrics_port(host)}/metrics")
     if authorization:
         request.add_header("Authorization", authorization)
     try:
@@ -76,11 +75,11 @@ def test_metrics_need_the_token(tmp_path: Path) -> None:
 def test_a_client_that_says_nothing_holds_up_no_other(tmp_path: Path) -> None:
     files = Files(tmp_path)
 
-    with running_host(tmp_path / "data", HTTPS, *files.settings) as host:
-        endpoint = host.host.outlets.endpoint
-        assert endpoint is not None
-        with socket.create_connection(("localhost", endpoint.bound_port)):
-            text = scrape(host, ssl.create_default_context(cafile=files.ca))
+    with (
+        running_host(tmp_path / "data", HTTPS, *files.settings) as host,
+        socket.create_connection(("localhost", metrics_port(host))),
+    ):
+        text = scrape(host, ssl.create_default_context(cafile=files.ca))
 
     assert "odradek_connections" in text
 
