@@ -12,10 +12,6 @@ import pytest
 import odradek
 from odradek.client.admin import AdminClient
 from odradek.client.connection import Connection
-from odradek.client.errors import RequestFailed
-from odradek.client.resources import EARLIEST, LATEST, ConfigChange, ConfigResource, NewTopic, Offset
-from odradek.wire.config_resource import ConfigOperation, ConfigSource, ResourceType
-from odradek.wire.error_code import ErrorCode
 from support.hosts import ThreadedHost, running_host, serving
 
 pytestmark = pytest.mark.ci
@@ -111,16 +107,6 @@ def test_a_refusal_is_one_line_and_status_1(
     assert done.stderr.count("\n") == 1
 
 
-def test_an_unreachable_host_is_one_line_and_status_1(tmp_path: Path) -> None:
-    with running_host(tmp_path / "data") as stopped:
-        gone = stopped.bootstrap
-
-    done = tool(gone, "--list")
-
-    assert done.returncode == 1
-    assert done.stderr == f"Error while executing client metrics command : {gone}: connection refused\n"
-
-
 def test_the_host_knows_the_software_of_the_client(host: ThreadedHost) -> None:
     with Connection(*host.address, client_id="me") as connection:
         contexts = host.call(lambda: [channel.context for channel in host.host.listeners[0].channels])
@@ -131,45 +117,9 @@ def test_the_host_knows_the_software_of_the_client(host: ThreadedHost) -> None:
     ]
 
 
-def test_topics_are_created_changed_and_deleted(admin: AdminClient) -> None:
-    topic = ConfigResource(ResourceType.TOPIC, "t")
-    admin.create_topics([NewTopic(name="t", partitions=2, configs={"retention.ms": "1000"})])
-
-    offsets = admin.list_offsets({("t", 0): LATEST, ("t", 1): EARLIEST})
-    admin.incremental_alter_configs(
-        {topic: [ConfigChange("cleanup.policy", "compact", ConfigOperation.APPEND)]}
-    )
-    entries = {entry.name: entry for entry in admin.describe_configs([topic], synonyms=True)[topic]}
-    names = admin.list_config_resources({ResourceType.TOPIC})
-    admin.delete_topics(["t"])
-
-    assert offsets == {("t", 0): Offset(0, -1), ("t", 1): Offset(0, -1)}
-    assert (entries["retention.ms"].value, entries["retention.ms"].source) == ("1000", ConfigSource.TOPIC)
-    assert entries["cleanup.policy"].value == "delete,compact"
-    assert names == [topic]
-    assert admin.list_config_resources({ResourceType.TOPIC}) == []
-
-
 def test_the_cluster_has_one_node(admin: AdminClient, host: ThreadedHost) -> None:
     cluster = admin.describe_cluster()
 
     assert [str(node.address) for node in cluster.nodes] == [host.bootstrap]
     assert cluster.controller_id == cluster.nodes[0].id == 1
     assert cluster.cluster_id == host.host.broker.cluster_id
-
-
-def test_the_node_describes_itself(admin: AdminClient) -> None:
-    node = ConfigResource(ResourceType.BROKER, "1")
-
-    entries = admin.describe_configs([node])[node]
-
-    assert {entry.name: entry.value for entry in entries}["node.id"] == "1"
-
-
-def test_a_topic_cannot_be_created_twice(admin: AdminClient) -> None:
-    admin.create_topics([NewTopic(name="t")])
-
-    with pytest.raises(RequestFailed) as refused:
-        admin.create_topics([NewTopic(name="t")])
-
-    assert refused.value.code is ErrorCode.TOPIC_ALREADY_EXISTS
