@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from odradek.gateway.rewriting.catalog import rewriter_for
 from odradek.gateway.rewriting.rewriter import HoldLimits, MalformedResponse
-from odradek.gateway.rewriting.walks import ATOM_BYTES
 from odradek.wire.messages.fetch import FetchResponse
+from odradek.wire.messages.share_responses import ShareFetchResponse
+from odradek.wire.walk_source import ATOM_BYTES
 from random_messages import MessageMaker
 from support.rewriting import (
     REWRITTEN,
@@ -24,7 +25,6 @@ from support.rewriting import (
     message_of,
     pieces,
 )
-from support.share_messages import ShareFetchResponse
 
 UPSTREAM = "upstream.internal"
 STREAMING = [case for case in REWRITTEN if case[0] in (FetchResponse, ShareFetchResponse)]

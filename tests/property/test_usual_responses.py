@@ -43,7 +43,9 @@ def test_a_response_that_passes_names_no_address(made: tuple[Any, int], data: st
         )
     cut = bytes(frame[: data.draw(st.sampled_from([len(frame), len(frame), len(frame) - 1]))])
 
-    seen = ADDRESSED[message.API_KEY].seen(version, b"before" + cut + b"after", 6, 6 + len(cut))
+    see = ADDRESSED[message.API_KEY].see(version)
+    assert see is not None
+    seen = see(b"before" + cut + b"after", 6, 6 + len(cut))
 
     if seen is not None:
         rewriter = rewriter_for(message.API_KEY, version, len(cut), Advertised(), HoldLimits())

@@ -10,12 +10,12 @@ from typing import Any
 from odradek.gateway.rewriting.api_versions import ApiPolicy, rewrite_api_versions
 from odradek.gateway.rewriting.catalog import rewriter_for
 from odradek.gateway.rewriting.rewriter import HoldLimits, MalformedResponse
-from odradek.gateway.rewriting.walked import WalkedRewriter
-from odradek.gateway.rewriting.walks import ATOM_BYTES
+from odradek.gateway.rewriting.streamed import StreamedRewriter
 from odradek.wire.codec import reader
 from odradek.wire.errors import WireError
 from odradek.wire.header import flexible_response_header, read_response_header
 from odradek.wire.messages.api_versions import ApiVersionsResponse
+from odradek.wire.walk_source import ATOM_BYTES
 from random_messages import MessageMaker
 from support.rewriting import (
     CORRELATION_ID,
@@ -54,7 +54,7 @@ def outcome(case: tuple[type[Any], int], frame: bytes, every: int, limits: HoldL
         for number, piece in enumerate(pieces(frame, range(every, len(frame), every)), start=1):
             out += b"".join(rewriter.feed(piece))
             held = min(number * every, len(frame)) - max(len(out) - 4, 0)
-            if isinstance(rewriter, WalkedRewriter) and not rewriter.exact and rewriter.tail_at is None:
+            if isinstance(rewriter, StreamedRewriter) and rewriter.tail_at is None:
                 assert held < ATOM_BYTES, "a walk holds few bytes"
             assert held <= limits.response_bytes + every or len(out) > 4
     except MalformedResponse:

@@ -20,9 +20,14 @@ from odradek.wire.messages.fetch import (
     PartitionData,
     SnapshotId,
 )
+from odradek.wire.messages.share_responses import (
+    AcquiredRecords,
+    ShareFetchResponse,
+    SharePartition,
+    ShareTopic,
+)
 from support.offenders import offenders
 from support.rewriting import STREAMED, USUAL, Advertised, fed, frame_of, message_of, pieces, rewritten
-from support.share_messages import AcquiredRecords, ShareFetchResponse, SharePartition, ShareTopic
 
 UPSTREAM = "b1.upstream.internal"
 VERSIONS = range(16, 19)

@@ -20,8 +20,8 @@ from odradek.wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from odradek.wire.messages.share_responses import ShareAcknowledgeResponse, ShareFetchResponse
 from support.rewriting import Advertised, frame_of, rewritten
-from support.share_messages import ShareAcknowledgeResponse, ShareFetchResponse
 
 HOST = "gateway.example.com"
 UPSTREAM = "b1.upstream.internal"

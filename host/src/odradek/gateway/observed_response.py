@@ -6,7 +6,7 @@ from typing import Final
 
 from odradek.gateway.observation.observer import HEAD_BYTES, LONG_HEADS, PairObserver
 from odradek.gateway.pair_state import Burst
-from odradek.gateway.rewriting.complete import SeenFields
+from odradek.gateway.rewriting.addressed_layout import SeenFields
 from odradek.gateway.rewriting.rewriter import Seen
 
 LENGTH_BYTES: Final = 4

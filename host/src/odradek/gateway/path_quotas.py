@@ -10,6 +10,7 @@ from odradek.broker.dispatch.routes import Route
 from odradek.quota.controller_mutation_quota import MESSAGE
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.openings import OTHER_RESPONSES
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,6 +20,11 @@ class PathQuotas:
     managers: QuotaManagers
     routes: Mapping[int, Route]
     """By API key."""
+
+    def response(self, api_key: int) -> type[Any] | None:
+        """The declared response of an API, None if it is not known."""
+        route = self.routes.get(api_key)
+        return OTHER_RESPONSES.get(api_key) if route is None else route.response
 
     def refusal(self, request: Any, version: int, correlation_id: int, throttle_ms: int) -> bytes:
         """Return the response to a request whose client has exceeded its quota, without its length."""

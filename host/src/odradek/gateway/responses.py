@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Protocol
 
 from odradek.gateway.observed_response import UNREAD, ObservedResponse
 from odradek.gateway.pair_failure import Cause, PairFailure
@@ -23,9 +23,9 @@ from odradek.gateway.pair_state import (
 )
 from odradek.gateway.path_meter import HELD
 from odradek.gateway.request_heads import unpack_int32
+from odradek.gateway.rewriting.addressed_layout import USUAL
 from odradek.gateway.rewriting.api_versions import rewrite_api_versions
-from odradek.gateway.rewriting.catalog import ADDRESSED, AddressedApi, rewriter_for
-from odradek.gateway.rewriting.complete import USUAL
+from odradek.gateway.rewriting.catalog import ADDRESSED, See, rewriter_for
 from odradek.gateway.rewriting.rewriter import Rewriter, Seen
 from odradek.gateway.whole_requests import response_body
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateResponse
@@ -39,6 +39,13 @@ unpack_head: Callable[..., tuple[int, int]] = struct.Struct(">ii").unpack_from
 pack_length = struct.Struct(">i").pack
 
 
+class ResponseApi(Protocol):
+    """An API whose responses may need a rewriter."""
+
+    def see(self, version: int) -> See | None:
+        """Looks at complete responses of a version; None if all pass. See `AddressedApi`."""
+
+
 class Responses:
     """The direction from the broker to the client."""
 
@@ -48,7 +55,7 @@ class Responses:
     )  # fmt: skip
 
     WHOLE: ClassVar[Mapping[int, Callable[[Responses, bytes, int], bytes | None]]]
-    ADDRESSED: ClassVar[Mapping[int, AddressedApi]] = ADDRESSED
+    ADDRESSED: ClassVar[Mapping[int, ResponseApi]] = ADDRESSED
     """The APIs whose responses may need a rewriter."""
 
     def __init__(self, state: PairState) -> None:
@@ -186,7 +193,7 @@ class Responses:
         outstanding, observer = self.state.outstanding, self.state.observer
         key, version, sent_ns, _ = burst
         api = self.ADDRESSED.get(key)
-        see = api.seen if api is not None and version >= api.first else None
+        see = None if api is None else api.see(version)
         seen: Seen = UNREAD
         start, count = pos, 0
         try:
@@ -194,7 +201,7 @@ class Responses:
                 outstanding.popleft()
                 after, rewriter = pos + 4 + size, None
                 if see is not None:
-                    found = see(version, data, pos + 4, after) if after <= end else None
+                    found = see(data, pos + 4, after) if after <= end else None
                     rewriter = self.rewrite(burst, data, pos, size) if found is None else None
                     seen = found or rewriter or UNREAD
                 if after > end:

@@ -4,50 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
 
 from odradek.gateway.addresses import Addresses
-from odradek.gateway.rewriting.complete import seen_fetch, seen_produce, unseen
-from odradek.gateway.rewriting.describe_cluster import describe_cluster
-from odradek.gateway.rewriting.find_coordinator import find_coordinator
-from odradek.gateway.rewriting.metadata import MetadataRewriter
+from odradek.gateway.rewriting.addressed_layout import AddressedLayout
+from odradek.gateway.rewriting.held import HeldRewriter
 from odradek.gateway.rewriting.rewriter import HoldLimits, MalformedResponse, Rewriter, Seen
-from odradek.gateway.rewriting.tails import listed_endpoints, tagged_endpoints
-from odradek.gateway.rewriting.walked import WalkedRewriter
-from odradek.gateway.rewriting.walks import (
-    acknowledged_partition,
-    fetch_walk,
-    fetched_partition,
-    produce_walk,
-    share_walk,
-)
-from odradek.gateway.rewriting.whole import WholeRewriter
+from odradek.gateway.rewriting.streamed import StreamedRewriter
 from odradek.wire.messages.describe_cluster import DescribeClusterResponse
 from odradek.wire.messages.fetch import FetchResponse
 from odradek.wire.messages.find_coordinator import FindCoordinatorResponse
 from odradek.wire.messages.metadata import MetadataResponse
 from odradek.wire.messages.produce import ProduceResponse
+from odradek.wire.messages.share_responses import ShareAcknowledgeResponse, ShareFetchResponse
 
-SHARE_FETCH = 78
-SHARE_ACKNOWLEDGE = 79
+See = Callable[[bytes, int, int], Seen | None]
+"""Takes data, and the positions of a response's correlation id and of its end. Returns the fields that were
+read if the response passes as it is; None if it needs its rewriter."""
 
-Make = Callable[[int, int, Addresses, HoldLimits], Rewriter]
-"""Makes a rewriter from version, size, addresses and limits."""
-See = Callable[[int, bytes, int, int], Seen | None]
-"""Takes version, data, and the positions of a response's correlation id and of its end. Returns the fields
-that were read if the response passes as it is; None if it needs its rewriter."""
+
+def unseen(_data: bytes, _at: int, _end: int) -> Seen | None:
+    """None: each response needs its rewriter."""
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class AddressedApi:
-    """An API whose responses name addresses."""
+    """An API whose responses name addresses. The declared versions are those that can pass."""
 
-    last: int
-    """The last version whose layout is known."""
-    make: Make
+    response: type[Any]
+    nodes: str = "node_endpoints"
+    """The array with the nodes. In a version without it the response itself names a node."""
     first: int = 0
     """The first version with an address."""
-    seen: See = unseen
-    """Looks at a response that has arrived whole: most pass without a rewriter."""
+    held: Literal["whole", "to nodes", "if small"] = "whole"
+    """How much of a response is held. Others pass as they come, and their nodes keep their size."""
+
+    @property
+    def last(self) -> int:
+        """The last version whose layout is known."""
+        return int(self.response.VERSIONS.last)
+
+    def see(self, version: int) -> See | None:
+        """Looks at responses that have arrived whole: most pass without a rewriter. None if all do."""
+        if version < self.first:
+            return None
+        return layout_of(self, version).passing if version <= self.last else unseen
+
+    def rewriter(self, version: int, size: int, addresses: Addresses, limits: HoldLimits) -> Rewriter:
+        """The rewriter of one response."""
+        layout, most = layout_of(self, version), limits.response_bytes
+        if self.held == "if small" and size > min(limits.exact_fetch_bytes, most):
+            return StreamedRewriter(size, layout, addresses, most)
+        return HeldRewriter(size, layout, addresses, most, rest_passes=self.held == "to nodes")
+
+
+@cache
+def layout_of(api: AddressedApi, version: int) -> AddressedLayout:
+    """A version of a response, compiled on first use."""
+    return AddressedLayout(api.response, version, api.nodes)
 
 
 class UnknownLayout:
@@ -70,52 +86,19 @@ class UnknownLayout:
         raise MalformedResponse(f"the layout of API {self.api_key} version {self.version} is not known")
 
 
-def metadata(version: int, size: int, addresses: Addresses, limits: HoldLimits) -> Rewriter:
-    return MetadataRewriter(size, version, addresses, limits.response_bytes)
-
-
-def coordinator(version: int, size: int, addresses: Addresses, limits: HoldLimits) -> Rewriter:
-    return WholeRewriter(size, find_coordinator(version), addresses, limits.response_bytes)
-
-
-def cluster(version: int, size: int, addresses: Addresses, limits: HoldLimits) -> Rewriter:
-    return WholeRewriter(size, describe_cluster(version), addresses, limits.response_bytes)
-
-
-def is_held(size: int, limits: HoldLimits) -> bool:
-    """Whether a Fetch or ShareFetch response is held until its end."""
-    return size <= min(limits.exact_fetch_bytes, limits.response_bytes)
-
-
-def produce(version: int, size: int, addresses: Addresses, limits: HoldLimits) -> Rewriter:
-    walk = produce_walk(topic_id=version >= 13)
-    return WalkedRewriter(size, walk, tagged_endpoints, addresses, limits.response_bytes, exact=True)
-
-
-def fetch(version: int, size: int, addresses: Addresses, limits: HoldLimits) -> Rewriter:
-    exact = is_held(size, limits)
-    return WalkedRewriter(size, fetch_walk, tagged_endpoints, addresses, limits.response_bytes, exact)
-
-
-def share_fetch(version: int, size: int, addresses: Addresses, limits: HoldLimits) -> Rewriter:
-    walk, exact = share_walk(version >= 1, fetched_partition), is_held(size, limits)
-    return WalkedRewriter(size, walk, listed_endpoints, addresses, limits.response_bytes, exact)
-
-
-def share_acknowledge(version: int, size: int, addresses: Addresses, limits: HoldLimits) -> Rewriter:
-    walk = share_walk(version >= 2, acknowledged_partition)
-    return WalkedRewriter(size, walk, listed_endpoints, addresses, limits.response_bytes, exact=True)
-
-
 ADDRESSED: dict[int, AddressedApi] = {
-    ProduceResponse.API_KEY: AddressedApi(13, produce, first=10, seen=seen_produce),
-    FetchResponse.API_KEY: AddressedApi(18, fetch, first=16, seen=seen_fetch),
-    MetadataResponse.API_KEY: AddressedApi(13, metadata),
-    FindCoordinatorResponse.API_KEY: AddressedApi(6, coordinator),
-    DescribeClusterResponse.API_KEY: AddressedApi(2, cluster),
-    SHARE_FETCH: AddressedApi(2, share_fetch),
-    SHARE_ACKNOWLEDGE: AddressedApi(2, share_acknowledge),
+    api.response.API_KEY: api
+    for api in (
+        AddressedApi(ProduceResponse, first=10),
+        AddressedApi(FetchResponse, first=16, held="if small"),
+        AddressedApi(MetadataResponse, "brokers", held="to nodes"),
+        AddressedApi(FindCoordinatorResponse, "coordinators"),
+        AddressedApi(DescribeClusterResponse, "brokers"),
+        AddressedApi(ShareFetchResponse, held="if small"),
+        AddressedApi(ShareAcknowledgeResponse),
+    )
 }
+"""By API key."""
 
 
 def rewriter_for(
@@ -131,4 +114,4 @@ def rewriter_for(
         return None
     if version > api.last:
         return UnknownLayout(api_key, version)
-    return api.make(version, size, addresses, limits)
+    return api.rewriter(version, size, addresses, limits)

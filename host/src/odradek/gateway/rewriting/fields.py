@@ -19,26 +19,9 @@ Tags = list[tuple[int, bytes]]
 """A tagged section: number and content of each tag."""
 
 
-def text_at(data: bytes, at: int, flexible: bool) -> tuple[int, int]:
-    """Return where the content of a string starts and ends; the same position twice for null.
-
-    Raises:
-        IndexError: The data ends first.
-    """
-    if flexible:
-        size, at = read_varint(data, at)
-        size -= 1
-    else:
-        (size,) = int16_at(data, at)
-        at += 2
-    if size < 0:
-        if size < -1:
-            raise WireError(f"length {size} before {at}")
-        return at, at
-    end = at + size
-    if end > len(data):
-        raise IndexError
-    return at, end
+def text_start(data: bytes, at: int, flexible: bool) -> int:
+    """Return where the content of a string starts whose length is at a position."""
+    return read_varint(data, at)[1] if flexible else at + INT16.size
 
 
 def text(value: str, flexible: bool) -> bytes:

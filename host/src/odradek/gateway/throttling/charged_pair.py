@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_state import Burst, LocalAnswer, PairState
 from odradek.gateway.request_heads import Head, unpack_int32
 from odradek.gateway.requests import Requests
-from odradek.gateway.responses import Responses
-from odradek.gateway.rewriting.catalog import AddressedApi
+from odradek.gateway.responses import ResponseApi, Responses
+from odradek.gateway.rewriting.catalog import See, unseen
 from odradek.gateway.rewriting.rewriter import Rewriter
 from odradek.gateway.throttling.mutations import MUTATIONS, mutation
 from odradek.gateway.throttling.pair_charges import NS_PER_MS, PairCharges
-from odradek.gateway.throttling.throttle_place import PLACES
-from odradek.gateway.throttling.throttle_writer import Unchanged, unchanged, with_throttle_time
+from odradek.gateway.throttling.throttle_place import throttle_reader
+from odradek.gateway.throttling.throttle_writer import Unchanged, with_throttle_time
 from odradek.wire.api_error import ApiError
-
-LARGEST_VERSION: Final = 32_767
-CORRELATION_ID_BYTES: Final = 4
 
 
 class ChargedRequests(Requests):
@@ -80,8 +77,8 @@ class ChargedRequests(Requests):
     def answered(self, answer: LocalAnswer, head: Head, frame: bytes) -> None:
         """An answer of the gateway's host is ready; the host has charged for it."""
         if frame:
-            place = PLACES[head[1]]
-            (throttle_ms,) = unpack_int32(frame, CORRELATION_ID_BYTES + (head[2] >= place.flexible))
+            response: Any = self.charges.quotas.routes[head[1]].response
+            throttle_ms = throttle_reader(response, head[2])(frame)
             self.charges.throttle(self.charges.managers.request, throttle_ms, self.charges.now_ms())
         super().answered(answer, head, frame)
 
@@ -92,15 +89,22 @@ ChargedRequests.SPECIAL = {
 }
 
 
-CHARGED: Final = AddressedApi(LARGEST_VERSION, unchanged)
-"""Each response of each API is charged before it passes."""
+class ChargedApi:
+    """Any API: each response is charged before it passes."""
+
+    def see(self, _version: int) -> See:
+        """Looks at no response."""
+        return unseen
 
 
-class EveryApi(dict[int, AddressedApi]):
+class EveryApi(dict[int, ChargedApi]):
     """Has an entry for every API."""
 
-    def get(self, _api_key: int, _default: object = None) -> AddressedApi:
+    def get(self, _api_key: int, _default: object = None) -> ChargedApi:
         return CHARGED
+
+
+CHARGED: Final = ChargedApi()
 
 
 class ChargedResponses(Responses):
@@ -108,7 +112,7 @@ class ChargedResponses(Responses):
 
     __slots__ = ("charges",)
 
-    ADDRESSED: ClassVar[Mapping[int, AddressedApi]] = EveryApi()
+    ADDRESSED: ClassVar[Mapping[int, ResponseApi]] = EveryApi()
 
     def __init__(self, state: PairState, charges: PairCharges) -> None:
         super().__init__(state)
@@ -121,9 +125,9 @@ class ChargedResponses(Responses):
 
     def rewriter_of(self, burst: Burst, size: int) -> Rewriter:
         """The rewriter of a response, which also writes the throttle time if there is one."""
-        inner = super().rewriter_of(burst, size)
+        inner = super().rewriter_of(burst, size) or Unchanged(size)
         key, version, _, _ = burst
         throttle_ms = self.charges.response(key, size, self.now_ns // NS_PER_MS)
-        if throttle_ms > 0:
-            inner = with_throttle_time(key, version, size, inner, throttle_ms, self.state.path.limits.hold)
-        return inner or Unchanged(size)
+        if throttle_ms <= 0:
+            return inner
+        return with_throttle_time(self.charges.quotas.response(key), version, inner, throttle_ms)

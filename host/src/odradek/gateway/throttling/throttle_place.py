@@ -1,72 +1,48 @@
-"""The place of ``throttle_time_ms`` in responses.
+"""The place of ``throttle_time_ms`` in responses, found by walks that are compiled from their declarations.
 
-It is the first field of nearly all responses, so its place follows the header. Versions before those listed
-here lack the field: their clients are not read for a while, and are not told why. After Kafka 4.3.
+Responses that are not declared, and versions that lack the field, are not written: their clients are not read
+for a while, and are not told why.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
 
-NEVER: Final = 1 << 15
+from odradek.gateway.rewriting.fields import int32_at
+from odradek.wire.header import flexible_response_header
+from odradek.wire.layout import layout
+from odradek.wire.walk_source import StreamedWalk, Wanted, compile_streamed_walk, compile_walk
 
-
-class ThrottlePlace(NamedTuple):
-    """The place in the responses of one API."""
-
-    first: int
-    """The first version with the field."""
-    flexible: int = NEVER
-    """The first version whose response header has tags."""
-    offset: int = 0
-    """From the end of the header on."""
+FIELD: Final = "throttle_time_ms"
+CORRELATION_ID_BYTES: Final = 4
 
 
-FROM_THE_START: Final = (
-    45, 46, 50, 51, 57, 60, 61, 64, 65, 66, 68, 69, 71, 72, *range(74, 83), *range(88, 93),
-)  # fmt: skip
-"""APIs whose first version has the field, and tags in the header."""
+def wanted(response: type[Any], version: int) -> Wanted:
+    """Everything before the field."""
+    return Wanted(header=flexible_response_header(response, version), before=FIELD)
 
-PLACES: Final = {
-    1: ThrottlePlace(1, 12),
-    2: ThrottlePlace(2, 6),
-    3: ThrottlePlace(3, 9),
-    8: ThrottlePlace(3, 8),
-    9: ThrottlePlace(3, 6),
-    10: ThrottlePlace(1, 3),
-    11: ThrottlePlace(2, 6),
-    12: ThrottlePlace(1, 4),
-    13: ThrottlePlace(1, 4),
-    14: ThrottlePlace(1, 4),
-    15: ThrottlePlace(1, 5),
-    16: ThrottlePlace(1, 3),
-    19: ThrottlePlace(2, 5),
-    20: ThrottlePlace(1, 4),
-    21: ThrottlePlace(0, 2),
-    22: ThrottlePlace(0, 2),
-    23: ThrottlePlace(2, 4),
-    24: ThrottlePlace(0, 3),
-    25: ThrottlePlace(0, 3),
-    26: ThrottlePlace(0, 3),
-    28: ThrottlePlace(0, 3),
-    29: ThrottlePlace(0, 2),
-    30: ThrottlePlace(0, 2),
-    31: ThrottlePlace(0, 2),
-    32: ThrottlePlace(0, 4),
-    33: ThrottlePlace(0, 2),
-    34: ThrottlePlace(0, 2),
-    35: ThrottlePlace(0, 2),
-    37: ThrottlePlace(0, 2),
-    39: ThrottlePlace(0, 2, offset=10),
-    40: ThrottlePlace(0, 2, offset=10),
-    42: ThrottlePlace(0, 2),
-    43: ThrottlePlace(0, 2),
-    44: ThrottlePlace(0, 1),
-    47: ThrottlePlace(0, offset=2),
-    48: ThrottlePlace(0, 1),
-    49: ThrottlePlace(0, 1),
-    **dict.fromkeys(FROM_THE_START, ThrottlePlace(0, 0)),
-}
-"""By API key. Not listed: Produce and ApiVersions, where the field has no fixed place; APIs of controllers
-and of SASL; and delegation tokens (38 and 41), where it is the last field.
-"""
+
+@cache
+def walk_to_throttle(response: type[Any], version: int) -> Callable[[int], StreamedWalk] | None:
+    """Starts a streamed walk from the end of the correlation id to the field; None without the field."""
+    if version not in response.VERSIONS:
+        return None
+    shape = layout(response, version)
+    if FIELD not in {field.name for field in shape.fields}:
+        return None
+    title = f"{response.__name__} v{version} throttle time"
+    return compile_streamed_walk(shape, wanted(response, version), title)
+
+
+@cache
+def throttle_reader(response: type[Any], version: int) -> Callable[[bytes], int]:
+    """Reads the field of a response that has it, from its correlation id on."""
+    title = f"{response.__name__} v{version} throttle time"
+    walk = compile_walk(layout(response, version), wanted(response, version), title)
+
+    def read(frame: bytes) -> int:
+        return int(int32_at(frame, walk(frame, CORRELATION_ID_BYTES, len(frame))[0])[0])
+
+    return read

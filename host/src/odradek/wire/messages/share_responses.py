@@ -1,4 +1,4 @@
-"""Responses of share groups, which the host does not serve, declared for the tests of the gateway.
+"""Responses of share groups, API keys 78 and 79 (KIP-932). A gateway passes them, the host has none.
 
 Source: ShareFetchResponse.json and ShareAcknowledgeResponse.json, Kafka 4.3.
 """

@@ -1,0 +1,186 @@
+"""A new version of an API is a declared field: the gateway rewrites and reads it without a change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar
+
+import pytest
+
+from odradek.gateway.rewriting.catalog import ADDRESSED, rewriter_for
+from odradek.gateway.rewriting.rewriter import MalformedResponse
+from odradek.gateway.throttling.throttle_writer import Unchanged, with_throttle_time
+from odradek.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+from odradek.wire.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from odradek.wire.messages.metadata import MetadataResponse, MetadataResponseBroker
+from odradek.wire.messages.produce import (
+    NodeEndpoint as ProduceEndpoint,
+)
+from odradek.wire.messages.produce import (
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from odradek.wire.types import Int64, String, Versions, between, since, tag
+from support.gateway_pair import Through, bare, response
+from support.rewriting import STREAMED, USUAL, Advertised, expected, fed, frame_of, message_of, pieces
+
+HOST = "b1.upstream.internal"
+
+
+@dataclass(slots=True, kw_only=True)
+class NextPartition(PartitionData):
+    warmth: Annotated[Int64, since(19)] = 0
+    remark: Annotated[String | None, tag(9, since(19))] = None
+
+
+@dataclass(slots=True, kw_only=True)
+class NextTopic(FetchableTopicResponse):
+    partitions: list[NextPartition] = field(default_factory=list)  # type: ignore[assignment]
+    kinds: Annotated[list[String], since(19)] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class NextFetch(FetchResponse):
+    VERSIONS: ClassVar[Versions] = between(4, 19)
+
+    responses: list[NextTopic] = field(default_factory=list)  # type: ignore[assignment]
+    mood: Annotated[String, since(19)] = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class NextStored(PartitionProduceResponse):
+    warmth: Annotated[Int64, since(14)] = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class NextStoredTopic(TopicProduceResponse):
+    partition_responses: list[NextStored] = field(default_factory=list)  # type: ignore[assignment]
+
+
+@dataclass(slots=True, kw_only=True)
+class NextProduce(ProduceResponse):
+    VERSIONS: ClassVar[Versions] = between(3, 14)
+
+    responses: list[NextStoredTopic] = field(default_factory=list)  # type: ignore[assignment]
+    mood: Annotated[String, since(14)] = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class NextBroker(MetadataResponseBroker):
+    site: Annotated[String, since(14)] = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class NextMetadata(MetadataResponse):
+    VERSIONS: ClassVar[Versions] = between(0, 14)
+
+    brokers: list[NextBroker] = field(default_factory=list)  # type: ignore[assignment]
+
+
+@dataclass(slots=True, kw_only=True)
+class NextCoordinator(Coordinator):
+    site: Annotated[String, since(7)] = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class NextFindCoordinator(FindCoordinatorResponse):
+    VERSIONS: ClassVar[Versions] = between(0, 7)
+
+    coordinators: Annotated[list[NextCoordinator], since(4)] = field(default_factory=list)  # type: ignore[assignment]
+
+
+MOVED = NextPartition(
+    error_code=6,
+    current_leader=LeaderIdAndEpoch(leader_id=1, leader_epoch=2),
+    records=b"r" * 500,
+    warmth=-7,
+    remark="r" * 200,
+)
+INVENTED: list[Any] = [
+    NextFetch(
+        throttle_time_ms=40,
+        responses=[NextTopic(partitions=[NextPartition(warmth=5), MOVED], kinds=["a", "b" * 300])] * 3,
+        mood="fine",
+        node_endpoints=[NodeEndpoint(node_id=1, host=HOST, port=9092)],
+    ),
+    NextProduce(
+        throttle_time_ms=40,
+        responses=[NextStoredTopic(partition_responses=[NextStored(warmth=1), NextStored(error_code=6)])],
+        mood="fine",
+        node_endpoints=[ProduceEndpoint(node_id=1, host=HOST, port=9092)],
+    ),
+    NextMetadata(
+        throttle_time_ms=40,
+        brokers=[NextBroker(node_id=1, host=HOST, port=9092, rack="r", site="north")] * 3,
+        cluster_id="c",
+    ),
+    NextFindCoordinator(
+        throttle_time_ms=40,
+        coordinators=[NextCoordinator(key="k", node_id=1, host=HOST, port=9092, error_code=6, site="north")],
+    ),
+]
+
+
+@pytest.fixture(autouse=True)
+def _declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only change: other declarations."""
+    for message in INVENTED:
+        api = ADDRESSED[message.API_KEY]
+        monkeypatch.setitem(ADDRESSED, message.API_KEY, replace(api, response=type(message)))
+
+
+@pytest.mark.parametrize("message", INVENTED, ids=lambda message: type(message).__name__)
+@pytest.mark.parametrize("limits", [USUAL, STREAMED], ids=["held", "streamed"])
+@pytest.mark.parametrize("every", [1, 100, 100_000])
+def test_an_invented_version_is_rewritten_and_read(message: Any, limits: Any, every: int) -> None:
+    version, addresses = message.VERSIONS.last, Advertised("g")
+    frame = frame_of(message, version)
+    rewriter = rewriter_for(message.API_KEY, version, len(frame), addresses, limits)
+    assert rewriter is not None
+
+    out = fed(rewriter, pieces(frame, range(every, len(frame), every)))
+
+    wanted = expected(message_of(type(message), version, frame), version, addresses)
+    assert message_of(type(message), version, out) == wanted
+    assert HOST.encode() not in out
+    assert rewriter.throttle_ms == 40
+    assert rewriter.error_code == (0 if isinstance(message, MetadataResponse) else 6)
+
+
+@pytest.mark.parametrize("message", INVENTED, ids=lambda message: type(message).__name__)
+def test_a_throttle_time_is_written_into_an_invented_version(message: Any) -> None:
+    version = message.VERSIONS.last
+    frame = frame_of(message, version)
+
+    out = fed(with_throttle_time(type(message), version, Unchanged(len(frame)), 500), pieces(frame, [9, 70]))
+
+    wanted = message_of(type(message), version, frame)
+    wanted.throttle_time_ms = 500
+    assert message_of(type(message), version, out) == wanted
+
+
+def test_an_invented_version_without_an_address_passes_in_one_piece() -> None:
+    through = Through()
+    frame = response(NextFetch(responses=[NextTopic(partitions=[MOVED], kinds=["a"])], mood="fine"), 19, 1)
+    through.send(bare(1, 19, 1, b"\0"))
+
+    through.reply(frame)
+
+    assert through.received == frame
+    assert not through.path.meter.rewritten
+
+
+@pytest.mark.parametrize("message", INVENTED, ids=lambda message: type(message).__name__)
+def test_the_version_after_it_is_not_known(message: Any) -> None:
+    rewriter = rewriter_for(message.API_KEY, message.VERSIONS.last + 1, 100, Advertised(), USUAL)
+
+    assert rewriter is not None
+    with pytest.raises(MalformedResponse, match="is not known"):
+        rewriter.feed(memoryview(bytes(100)))
