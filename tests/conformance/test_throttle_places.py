@@ -42,6 +42,7 @@ def right_place(response: Any) -> int | None:
 
 def found_place(response: type[Any], version: int) -> int | None:
     """Where the walk finds it."""
+    assert version in response.VERSIONS
     start = walk_to_throttle(response, version)  # type: ignore[arg-type]  # mypy doubts that classes are hashable
     if start is None:
         return None

@@ -9,9 +9,15 @@ from hypothesis import strategies as st
 
 from odradek.gateway.observation.names import OWN
 from odradek.gateway.observation.pair_account import PairAccount
-from odradek.gateway.observation.produce_request import Produced
 from odradek.gateway.pair_failure import PairFailure
-from odradek.gateway.produce_beginning import ProduceBeginning, acks_end
+from odradek.gateway.produce_beginning import (
+    ProduceBeginning,
+    batches_walk,
+    counted,
+    nearest,
+    read_acks,
+)
+from odradek.gateway.produce_requests import BatchReader
 from odradek.wire.codec import encode
 from odradek.wire.compression import Codec
 from odradek.wire.header import RequestHeader, request_header
@@ -77,22 +83,19 @@ def test_a_request_in_pieces_has_the_same_sums(
     message, expected = made
     header = RequestHeader(0, version, 7, client_id)
     frame = request_header(header, version in ProduceRequest.FLEXIBLE) + encode(message, version)
-    first = data.draw(st.integers(acks_end(frame, 0, len(frame), version), len(frame)))
-    cuts = sorted(data.draw(st.lists(st.integers(first, len(frame)), max_size=6)))
-    pieces = [frame[start:end] for start, end in zip([first, *cuts], [*cuts, len(frame)], strict=True)]
-    produced, beginning = Produced(), ProduceBeginning()
-    length = len(frame).to_bytes(4)
+    found = read_acks(b"len." + frame, 4, len(frame), version)
+    assert found is not None
+    assert found[0] == message.acks
+    cuts = sorted(data.draw(st.lists(st.integers(found[1], len(frame)), max_size=6)))
+    told: list[tuple[int, int, int]] = []
 
-    for _ in range(2):  # the second request is compared with the first
-        chunk = b"__" + length + frame[:first]
-        assert not beginning.read(chunk, 6, len(frame), version)
-        reader = produced.read(version, chunk, 2, beginning)
-        if reader is not None:
-            for piece in pieces:
-                reader(piece)
+    reader = BatchReader(lambda *sums: told.append(sums), version, len(frame), found[1])
+    for start, end in zip([0, *cuts], [*cuts, len(frame)], strict=True):
+        reader(memoryview(frame)[start:end])
 
-    found = (produced.records, produced.batches, produced.bytes)
-    assert found == (2 * expected.records, 2 * expected.batches, 2 * expected.bytes)
+    assert told == [(expected.records, expected.batches, expected.bytes)]
+    walk = batches_walk(nearest(version))
+    assert counted(walk, frame + b"more", found[1], len(frame)) == told[0]
 
 
 @settings(max_examples=200, deadline=None)
@@ -129,7 +132,7 @@ def test_requests_in_chunks_have_the_same_sums(
 @settings(max_examples=300, deadline=None)
 @given(st.binary(min_size=12, max_size=200), st.integers(0, 14), st.integers(12, 200))
 def test_bytes_that_are_no_request_raise_nothing(data: bytes, version: int, cut: int) -> None:
-    produced, beginning = Produced(), ProduceBeginning()
+    beginning = ProduceBeginning()
     chunk = len(data).to_bytes(4) + data[:cut]
 
     try:
@@ -137,11 +140,9 @@ def test_bytes_that_are_no_request_raise_nothing(data: bytes, version: int, cut:
             return
     except PairFailure:
         return
-    reader = produced.read(version, chunk, 0, beginning)
-    if reader is not None:
-        reader(data[cut:])
+    _, batches, size_bytes = counted(batches_walk(nearest(version)), data, beginning.end, len(data))
 
-    assert produced.bytes >= 0
+    assert min(batches, size_bytes) >= 0
 
 
 STEP = st.one_of(

@@ -13,7 +13,8 @@ from odradek.gateway.observation.observation import SOURCE_NAME, Observation
 from odradek.gateway.observation.observer import CloseCause, PairObserver
 from odradek.gateway.observation.settings import ObservationSettings, Observe
 from odradek.gateway.pair_identity import PairIdentity
-from odradek.gateway.produce_beginning import ProduceBeginning
+from odradek.gateway.produce_beginning import NOTHING, batches_walk, counted, nearest, read_acks
+from odradek.gateway.produce_requests import BatchReader
 from odradek.plugin import TelemetryRecord
 from odradek.telemetry.record_source import RecordSource
 from odradek.testing.data_points import DataPoint, data_points
@@ -94,7 +95,6 @@ class Pair:
     """So much of a request has arrived when its header is known."""
     piece_bytes: int = 1 << 20
     outstanding: list[int] = field(default_factory=list)
-    beginning: ProduceBeginning = field(default_factory=ProduceBeginning)
 
     def send(self, request: Any, version: int, *, answered: bool = True) -> int:
         """Pass a request; return the length of its frame."""
@@ -112,21 +112,26 @@ class Pair:
         size = len(frame)
         if key == PRODUCE:
             self.produce(version, frame)
-        elif key in LOOKED_AT:
+            return
+        if key in LOOKED_AT:
             self.observer.look(key, version, b"before" + frame + b"after it", 6)
         self.observer.requests(key, version, 1, size + 4, len(self.outstanding))
 
     def produce(self, version: int, frame: bytes) -> None:
         """Pass a Produce request, whose acks at least have arrived."""
-        first = frame[: self.head_bytes]
-        while needed := self.beginning.read(first, 0, len(frame), version):
-            first = frame[:needed]
-        length = len(frame).to_bytes(4)
-        chunk = b"before" + length + first + (b"after it" if len(first) == len(frame) else b"")
-        reader = self.observer.produce(version, chunk, 6, self.beginning)
-        if reader is not None:
-            for start in range(len(first), len(frame), self.piece_bytes):
-                reader(frame[start : start + self.piece_bytes])
+        size = len(frame)
+        found = read_acks(b"bef." + frame, 4, size, version)
+        assert found is not None
+        acks, acks_end = found
+        first = max(self.head_bytes, acks_end)
+        batches = NOTHING
+        if first >= size:
+            batches = counted(batches_walk(nearest(version)), frame + b"after it", acks_end, size)
+        self.observer.produce(version, acks, 1, size + 4, *batches, len(self.outstanding))
+        if first < size:
+            reader = BatchReader(self.observer.batches, version, size, acks_end)
+            for start in (0, *range(first, size, self.piece_bytes)):
+                reader(memoryview(frame)[start : start + self.piece_bytes if start else first])
 
     def answer(self, response: Any, version: int, *, latency_ms: float = 3) -> int:
         """Pass a response; return the length of its frame."""

@@ -7,6 +7,9 @@ from typing import Annotated, Any, ClassVar
 
 import pytest
 
+from odradek.gateway import produce_beginning
+from odradek.gateway.observation import produce_response
+from odradek.gateway.observation.names import OWN
 from odradek.gateway.rewriting.catalog import ADDRESSED, rewriter_for
 from odradek.gateway.rewriting.rewriter import MalformedResponse
 from odradek.gateway.throttling.throttle_writer import Unchanged, with_throttle_time
@@ -23,12 +26,17 @@ from odradek.wire.messages.produce import (
     NodeEndpoint as ProduceEndpoint,
 )
 from odradek.wire.messages.produce import (
+    PartitionProduceData,
     PartitionProduceResponse,
+    ProduceRequest,
     ProduceResponse,
+    TopicProduceData,
     TopicProduceResponse,
 )
 from odradek.wire.types import Int64, String, Versions, between, since, tag
-from support.gateway_pair import Through, bare, response
+from support.batches import batch_of
+from support.gateway_pair import Through, bare, request, response
+from support.observed import Stage, totals
 from support.rewriting import STREAMED, USUAL, Advertised, expected, fed, frame_of, message_of, pieces
 
 HOST = "b1.upstream.internal"
@@ -96,6 +104,24 @@ class NextFindCoordinator(FindCoordinatorResponse):
     coordinators: Annotated[list[NextCoordinator], since(4)] = field(default_factory=list)  # type: ignore[assignment]
 
 
+@dataclass(slots=True, kw_only=True)
+class NextSentPartition(PartitionProduceData):
+    hint: Annotated[String, since(14)] = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class NextSentTopic(TopicProduceData):
+    partition_data: list[NextSentPartition] = field(default_factory=list)  # type: ignore[assignment]
+
+
+@dataclass(slots=True, kw_only=True)
+class NextProduceRequest(ProduceRequest):
+    VERSIONS: ClassVar[Versions] = between(3, 14)
+
+    topic_data: list[NextSentTopic] = field(default_factory=list)  # type: ignore[assignment]
+    reason: Annotated[String, since(14)] = ""
+
+
 MOVED = NextPartition(
     error_code=6,
     current_leader=LeaderIdAndEpoch(leader_id=1, leader_epoch=2),
@@ -133,7 +159,7 @@ def _declared(monkeypatch: pytest.MonkeyPatch) -> None:
     """The only change: other declarations."""
     for message in INVENTED:
         api = ADDRESSED[message.API_KEY]
-        monkeypatch.setitem(ADDRESSED, message.API_KEY, replace(api, response=type(message)))
+        monkeypatch.setitem(ADDRESSED, message.API_KEY, replace(api, response=type(message), layouts={}))
 
 
 @pytest.mark.parametrize("message", INVENTED, ids=lambda message: type(message).__name__)
@@ -164,6 +190,29 @@ def test_a_throttle_time_is_written_into_an_invented_version(message: Any) -> No
     wanted = message_of(type(message), version, frame)
     wanted.throttle_time_ms = 500
     assert message_of(type(message), version, out) == wanted
+
+
+@pytest.mark.parametrize("cut", [30, 200, 400, 100_000])
+def test_an_invented_version_of_produce_is_counted(monkeypatch: pytest.MonkeyPatch, cut: int) -> None:
+    monkeypatch.setattr(produce_beginning, "REQUEST", NextProduceRequest)
+    monkeypatch.setattr(produce_response, "RESPONSE", NextProduce)
+    stage = Stage()
+    through = Through(observer=stage.observation)
+    batch = batch_of(b"v" * 100, b"v")
+    partitions = [NextSentPartition(records=batch, hint="warm")] * 3
+    message = NextProduceRequest(acks=1, topic_data=[NextSentTopic(partition_data=partitions)], reason="none")
+    sent = request(message, 14, 1)
+
+    through.send(sent[:cut])
+    through.send(sent[cut:])
+    through.reply(response(replace(INVENTED[1], node_endpoints=[]), 14, 1))
+    stage.observation.stop()
+
+    points = stage.points()
+    assert totals(points, OWN + "produce.records") == 6
+    assert totals(points, OWN + "produce.bytes") == 3 * len(batch)
+    assert totals(points, OWN + "errors") == 1
+    assert totals(points, OWN + "throttle.time") == 40
 
 
 def test_an_invented_version_without_an_address_passes_in_one_piece() -> None:

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from odradek.gateway.observation.observer import HEAD_BYTES, CloseCause, PairObserver, Reader
-from odradek.gateway.observation.produce_request import Produced
+from odradek.gateway.observation.observer import HEAD_BYTES, CloseCause, PairObserver
 from odradek.gateway.pair_identity import PairIdentity
-from odradek.gateway.produce_beginning import KNOWN_BYTES, ProduceBeginning
+from odradek.gateway.produce_beginning import KNOWN_BYTES
 from odradek.wire.messages.fetch import FetchResponse
 from odradek.wire.messages.produce import (
     PartitionProduceData,
@@ -33,21 +32,27 @@ class Told:
     answered: list[tuple[int, int, int, int]] = field(default_factory=list)
     outcomes: list[tuple[int, bytes, int | None, int | None]] = field(default_factory=list)
     looks: list[int] = field(default_factory=list)
-    usual: list[tuple[int, int, int, int, int, int, int]] = field(default_factory=list)
-    others: list[int] = field(default_factory=list)
-    """The acks of Produce requests that are not usual."""
+    produced: list[tuple[int, ...]] = field(default_factory=list)
+    late: list[tuple[int, int, int]] = field(default_factory=list)
 
     def opened(self, identity: PairIdentity) -> PairObserver:
         return self
 
-    def usual_produce(
-        self, version: int, acks: int, count: int, size: int, records: int, batch_bytes: int, in_flight: int
+    def produce(
+        self,
+        version: int,
+        acks: int,
+        count: int,
+        size: int,
+        records: int,
+        batches: int,
+        batch_bytes: int,
+        in_flight: int,
     ) -> None:
-        self.usual.append((version, acks, count, size, records, batch_bytes, in_flight))
+        self.produced.append((version, acks, count, size, records, batches, batch_bytes, in_flight))
 
-    def produce(self, version: int, data: bytes, at: int, beginning: ProduceBeginning) -> Reader | None:
-        self.others.append(beginning.acks)
-        return Produced().read(version, data, at, beginning)
+    def batches(self, records: int, batches: int, batch_bytes: int) -> None:
+        self.late.append((records, batches, batch_bytes))
 
     def look(self, api_key: int, version: int, head: bytes, at: int) -> None:
         self.looks.append(api_key)
@@ -122,7 +127,7 @@ def test_a_response_of_the_usual_form_has_no_outcome() -> None:
 
     through.reply(*(response(each, 13, number) for number, each in enumerate(replies, 1)))
 
-    assert [(key, count) for key, count, _, _ in told.answered] == [(PRODUCE, 1), (PRODUCE, 2)]
+    assert [(key, count) for key, count, _, _ in told.answered] == [(PRODUCE, 3)]
     assert [(key, error) for key, _, error, _ in told.outcomes] == [(PRODUCE, 6)]
 
 
@@ -168,25 +173,38 @@ def stored(number: int, version: int = 9, **fields: Any) -> bytes:
     return request(ProduceRequest(topic_data=topics, **{"acks": 1, **fields}), version, number)
 
 
-def test_usual_produce_requests_are_told_together_if_they_have_the_same_acks() -> None:
+def test_produce_requests_are_told_together_if_they_have_the_same_acks() -> None:
     told = Told()
     through = Through(observer=told)
     sent = [stored(number, acks=acks) for number, acks in enumerate((1, 1, 1, 0, 0, 0, -1, -1))]
-    size, two = len(sent[0]), 2 * len(sent[0])
+    size = len(sent[0])
 
     through.send(*sent)
 
-    assert told.others == [1, 0, -1]
-    assert told.asked == [(PRODUCE, 9, 1, size, in_flight) for in_flight in (1, 3, 4)]
-    assert told.usual == [
-        (9, 1, 2, two, 4, 2 * len(BATCH), 3),
-        (9, 0, 2, two, 4, 2 * len(BATCH), 3),
-        (9, -1, 1, size, 2, len(BATCH), 5),
+    assert told.asked == []
+    assert told.produced == [
+        (9, 1, 3, 3 * size, 6, 3, 3 * len(BATCH), 3),
+        (9, 0, 3, 3 * size, 6, 3, 3 * len(BATCH), 3),
+        (9, -1, 2, 2 * size, 4, 2, 2 * len(BATCH), 5),
     ]
     assert through.path.meter.requests == {PRODUCE: 8}
     assert through.path.meter.acks0 == 3
     through.reply(*(response(ProduceResponse(), 9, number) for number in (0, 1, 2, 6, 7)))
-    assert [(count, size) for _, count, size, _ in told.answered] == [(1, 15), (2, 30), (1, 15), (1, 15)]
+    assert [(count, size) for _, count, size, _ in told.answered] == [(3, 45), (2, 30)]
+
+
+def test_the_batches_of_a_request_in_pieces_are_told_when_all_have_come() -> None:
+    told = Told()
+    through = Through(observer=told)
+    sent, two = stored(1) + stored(2), stored(3)
+
+    through.send(sent + two[:-1])
+    assert [each[2:7] for each in told.produced] == [(3, len(sent + two), 4, 2, 2 * len(BATCH))]
+    assert told.late == []
+    through.send(two[-1:] + two)
+
+    assert told.late == [(2, 1, len(BATCH))]
+    assert [each[2:7] for each in told.produced[1:]] == [(1, len(two), 2, 1, len(BATCH))]
 
 
 def test_produce_requests_with_long_beginnings_are_told_one_by_one() -> None:
@@ -198,8 +216,7 @@ def test_produce_requests_with_long_beginnings_are_told_one_by_one() -> None:
         *(stored(number, transactional_id=name) for number, name in enumerate((long, long, short, short)))
     )
 
-    assert told.others == [1, 1, 1]
-    assert [each[:4] for each in told.usual] == [(9, 1, 1, len(stored(0, transactional_id=short)))]
+    assert [each[:3] for each in told.produced] == [(9, 1, 1), (9, 1, 1), (9, 1, 2)]
 
 
 def test_a_rewritten_response_tells_what_its_rewriter_has_read() -> None:
@@ -218,5 +235,4 @@ def test_produce_requests_of_different_versions_are_not_told_together() -> None:
 
     through.send(*(stored(number, version) for number, version in enumerate((11, 11, 12, 12))))
 
-    assert [each[:3] for each in told.asked] == [(PRODUCE, 11, 1), (PRODUCE, 12, 1)]
-    assert [each[:3] for each in told.usual] == [(11, 1, 1), (12, 1, 1)]
+    assert [each[:3] for each in told.produced] == [(11, 1, 2), (12, 1, 2)]

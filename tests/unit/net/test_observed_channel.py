@@ -11,9 +11,8 @@ import pytest
 
 from odradek.broker.dispatch.routes import CloseConnection
 from odradek.broker.dispatch.throttling import Throttle, Throttled
-from odradek.gateway.observation.observer import HEAD_BYTES, CloseCause, Reader
+from odradek.gateway.observation.observer import HEAD_BYTES, CloseCause
 from odradek.gateway.pair_identity import PairIdentity
-from odradek.gateway.produce_beginning import ProduceBeginning
 from odradek.net.observed_channel import ObservedChannel
 from odradek.plugin.client_quota import ClientQuotaType
 from odradek.plugin.context import ConnectionContext
@@ -22,8 +21,11 @@ from odradek.quota.quota_config import QuotaConfig
 from odradek.testing.clock import MockClock
 from odradek.waiting.deferred import Deferred
 from odradek.wire.errors import WireError
+from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.wire.parts import Parts
+from support.batches import batch_of
 from support.channels import RecordingTransport, ScriptedListener, framed, receive, transport, written
+from support.gateway_pair import request as produce_request
 
 PRODUCE, FETCH, HEARTBEAT, API_VERSIONS = 0, 1, 12, 18
 NO_TAGS_ACKS_1 = b"\0\0\0\1"
@@ -41,27 +43,30 @@ class Seen:
     asked: list[tuple[int, int, int]] = field(default_factory=list)
     answered: list[tuple[int, int]] = field(default_factory=list)
     outcomes: list[tuple[int, int, int, bytes]] = field(default_factory=list)
-    read: bytes = b""
-    length: int = 0
-    wants_all: bool = False
+    produced: list[tuple[int, int, int]] = field(default_factory=list)
     ends: list[tuple[CloseCause, list[int]]] = field(default_factory=list)
 
     def opened(self, identity: PairIdentity) -> Seen:
         self.identity = identity
         return self
 
-    def usual_produce(
-        self, version: int, acks: int, count: int, size: int, records: int, batch_bytes: int, in_flight: int
+    def produce(
+        self,
+        version: int,
+        acks: int,
+        count: int,
+        size: int,
+        records: int,
+        batches: int,
+        batch_bytes: int,
+        in_flight: int,
     ) -> None:
-        pytest.fail("a host passes one request at a time")
+        assert acks == 1
+        self.batches(records, batches, batch_bytes)
+        self.requests(PRODUCE, version, count, size, in_flight)
 
-    def produce(self, version: int, data: bytes, at: int, beginning: ProduceBeginning) -> Reader | None:
-        assert beginning.acks == 1
-        after = at + 4 + beginning.end
-        assert data[after - 2 : after] == b"\0\1"
-        self.length = int.from_bytes(data[at : at + 4])
-        self.read += data[at + 4 :]
-        return self.take if self.wants_all else None
+    def batches(self, records: int, batches: int, batch_bytes: int) -> None:
+        self.produced.append((records, batches, batch_bytes))
 
     def look(self, api_key: int, version: int, head: bytes, at: int) -> None:
         self.looks.append((api_key, version, head[at : at + 10]))
@@ -72,9 +77,6 @@ class Seen:
         identity = self.identity
         assert identity is not None
         self.clients.append((identity.client_id, identity.principal, identity.software_name))
-
-    def take(self, data: bytes | memoryview) -> None:
-        self.read += data
 
     def responses(self, api_key: int, count: int, size: int, latency_ns: int) -> None:
         assert count == 1
@@ -139,14 +141,27 @@ def test_pipelined_requests_are_seen_each() -> None:
 
 
 @pytest.mark.parametrize("client_id", ["app", "c" * 2_000])
-def test_a_reader_gets_the_whole_request(client_id: str) -> None:
-    seen = Seen(wants_all=True)
+@pytest.mark.parametrize("version", [3, 9, 13])
+def test_the_batches_of_a_request_are_counted(client_id: str, version: int) -> None:
+    seen = Seen()
     channel = observed(seen)
-    frame = request(PRODUCE, 9, client_id, NO_TAGS_ACKS_1 + b"r" * 5_000)
+    batch = batch_of(b"v" * 5_000, b"v")
+    topic = TopicProduceData(name="t", partition_data=[PartitionProduceData(records=batch)] * 2)
+    frame = produce_request(ProduceRequest(acks=1, topic_data=[topic]), version, 7, client_id)
 
-    receive(channel, framed(frame))
+    receive(channel, frame)
 
-    assert (seen.read, seen.length) == (frame, len(frame))
+    assert seen.produced == [(4, 2, 2 * len(batch))]
+    assert seen.asked == [(PRODUCE, version, len(frame))]
+
+
+def test_a_malformed_produce_request_is_a_request() -> None:
+    seen = Seen()
+    channel = observed(seen)
+
+    receive(channel, framed(request(PRODUCE, 9, "app", b"\0")))
+
+    assert (seen.produced, [each[:2] for each in seen.asked]) == ([], [(PRODUCE, 9)])
 
 
 def test_a_request_without_an_answer_has_none() -> None:

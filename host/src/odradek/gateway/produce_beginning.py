@@ -1,37 +1,88 @@
-"""The beginning of Produce requests, up to the field acks."""
+"""The parts of Produce requests that the gateway reads: the field acks, and the headers of batches."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Final
 
 from odradek.gateway.pair_failure import Cause, PairFailure
-from odradek.gateway.produce_fields import CLIENT_ID, NO_FORM, OneBatch
-from odradek.gateway.request_heads import after_tags, client_id_end, unpack_int16
-from odradek.wire.errors import WireError
-from odradek.wire.varint import read_varint
+from odradek.gateway.request_heads import after_tags, client_id_end
+from odradek.wire.errors import Truncated, WireError
+from odradek.wire.layout import StructOf, layout
+from odradek.wire.messages.produce import ProduceRequest
+from odradek.wire.types import Buffer
+from odradek.wire.walk_source import StreamedWalk, Walk, Wanted, compile_streamed_walk, compile_walk
 
-FLEXIBLE: Final = 9
-TRANSACTIONAL: Final = 3
+CLIENT_ID: Final = 8
+"""Position of the client id in a request: after API key, version and correlation id."""
 LENGTH_BYTES: Final = 4
 KNOWN_BYTES: Final = 512
 """Longer beginnings are not remembered."""
+ACKS: Final = "acks"
+BATCHES: Final = Wanted(batches="records", after=ACKS)
+REQUEST: Final = ProduceRequest
+"""The declaration of the requests."""
+
+Counted = tuple[int, int, int]
+"""Records, batches, and bytes of batches with their headers, compressed as sent."""
+NOTHING: Final[Counted] = (0, 0, 0)
+
+
+def nearest(version: int) -> int:
+    """The declared version that a version is read as; one less than the first for all before it."""
+    return max(REQUEST.VERSIONS.first - 1, min(version, REQUEST.VERSIONS.last))
+
+
+def shape_of(nearest_version: int) -> StructOf:
+    """The layout of a declared version. Those before the first differ before the field acks only."""
+    return layout(REQUEST, max(nearest_version, REQUEST.VERSIONS.first))
+
+
+@cache
+def acks_walk(nearest_version: int) -> Walk:
+    """A walk from the end of the header to the end of acks, which it reads."""
+    before = "transactional_id" if nearest_version < REQUEST.VERSIONS.first else ""
+    wanted = Wanted(reads=(ACKS,), after=before, last=ACKS)
+    return compile_walk(shape_of(nearest_version), wanted, f"acks v{nearest_version}")
+
+
+@cache
+def batches_walk(nearest_version: int) -> Walk:
+    """A walk from the end of acks to the end of the request, which counts batches."""
+    return compile_walk(shape_of(nearest_version), BATCHES, f"batches v{nearest_version}")
+
+
+@cache
+def streamed_batches_walk(nearest_version: int) -> Callable[[int], StreamedWalk]:
+    """The same for a request in pieces."""
+    return compile_streamed_walk(shape_of(nearest_version), BATCHES, f"batches v{nearest_version}")
+
+
+def counted(walk: Walk, data: Buffer, at: int, end: int) -> Counted:
+    """Count the batches of a complete request, between the end of its acks and its own; none if malformed."""
+    try:
+        found = walk(data, at, end)
+    except WireError:
+        return NOTHING
+    return found[2], found[3], found[4]
 
 
 class ProduceBeginning:
     """The beginning of the last Produce request of a connection: nearly all others have the same."""
 
-    __slots__ = ("acks", "end", "form", "known", "version")
+    __slots__ = ("acks", "end", "known", "version", "walk")
 
     def __init__(self) -> None:
         self.acks = 1
         """Of the last request."""
         self.end = 0
         """The end of its acks, from the API key on."""
-        self.form: OneBatch = NO_FORM
-        """The form of the last request with one batch and this end, for the observation."""
         self.known = b""
         """Its bytes from the client id to its acks; empty if they are too many."""
         self.version = -1
+        self.walk: Walk = batches_walk(REQUEST.VERSIONS.last)
+        """Counts the batches of the last request, from its acks on."""
 
     def read(self, data: bytes, at: int, size: int, version: int) -> int:
         """Read a request whose API key is at `at`, and which has `size` bytes from there on.
@@ -44,49 +95,36 @@ class ProduceBeginning:
         """
         if version == self.version and size >= self.end and data.startswith(self.known, at + CLIENT_ID):
             return 0
-        end = acks_end(data, at, size, version)
-        if at + end > len(data):
-            return end
-        if end != self.end:
-            self.end, self.form = end, NO_FORM
-        (self.acks,) = unpack_int16(data, at + end - 2)
-        is_known = end <= KNOWN_BYTES
-        self.known = data[at + CLIENT_ID : at + end] if is_known else b""
+        found = read_acks(data, at, size, version)
+        if found is None:
+            return min(size, 2 * (len(data) - at))
+        self.acks, self.end = found
+        self.walk = batches_walk(nearest(version))
+        is_known = self.end <= KNOWN_BYTES
+        self.known = data[at + CLIENT_ID : at + self.end] if is_known else b""
         self.version = version if is_known else -1
         return 0
 
 
-def acks_end(data: bytes, at: int, size: int, version: int) -> int:
-    """The end of the field acks, from the API key on; beyond the data if the data ends before it.
+def read_acks(data: Buffer, at: int, size: int, version: int) -> tuple[int, int] | None:
+    """The field acks of a request, and its end from the API key on; None if the data ends before it.
 
     Raises:
         PairFailure: The request ends before the field, or is malformed.
     """
+    end = min(at + size, len(data))
     position = client_id_end(data, at - LENGTH_BYTES)
-    flexible = version >= FLEXIBLE
-    if flexible and position <= len(data):
+    if version in REQUEST.FLEXIBLE and position <= end:
         position = after_tags(data, position)
-    if version >= TRANSACTIONAL and position <= len(data):
-        position = after_text(data, position, flexible)
-    if position + 2 > at + size:
-        raise PairFailure(Cause.BAD_REQUEST, "a Produce request ends before its acks")
-    return position + 2 - at
-
-
-def after_text(data: bytes, at: int, compact: bool) -> int:
-    """Return the offset after a nullable string; an offset beyond `len(data)` if the string is cut.
-
-    Raises:
-        PairFailure: Its length is no varint.
-    """
-    if compact:
+    if position <= end:
         try:
-            size, at = read_varint(data, at)
-        except IndexError:
-            return max(at, len(data)) + 1
+            after, _, _, acks = acks_walk(nearest(version))(data, position, end)
+        except Truncated:
+            pass
         except WireError as error:
             raise PairFailure(Cause.BAD_REQUEST, str(error)) from None
-        return at + max(size - 1, 0)
-    if len(data) < at + 2:
-        return at + 2
-    return at + 2 + max(unpack_int16(data, at)[0], 0)
+        else:
+            return acks, after - at
+    if end == at + size:
+        raise PairFailure(Cause.BAD_REQUEST, "a Produce request ends before its acks")
+    return None

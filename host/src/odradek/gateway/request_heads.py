@@ -8,6 +8,7 @@ from collections.abc import Callable
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.wire.errors import WireError
 from odradek.wire.header import API_VERSIONS_KEY
+from odradek.wire.types import Buffer
 from odradek.wire.varint import read_varint
 
 HEAD_BYTES = 12
@@ -58,7 +59,7 @@ def starts_well(data: bytes | bytearray, most: int) -> bool:
     return True
 
 
-def client_id_end(data: bytes, pos: int) -> int:
+def client_id_end(data: Buffer, pos: int) -> int:
     """Return the offset after the client id of the frame at `pos`; more than `len(data)` if it is cut.
 
     The caller has at least the 12 bytes of the head.
@@ -74,7 +75,7 @@ def client_id(data: bytes, pos: int) -> str:
     return data[pos + 14 : client_id_end(data, pos)].decode("utf-8", "replace")
 
 
-def after_tags(data: bytes, at: int) -> int:
+def after_tags(data: Buffer, at: int) -> int:
     """Return the offset after a section of tags.
 
     Returns:

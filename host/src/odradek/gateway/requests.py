@@ -137,9 +137,6 @@ class Requests(ProduceRequests):
         if self.first or self.state.sasl.raw_rounds:
             pos = self.begin(data, pos)
         while pos + HEAD_BYTES <= end and not self.needed:
-            if self.is_usual and (after := self.take_usual(data, pos, end)) > pos:
-                pos = after
-                continue
             head = unpack_head(data, pos)
             if head[1] == PRODUCE:
                 pos = self.take_produce(head, data, pos, end)

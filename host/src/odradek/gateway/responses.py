@@ -23,9 +23,9 @@ from odradek.gateway.pair_state import (
 )
 from odradek.gateway.path_meter import HELD
 from odradek.gateway.request_heads import unpack_int32
-from odradek.gateway.rewriting.addressed_layout import USUAL
+from odradek.gateway.rewriting.addressed_layout import USUAL, See
 from odradek.gateway.rewriting.api_versions import rewrite_api_versions
-from odradek.gateway.rewriting.catalog import ADDRESSED, See, rewriter_for
+from odradek.gateway.rewriting.catalog import ADDRESSED, rewriter_for
 from odradek.gateway.rewriting.rewriter import Rewriter, Seen
 from odradek.gateway.whole_requests import response_body
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateResponse

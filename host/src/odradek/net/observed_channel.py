@@ -12,7 +12,7 @@ from odradek.gateway.observation.apis import LOOKED_AT, OPENING, PRODUCE
 from odradek.gateway.observation.observer import HEAD_BYTES, Observer
 from odradek.gateway.pair_failure import PairFailure
 from odradek.gateway.pair_identity import PairIdentity
-from odradek.gateway.produce_beginning import ProduceBeginning
+from odradek.gateway.produce_beginning import batches_walk, counted, nearest, read_acks
 from odradek.net.channel import Channel
 from odradek.net.channel_owner import ChannelOwner
 from odradek.plugin.context import UNKNOWN, ConnectionContext
@@ -36,7 +36,7 @@ class ObservedChannel(Channel):
     Requests of a connection are answered one after the other, so at most one waits for its answer.
     """
 
-    __slots__ = ("asked_ns", "beginning", "identity", "inner", "is_stale", "key", "pair", "version", "waits")
+    __slots__ = ("asked_ns", "identity", "inner", "is_stale", "key", "pair", "version", "waits")
 
     def __init__(self, owner: ChannelOwner, observer: Observer) -> None:
         super().__init__(owner)
@@ -44,7 +44,6 @@ class ObservedChannel(Channel):
         self.is_stale = True
         """The identity has to be read again."""
         self.pair = observer.opened(self.identity)
-        self.beginning = ProduceBeginning()
         self.waits = False
         """A request waits for its answer."""
         self.key = self.version = self.asked_ns = 0
@@ -86,25 +85,24 @@ class ObservedChannel(Channel):
         else:
             head, at = bytes(frame[offset : offset + REQUEST_HEAD_BYTES]), 0
         self.key, self.version, self.asked_ns, self.waits = key, version, self.monotonic_ns(), True
-        if key == PRODUCE:
-            self.note_produce(version, memoryview(frame)[offset:])
-        elif key in LOOKED_AT:
-            self.pair.look(key, version, head, at)
-        self.pair.requests(key, version, 1, LENGTH_BYTES + len(frame) - offset, 1)
-
-    def note_produce(self, version: int, request: memoryview) -> None:
-        """Show a Produce request to the observer. A malformed one is for the host to refuse."""
-        size, shown = len(request), REQUEST_HEAD_BYTES
-        length = size.to_bytes(LENGTH_BYTES)
-        try:
-            if self.beginning.read(head := length + request[:shown], LENGTH_BYTES, size, version):
-                shown = size
-                self.beginning.read(head := length + request, LENGTH_BYTES, size, version)
-        except PairFailure:
+        size = LENGTH_BYTES + len(frame) - offset
+        if key == PRODUCE and self.note_produce(version, frame, offset, size):
             return
-        reader = self.pair.produce(version, head, 0, self.beginning)
-        if reader is not None:
-            reader(request[shown:])
+        if key in LOOKED_AT:
+            self.pair.look(key, version, head, at)
+        self.pair.requests(key, version, 1, size, 1)
+
+    def note_produce(self, version: int, frame: bytes | memoryview, offset: int, size: int) -> bool:
+        """Show a Produce request to the observer; False if the host will refuse it as malformed."""
+        try:
+            found = read_acks(frame, offset, len(frame) - offset, version)
+        except PairFailure:
+            return False
+        assert found is not None, "the frame is complete"
+        acks, acks_end = found
+        batches = counted(batches_walk(nearest(version)), frame, offset + acks_end, len(frame))
+        self.pair.produce(version, acks, 1, size, *batches, 1)
+        return True
 
     def identify(
         self, frame: bytes | memoryview, at: int, client_id_bytes: int, context: ConnectionContext

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from odradek.wire.messages.share_responses import ShareAcknowledgeResponse, ShareFetchResponse
-from odradek.wire.types import Int16, Int32, Int64, Versions, since
+from odradek.wire.types import Int16, Int32, Int64, Versions, between, since
+
+MOST_VERSIONS: Final = 9
+"""No API here has so many. A bound, because each version that is met is compiled."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -19,7 +22,7 @@ class ThrottleOpening:
     """The throttle time."""
 
     API_KEY: ClassVar[int] = -1
-    VERSIONS: ClassVar[Versions] = since(0)
+    VERSIONS: ClassVar[Versions] = between(0, MOST_VERSIONS)
     FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
@@ -37,7 +40,7 @@ class TokenResponse:
     """A renewed or expired delegation token."""
 
     API_KEY: ClassVar[int] = -1
-    VERSIONS: ClassVar[Versions] = since(0)
+    VERSIONS: ClassVar[Versions] = between(0, MOST_VERSIONS)
     FLEXIBLE: ClassVar[Versions] = since(2)
 
     error_code: Int16 = 0

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from odradek.wire.codegen import Source
 from odradek.wire.errors import Truncated, WireError
-from odradek.wire.layout import ArrayOf, Field, Kind, StructOf, smallest_size
+from odradek.wire.layout import ArrayOf, Field, Kind, StructOf
 from odradek.wire.reader_source import forbidden_null, short
 from odradek.wire.types import Blob, Scalar
 from odradek.wire.varint import MAX_TAGS, read_varint, tag_disorder, too_many_tags
@@ -66,6 +66,8 @@ class Wanted:
     """Begin after this field at the top instead of at the first one."""
     before: str = ""
     """Stop before this field at the top."""
+    last: str = ""
+    """Stop after this field at the top."""
     tags: bool = True
     """Include the tagged section at the end, unless the walk stops before that."""
 
@@ -129,8 +131,6 @@ class WalkSource:
                     line("b, limit = yield base")
                     line("o = 0")
                 line("counts = None")
-                for name in wanted.reads:
-                    line(f"at_{name} = {name} = None")
                 if wanted.batches:
                     line("records = batches = size_bytes = 0")
                 self.message()
@@ -149,17 +149,18 @@ class WalkSource:
 
     def message(self) -> None:
         """Walk over the wanted part of the message."""
-        wanted = self.wanted
+        wanted, fields = self.wanted, self.shape.fields
+        places = {field.name: place for place, field in enumerate(fields)}
+        start = places.get(wanted.after, -1) + 1
+        stop = places.get(wanted.before, places.get(wanted.last, len(fields)) + 1)
+        for name in wanted.reads:
+            if not start <= places.get(name, -1) < stop:
+                self.source.line(f"at_{name} = {name} = None")
         if wanted.header:
             self.tags()
-        begun = not wanted.after
-        for field in self.shape.fields:
-            if field.name == wanted.before:
-                return
-            if begun:
-                self.field(field, self.shape.flexible, is_top=True)
-            begun = begun or field.name == wanted.after
-        if self.shape.flexible and wanted.tags:
+        for field in fields[start:stop]:
+            self.field(field, self.shape.flexible, is_top=True)
+        if self.shape.flexible and wanted.tags and stop > len(fields):
             self.tags()
 
     def settle(self) -> None:
@@ -300,11 +301,7 @@ class WalkSource:
                 line(f"{target}, o = read_varint(b, o - 1)")
 
     def array(self, element: Kind, count: str, flexible: bool, name: str) -> None:
-        """Walk over the elements. Their smallest size bounds how many the rest of the message can hold."""
-        smallest = max(smallest_size(element, flexible), 1)
-        if not self.streamed:
-            with self.source.block(f"if {count} * {smallest} > end - o:"):
-                self.source.line(f"raise short({count} * {smallest}, o, end)")
+        """Walk over the elements. Each reads a byte at least: too large a count ends with the bytes."""
         fixed = self.fixed_size(element)
         if fixed is not None:
             self.source.line(f"o += {count} * {fixed}")

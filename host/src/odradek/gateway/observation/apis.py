@@ -1,16 +1,17 @@
-"""Kafka's APIs as the observation sees them: names, roles, and where responses have their errors."""
+"""Kafka's APIs as the observation sees them: names, roles, and the first fields of responses."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import IntFlag
 from functools import cache
-from typing import Any, Final, NamedTuple
+from itertools import takewhile
+from typing import Any, Final
 
-from odradek.wire.errors import WireError
+from odradek.wire.header import flexible_response_header
 from odradek.wire.layout import layout
-from odradek.wire.types import Scalar
+from odradek.wire.openings import OTHER_RESPONSES
+from odradek.wire.walk_source import Walk, Wanted, compile_walk
 
 PRODUCE: Final = 0
 FETCH: Final = 1
@@ -55,67 +56,34 @@ ROLES: Final = {
 """The role of a client that sends requests of an API. A consumer without a group sends Fetch only."""
 
 
-class Place(NamedTuple):
-    """The place of the throttle time, the top-level error code, or both in a row, in a response."""
-
-    offset: int
-    """From the correlation id on."""
-    read: Callable[[bytes, int], tuple[int, ...]]
-    """Unpacks the fields."""
-    quiet: tuple[int, ...]
-    """The result of ``read`` if there is nothing to note."""
-    throttle: int | None
-    """Index of the throttle time; None if it has no fixed place."""
-    error: int | None
-    """Index of the error code; None if it has no fixed place."""
-
-
-def place_of(fields: str, flexible: bool) -> Place:
-    """The place of fields that open a response: ``t`` is the throttle time, ``e`` the error code."""
-    shape = struct.Struct(">" + fields.replace("t", "i").replace("e", "h"))
-    throttle = fields.find("t") if "t" in fields else None
-    error = fields.find("e") if "e" in fields else None
-    return Place(5 if flexible else 4, shape.unpack_from, (0,) * len(fields), throttle, error)
-
-
-OTHERS: Final = {key: place_of("te", True) for key in (76, 78, 79, 88)}
-"""Share groups and Streams groups, which the host itself does not serve."""
-OPENING_FIELDS: Final = {"throttle_time_ms": "t", "error_code": "e"}
+OPENING_FIELDS: Final = ("throttle_time_ms", "error_code")
 
 
 @cache
-def place(response: type[Any], version: int) -> Place | None:
-    """The place in a version of a declared response; None if the version has neither field at its beginning,
-    or is not known.
-    """
-    try:
-        shape = layout(response, version)
-    except WireError:
+def opening_walk(response: type[Any], version: int) -> Walk | None:
+    """A walk that reads the throttle time and the error code, if one or both open a declared response."""
+    shape = layout(response, version)
+    opening = takewhile(lambda field: field.name in OPENING_FIELDS, shape.fields)
+    names = [field.name for field in opening]
+    if not names:
         return None
-    fields = ""
-    for field in shape.fields[:2]:
-        mark = OPENING_FIELDS.get(field.name) if isinstance(field.kind, Scalar) else None
-        if mark is None:
-            break
-        fields += mark
-    # Clients read the ApiVersions response before they know any version: its header has no tags.
-    flexible = shape.flexible and response.API_KEY != API_VERSIONS
-    return place_of(fields, flexible) if fields else None
+    wanted = Wanted(reads=OPENING_FIELDS, header=flexible_response_header(response, version), last=names[-1])
+    return compile_walk(shape, wanted, f"{response.__name__} v{version} opening")
 
 
-class Places:
-    """The places in the responses of all APIs.
+class Openings:
+    """The walks over the first fields of the responses of all APIs.
 
     Args:
         responses: The declared responses, by API key.
     """
 
     def __init__(self, responses: Mapping[int, type[Any]]) -> None:
-        self.responses = responses
+        self.responses = {**OTHER_RESPONSES, **responses}
 
-    def find(self, api_key: int, version: int) -> Place | None:
-        """The place in a response; None if there is none, or the response is not known."""
+    def find(self, api_key: int, version: int) -> Walk | None:
+        """The walk over a response; None if it has neither field there, or is not known."""
         response = self.responses.get(api_key)
-        if response is None:
-            return OTHERS.get(api_key)
-        return place(response, version)  # type: ignore[arg-type]  # mypy doubts that classes are hashable
+        if response is None or version not in response.VERSIONS:
+            return None
+        return opening_walk(response, version)  # type: ignore[arg-type]  # mypy doubts that classes are hashable

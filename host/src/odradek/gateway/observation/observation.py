@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
 
-from odradek.gateway.observation.apis import Places
+from odradek.gateway.observation.apis import Openings
 from odradek.gateway.observation.client_account import BOOTSTRAP_NODE, ClientAccount, ClientKey
 from odradek.gateway.observation.client_report import report
 from odradek.gateway.observation.names import wanted_names
@@ -82,7 +82,7 @@ class Observation:
         self.source = source
         self.clock = clock
         self.timer = timer
-        self.places = Places(responses)
+        self.openings = Openings(responses)
         self.origin = origin
         self.clients: OrderedDict[ClientKey, Watched] = OrderedDict()
         """Least recently used first."""
@@ -114,7 +114,7 @@ class Observation:
             self.end_window(watched)
 
     def opened(self, identity: PairIdentity) -> PairObserver:
-        return PairAccount(self, identity, self.places)
+        return PairAccount(self, identity, self.openings)
 
     # Finding the client of a pair
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final, Literal, Protocol
 
 from odradek.gateway.pair_identity import PairIdentity
-from odradek.gateway.produce_beginning import ProduceBeginning
-
-Reader = Callable[[bytes | memoryview], None]
-"""Takes the bytes of one request frame that have not been seen, in pieces of any size. Does not raise."""
 
 CloseCause = Literal["client", "broker", "gateway"]
 """The side that ended a connection."""
@@ -23,36 +19,32 @@ LONG_HEADS: Final = {0: 65_536, 14: 65_536, 68: 65_536}
 class PairObserver(Protocol):
     """Sees the frames of one pair."""
 
-    def usual_produce(
-        self, version: int, acks: int, count: int, size: int, records: int, batch_bytes: int, in_flight: int
+    def produce(
+        self,
+        version: int,
+        acks: int,
+        count: int,
+        size: int,
+        records: int,
+        batches: int,
+        batch_bytes: int,
+        in_flight: int,
     ) -> None:
-        """Take note of Produce requests that arrived together, each with one batch for one partition.
+        """Take note of Produce requests that arrived together.
 
         Args:
             version: Version of the requests.
             acks: Their field acks.
             count: How many they are.
             size: The bytes of all of them, with their lengths.
-            records: The records of all batches.
-            batch_bytes: The bytes of all batches, with their headers.
+            records: The records of all batches that have arrived.
+            batches: How many batches these are.
+            batch_bytes: The bytes of these, with their headers.
             in_flight: As `requests`.
         """
 
-    def produce(self, version: int, data: bytes, at: int, beginning: ProduceBeginning) -> Reader | None:
-        """Look at any other Produce request. Called once for each, when its field acks has arrived.
-
-        `requests` is called for it, too.
-
-        Args:
-            version: Version of the request.
-            data: Bytes that contain the frame, or at least its beginning: the received chunk itself. More
-                than this frame may follow.
-            at: Position in ``data`` of the int32 length of the frame.
-            beginning: Has read the request. The observer sets its form.
-
-        Returns:
-            None, or a reader to which the pair passes the rest of the frame, after ``data``.
-        """
+    def batches(self, records: int, batches: int, batch_bytes: int) -> None:
+        """Take note of the batches of a Produce request that arrived in pieces, when all have come."""
 
     def look(self, api_key: int, version: int, head: bytes, at: int) -> None:
         """Look at a request of `apis.LOOKED_AT`. Called once for each, when its header has arrived.

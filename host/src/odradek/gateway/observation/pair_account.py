@@ -18,8 +18,7 @@ from odradek.gateway.observation.apis import (
     PRODUCE,
     ROLES,
     TELEMETRY,
-    Place,
-    Places,
+    Openings,
     Role,
 )
 from odradek.gateway.observation.client_account import (
@@ -30,13 +29,15 @@ from odradek.gateway.observation.client_account import (
     NodeAccount,
 )
 from odradek.gateway.observation.membership import Coordination, Texts
-from odradek.gateway.observation.observer import CloseCause, Reader
+from odradek.gateway.observation.observer import CloseCause
+from odradek.gateway.observation.produce_response import produce_answer
 from odradek.gateway.observation.row import BOUNDS_NS, DISCONNECTED, Row
 from odradek.gateway.pair_identity import PairIdentity
-from odradek.gateway.produce_beginning import ProduceBeginning
 from odradek.plugin.context import UNKNOWN
 from odradek.waiting.clock import Clock
+from odradek.wire.errors import WireError
 
+CORRELATION_ID_BYTES: Final = 4
 FASTEST_NS: Final = BOUNDS_NS[0]
 """The bound of the first bucket, which most responses belong to."""
 FLEXIBLE_INIT_PRODUCER_ID: Final = 2
@@ -53,24 +54,6 @@ def key_of(identity: PairIdentity) -> ClientKey:
     )
 
 
-def noted(place: Place, found: tuple[int, ...]) -> tuple[int, int]:
-    """The throttle time and the error code among the first fields of a response; 0 if it has none."""
-    throttle_ms = 0 if place.throttle is None else found[place.throttle]
-    return max(throttle_ms, 0), 0 if place.error is None else found[place.error]
-
-
-def note_produced(row: Row, version: int, head: bytes, at: int, size: int) -> None:
-    """Add the throttle time and the partitions' errors of a Produce response."""
-    assert row.answers is not None
-    answer = row.answers.read(version, head, at, size)
-    if answer is None:
-        return
-    if answer.throttle_ms > 0:
-        row.throttle(answer.throttle_ms)
-    for code in answer.errors:
-        row.fail(code)
-
-
 class Clients(Protocol):
     """Knows all observed clients."""
 
@@ -84,13 +67,13 @@ class PairAccount:
     """A `PairObserver` that adds to the account of the pair's client."""
 
     __slots__ = (
-        "client", "clients", "coordination", "identity", "key", "node", "places", "rows"
+        "client", "clients", "coordination", "identity", "key", "node", "openings", "rows"
     )  # fmt: skip
 
-    def __init__(self, clients: Clients, identity: PairIdentity, places: Places) -> None:
+    def __init__(self, clients: Clients, identity: PairIdentity, openings: Openings) -> None:
         self.clients = clients
         self.identity = identity
-        self.places = places
+        self.openings = openings
         self.client: ClientAccount | None = None
         """None until a request shows who the client is, and after its account was closed."""
         self.key: ClientKey | None = None
@@ -102,8 +85,16 @@ class PairAccount:
 
     # For every frame
 
-    def usual_produce(
-        self, version: int, acks: int, count: int, size: int, records: int, batch_bytes: int, in_flight: int
+    def produce(
+        self,
+        version: int,
+        acks: int,
+        count: int,
+        size: int,
+        records: int,
+        batches: int,
+        batch_bytes: int,
+        in_flight: int,
     ) -> None:
         row = self.rows.get(PRODUCE) or self.new_row(PRODUCE)
         row.requests += count
@@ -112,19 +103,17 @@ class PairAccount:
         produced = row.produced
         assert produced is not None
         produced.records += records
-        produced.batches += count
+        produced.batches += batches
         produced.bytes += batch_bytes
         if not acks:
             produced.acks0 += count
         if in_flight > self.node.in_flight_max:
             self.node.in_flight_max = in_flight
 
-    def produce(self, version: int, data: bytes, at: int, beginning: ProduceBeginning) -> Reader | None:
-        row = self.row(PRODUCE)
-        assert row.produced is not None
-        if not beginning.acks:
-            row.produced.acks0 += 1
-        return row.produced.read(version, data, at, beginning)
+    def batches(self, records: int, batches: int, batch_bytes: int) -> None:
+        produced = self.row(PRODUCE).produced
+        assert produced is not None
+        produced.add(records, batches, batch_bytes)
 
     def requests(self, api_key: int, version: int, count: int, size: int, in_flight: int) -> None:
         row = self.rows.get(api_key) or self.new_row(api_key)
@@ -157,19 +146,22 @@ class PairAccount:
             return  # the rewriter has read both, and those of partitions
         row = self.row(api_key)
         if row.produced is not None:
-            note_produced(row, version, head, at, size)
+            throttle_ms, errors = produce_answer(version, head, at, size)
+            if throttle_ms > 0:
+                row.throttle(throttle_ms)
+            for code, times in errors.items():
+                row.fail(code, times)
             return
-        if version != row.place_version:
-            row.place_version, row.place = version, self.places.find(api_key, version)
-        place = row.place
-        if place is not None:
+        if version != row.opening_version:
+            row.opening_version, row.opening = version, self.openings.find(api_key, version)
+        if row.opening is not None:
             try:
-                found = place.read(head, at + place.offset)
-            except struct.error:
-                found = place.quiet
-            if found != place.quiet:
-                throttle_ms, error_code = noted(place, found)
-        if throttle_ms:
+                _, _, _, own_ms, _, own_error = row.opening(head, at + CORRELATION_ID_BYTES, len(head))
+            except WireError:
+                pass  # it is not all there
+            else:
+                throttle_ms, error_code = own_ms or throttle_ms, own_error or error_code
+        if throttle_ms and throttle_ms > 0:
             row.throttle(throttle_ms)
         if error_code:
             row.fail(error_code)

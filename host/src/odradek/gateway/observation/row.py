@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from odradek.gateway.observation.apis import FETCH, PRODUCE, SHARE_FETCH, Place
-from odradek.gateway.observation.produce_request import Produced
-from odradek.gateway.observation.produce_response import ProduceAnswers
+from odradek.gateway.observation.apis import FETCH, PRODUCE, SHARE_FETCH
+from odradek.wire.walk_source import Walk
 
 BOUNDS_MS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 60_000)
 """Upper bounds of the latency histogram's buckets, inclusive; a last bucket has everything above."""
@@ -18,12 +17,37 @@ DISCONNECTED: Final = "disconnected"
 FETCHES: Final = frozenset({FETCH, SHARE_FETCH})
 
 
+class Produced:
+    """Sums of some Produce requests."""
+
+    __slots__ = ("acks0", "batches", "bytes", "records")
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.batches = 0
+        self.bytes = 0
+        """Batches with their headers, compressed as sent."""
+        self.acks0 = 0
+        """Requests without a response."""
+
+    def add(self, records: int, batches: int, size_bytes: int) -> None:
+        """Add batches."""
+        self.records += records
+        self.batches += batches
+        self.bytes += size_bytes
+
+    def merge(self, other: Produced) -> None:
+        """Add the sums of another object."""
+        self.add(other.records, other.batches, other.bytes)
+        self.acks0 += other.acks0
+
+
 class Row:
     """The sums, changed in place by `PairAccount`."""
 
     __slots__ = (
-        "answers", "api_key", "buckets", "errors", "latency_max_ns", "latency_ns", "place",
-        "place_version", "produced", "request_bytes", "requests", "response_bytes", "responses",
+        "api_key", "buckets", "errors", "latency_max_ns", "latency_ns", "opening",
+        "opening_version", "produced", "request_bytes", "requests", "response_bytes", "responses",
         "throttle_max_ms", "throttle_ms", "version",
     )  # fmt: skip
 
@@ -43,10 +67,10 @@ class Row:
         self.throttle_max_ms = 0
         self.version = NO_VERSION
         """Of the last request."""
-        self.place: Place | None = None
-        self.place_version = NO_VERSION
+        self.opening: Walk | None = None
+        """Reads the first fields of responses."""
+        self.opening_version = NO_VERSION
         self.produced = Produced() if api_key == PRODUCE else None
-        self.answers = ProduceAnswers() if api_key == PRODUCE else None
 
     def fail(self, error: int | str, times: int = 1) -> None:
         """Count an error."""

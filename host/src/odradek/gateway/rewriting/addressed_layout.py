@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -15,10 +16,14 @@ from odradek.wire.errors import WireError
 from odradek.wire.header import flexible_response_header
 from odradek.wire.layout import layout
 from odradek.wire.varint import skip_tags
-from odradek.wire.walk_source import StreamedWalk, Wanted, compile_streamed_walk, compile_walk
+from odradek.wire.walk_source import StreamedWalk, Walk, Wanted, compile_streamed_walk, compile_walk
 
 NO_TAGS: Final = b"\0"
 CORRELATION_ID_BYTES: Final = LENGTH_BYTES
+
+See = Callable[[bytes, int, int], Seen | None]
+"""Takes data, and the positions of a response's correlation id and of its end. Returns the fields that were
+read if the response names no node and so passes as it is; None if it needs its rewriter."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,6 +40,26 @@ USUAL: Final = SeenFields(0, 0)
 def first_error(errors: dict[int, int] | None) -> int:
     """The first error that was counted, 0 for none."""
     return next(iter(errors)) if errors else 0
+
+
+def unseen(_data: bytes, _at: int, _end: int) -> Seen | None:
+    """None: each response needs its rewriter."""
+    return None
+
+
+def passing_of(head: Walk) -> See:
+    """The `See` of responses whose nodes are in the last tagged section, which nearly always is empty."""
+
+    def passing(data: bytes, at: int, end: int) -> Seen | None:
+        try:
+            tail, errors, _, throttle_ms = head(data, at + CORRELATION_ID_BYTES, end)
+        except WireError:
+            return None
+        if tail + 1 != end or data[tail]:
+            return None
+        return SeenFields(first_error(errors), throttle_ms) if errors or throttle_ms else USUAL
+
+    return passing
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +95,12 @@ class AddressedLayout:
         )
         self.tag = None if field is None else field.tag
         self.node = Node(shape, title) if field is None else None
+        self.passing: See = unseen
+        """Looks at complete responses."""
         if field is not None:
             self.array = NodeArray(field.kind, shape.flexible, f"{title} {nodes}")
             self.head = compile_walk(shape, self.to_nodes, title)
+            self.passing = unseen if self.tag is None else passing_of(self.head)
             self.rest = compile_walk(shape, Wanted(after=nodes, tags=False), f"{title} rest")
 
     @cached_property
@@ -84,24 +112,6 @@ class AddressedLayout:
         """A streamed walk from the correlation id's end to the nodes."""
         walk: StreamedWalk = self.streamed(CORRELATION_ID_BYTES)
         return walk
-
-    def passing(self, data: bytes, at: int, end: int) -> Seen | None:
-        """The fields of a complete response that names no node, and so passes as it is; None for others.
-
-        Args:
-            data: Bytes that contain it.
-            at: The position of its correlation id.
-            end: Its end.
-        """
-        if self.tag is None:
-            return None
-        try:
-            tail, errors, _, throttle_ms = self.head(data, at + CORRELATION_ID_BYTES, end)
-        except WireError:
-            return None
-        if tail + 1 != end or data[tail]:
-            return None
-        return SeenFields(first_error(errors), throttle_ms) if errors or throttle_ms else USUAL
 
     def rewritten(self, frame: bytes, addresses: Addresses) -> Rewritten:
         """Rewrite a complete response.

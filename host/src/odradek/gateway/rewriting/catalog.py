@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from odradek.gateway.addresses import Addresses
-from odradek.gateway.rewriting.addressed_layout import AddressedLayout
+from odradek.gateway.rewriting.addressed_layout import AddressedLayout, See, unseen
 from odradek.gateway.rewriting.held import HeldRewriter
-from odradek.gateway.rewriting.rewriter import HoldLimits, MalformedResponse, Rewriter, Seen
+from odradek.gateway.rewriting.rewriter import HoldLimits, MalformedResponse, Rewriter
 from odradek.gateway.rewriting.streamed import StreamedRewriter
 from odradek.wire.messages.describe_cluster import DescribeClusterResponse
 from odradek.wire.messages.fetch import FetchResponse
@@ -18,15 +16,6 @@ from odradek.wire.messages.find_coordinator import FindCoordinatorResponse
 from odradek.wire.messages.metadata import MetadataResponse
 from odradek.wire.messages.produce import ProduceResponse
 from odradek.wire.messages.share_responses import ShareAcknowledgeResponse, ShareFetchResponse
-
-See = Callable[[bytes, int, int], Seen | None]
-"""Takes data, and the positions of a response's correlation id and of its end. Returns the fields that were
-read if the response passes as it is; None if it needs its rewriter."""
-
-
-def unseen(_data: bytes, _at: int, _end: int) -> Seen | None:
-    """None: each response needs its rewriter."""
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,29 +30,33 @@ class AddressedApi:
     held: Literal["whole", "to nodes", "if small"] = "whole"
     """How much of a response is held. Others pass as they come, and their nodes keep their size."""
 
+    layouts: dict[int, AddressedLayout] = field(default_factory=dict, compare=False)
+    """The versions that were met, compiled."""
+
     @property
     def last(self) -> int:
         """The last version whose layout is known."""
         return int(self.response.VERSIONS.last)
 
+    def layout(self, version: int) -> AddressedLayout:
+        """A known version, compiled on first use."""
+        found = self.layouts.get(version)
+        if found is None:
+            found = self.layouts[version] = AddressedLayout(self.response, version, self.nodes)
+        return found
+
     def see(self, version: int) -> See | None:
         """Looks at responses that have arrived whole: most pass without a rewriter. None if all do."""
         if version < self.first:
             return None
-        return layout_of(self, version).passing if version <= self.last else unseen
+        return self.layout(version).passing if version <= self.last else unseen
 
     def rewriter(self, version: int, size: int, addresses: Addresses, limits: HoldLimits) -> Rewriter:
         """The rewriter of one response."""
-        layout, most = layout_of(self, version), limits.response_bytes
+        layout, most = self.layout(version), limits.response_bytes
         if self.held == "if small" and size > min(limits.exact_fetch_bytes, most):
             return StreamedRewriter(size, layout, addresses, most)
         return HeldRewriter(size, layout, addresses, most, rest_passes=self.held == "to nodes")
-
-
-@cache
-def layout_of(api: AddressedApi, version: int) -> AddressedLayout:
-    """A version of a response, compiled on first use."""
-    return AddressedLayout(api.response, version, api.nodes)
 
 
 class UnknownLayout:

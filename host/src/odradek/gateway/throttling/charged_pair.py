@@ -10,7 +10,7 @@ from odradek.gateway.pair_state import Burst, LocalAnswer, PairState
 from odradek.gateway.request_heads import Head, unpack_int32
 from odradek.gateway.requests import Requests
 from odradek.gateway.responses import ResponseApi, Responses
-from odradek.gateway.rewriting.catalog import See, unseen
+from odradek.gateway.rewriting.addressed_layout import See, unseen
 from odradek.gateway.rewriting.rewriter import Rewriter
 from odradek.gateway.throttling.mutations import MUTATIONS, mutation
 from odradek.gateway.throttling.pair_charges import NS_PER_MS, PairCharges
@@ -35,9 +35,6 @@ class ChargedRequests(Requests):
 
     def take_produce(self, head: Head, data: bytes, pos: int, end: int) -> int:
         return self.note_sizes(data, pos, super().take_produce(head, data, pos, end))
-
-    def take_usual(self, data: bytes, pos: int, end: int) -> int:
-        return self.note_sizes(data, pos, super().take_usual(data, pos, end))
 
     def note_sizes(self, data: bytes, pos: int, after: int) -> int:
         """Note the size of each Produce request up to an offset, which is returned."""

@@ -27,8 +27,6 @@ def wanted(response: type[Any], version: int) -> Wanted:
 @cache
 def walk_to_throttle(response: type[Any], version: int) -> Callable[[int], StreamedWalk] | None:
     """Starts a streamed walk from the end of the correlation id to the field; None without the field."""
-    if version not in response.VERSIONS:
-        return None
     shape = layout(response, version)
     if FIELD not in {field.name for field in shape.fields}:
         return None

@@ -26,7 +26,9 @@ def with_throttle_time(
     Returns:
         ``inner`` if the response has no field for the throttle time, or one that is not known.
     """
-    walk = None if response is None else walk_to_throttle(response, version)  # type: ignore[arg-type]  # mypy doubts that classes are hashable
+    if response is None or version not in response.VERSIONS:
+        return inner
+    walk = walk_to_throttle(response, version)  # type: ignore[arg-type]  # mypy doubts that classes are hashable
     return inner if walk is None else ThrottleWriter(inner, throttle_ms, walk(CORRELATION_ID_BYTES))
 
 
