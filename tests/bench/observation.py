@@ -9,6 +9,7 @@ Usage, from the folder above: ``python -m bench.observation [--rounds 100000]``
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from odradek.gateway.observation.settings import Observe
 from odradek.wire.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 from odradek.wire.messages.metadata import MetadataRequest, MetadataResponse
 from odradek.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from support.batches import batch_of
 from support.gateway_pair import Through, request, response
 from support.observed import Stage
@@ -62,6 +64,33 @@ ROWS: Final[dict[str, tuple[Any, Any, int, int]]] = {
     "OffsetCommit v8": (OffsetCommitRequest(), OffsetCommitResponse(), 8, 1),
 }
 """Request, response, version, and how many requests arrive together, as their responses do."""
+VARIED: Final = {
+    f"Produce v{version}, varied, {most} partition{'s' * (most > 1)} at most": (version, most)
+    for version in (9, 13)
+    for most in (1, 8)
+}
+"""Version and most partitions of requests as applications send them: topics, counts and lengths differ."""
+DIFFERENT: Final = 40
+"""How many different requests a varied row has."""
+
+
+def varied(version: int, most: int) -> list[tuple[bytes, bytes]]:
+    """Requests for one or two topics, whose batches have log-normal lengths, and their responses."""
+    chosen = random.Random(1)
+    pairs = []
+    for number in range(DIFFERENT):
+        topics = []
+        for _ in range(chosen.choice((1, 1, 2))):
+            batches = [
+                batch_of(*[b"v" * int(chosen.lognormvariate(5, 1))] * chosen.randint(1, 20))
+                for _ in range(chosen.randint(1, most))
+            ]
+            partitions = [PartitionProduceData(index=index, records=one) for index, one in enumerate(batches)]
+            topics.append(TopicProduceData(name="t" * chosen.randint(5, 40), partition_data=partitions))
+        errors = [0] * sum(len(topic.partition_data) for topic in topics)
+        asked = ProduceRequest(acks=1, topic_data=topics)
+        pairs.append((request(asked, version, number), response(produced(*errors), version, number)))
+    return pairs
 
 
 def microseconds(run: Callable[[], object], times: int) -> float:
@@ -75,18 +104,27 @@ def microseconds(run: Callable[[], object], times: int) -> float:
     return min(found) / times / 1_000
 
 
-def exchange(observed: bool, sent: bytes, received: bytes) -> Callable[[], None]:
-    """A function that passes requests and their responses through a pair."""
+def exchange(observed: bool, frames: list[tuple[bytes, bytes]]) -> Callable[[], None]:
+    """A function that passes requests and their responses through a pair, one after the other."""
     observer = Stage(Observe.ALL).observation if observed else None
     through = Through(observer=observer, monotonic_ns=time.monotonic_ns)
     through.pair.state.client = through.pair.state.upstream = Nowhere()
 
     def run() -> None:
-        through.pair.from_client(sent)
-        through.pair.from_upstream(received)
+        for sent, received in frames:
+            through.pair.from_client(sent)
+            through.pair.from_upstream(received)
         assert not through.failures
 
     return run
+
+
+def row(name: str, frames: list[tuple[bytes, bytes]], requests: int, rounds: int) -> None:
+    """Measure and print a row of so many requests."""
+    size_bytes = sum(len(sent) + len(received) for sent, received in frames)
+    times = max(rounds * 1_000 // max(size_bytes, 1_000) // REPEATS, 1)
+    full, bare = (microseconds(exchange(each, frames), times) / requests for each in (True, False))
+    print(f"  {name:<42}{full:>10.2f}{bare:>8.2f}{full - bare:>12.2f}")
 
 
 def window_us() -> float:
@@ -106,16 +144,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=100_000, help="requests of each row")
     rounds = parser.parse_args().rounds
     print(head("observation"), file=sys.stderr)
-    print(f"  {'µs per request':<38}{'observed':>10}{'bare':>8}{'difference':>12}")
+    print(f"  {'µs per request':<42}{'observed':>10}{'bare':>8}{'difference':>12}")
     for name, (asked, answered, version, together) in ROWS.items():
         sent = b"".join(request(asked, version, number) for number in range(together))
         received = b"".join(response(answered, version, number) for number in range(together))
-        times = max(rounds * 1_000 // max(len(sent) + len(received), 1_000) // REPEATS, 1)
-        full, bare = (
-            microseconds(exchange(each, sent, received), times) / together for each in (True, False)
-        )
-        print(f"  {name:<38}{full:>10.2f}{bare:>8.2f}{full - bare:>12.2f}")
-    print(f"  {'a window of 3 nodes, all metrics':<38}{window_us():>10.2f}")
+        row(name, [(sent, received)], together, rounds)
+    for name, (version, most) in VARIED.items():
+        row(name, varied(version, most), DIFFERENT, rounds)
+    print(f"  {'a window of 3 nodes, all metrics':<42}{window_us():>10.2f}")
 
 
 if __name__ == "__main__":

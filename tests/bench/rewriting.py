@@ -90,7 +90,7 @@ def rows() -> dict[str, tuple[Any, int, float | None]]:
         for number in range(1000)
     ]
     return {
-        "metadata, 3 brokers, 10 partitions": (metadata(3, 10), 13, 10),
+        "metadata, 3 brokers, 10 partitions": (metadata(3, 10), 13, 15),
         "metadata, 12 brokers, 10000 partitions": (metadata(12, 10_000), 13, 100),
         "metadata, 30 brokers, 50000 partitions": (metadata(30, 50_000), 13, 1000),
         "find coordinator, 1 key": (FindCoordinatorResponse(coordinators=keys[:1]), 6, 20),

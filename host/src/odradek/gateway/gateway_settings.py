@@ -12,8 +12,10 @@ from odradek.plugin.config import PluginConfig
 from odradek.settings.kinds import INT, LONG, Choice, Flag, Items, Special, Whole
 from odradek.settings.setting import section, setting
 from odradek.wire.config_resource import ConfigType
+from odradek.wire.messages.fetch import FetchResponse
 
 UPSTREAM, REUSE_PORT, WORKERS = "gateway.upstream", "gateway.reuse.port", "gateway.workers"
+LAST_FETCH = FetchResponse.VERSIONS.last
 LEAST_IDLE_MS = 600_001
 """Brokers close idle connections after 600 s."""
 
@@ -83,7 +85,7 @@ class GatewaySettings:
         "Hides the versions of DescribeQuorum that name the addresses of controllers.",
     )
     fetch_max_version: int = setting(
-        "gateway.fetch.max.version", Whole(INT, 12, 18), 18,
+        "gateway.fetch.max.version", Whole(INT, 12, LAST_FETCH), LAST_FETCH,
         "Highest version of Fetch that clients see; 15 spares the gateway the walk through responses, but "
         "consumers learn of a new leader later.",
     )
