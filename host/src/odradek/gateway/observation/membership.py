@@ -5,23 +5,31 @@ A pair answers in the order of the requests, so what a request said waits in a q
 
 from __future__ import annotations
 
-import struct
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from odradek.gateway.observation.apis import (
     CONSUMER_GROUP_HEARTBEAT,
-    HEARTBEAT,
     JOIN_GROUP,
     LEAVE_GROUP,
     SYNC_GROUP,
 )
+from odradek.gateway.observation.request_beginning import beginning, body_at
+from odradek.gateway.pair_failure import PairFailure
+from odradek.gateway.whole_requests import response_body
 from odradek.wire.codec import decode
 from odradek.wire.errors import WireError
-from odradek.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from odradek.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from odradek.wire.messages.consumer_protocol import ConsumerProtocolAssignment
-from odradek.wire.messages.sync_group import SyncGroupResponse
+from odradek.wire.messages.heartbeat import HeartbeatRequest
+from odradek.wire.messages.join_group import JoinGroupRequest
+from odradek.wire.messages.leave_group import LeaveGroupRequest
+from odradek.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 NONE: Final = 0
 UNKNOWN_MEMBER_ID: Final = 25
@@ -34,16 +42,20 @@ NO_MEMBERSHIP_AFTER_MS: Final = 120_000
 """A member without any request for this long has left without a word: session time-outs are shorter."""
 MAX_MEMBERS: Final = 1_000
 """Bound of the members of one client. Further members are not counted."""
-FLEXIBLE_SINCE: Final = {
-    JOIN_GROUP: 6,
-    HEARTBEAT: 4,
-    LEAVE_GROUP: 4,
-    SYNC_GROUP: 4,
-    CONSUMER_GROUP_HEARTBEAT: 0,
+REQUESTS: Final[Mapping[int, type[Any]]] = {
+    each.API_KEY: each
+    for each in (
+        JoinGroupRequest,
+        HeartbeatRequest,
+        LeaveGroupRequest,
+        SyncGroupRequest,
+        ConsumerGroupHeartbeatRequest,
+    )
 }
-"""The first flexible version of each."""
-short = struct.Struct(">h").unpack_from
-number = struct.Struct(">i").unpack_from
+"""By API key."""
+READS: Final = ("group_id", "member_id", "group_instance_id", "instance_id", "member_epoch")
+ASSIGNMENT: Final = "topic_partitions"
+"""The partitions of a member in ConsumerGroupHeartbeat, null unless it names them."""
 
 
 @dataclass(slots=True)
@@ -147,7 +159,7 @@ class Coordination:
         """Remember what a request asks for."""
         try:
             asked = read_request(api_key, version, head, at, now_ns)
-        except (IndexError, struct.error, ValueError):
+        except (WireError, PairFailure, IndexError, ValueError):
             asked = None
         if api_key == JOIN_GROUP and self.joining_ns is None:
             self.joining_ns = now_ns
@@ -209,9 +221,8 @@ def heartbeat_answered(
         return
     if error_code != NONE:
         return
-    try:
-        answer = decode(ConsumerGroupHeartbeatResponse, asked.version, frame, 5)
-    except WireError:
+    answer = response_body(ConsumerGroupHeartbeatResponse, asked.version, frame)
+    if answer is None:
         return
     member_id = asked.member_id or answer.member_id or ""
     member = memberships.member(asked.group_id, member_id, asked.instance_id, now_ns // 1_000_000)
@@ -225,98 +236,32 @@ def heartbeat_answered(
 
 def classic_partitions(version: int, frame: bytes) -> int | None:
     """The number of partitions in a SyncGroup response; None if it has no assignment of a consumer."""
+    answer = response_body(SyncGroupResponse, version, frame)
+    if answer is None:
+        return None
+    if len(answer.assignment) < 6:
+        return 0
     try:
-        flexible = version in SyncGroupResponse.FLEXIBLE
-        answer = decode(SyncGroupResponse, version, frame, 5 if flexible else 4)
-        if len(answer.assignment) < 6:
-            return 0
         assignment = decode(ConsumerProtocolAssignment, 0, answer.assignment, 2)
     except WireError:
         return None
     return sum(len(topic.partitions) for topic in assignment.assigned_partitions)
 
 
-class Texts:
-    """Reads the strings at the beginning of a request."""
-
-    __slots__ = ("at", "data", "flexible")
-
-    def __init__(self, data: bytes, at: int, flexible: bool) -> None:
-        (length,) = short(data, at + 8)
-        at += 10 + max(length, 0)
-        if flexible:
-            if data[at]:
-                raise ValueError("the request header has tags")
-            at += 1
-        self.data, self.at, self.flexible = data, at, flexible
-
-    def text(self) -> str | None:
-        """The next string."""
-        if self.flexible:
-            length = self.data[self.at] - 1
-            self.at += 1
-            if length > 0x7E:
-                length = (length + 1 & 0x7F | self.data[self.at] << 7) - 1
-                self.at += 1
-        else:
-            (length,) = short(self.data, self.at)
-            self.at += 2
-        if length < 0:
-            return None
-        found = self.data[self.at : self.at + length]
-        if len(found) < length:
-            raise IndexError
-        self.at += length
-        return found.decode()
-
-    def int32(self) -> int:
-        """The next number."""
-        (found,) = number(self.data, self.at)
-        self.at += 4
-        return int(found)
-
-
 def read_request(api_key: int, version: int, head: bytes, at: int, now_ns: int) -> Asked:
     """The subject of a request to the coordinator.
 
     Raises:
-        IndexError, struct.error, ValueError: Its beginning is malformed, or longer than ``head``.
+        WireError, PairFailure, IndexError, ValueError: Its beginning is malformed, or longer than ``head``.
     """
-    texts = Texts(head, at, version >= FLEXIBLE_SINCE[api_key])
-    group_id = texts.text() or ""
-    member_id = ""
-    instance_id: str | None = None
-    epoch, acknowledges = 0, False
-    if api_key == JOIN_GROUP:
-        texts.at += 8 if version >= 1 else 4
-        member_id = texts.text() or ""
-        instance_id = texts.text() if version >= 5 else None
-    elif api_key == LEAVE_GROUP:
+    request = REQUESTS[api_key]
+    if api_key == LEAVE_GROUP:
+        leave = decode(LeaveGroupRequest, version, head, body_at(request, version, head, at))
         # From version 3 on a list, in which a consumer names only itself.
-        if version >= 3:
-            texts.at += 1 if texts.flexible else 4
-        member_id = texts.text() or ""
-    elif api_key == CONSUMER_GROUP_HEARTBEAT:
-        member_id = texts.text() or ""
-        epoch = texts.int32()
-        instance_id = texts.text()
-        acknowledges = names_partitions(texts, version)
-    else:  # Heartbeat and SyncGroup
-        texts.int32()
-        member_id = texts.text() or ""
-        instance_id = texts.text() if version >= 3 else None
-    return Asked(api_key, version, group_id, member_id, epoch, acknowledges, instance_id, now_ns)
-
-
-def names_partitions(texts: Texts, version: int) -> bool:
-    """Whether a ConsumerGroupHeartbeat whose instance id was read names the member's partitions."""
-    texts.text()  # rack
-    texts.int32()  # rebalance time-out
-    topics = texts.data[texts.at]
-    texts.at += 1
-    for _ in range(max(topics - 1, 0)):
-        texts.text()
-    if version >= 1:
-        texts.text()  # pattern
-    texts.text()  # assignor
-    return texts.data[texts.at] != 0
+        member_id = leave.members[0].member_id if leave.members else leave.member_id
+        return Asked(api_key, version, leave.group_id, member_id, 0, False, None, now_ns)
+    end, found = beginning(request, version, head, at, READS, before=ASSIGNMENT)
+    group_id, member_id, classic_instance, instance_id, epoch = found
+    acknowledges = api_key == CONSUMER_GROUP_HEARTBEAT and head[end] != 0
+    instance_id = instance_id or classic_instance or None
+    return Asked(api_key, version, group_id, member_id, epoch or 0, acknowledges, instance_id, now_ns)

@@ -6,7 +6,6 @@ pair finds its client, which is known by then. Rows end with their window, so ea
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Final, Protocol
@@ -28,19 +27,21 @@ from odradek.gateway.observation.client_account import (
     ClientKey,
     NodeAccount,
 )
-from odradek.gateway.observation.membership import Coordination, Texts
+from odradek.gateway.observation.membership import Coordination
 from odradek.gateway.observation.observer import CloseCause
 from odradek.gateway.observation.produce_response import produce_answer
+from odradek.gateway.observation.request_beginning import beginning
 from odradek.gateway.observation.row import BOUNDS_NS, DISCONNECTED, Row
+from odradek.gateway.pair_failure import PairFailure
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.plugin.context import UNKNOWN
 from odradek.waiting.clock import Clock
 from odradek.wire.errors import WireError
+from odradek.wire.messages.init_producer_id import InitProducerIdRequest
 
 CORRELATION_ID_BYTES: Final = 4
 FASTEST_NS: Final = BOUNDS_NS[0]
 """The bound of the first bucket, which most responses belong to."""
-FLEXIBLE_INIT_PRODUCER_ID: Final = 2
 
 
 def key_of(identity: PairIdentity) -> ClientKey:
@@ -203,8 +204,8 @@ class PairAccount:
     def note_transactional_id(self, version: int, head: bytes, at: int) -> None:
         """Remember the transactional id of an InitProducerId request."""
         try:
-            text = Texts(head, at, version >= FLEXIBLE_INIT_PRODUCER_ID).text()
-        except (IndexError, struct.error, ValueError):
+            _, (text,) = beginning(InitProducerIdRequest, version, head, at, ("transactional_id",))
+        except (WireError, PairFailure, IndexError, ValueError):
             return
         client = self.client
         if text and client is not None and len(client.transactional_ids) < MAX_TRANSACTIONAL_IDS:
