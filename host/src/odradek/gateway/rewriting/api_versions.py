@@ -7,25 +7,36 @@ features pass as they are.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 from odradek.gateway.rewriting.catalog import ADDRESSED
-from odradek.gateway.rewriting.fields import BROKEN, INT32, count_at, int16_at, require_end
+from odradek.gateway.rewriting.fields import (
+    BROKEN,
+    INT16,
+    INT32,
+    LENGTH_BYTES,
+    count_at,
+    int16_at,
+    require_end,
+)
 from odradek.gateway.rewriting.rewriter import MalformedResponse
+from odradek.wire.codec import element_writer, encode
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
-from odradek.wire.messages.api_versions import ApiVersionsResponse
+from odradek.wire.layout import ArrayOf, StructOf, layout
+from odradek.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 from odradek.wire.messages.describe_quorum import DescribeQuorumResponse
 from odradek.wire.messages.fetch import FetchResponse
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsResponse
 from odradek.wire.messages.list_config_resources import ListConfigResourcesResponse
 from odradek.wire.messages.push_telemetry import PushTelemetryResponse
-from odradek.wire.varint import skip_tags, varint
+from odradek.wire.varint import varint
+from odradek.wire.walk_source import Walk, Wanted, compile_walk
 
-LAST_API_VERSIONS = 5
+LAST_API_VERSIONS = ApiVersionsResponse.VERSIONS.last
 """The last version of ApiVersions whose response is known."""
 LAST_KNOWN_KEY = 94
 """The last API of Kafka 4.4."""
@@ -33,10 +44,11 @@ LAST_QUORUM_WITHOUT_ADDRESSES = 1
 MAX_ROWS = 1000
 """Kafka 4.4 has fewer than a hundred."""
 TELEMETRY = (GetTelemetrySubscriptionsResponse.API_KEY, PushTelemetryResponse.API_KEY)
-ROW = struct.Struct(">hhh")
+WHOLE = Wanted(reads=("error_code", "api_keys"))
+ROW = Wanted(reads=("api_key", "min_version", "max_version"))
 
-Row = tuple[int, int, int, bytes]
-"""API key, first version, last version, and the tagged section."""
+Row = tuple[int, int, int, bytes, int]
+"""API key, first version, last version, the bytes of the row, and where the last version is in them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +67,9 @@ class ApiPolicy:
 
 def unsupported_api_versions(correlation_id: int) -> bytes:
     """Return the answer to a request of an unknown version, from its correlation id on, as Kafka answers."""
-    row = ROW.pack(ApiVersionsResponse.API_KEY, 0, LAST_API_VERSIONS)
-    return struct.pack(">ihi", correlation_id, ErrorCode.UNSUPPORTED_VERSION, 1) + row
+    row = ApiVersion(api_key=ApiVersionsResponse.API_KEY, max_version=LAST_API_VERSIONS)
+    refusal = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[row])
+    return INT32.pack(correlation_id) + encode(refusal, 0)
 
 
 def rewrite_api_versions(body: bytes, requested_version: int, policy: ApiPolicy) -> bytes:
@@ -79,52 +92,62 @@ def rewrite_api_versions(body: bytes, requested_version: int, policy: ApiPolicy)
         raise MalformedResponse(f"ApiVersions of {len(body)} bytes: {error}") from error
 
 
+@cache
+def walks(version: int) -> tuple[Walk, Walk]:
+    """The walks over a version of the response and over one of its rows."""
+    shape = layout(ApiVersionsResponse, version)
+    array = next(field.kind for field in shape.fields if field.name == "api_keys")
+    assert isinstance(array, ArrayOf)
+    assert isinstance(array.element, StructOf)
+    title = f"ApiVersionsResponse v{version}"
+    return compile_walk(shape, WHOLE, title), compile_walk(array.element, ROW, f"{title} row")
+
+
 def rewritten(body: bytes, version: int, policy: ApiPolicy) -> bytes:
     """Rewrite the rows of a version."""
-    flexible = version >= 3
-    rows, end = rows_at(body, 6, flexible)
-    message_end = end + 4 if version >= 1 else end
-    require_end(body, skip_tags(body, message_end) if flexible else message_end)
-    kept = list(offered(rows, policy, b"\0" if flexible else b""))
+    flexible = version in ApiVersionsResponse.FLEXIBLE
+    message_end, _, _, _, at, end = walks(version)[0](body, LENGTH_BYTES, len(body))
+    require_end(body, message_end)
+    write = element_writer(ApiVersionsResponse, version, "api_keys")
+    assert write is not None
+    kept = list(offered(rows_at(body, at, version), policy, write))
     count = varint(len(kept) + 1) if flexible else INT32.pack(len(kept))
-    packed = b"".join(ROW.pack(key, first, last) + tags for key, first, last, tags in kept)
-    return body[:6] + count + packed + body[end:]
+    return body[:at] + count + b"".join(kept) + body[end:]
 
 
-def rows_at(body: bytes, at: int, flexible: bool) -> tuple[list[Row], int]:
-    """Return the rows and the position after them.
+def rows_at(body: bytes, at: int, version: int) -> list[Row]:
+    """Return the rows.
 
     Raises:
         WireError: There are more than `MAX_ROWS`.
     """
-    count, at = count_at(body, at, flexible)
+    count, at = count_at(body, at, version in ApiVersionsResponse.FLEXIBLE)
     if count > MAX_ROWS:
         raise WireError(f"{count} rows are more than {MAX_ROWS}")
     rows: list[Row] = []
     for _ in range(count):
-        end = at + ROW.size
-        key, first, last = ROW.unpack_from(body, at)
-        at = skip_tags(body, end) if flexible else end
-        rows.append((key, first, last, body[end:at]))
-    return rows, at
+        end, _, _, key, _, first, last_at, last = walks(version)[1](body, at, len(body))
+        rows.append((key, first, last, body[at:end], last_at - at))
+        at = end
+    return rows
 
 
-def offered(rows: list[Row], policy: ApiPolicy, no_tags: bytes) -> Iterator[Row]:
+def offered(rows: list[Row], policy: ApiPolicy, write: Callable[[ApiVersion], bytes]) -> Iterator[bytes]:
     """The rows that a client gets, in the order of the keys."""
     missing = list(TELEMETRY) if policy.telemetry == "own" else []
     if policy.own_resources:
         missing.append(ListConfigResourcesResponse.API_KEY)
     removed = set(missing) if policy.telemetry == "pass" else {*TELEMETRY, *missing}
-    for key, first, last, tags in rows:
+    for key, first, last, row, at in rows:
         while missing and missing[0] < key:
-            yield missing.pop(0), 0, 0, no_tags
+            yield write(ApiVersion(api_key=missing.pop(0)))
         if key in removed:
             continue
         last = min(last, highest(key, policy))
         if last >= first:
-            yield key, first, last, tags
+            yield row[:at] + INT16.pack(last) + row[at + INT16.size :]
     for key in missing:
-        yield key, 0, 0, no_tags
+        yield write(ApiVersion(api_key=key))
 
 
 def highest(key: int, policy: ApiPolicy) -> int:
