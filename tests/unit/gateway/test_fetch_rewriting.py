@@ -20,7 +20,7 @@ from odradek.wire.messages.fetch import (
     PartitionData,
     SnapshotId,
 )
-from odradek.wire.messages.share_responses import (
+from odradek.wire.share_responses import (
     AcquiredRecords,
     ShareFetchResponse,
     SharePartition,

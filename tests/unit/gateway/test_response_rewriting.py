@@ -20,7 +20,7 @@ from odradek.wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from odradek.wire.messages.share_responses import ShareAcknowledgeResponse, ShareFetchResponse
+from odradek.wire.share_responses import ShareAcknowledgeResponse, ShareFetchResponse
 from support.rewriting import Advertised, frame_of, rewritten
 
 HOST = "gateway.example.com"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from odradek.wire.messages.share_responses import ShareAcknowledgeResponse, ShareFetchResponse
+from odradek.wire.share_responses import ShareAcknowledgeResponse, ShareFetchResponse
 from odradek.wire.types import Int16, Int32, Int64, Versions, between, since
 
 MOST_VERSIONS: Final = 9

@@ -15,7 +15,7 @@ from odradek.wire.messages.fetch import FetchResponse
 from odradek.wire.messages.find_coordinator import FindCoordinatorResponse
 from odradek.wire.messages.metadata import MetadataResponse
 from odradek.wire.messages.produce import ProduceResponse
-from odradek.wire.messages.share_responses import ShareAcknowledgeResponse, ShareFetchResponse
+from odradek.wire.share_responses import ShareAcknowledgeResponse, ShareFetchResponse
 
 
 @dataclass(frozen=True, slots=True)

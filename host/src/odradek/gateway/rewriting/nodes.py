@@ -16,7 +16,7 @@ from odradek.wire.varint import varint
 from odradek.wire.walk_source import Wanted, compile_walk
 
 MAX_NODES = 10_000
-"""The most nodes in a response: rewriting them takes about 50 ms. The largest clusters have some hundreds."""
+"""The most nodes in a response: rewriting them takes about 30 ms. The largest clusters have some hundreds."""
 NO_NODE = -1
 UNAVAILABLE = "The coordinator is not available."
 """Kafka's text of COORDINATOR_NOT_AVAILABLE."""
