@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 import prometheus_client
-import pytest
 import yaml
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.metrics import Observation
@@ -17,6 +16,7 @@ from odradek.programs.config import HostConfig
 from odradek.settings.setting import walk
 from odradek.wire.error_code import ErrorCode
 from support.metric_rows import declared
+from support.offenders import offenders
 from support.reference_page import DOCS, ROOT, rows, sections
 
 (GROUP,) = yaml.safe_load((ROOT / "contrib/prometheus/alerts.yml").read_text(encoding="utf-8"))["groups"]
@@ -165,8 +165,7 @@ def labels(metric: str) -> set[str]:
     return set(found.labels) if found else set()
 
 
-@pytest.mark.parametrize("name", ALERTS)
-def test_an_alert_names_metrics_and_labels_that_exist(name: str) -> None:
+def names_what_exists(name: str) -> None:
     rule = ALERTS[name]
 
     known = set.union(ADDED, *(labels(metric) for metric in metrics(rule)))
@@ -179,8 +178,11 @@ def test_an_alert_names_metrics_and_labels_that_exist(name: str) -> None:
     assert {label for text in rule["annotations"].values() for label in TEMPLATE.findall(text)} <= known
 
 
-@pytest.mark.parametrize("name", ALERTS)
-def test_an_alert_says_how_urgent_it_is_and_what_to_do(name: str) -> None:
+def test_an_alert_names_metrics_and_labels_that_exist() -> None:
+    assert offenders(names_what_exists, ALERTS) == {}
+
+
+def is_whole(name: str) -> None:
     rule = ALERTS[name]
     keys = {setting.name for _, setting in walk(HostConfig)} | {"batch.max.records"}
 
@@ -192,6 +194,10 @@ def test_an_alert_says_how_urgent_it_is_and_what_to_do(name: str) -> None:
     assert all((DOCS / found).exists() for found in re.findall(r"\b[a-z]+/[a-z-]+\.md", text))
     assert rule["expr"].count("(") == rule["expr"].count(")")
     assert set(re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b", text + rule["expr"])) <= set(ErrorCode.__members__)
+
+
+def test_an_alert_says_how_urgent_it_is_and_what_to_do() -> None:
+    assert offenders(is_whole, ALERTS) == {}
 
 
 def test_each_metric_has_an_alert_or_a_reason_to_have_none() -> None:

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from odradek.quota.descriptors import Descriptors, DescriptorSettings, divided
 from odradek.wire.limits import INT32_MAX
+from support.offenders import offenders
 
 
 @pytest.mark.parametrize(
@@ -23,17 +26,20 @@ def test_connections_get_what_files_and_throttled_sockets_leave(
     )
 
 
-@pytest.mark.parametrize("limit", [0, 16, 64, 300, 1_024, 5_000, 10**6])
-@pytest.mark.parametrize("reserved", [0, 256, INT32_MAX])
-@pytest.mark.parametrize("segments", [8, 512, INT32_MAX])
-def test_all_shares_together_fit_and_connections_have_at_least_three_eighths(
-    limit: int, reserved: int, segments: int
-) -> None:
+def fits(limit: int, reserved: int, segments: int) -> None:
     shares = divided(limit, DescriptorSettings(segments=segments, reserved=reserved))
 
     kept = min(reserved, limit // 4)
     assert shares.connections + shares.throttled + 2 * shares.segments + kept == limit
     assert shares.connections >= limit * 3 // 8
+
+
+def test_all_shares_together_fit_and_connections_have_at_least_three_eighths() -> None:
+    limits_reserved_segments = product(
+        (0, 16, 64, 300, 1_024, 5_000, 10**6), (0, 256, INT32_MAX), (8, 512, INT32_MAX)
+    )
+
+    assert offenders(fits, limits_reserved_segments) == {}
 
 
 def test_connections_that_take_two_descriptors_are_half_as_many() -> None:
