@@ -63,6 +63,7 @@ def test_looking_needs_each_of_five_rights(users: LimitedUsers, missing: str, hi
     assert EVERYTHING - shown(connect) == hidden
 
 
+@pytest.mark.ci
 def test_subscriptions_need_the_right_to_alter_configs(users: LimitedUsers) -> None:
     name = new_name(int(time.time()) + 60)
 

@@ -133,6 +133,7 @@ def test_what_was_set_on_the_host_before_ends(tmp_path: Path) -> None:
     assert following.polls[0] == {"all": "cluster."}
 
 
+@pytest.mark.ci
 def test_serve_follows_refuses_changes_and_remembers(tmp_path: Path) -> None:
     with running_host(tmp_path / "cluster") as cluster:
         address = cluster.bootstrap

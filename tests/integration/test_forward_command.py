@@ -79,6 +79,7 @@ def test_a_start_without_plugins_is_refused(
     assert "plugins: no plugin has a forwarder, receiver or exporter" in capsys.readouterr().err
 
 
+@pytest.mark.ci
 def test_a_start_without_rights_says_which_are_missing(
     cluster: ThreadedHost, alice: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -135,6 +135,7 @@ def ask(serve: ServeProcess, request: Any) -> Any:
 
 
 @pytest.mark.parametrize("wanted", REQUESTS)
+@pytest.mark.ci
 def test_an_administrative_request_is_refused_and_then_accepted(serve: ServeProcess, wanted: str) -> None:
     request = REQUESTS[wanted]
     limit_files(serve, 1)

@@ -146,6 +146,7 @@ def test_a_transactional_producer_needs_its_id_its_topic_and_the_group_of_its_of
     assert [each.offset for each in committed] == [1]
 
 
+@pytest.mark.ci
 def test_a_transactional_producer_without_its_id_is_refused(users: Users) -> None:
     producer = kafka.Producer(users.with_rights("WRITE TOPIC orders") | {"transactional.id": "mover"})
 

@@ -142,6 +142,7 @@ def move(bootstrap: str, directory: Path) -> None:
         admin.close()
 
 
+@pytest.mark.ci
 def test_a_partition_moves_while_it_is_written_and_the_host_is_killed(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     arguments = (
@@ -171,6 +172,7 @@ def test_a_partition_moves_while_it_is_written_and_the_host_is_killed(tmp_path: 
             host.terminate()
 
 
+@pytest.mark.ci
 def test_a_full_disk_refuses_and_then_accepts_again(tmp_path: Path) -> None:
     host = ServeProcess("--set", f"listeners={LOOPBACK}", "--set", f"data.dir={tmp_path}")
     try:

@@ -92,6 +92,7 @@ def test_a_restart_without_the_directory_loses_and_repeats_nothing(tmp_path: Pat
     assert sorted(far.names) == sorted(names(range(30)))
 
 
+@pytest.mark.ci
 def test_a_host_without_any_directory_stops_with_one_line(tmp_path: Path) -> None:
     host = ServeProcess(
         "--set", f"listeners={LOOPBACK}", "--set", f"data.dir={tmp_path / 'data'}",

@@ -150,6 +150,7 @@ def test_a_writer_that_does_not_wait(served: Served) -> None:
     assert tls.growth_bytes < WAITS_MOST_BYTES
 
 
+@pytest.mark.ci
 def test_a_reader_that_starts_late(served: Served) -> None:
     with served.connect("PLAINTEXT") as connection:
         connection.sendall(produce() * REQUESTS)

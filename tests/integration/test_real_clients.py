@@ -107,6 +107,7 @@ def test_aiokafka_creates_produces_and_fetches_back(host: ThreadedHost) -> None:
     assert values == expected_values()
 
 
+@pytest.mark.ci
 def test_a_separately_started_producer_appears_with_its_labels(tmp_path: Path) -> None:
     confluent_kafka = pytest.importorskip("confluent_kafka")
     arguments = [argument for override in EVERYTHING for argument in ("--set", override)]

@@ -141,6 +141,7 @@ def test_our_own_client_authenticates(host: ThreadedHost, mechanism: str) -> Non
     assert users == {USER: {1: 4096, 2: 4096}}
 
 
+@pytest.mark.ci
 def test_the_labels_of_a_push_contain_the_principal(tmp_path: Path) -> None:
     kafka = pytest.importorskip("confluent_kafka")
     settings = [part for each in (LISTENERS, ENABLED, *EVERYTHING) for part in ("--set", each)]

@@ -360,6 +360,7 @@ def test_a_stop_does_not_wait_for_handshakes(tmp_path: Path) -> None:
         each.close()
 
 
+@pytest.mark.ci
 def test_the_labels_of_a_push_contain_the_subject(tmp_path: Path) -> None:
     kafka = pytest.importorskip("confluent_kafka")
     files = Files(tmp_path)

@@ -200,6 +200,7 @@ def test_aiokafka_commits_and_aborts(host: ThreadedHost) -> None:
 
 
 @pytest.mark.parametrize("outcome", ["commit", "abort"])
+@pytest.mark.ci
 def test_transactions_survive_kill_9_in_the_middle(tmp_path: Path, outcome: str) -> None:
     arguments = ("--set", f"data.dir={tmp_path / 'data'}", "--set")
     first = ServeProcess(*arguments, f"listeners={LOOPBACK}")

@@ -57,6 +57,7 @@ def half_requests(address: tuple[str, int]) -> Iterator[int]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+@pytest.mark.ci
 def test_half_requests_take_no_more_memory_than_the_setting(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         metrics = f"127.0.0.1:{free.getsockname()[1]}"

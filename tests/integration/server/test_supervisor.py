@@ -27,6 +27,7 @@ def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[sock
         yield channel
 
 
+@pytest.mark.ci
 def test_a_host_says_when_it_is_ready_and_when_it_stops(supervisor: socket.socket, tmp_path: Path) -> None:
     with serving(tmp_path / "data") as serve:
         ready = supervisor.recv(100)
