@@ -134,7 +134,7 @@ def clients_of(durability: str, folder: Path, payload: str, count: int) -> Clien
     )
     plugins = plugins_of(Counting(), enrich=payload != "small")
     host = Host(load_config(None, settings), clock=JumpingClock(), plugins=plugins)
-    host.file_subscriptions.start(host.config.subscriptions)
+    host.pushes.file_subscriptions.start(host.config.subscriptions)
     return Clients(host, PAYLOADS[payload](), count)
 
 

@@ -13,7 +13,7 @@ from itertools import count
 
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from odradek.broker.broker import TelemetrySink
+from odradek.broker.answering import TelemetrySink
 from odradek.broker.handlers.push_telemetry import Answer, keep
 from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from conformance.test_client_metrics_configs_golden import decoded
+from odradek.broker.broker import Broker
 from odradek.broker.configs.broker_resource import kafkas_entries
 from odradek.broker.configs.topic_resource import KEYS as TOPIC_KEYS
 from odradek.broker.dispatch.dispatcher import Dispatcher
@@ -174,6 +175,7 @@ class Replay:
     path: Path
     topic_ids: deque[bytes] = field(default_factory=deque)
     session_ids: deque[int] = field(default_factory=deque)
+    broker: Broker = field(init=False)
     dispatcher: Dispatcher = field(init=False)
 
     def __post_init__(self) -> None:
@@ -183,6 +185,7 @@ class Replay:
         broker.clock.jump(RECORDED_MS - broker.clock.now_ms())
         broker.topics.random_uuid = self.topic_ids.popleft
         broker.fetch_sessions.random_id = self.session_ids.popleft
+        self.broker = broker
         self.dispatcher = Dispatcher(broker, load_handlers())
 
     def rows(self) -> list[tuple[str, Any, Any]]:
@@ -215,13 +218,13 @@ class Replay:
             ids = {topic.name: topic.topic_id for topic in theirs.topics if topic.topic_id != NIL_UUID}
             self.topic_ids.extend(ids[name] for name in names_created(exchange.request) if name in ids)
         elif isinstance(theirs, FetchResponse):
-            known = self.dispatcher.broker.fetch_sessions.sessions
+            known = self.broker.fetch_sessions.sessions
             self.session_ids.clear()
             if theirs.session_id and theirs.session_id not in known:
                 self.session_ids.append(theirs.session_id)
         elif isinstance(theirs, InitProducerIdResponse):
             # earlier requests, which the file does not show, have raised the epoch
-            transactions = self.dispatcher.broker.transactions
+            transactions = self.broker.transactions
             transactions.new_producer_id = lambda: theirs.producer_id
             for _ in range(theirs.producer_epoch):
                 transactions.init_producer_id("tx", timeout_ms=1_000)
@@ -398,7 +401,7 @@ def test_a_key_of_kafka_alone_is_described_by_name_with_kafkas_type_and_default(
     path = GOLDEN / version / "describe_configs_v4_broker.hex"
     replay, exchange = Replay(path), exchanges(path)[0]
     recorded = replay.decoded(exchange, exchange.response).results[0].configs
-    known_here = replay.dispatcher.broker.start_values
+    known_here = replay.broker.start_values
     expected = {
         row.name: (row.config_type, default_of(row), row.is_sensitive)
         for row in recorded

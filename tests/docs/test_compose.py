@@ -264,7 +264,7 @@ def test_the_gateway_accepts_its_configuration_and_publishes_all_its_ports() -> 
     made = GatewayRun(config)
 
     service = ALL["gateway.yaml:gateway"]
-    assert made.gateway.settings.upstream == ("kafka:9092",)
+    assert made.config.gateway.upstream == ("kafka:9092",)
     assert service["ports"] == ["127.0.0.1:9192:9192", "127.0.0.1:9193:9193"]
     assert str(config.gateway.addressing) == "1"
     kafka = ALL["gateway.yaml:kafka"]["environment"]

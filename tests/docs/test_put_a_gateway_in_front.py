@@ -124,7 +124,7 @@ def test_the_gateway_of_each_cluster_is_complete(
 
     made = GatewayRun(load_config(file))
 
-    (routing,) = made.gateway.routings.values()
+    (routing,) = made.routings.values()
     assert str(routing.settings) == nodes
     tls = ListenerTls("SSL", made.config.of_listener(made.config.tls, "SSL"))
     routing.secure(tls)  # raises if the certificate of the page lacks a name

@@ -43,8 +43,8 @@ def durable(bootstrap: str, *overrides: str) -> tuple[str, ...]:
 
 
 def topic_of(host: HostThread) -> ClusterTopic:
-    assert host.host.cluster_topic is not None
-    return host.host.cluster_topic
+    assert host.host.pushes.cluster_topic is not None
+    return host.host.pushes.cluster_topic
 
 
 def assert_balanced(host: HostThread) -> None:

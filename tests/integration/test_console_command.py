@@ -264,7 +264,7 @@ def test_a_host_runs_it_and_starts_it_again(tmp_path: Path, monkeypatch: pytest.
         host = Host(config, plugins=plugins)
         try:
             await host.start()
-            (runner,) = host.companions.runners
+            (runner,) = host.ground.companions.runners
             await page_opens(port)
             assert runner.companion.status("") == {"page": f"http://127.0.0.1:{port}/", "answers": "yes"}
             assert runner.process is not None

@@ -16,15 +16,14 @@ from odradek.client.command_config import CommandConfig
 from odradek.client.errors import RequestFailed
 from odradek.client.lease import lease_name
 from odradek.client.resources import ConfigChange, ConfigResource
-from odradek.gateway.telemetry_settings import SubscriptionSource
-from odradek.programs.followed_subscriptions import FollowedSubscriptions
-from odradek.programs.host import Host
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode
 from support.hosts import ThreadedHost, running_host, serving
 from support.waiting import wait_until
 
 PATIENCE_S = 60.0
+FOLLOWS = "telemetry.subscriptions.bootstrap.servers=127.0.0.1:1"
+"""Makes a host follow a cluster. What the tests poll is another one."""
 INTERVAL_MS = 200
 
 
@@ -49,23 +48,19 @@ def listed(bootstrap: str) -> dict[str, str]:
 class Follower:
     """A host of this process that follows a cluster, with the results of its polls."""
 
-    followed: FollowedSubscriptions | None = None
     polls: list[Mapping[str, str]] = field(default_factory=list)
     """The subscriptions in force after each poll."""
-
-    def make(self, host: Host) -> None:
-        self.followed = FollowedSubscriptions(host, SubscriptionSource.BOTH)
-        self.followed.alone("the cluster")
 
 
 @contextlib.contextmanager
 def follower(data_dir: Path, cluster: ThreadedHost, *overrides: str) -> Iterator[Follower]:
     found = Follower()
-    with running_host(data_dir, *overrides, before_start=found.make) as thread:
+    with running_host(data_dir, FOLLOWS, *overrides) as thread:
 
         def polled(state: Observed) -> None:
-            assert found.followed is not None
-            followed, host = found.followed, thread.host
+            host = thread.host
+            followed = host.pushes.followed
+            assert followed is not None
             thread.call(lambda: followed.polled(state))
             by_name = host.telemetry.subscriptions.by_name
             found.polls.append(

@@ -30,7 +30,7 @@ def test_subscriptions_are_set_at_the_gateway_and_reach_clients(
         producer.flush(20)
         gateway.next_push(lambda row: row["context"]["client_id"] == "pusher")
         producer.flush(1)
-        upstream = host.call(lambda: host.host.file_subscriptions.stored())
+        upstream = host.call(lambda: host.host.pushes.file_subscriptions.stored())
 
     shown = capsys.readouterr().out
     assert statuses == [0, 0, 0]

@@ -171,8 +171,8 @@ def test_data_in_a_folder_of_the_test_are_available_to_the_next_host(tmp_path: P
 
 def test_installed_plugins_are_inactive_unless_named() -> None:
     with odradek.testing.host() as bare, odradek.testing.host(plugins={"stdout": {}}) as with_one:
-        assert bare.host.plugins == []
-        assert [plugin.name for plugin in with_one.host.plugins] == ["stdout"]
+        assert bare.host.plugins.all == []
+        assert [plugin.name for plugin in with_one.host.plugins.all] == ["stdout"]
 
 
 def test_a_plugin_that_is_not_installed_is_refused() -> None:

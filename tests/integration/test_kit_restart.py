@@ -79,7 +79,7 @@ def test_a_killed_host_saves_nothing_more(odradek_host: RunningHost) -> None:
     odradek_host.topics.create("t")
     produce(odradek_host, b"acknowledged")
     closed: list[bool] = []
-    storage = odradek_host.host.storage
+    storage = odradek_host.host.ground.storage
     close = storage.close
 
     def watched(in_time: Callable[[], bool]) -> None:
@@ -128,7 +128,7 @@ def test_plugins_are_active_again_after_a_restart(odradek_hosts: Callable[..., R
 
     host.restart()
 
-    assert [plugin.name for plugin in host.host.plugins] == ["stdout"]
+    assert [plugin.name for plugin in host.host.plugins.all] == ["stdout"]
 
 
 def test_stops_leave_nothing_behind() -> None:

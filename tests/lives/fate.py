@@ -8,7 +8,6 @@ from typing import Final
 
 from lives.invariants import accounts
 from lives.world import PLAIN, World
-from odradek.programs.reload import reload
 
 MOST: Final = 8
 WAIT_S: Final = 15.0
@@ -59,7 +58,7 @@ class Fate:
         """SIGHUP, with another interval."""
         site = self.chance.choice(self.world.sites)
         interval_ms = self.chance.choice((1_000, 2_000))
-        reload(site.host, lambda: site.config(f"subscriptions.all.interval.ms={interval_ms}"))
+        site.host.reloader.reload(lambda: site.config(f"subscriptions.all.interval.ms={interval_ms}"))
 
     async def restart(self) -> None:
         """A host or gateway stops in peace, and starts again."""

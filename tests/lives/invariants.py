@@ -13,6 +13,7 @@ from typing import Any
 from lives.truth import Truth
 from lives.world import PARTITIONS, Site
 from odradek.log.partition_log import PartitionLog
+from odradek.programs.gateway import Gateway
 from odradek.programs.host import Host
 from odradek.waiting.clock import TimerTask
 from odradek.wire.record_batch import record_batches, records
@@ -34,11 +35,11 @@ class Before:
     objects: Counter[str]
 
 
-def before(host: Host) -> Before:
+def before(host: Host | Gateway) -> Before:
     return Before(timers(host), objects())
 
 
-def timers(host: Host) -> Counter[str]:
+def timers(host: Host | Gateway) -> Counter[str]:
     """What waits for a time, by name."""
     live = [task for _, _, task in host.timer.heap if task.action is not None]
     return Counter(name_of(task) for task in live)
@@ -71,7 +72,7 @@ def questions(site: Site, truth: Truth, at_first: Before) -> Iterator[str]:
     yield from still_waiting(host)
     yield from what_waits(host)
     yield from pushes(site, truth)
-    if site.name == "host":
+    if isinstance(host, Host):
         yield from kept_records(host, truth)
     if more := timers(host) - at_first.timers:
         yield f"{site.name}: timers are left: {dict(more)}"
@@ -87,7 +88,7 @@ def accounts(site: Site) -> Iterator[str]:
     for runner in host.forwarders:
         if not runner.stats().balanced:
             yield f"the accounts of {runner.name} do not balance: {runner.stats()}"
-    if site.name == "gateway":
+    if isinstance(host, Gateway):
         return  # its own records are in no account of pushes
     try:
         assert_accounts_balance(host)
@@ -95,19 +96,19 @@ def accounts(site: Site) -> Iterator[str]:
         yield f"the accounts do not balance: {error}"
 
 
-def still_waiting(host: Host) -> Iterator[str]:
+def still_waiting(host: Host | Gateway) -> Iterator[str]:
     """No push waits for the log."""
     if host.telemetry.accounts.waiting:
         yield f"pushes wait: {host.telemetry.accounts}"
 
 
-def what_waits(host: Host) -> Iterator[str]:
+def what_waits(host: Host | Gateway) -> Iterator[str]:
     """Nothing is held for anybody."""
     held = {
         "channels": sum(len(each.channels) for each in host.listeners),
         "peers": sum(len(each.peers) for each in host.listeners),
         "connecting": sum(len(each.connecting) for each in host.listeners),
-        "connections": host.broker.connection_quotas.total,
+        "connections": host.ground.connection_quotas.total,
         "request bytes": host.memory.requests.total_bytes,
         "answer bytes": host.memory.answers.total_bytes,
     }

@@ -25,10 +25,9 @@ from odradek.net import acceptor
 from odradek.net.pairs import gateway as gateway_module
 from odradek.net.pairs.upstream_side import UpstreamSide
 from odradek.plugin import Reject, Retry, TelemetryRecord
-from odradek.programs import host as host_module
+from odradek.programs import ground, host, pushes
 from odradek.programs.config import load_config
-from odradek.programs.gateway_host import GatewayHost
-from odradek.programs.gateway_kinds import gateway_of
+from odradek.programs.gateway import Gateway
 from odradek.programs.host import Host
 from support.failing_disk import FailingDisk
 from support.spooling import Plugin, name_of
@@ -122,7 +121,7 @@ class Site:
         """Its ends of the connections that it opens."""
         self.directory = directory
         self.settings = list(settings)
-        self.host: Host
+        self.host: Host | Gateway
         self.far_side = FarSide(world)
         self.is_up = False
         self.lives = 0
@@ -130,16 +129,14 @@ class Site:
     def config(self, *more: str) -> Any:
         return load_config(None, [*self.settings, f"data.dir={self.directory}", *more])
 
-    def made(self) -> Host:
+    def made(self) -> Host | Gateway:
         """A new incarnation, not started."""
         plugins = HostPluginManager()
         self.far_side = FarSide(self.world)
         plugins.add("fake", Plugin({"far": self.far_side}), "fake", "1")
         if self.name == "gateway":
-            clock: Any = self.world.clock
-            gateway = gateway_of(self.config(), [("127.0.0.1", PLAIN)], None, False, clock)
-            with self.world.host_defaults(plugins):
-                return GatewayHost(self.config(), gateway, wants_to_stop)
+            broker = [("127.0.0.1", PLAIN)]
+            return Gateway(self.config(), broker, None, False, wants_to_stop, self.world.clock, plugins)
         return Host(self.config(), self.world.clock, plugins, failed=wants_to_stop)
 
     async def start(self) -> None:
@@ -227,14 +224,6 @@ class World:
         return [f"ssl.keystore.location={Files(folder).server}", "ssl.keystore.type=PEM"]
 
     @contextmanager
-    def host_defaults(self, plugins: HostPluginManager) -> Iterator[None]:
-        """`GatewayHost` takes the clock and the plugins of the machine: here they are the life's."""
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(host_module, "SystemClock", lambda: self.clock)
-            patch.setattr(host_module, "load_plugins", lambda: plugins)
-            yield
-
-    @contextmanager
     def simulated(self) -> Iterator[None]:
         """Put the loop's ports, threads and chance in the place of the machine's."""
         ids = random.Random(self.chance.random())
@@ -247,5 +236,6 @@ class World:
             patch.setattr(forwarders, "ForwarderRunner", LoopRunner)
             patch.setattr(forwarder_runner, "monotonic_ms", self.clock.monotonic_ms)
             patch.setattr(gateway_module, "time", SimpleNamespace(monotonic_ns=self.clock.monotonic_ns))
-            patch.setattr(host_module, "random_uuid", lambda: ids.randbytes(16))
+            for module in (ground, host, pushes):
+                patch.setattr(module, "random_uuid", lambda: ids.randbytes(16))
             yield

@@ -39,8 +39,8 @@ def use(thread: HostThread) -> None:
     ClientQuotaStore(metadata).put_quota(ClientQuotaRow({"user": "bob"}, "producer_byte_rate", 10.5))
     metadata.put_resource(ResourceType.BROKER, "", {"log.retention.ms": "10000"})
     metadata.put_resource(ResourceType.GROUP, "g", {"consumer.session.timeout.ms": "50000"})
-    host.storage.offsets.put_offsets([("g", topic.id, 0, 1, 0, "", 5, None)])
-    host.storage.offsets.put_group(("g", "classic", "consumer", 1, None))
+    host.ground.storage.offsets.put_offsets([("g", topic.id, 0, 1, 0, "", 5, None)])
+    host.ground.storage.offsets.put_group(("g", "classic", "consumer", 1, None))
 
 
 @given(st.data())

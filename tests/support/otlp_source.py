@@ -52,7 +52,7 @@ def body_of(*entries: ResourceMetrics) -> bytes:
 
 def source_of(host: ThreadedHost) -> SourceRunner:
     """The only source of a host."""
-    (runner,) = host.host.sources.runners
+    (runner,) = host.host.pushes.sources.runners
     return runner
 
 

@@ -13,7 +13,7 @@ PASSES = 10
 
 def watch_stop(process: Host | Forward, ended: list[str]) -> None:
     """Note the end of the file threads, and a timed action that is due just after it, if that runs."""
-    spine = process.spine if isinstance(process, Forward) else process
+    spine = process.spine
     threads = spine.file_threads
     close = threads.close
 

@@ -12,10 +12,8 @@ import pytest
 
 from odradek.process.limits import new_loop
 from odradek.programs.config import load_config
-from odradek.programs.gateway_host import GatewayHost
-from odradek.programs.gateway_kinds import gateway_of
+from odradek.programs.gateway import Gateway
 from odradek.programs.host import Host
-from odradek.waiting.clock import SystemClock
 from support.gateway_pair import bare
 from support.hosts import LOOPBACK
 from support.left_behind import collected, connection, ended, says
@@ -29,7 +27,7 @@ MOST_OBJECTS = 60
 a collection takes 75 ms."""
 
 
-async def hosts(folder: Path, is_gateway: bool) -> list[Host]:
+async def hosts(folder: Path, is_gateway: bool) -> list[Host | Gateway]:
     """A host, or a gateway in front of one, which is the last of the list."""
     found = Host(load_config(None, (f"listeners={LOOPBACK}", f"data.dir={folder / 'host'}")))
     await found.start()
@@ -38,12 +36,14 @@ async def hosts(folder: Path, is_gateway: bool) -> list[Host]:
     broker = ("127.0.0.1", found.listeners[0].bound_port)
     upstream = "gateway.upstream={}:{}".format(*broker)
     config = load_config(None, (f"listeners={LOOPBACK}", f"data.dir={folder / 'gateway'}", upstream))
-    front = GatewayHost(config, gateway_of(config, [broker], None, False, SystemClock()), lambda why: None)
+    front = Gateway(config, [broker], None, False, lambda why: None)
     await front.start()
     return [found, front]
 
 
-async def on_hosts(folder: Path, is_gateway: bool, measure: Callable[[Host], Awaitable[float]]) -> float:
+async def on_hosts(
+    folder: Path, is_gateway: bool, measure: Callable[[Host | Gateway], Awaitable[float]]
+) -> float:
     """Measure a host or a gateway while it runs."""
     started = await hosts(folder, is_gateway)
     try:
@@ -58,7 +58,7 @@ PROGRAMS = pytest.mark.parametrize("is_gateway", [False, True], ids=["serve", "g
 
 @PROGRAMS
 def test_an_open_connection_has_few_objects(tmp_path: Path, is_gateway: bool) -> None:
-    async def objects(front: Host) -> float:
+    async def objects(front: Host | Gateway) -> float:
         (listener,) = front.listeners
         clients = []
         gc.collect()
@@ -82,7 +82,7 @@ def test_an_open_connection_has_few_objects(tmp_path: Path, is_gateway: bool) ->
 
 @PROGRAMS
 def test_connections_that_have_ended_cost_no_collection(tmp_path: Path, is_gateway: bool) -> None:
-    async def left(front: Host) -> float:
+    async def left(front: Host | Gateway) -> float:
         (listener,) = front.listeners
 
         async def lives(number: int) -> None:

@@ -14,9 +14,7 @@ import pytest
 from odradek.gateway.pair_failure import Cause
 from odradek.net.pairs.client_side import ClientSide, GatewayListener
 from odradek.programs.config import load_config
-from odradek.programs.gateway_host import GatewayHost
-from odradek.programs.gateway_kinds import gateway_of
-from odradek.waiting.clock import SystemClock
+from odradek.programs.gateway import Gateway
 from support.certificates import Files
 from support.gateway_pair import HEARTBEAT, bare
 from support.left_behind import (
@@ -105,9 +103,8 @@ def left(
     config = load_config(None, (*values, f"gateway.upstream=127.0.0.1:{port}", *Files(folder).settings), ())
 
     async def run() -> Counter[str]:
-        gateway = gateway_of(config, [("127.0.0.1", port)], tls, False, SystemClock())
-        host = GatewayHost(config, gateway, lambda why: None)
-        host.broker.quotas.is_enabled = True
+        host = Gateway(config, [("127.0.0.1", port)], tls, False, lambda why: None)
+        host.ground.quotas.is_enabled = True
         await host.start()
         found = next(each for each in host.listeners if each.address.name == listener_name)
         listener = cast(GatewayListener, found)

@@ -2,43 +2,50 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from odradek.client.cluster_watch import Observed
-from odradek.gateway.telemetry_settings import GatewayTelemetrySettings, SubscriptionSource
-from odradek.programs.config import load_config
-from odradek.programs.gateway_telemetry import GatewayTelemetry
-from odradek.programs.host import Host
-from odradek.programs.reload import reload
+from odradek.net.pairs.dialer import Address
+from odradek.programs.config import HostConfig, load_config
+from odradek.programs.gateway import Gateway
+from odradek.testing.host_thread import HostThread
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
-from support.hosts import ThreadedHost, running_host
+from support.hosts import LOOPBACK
 from support.wire_client import WireClient
 
 OF_FILE = "subscriptions.of-file.metrics=file."
-BOTH = GatewayTelemetrySettings(name="edge")
 
 
-class GatewayHost:
-    """A host with the telemetry of a gateway."""
+class GatewayThread(HostThread):
+    """A gateway on a loop of its own."""
 
-    def __init__(self, settings: GatewayTelemetrySettings = BOTH) -> None:
-        self.settings = settings
-        self.telemetry: GatewayTelemetry
-        self.learned: list[tuple[int, str, int]] = []
-        self.thread: ThreadedHost
+    host: Gateway  # type: ignore[assignment]
 
-    def make(self, host: Host) -> None:
-        self.telemetry = GatewayTelemetry(host, self.settings, lambda *node: self.learned.append(node))
+    def __init__(self, config: HostConfig, broker: Address) -> None:
+        super().__init__(config)
+        self.broker = broker
+
+    def make(self) -> Any:
+        return Gateway(self.config, [self.broker], None, False, lambda why: None)
+
+
+class Edge:
+    """A gateway, and what polls of its cluster say."""
+
+    def __init__(self, thread: GatewayThread) -> None:
+        self.thread = thread
 
     def poll(self, subscriptions: Mapping[str, Mapping[str, str]] | None = None, **more: object) -> None:
-        """Give the host the result of a poll."""
+        """Give the gateway the result of a poll."""
         state = Observed(subscriptions=subscriptions, **more)  # type: ignore[arg-type]
-        self.thread.call(lambda: self.telemetry.polled(state))
+        self.thread.call(lambda: self.thread.host.polled(state))
 
     def in_force(self) -> dict[str, tuple[str, ...]]:
         """The metrics of each subscription."""
@@ -47,13 +54,21 @@ class GatewayHost:
 
 
 @contextmanager
-def gateway(
-    data_dir: Path, *overrides: str, settings: GatewayTelemetrySettings = BOTH, file: Path | None = None
-) -> Iterator[GatewayHost]:
-    found = GatewayHost(settings)
-    with running_host(data_dir, *overrides, before_start=found.make, file=file) as thread:
-        found.thread = thread
-        yield found
+def gateway(data_dir: Path, *overrides: str, file: Path | None = None) -> Iterator[Edge]:
+    """A gateway in front of a broker that accepts connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as broker:
+        address: Address = broker.getsockname()
+        thread = GatewayThread(config_of(data_dir, address, *overrides, file=file), address)
+        thread.start()
+        try:
+            yield Edge(thread)
+        finally:
+            thread.stop()
+
+
+def config_of(data_dir: Path, broker: Address, *overrides: str, file: Path | None = None) -> HostConfig:
+    values = (f"listeners={LOOPBACK}", f"data.dir={data_dir}", "gateway.nodes=1,103", "gateway.drain.ms=0")
+    return load_config(file, [*values, "gateway.upstream={}:{}".format(*broker), *overrides])
 
 
 def test_subscriptions_of_the_cluster_join_those_of_the_file(tmp_path: Path) -> None:
@@ -113,8 +128,7 @@ def test_a_cluster_that_refuses_is_forgotten_also_after_a_restart(tmp_path: Path
 def test_the_file_alone_forgets_the_cluster(tmp_path: Path) -> None:
     with gateway(tmp_path, OF_FILE) as edge:
         edge.poll({"of-cluster": {"metrics": "cluster."}})
-    settings = GatewayTelemetrySettings(subscriptions=SubscriptionSource.FILE)
-    with gateway(tmp_path, OF_FILE, settings=settings) as edge:
+    with gateway(tmp_path, OF_FILE, "gateway.subscriptions=file") as edge:
         assert edge.in_force() == {"of-file": ("file.",)}
 
 
@@ -125,9 +139,9 @@ def test_a_reload_of_the_file_keeps_those_of_the_cluster(tmp_path: Path) -> None
         edge.poll({"of-cluster": {"metrics": "cluster."}})
         file.write_text('[subscriptions.second]\nmetrics = "second."\n')
 
-        edge.thread.call(
-            lambda: reload(edge.thread.host, lambda: load_config(file, [f"data.dir={tmp_path / 'data'}"]))
-        )
+        host = edge.thread.host
+        again = config_of(tmp_path / "data", edge.thread.broker, file=file)
+        edge.thread.call(lambda: host.reloader.reload(lambda: again))
 
         assert edge.in_force() == {"of-cluster": ("cluster.",), "second": ("second.",)}
 
@@ -136,8 +150,9 @@ def test_brokers_and_the_cluster_id_are_learned(tmp_path: Path) -> None:
     with gateway(tmp_path) as edge:
         edge.poll({}, cluster_id="upstream", nodes=[(1, "broker-1", 9092), (103, "broker-103", 9092)])
 
-        assert edge.learned == [(1, "broker-1", 9092), (103, "broker-103", 9092)]
-        assert edge.telemetry.labels.cluster_id == "upstream"
+        host = edge.thread.host
+        assert host.pairs.table.addresses == {1: ("broker-1", 9092), 103: ("broker-103", 9092)}
+        assert host.labels.cluster_id == "upstream"
 
 
 def test_a_cluster_id_that_is_learned_late_becomes_a_label_of_known_clients(tmp_path: Path) -> None:
@@ -164,7 +179,7 @@ def test_a_full_disk_or_a_bug_leaves_the_subscriptions_as_they_are(
     with gateway(tmp_path) as edge:
         edge.poll({"a": {"metrics": "a."}})
         with monkeypatch.context() as broken:
-            broken.setattr(edge.thread.host.metadata, "put_resource", fail)
+            broken.setattr(edge.thread.host.ground.metadata, "put_resource", fail)
             edge.poll({"b": {"metrics": "b."}})
             during = edge.in_force()
         edge.poll({"b": {"metrics": "b."}})

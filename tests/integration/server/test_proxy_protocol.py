@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from odradek.broker.broker import Endpoint
+from odradek.broker.broker_settings import Endpoint
 from odradek.plugin.authorizer import AclOperation, AclPermission, PatternType, ResourceType
 from odradek.plugin.config import ConfigError
 from odradek.programs.config import load_config

@@ -19,7 +19,6 @@ from odradek.hosting.offers import ENRICHER
 from odradek.hosting.plugin_manager import HostPluginManager
 from odradek.plugin import Enricher, PluginConfig, hookimpl
 from odradek.programs.config import load_config
-from odradek.programs.reload import reload
 from odradek.testing.host_thread import HostThread
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 from support.hosts import LOOPBACK, ServeProcess, running_host, serving
@@ -204,7 +203,7 @@ def reloaded(host: HostThread, *settings: str, caplog: pytest.LogCaptureFixture)
     """Reload with these settings; return the messages."""
     caplog.set_level(logging.INFO, "odradek.programs.reload")
     base = [f"listeners={LOOPBACK}", f"data.dir={host.host.config.data_dir}"]
-    host.call(lambda: reload(host.host, lambda: load_config(None, [*base, *settings])))
+    host.call(lambda: host.host.reloader.reload(lambda: load_config(None, [*base, *settings])))
     return [
         f"{record.getMessage()} {vars(record).get('keys', '')}".strip()
         for record in caplog.records
@@ -213,7 +212,7 @@ def reloaded(host: HostThread, *settings: str, caplog: pytest.LogCaptureFixture)
 
 
 def color(host: HostThread) -> str:
-    (shade,) = host.host.plugins[0].offered(ENRICHER)
+    (shade,) = host.host.plugins.all[0].offered(ENRICHER)
     assert isinstance(shade, Shade)
     return shade.color
 

@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from odradek.bounds.small_file import read_small_file
-from odradek.cli.serve import Start, read_again
+from odradek.cli.program_run import Start, read_again
 from odradek.client.errors import ConnectFailed
 from odradek.client.sasl import token_in
 from odradek.endpoints import BadCertificate, ListenerTls, SecretKind, TlsFiles, read_tokens

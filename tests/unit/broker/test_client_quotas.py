@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from odradek.broker.broker import BrokerSettings
+from odradek.broker.broker_settings import BrokerSettings
 from odradek.broker.client_quotas import MAX_CHANGES, Alteration, QuotaFilter
 from odradek.broker.host_lookups import HostLookups
 from odradek.metadata.client_quota_store import ClientQuotaRow, ClientQuotaStore

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.broker import BrokerSettings
+from odradek.broker.broker_settings import BrokerSettings
 from odradek.log.log_config import LogConfig
 from odradek.wire.config_resource import ConfigSource
 from odradek.wire.error_code import ErrorCode

@@ -32,7 +32,7 @@ def test_only_a_group_of_the_host_itself_has_an_error_message(version: int) -> N
     client.stable_group("full")
     client.broker.groups.make_simple_group("empty")
     client.broker.groups.make_simple_group("own")
-    client.broker.groups.owned["own"] = lambda _offsets: None
+    client.broker.groups.offsets.owned["own"] = lambda _offsets: None
     names = ["full", "empty", "missing", "own"]
 
     (answer,) = client.post(DeleteGroupsRequest(groups_names=names), version)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from odradek.broker.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED_FOR
-from odradek.broker.broker import BrokerSettings, Endpoint
+from odradek.broker.broker_settings import BrokerSettings, Endpoint
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.describe_cluster import DescribeClusterRequest
 from support.broker import BrokerClient, make_broker

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.broker import BrokerSettings
+from odradek.broker.broker_settings import BrokerSettings
 from odradek.broker.configs.config_resources import LOGGERS
 from odradek.broker.configs.topic_resource import KEYS as TOPIC_KEYS
 from odradek.broker.dynamic_config import CERTIFICATE_KEYS, LOG_KEYS

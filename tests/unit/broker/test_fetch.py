@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.broker import BrokerSettings
+from odradek.broker.broker_settings import BrokerSettings
 from odradek.broker.fetch.long_poll import LongPoll
 from odradek.testing.clock import MockClock
 from odradek.waiting.deferred import Deferred

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.broker import BrokerSettings
+from odradek.broker.broker_settings import BrokerSettings
 from odradek.broker.fetch import fetch_context
 from odradek.broker.fetch.fetch_read import MAX_READS
 from odradek.broker.fetch.fetch_session import (

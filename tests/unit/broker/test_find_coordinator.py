@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from odradek.broker.broker import BrokerSettings
+from odradek.broker.broker_settings import BrokerSettings
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.find_coordinator import FindCoordinatorRequest
 from support.broker import BrokerClient, make_broker

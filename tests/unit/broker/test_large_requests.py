@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.broker import BrokerSettings
+from odradek.broker.broker_settings import BrokerSettings
 from odradek.broker.config_entry import ConfigEntry
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.broker.dynamic_config import DynamicConfig

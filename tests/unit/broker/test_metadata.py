@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from odradek.broker.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED_FOR, TOPIC_OPERATIONS
-from odradek.broker.broker import BrokerSettings, Endpoint
+from odradek.broker.broker_settings import BrokerSettings, Endpoint
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from odradek.wire.types import NIL_UUID

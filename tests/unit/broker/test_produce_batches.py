@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from odradek.broker import produce_batches
-from odradek.broker.broker import BrokerSettings
+from odradek.broker.broker_settings import BrokerSettings
 from odradek.broker.produce_batches import WORK_BYTES, ProduceBatches
 from odradek.log import log_validator
 from odradek.log.batch_work import BatchesWork

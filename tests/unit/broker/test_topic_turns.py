@@ -11,7 +11,7 @@ from weakref import WeakSet
 import pytest
 
 from odradek.broker import topic_changes
-from odradek.broker.broker import BrokerSettings
+from odradek.broker.broker_settings import BrokerSettings
 from odradek.broker.dispatch import response_elements
 from odradek.broker.topics import Topic
 from odradek.log.log_manager import LogManager

@@ -37,7 +37,7 @@ def test_a_node_outside_every_range_has_no_address_and_is_counted(node_id: int) 
 def test_the_table_knows_the_last_address_of_a_node() -> None:
     known = addresses()
     news: list[int] = []
-    known.table.on_new = news.append
+    known.table.listeners.append(news.append)
 
     known.learned(1, "broker-1", 9092)
     known.learned(1, "broker-1", 9092)

@@ -14,10 +14,11 @@ from odradek.net.tls_context import LoadedTls
 from odradek.plugin.config import ConfigError
 from odradek.programs.config import load_config
 from odradek.programs.gateway_addressing import routing_of
-from odradek.programs.gateway_kinds import gateway_of
+from odradek.programs.gateway_pairs import pairs_of
 from odradek.security.private_ca import Issued
 from odradek.security.tls_settings import TlsSettings
 from odradek.testing.clock import MockClock
+from odradek.waiting.clock import Timer
 from support.certificates import authority
 from support.tls_handshake import Handshake
 
@@ -126,7 +127,7 @@ def test_a_broker_that_appears_later_without_an_address_is_counted_and_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     config = load_config(None, ("gateway.nodes=0-2", "listeners=PLAINTEXT://127.0.0.1:0"))
-    gateway = gateway_of(config, [("broker", 9092)], None, False, MockClock())
+    gateway = pairs_of(config, [("broker", 9092)], None, False, MockClock(), Timer())
 
     gateway.learned(2, "broker-2", 9092)
     gateway.learned(3, "broker-3", 9092)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from odradek.broker.broker import Endpoint
+from odradek.broker.broker_settings import Endpoint
 from odradek.net.listener import ListenerAddress
 from odradek.plugin.config import ConfigError
 from odradek.programs.config import REFERENCE, load_config

@@ -6,7 +6,7 @@ import pytest
 
 from odradek.gateway.switch import OPAQUE_FETCH_VERSION
 from odradek.programs.config import load_config
-from odradek.programs.gateway_kinds import gateway_of
+from odradek.programs.gateway_pairs import pairs_of
 from odradek.testing.clock import MockClock
 
 FETCH, METADATA = 1, 3
@@ -26,7 +26,7 @@ def test_bugs_in_rewriting_fetch_end_with_a_version_that_needs_none(
 ) -> None:
     clock = MockClock()
     config = load_config(None, ("gateway.upstream=kafka:9092",), ())
-    gateway = gateway_of(config, [("kafka", 9092)], None, False, clock)
+    gateway = pairs_of(config, [("kafka", 9092)], None, False, clock, clock.timer)
 
     for api_key in api_keys:
         gateway.path.on_internal_error(api_key)

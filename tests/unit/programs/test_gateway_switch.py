@@ -9,7 +9,7 @@ import pytest
 
 from odradek.net.pairs.gateway import SWITCH_MS
 from odradek.programs.config import load_config
-from odradek.programs.gateway_kinds import gateway_of
+from odradek.programs.gateway_pairs import pairs_of
 from odradek.testing.clock import MockClock
 from support.no_files import NO_FILES, no_file
 
@@ -20,7 +20,7 @@ class Followed:
     def __init__(self, path: Path) -> None:
         self.clock = MockClock()
         config = load_config(None, ("gateway.upstream=kafka:9092",), ())
-        self.gateway = gateway_of(config, [("kafka", 9092)], None, False, self.clock)
+        self.gateway = pairs_of(config, [("kafka", 9092)], None, False, self.clock, self.clock.timer)
         self.gateway.follow_file(path, self.clock.timer)
 
     def second(self) -> str:

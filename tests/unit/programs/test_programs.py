@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from odradek.cli.serve import Start
+from odradek.cli.program_run import Start
 from odradek.gateway.gateway_settings import GatewaySettings
 from odradek.plugin.config import ConfigError
 from odradek.programs.config import HostConfig, load_config
-from odradek.programs.gateway_kinds import gateway_of
+from odradek.programs.gateway_pairs import pairs_of
 from odradek.programs.program_keys import (
     IN_FORWARD,
     IN_GATEWAY,
@@ -24,6 +24,7 @@ from odradek.programs.program_keys import (
 )
 from odradek.settings.setting import walk
 from odradek.testing.clock import MockClock
+from odradek.waiting.clock import Timer
 
 KEYS = sorted(each.name for _, each in walk(HostConfig) if each.in_file)
 FORWARDERS = {each for each in KEYS if each.startswith(("metrics.", "ssl."))} | {
@@ -143,6 +144,6 @@ def test_the_claim_with_the_name_of_a_client_reaches_the_pairs_of_a_gateway() ->
     settings = "gateway.upstream=kafka:9092", "sasl.oauthbearer.sub.claim.name=email"
     config = load_config(None, settings, ())
 
-    gateway = gateway_of(config, [("kafka", 9092)], None, True, MockClock())
+    gateway = pairs_of(config, [("kafka", 9092)], None, True, MockClock(), Timer())
 
     assert gateway.path.subject_claim == "email"

@@ -227,7 +227,7 @@ def test_an_abandoned_connection_is_never_admitted(quotas: ConnectionQuotas, clo
 
 def test_a_lower_limit_closes_connections_at_once(quotas: ConnectionQuotas) -> None:
     closed: list[int] = []
-    quotas.over_limit = lambda: closed.append(quotas.excess)
+    quotas.over_limit = lambda quotas: closed.append(quotas.excess)
     for _ in range(3):
         enter(quotas)
 
@@ -345,7 +345,7 @@ def test_no_limit_allows_more_than_the_descriptors(clock: MockClock, limit: str,
 def test_a_protected_listener_takes_the_place_of_others_but_no_further_descriptors(clock: MockClock) -> None:
     quotas = descriptors_for(clock, 2)
     excesses: list[int] = []
-    quotas.over_limit = lambda: excesses.append(quotas.excess)
+    quotas.over_limit = lambda quotas: excesses.append(quotas.excess)
     enter(quotas, INTERNAL)
     enter(quotas, PLAINTEXT)
     allowed = quotas.has_slot(quotas.listeners[PLAINTEXT])

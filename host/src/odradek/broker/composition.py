@@ -1,8 +1,8 @@
 """The composition root of the broker: makes the rooms of one host and connects them.
 
-The server calls it with open files and the real clock, tests with stores in memory and a virtual clock. A
-part gets everything it needs when it is made. Only `Topics.listeners` is filled later: groups read topics,
-and must be notified of changes to topics.
+Programs call it with open files and the real clock, tests with stores in memory and a virtual clock. A part
+gets everything it needs when it is made. Only `Topics.listeners` is filled later: groups read topics, and
+must be notified of changes to topics.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from odradek.broker.answering import TelemetrySink
 from odradek.broker.audit import Audit, AuditSettings
 from odradek.broker.authorization import AskedAuthorization, Authorization
-from odradek.broker.broker import FEATURES, Broker, BrokerSettings
+from odradek.broker.broker import FEATURES, Broker
+from odradek.broker.broker_settings import BrokerSettings
+from odradek.broker.certificate_store import CertificateStore, NoCertificates
 from odradek.broker.client_quotas import ClientQuotas
 from odradek.broker.credentials import Credentials
 from odradek.broker.dynamic_config import DynamicConfig
@@ -31,13 +34,14 @@ from odradek.group.group_offsets import OffsetStore
 from odradek.log.batch_work import BatchOffload
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
-from odradek.metadata.store import CLUSTER_ID, MetadataStore
+from odradek.metadata.cluster_id import cluster_id
+from odradek.metadata.store import MetadataStore
 from odradek.plugin.authorizer import Authorizer
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.security.authorizer_settings import AuthorizerSettings
 from odradek.settings.start_values import StartValue
-from odradek.settings.state_limit import NameLimit, Refusals
+from odradek.settings.state_limit import NameLimit
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.transaction.transaction_config import TransactionConfig
 from odradek.transaction.transaction_coordinator import TransactionCoordinator
@@ -46,10 +50,10 @@ from odradek.waiting.clock import Clock, Timer
 from odradek.waiting.deferred import offload_inline
 from odradek.waiting.step_runner import StepRunner
 from odradek.wire.config_resource import ResourceType
-from odradek.wire.uuid_text import uuid_text
 
 if TYPE_CHECKING:
     from odradek.broker.acls import Acls
+    from odradek.estimate.subscription_estimates import SubscriptionEstimates
 
 
 class Configuration(Protocol):
@@ -93,57 +97,101 @@ class Stores(Protocol):
     def transactions(self) -> TransactionStore: ...
 
 
+def compose_topics(
+    config: Configuration,
+    stores: Stores,
+    quotas: QuotaManagers,
+    clock: Clock,
+    random_uuid: Callable[[], bytes],
+) -> ChangeableTopics:
+    """The topics that the stores describe."""
+    stores.metadata.failures.clock = clock
+    return ChangeableTopics(
+        stores.metadata,
+        stores.logs,
+        clock,
+        random_uuid,
+        config.log_defaults,
+        partial(mark_throttled, quotas, config.broker.node_id),
+        config.broker.max_topics,
+        config.broker.max_partitions,
+    )
+
+
+def compose_groups(
+    config: Configuration,
+    stores: Stores,
+    topics: ChangeableTopics,
+    steps: StepRunner,
+    clock: Clock,
+    timer: Timer,
+    random_uuid: Callable[[], bytes],
+) -> GroupCoordinator:
+    """The groups that the stores describe. Lost transactions are aborted first."""
+    abort_lost(stores.metadata, stores.logs, clock.now_ms())
+    compute = partial(steps.answer, droppable=True)
+    groups = GroupCoordinator(
+        config.groups, clock, timer, random_uuid, stores.offsets, GroupTopics(topics), compute
+    )
+    topics.listeners.append(groups.topics_changed)
+    for name in stores.metadata.resource_names(ResourceType.GROUP):
+        groups.configure(name, stores.metadata.resource(ResourceType.GROUP, name))
+    return groups
+
+
 def compose_broker(
     config: Configuration,
     stores: Stores,
     *,
     clock: Clock,
     timer: Timer,
+    topics: ChangeableTopics,
+    groups: GroupCoordinator,
+    steps: StepRunner,
     telemetry: ClientMetricsManager,
     quotas: QuotaManagers,
     connection_quotas: ConnectionQuotas,
+    client_quotas: ClientQuotas,
+    names: NameLimit,
+    audit: Audit,
     random_uuid: Callable[[], bytes],
     random_session_id: Callable[[], int],
     offload: BatchOffload = offload_inline,
     authorizer: Authorizer | None = None,
+    sink: TelemetrySink | None = None,
+    estimates: SubscriptionEstimates | None = None,
+    followed_cluster: str | None = None,
+    certificates: CertificateStore | None = None,
 ) -> Broker:
     """A broker in the state that its stores describe; the transaction coordinator is not started.
 
     Args:
         config: The configuration.
-        stores: The open files.
+        stores: The files.
         clock: The time.
-        timer: Runs what is due.
-        telemetry: The manager of client metrics, with its plugins.
-        quotas: The quota managers; no quota is set yet.
-        connection_quotas: The limits of connections.
-        random_uuid: Makes 16 random bytes.
-        random_session_id: Makes ids of fetch sessions, from 1 on.
-        offload: Validates large record batches elsewhere.
+        timer: Runs what is to happen later.
+        topics: Those of the stores.
+        groups: Likewise.
+        steps: Runs the work of large requests.
+        telemetry: Makes and checks pushes.
+        quotas: Measures and throttles clients.
+        connection_quotas: Limits connections.
+        client_quotas: The quotas of the stores.
+        names: The limit of names.
+        audit: Takes note of what was refused, and of what was changed.
+        random_uuid: Makes the ids of topics, members and cluster.
+        random_session_id: Makes the ids of fetch sessions.
+        offload: Validates large record batches.
         authorizer: Decides what callers may do; None to allow everything.
+        sink: Takes accepted pushes; None if they only go to receivers.
+        estimates: Of changed subscriptions; None if they are off.
+        followed_cluster: Has the CLIENT_METRICS resources in force; None if this broker has them.
+        certificates: Those of TLS listeners.
+
+    Raises:
+        ApiError, OSError, StoreError, ValueError: A store is damaged, or cannot be read or written.
     """
-    metadata, node_id = stores.metadata, config.broker.node_id
-    metadata.failures.clock = clock
-    names = NameLimit(config.broker.name_max_length, Refusals(clock))
-    audit = Audit(clock, timer, config.audit)
-    throttle_replicas = partial(mark_throttled, quotas, node_id)
-    topics = ChangeableTopics(
-        metadata,
-        stores.logs,
-        clock,
-        random_uuid,
-        config.log_defaults,
-        throttle_replicas,
-        config.broker.max_topics,
-        config.broker.max_partitions,
-    )
-    abort_lost(metadata, stores.logs, clock.now_ms())
-    steps = StepRunner.of_requests(timer, clock, config.broker.request_turn_us)
-    compute = partial(steps.answer, droppable=True)
-    groups = GroupCoordinator(
-        config.groups, clock, timer, random_uuid, stores.offsets, GroupTopics(topics), compute
-    )
-    topics.listeners.append(groups.topics_changed)
+    metadata = stores.metadata
     transactions = TransactionCoordinator(
         config=config.transactions,
         clock=clock,
@@ -174,20 +222,20 @@ def compose_broker(
         names=names,
         audit=audit,
         authorization=Authorization() if authorizer is None else AskedAuthorization(authorizer, audit.denied),
-        client_quotas=ClientQuotas(
-            metadata, quotas, connection_quotas.hosts, names, config.broker.max_client_quotas, clock
-        ),
+        client_quotas=client_quotas,
         acls=stored_acls(metadata, authorizer, names, config.authorizer.max_acls, clock),
         credentials=Credentials(metadata, names, config.broker.max_users, clock),
         features=stored_features(metadata),
         config=DynamicConfig(config.start_values, config.log_defaults, connection_quotas.configured),
         steps=steps,
         offload=offload,
+        sink=sink,
+        estimates=estimates,
+        followed_cluster=followed_cluster,
+        certificates=certificates or NoCertificates(),
     )
     if metadata.resource_names(ResourceType.BROKER):
         broker.load_dynamic_config()
-    for name in metadata.resource_names(ResourceType.GROUP):
-        groups.configure(name, metadata.resource(ResourceType.GROUP, name))
     return broker
 
 
@@ -203,16 +251,6 @@ def stored_acls(
     if not isinstance(authorizer, StandardAuthorizer):
         return None
     return Acls(metadata, authorizer, names, max_acls, clock)
-
-
-def cluster_id(metadata: MetadataStore, random_uuid: Callable[[], bytes]) -> str:
-    """The id of the cluster; a host makes it at its first start."""
-    stored = metadata.value(CLUSTER_ID)
-    if stored is not None:
-        return stored
-    made = uuid_text(random_uuid())
-    metadata.put_value(CLUSTER_ID, made)
-    return made
 
 
 def stored_features(metadata: MetadataStore) -> Features:

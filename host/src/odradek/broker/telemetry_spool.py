@@ -13,7 +13,7 @@ from odradek.broker.topics import TOPIC_RESOURCE, Topic
 from odradek.delivery.log_cursor import Chunk
 from odradek.delivery.spool_writer import NoRoomError, SpoolWriter
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
-from odradek.group.group_coordinator import GroupCoordinator
+from odradek.group.group_offsets import GroupOffsets
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.config import ConfigError
 from odradek.plugin.protocols import TelemetryRecord
@@ -65,7 +65,7 @@ class TelemetrySpool:
         settings: SpoolSettings,
         payload_max_bytes: int,
         topics: ChangeableTopics,
-        groups: GroupCoordinator,
+        offsets: GroupOffsets,
         clock: Clock,
         timer: Timer,
         offload: Offload,
@@ -73,7 +73,7 @@ class TelemetrySpool:
         self.settings = settings
         self.payload_max_bytes = payload_max_bytes
         self.topics = topics
-        self.groups = groups
+        self.offsets = offsets
         self.clock = clock
         self.topic_name = settings.topic_name
         self.readers: list[SpoolReader] = []
@@ -272,14 +272,14 @@ class TelemetrySpool:
 
     def begin(self, group_id: str, moved: Callable[[Mapping[int, int]], None]) -> dict[int, int]:
         """The positions from which a forwarder continues. A new one begins at the ends."""
-        ours = self.of_topic(self.groups.offsets.of_group(group_id))
+        ours = self.of_topic(self.offsets.of_group(group_id))
         ends = self.ends()
         if ours:
             positions = {index: min(ours.get(index, 0), end) for index, end in ends.items()}
         else:
             positions = ends
             self.commit_first(group_id, positions)
-        self.groups.owned[group_id] = lambda offsets: moved(self.reachable(self.of_topic(offsets)))
+        self.offsets.owned[group_id] = lambda offsets: moved(self.reachable(self.of_topic(offsets)))
         return positions
 
     def rewind(self, group_id: str) -> None:
@@ -319,7 +319,7 @@ class TelemetrySpool:
     def commit(self, group_id: str, positions: Mapping[int, int]) -> None:
         """Store a forwarder's positions."""
         now_ms = self.clock.now_ms()
-        self.groups.offsets.commit(
+        self.offsets.commit(
             group_id,
             {
                 (self.topic.id, index): CommittedOffset(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from queue import SimpleQueue
 
-from odradek.broker.broker import Endpoint
+from odradek.broker.broker_settings import Endpoint
 from odradek.plugin.config import ConfigError
 from odradek.process.hangup import held_hangup
 from odradek.programs.config import HostConfig, parse

@@ -8,16 +8,16 @@ import logging
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from odradek.client.address import addresses
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import ClusterWatch, Observed
 from odradek.client.command_config import CommandConfig, load_command_config
 from odradek.gateway.follow_settings import SERVERS, FollowSettings
-from odradek.gateway.telemetry_settings import SubscriptionSource
-from odradek.programs.followed_subscriptions import FollowedSubscriptions
-from odradek.programs.host import Host
+
+if TYPE_CHECKING:
+    from odradek.programs.host import Host
 
 log = logging.getLogger(__name__)
 
@@ -65,11 +65,10 @@ async def following(host: Host, settings: FollowSettings) -> AsyncIterator[None]
     Raises:
         ConfigError: An address or the properties file is not usable.
     """
-    cluster = ",".join(settings.servers)
-    addresses(cluster, SERVERS)
+    addresses(",".join(settings.servers), SERVERS)
     connection = load_command_config(settings.command_config)
-    followed = FollowedSubscriptions(host, SubscriptionSource.BOTH)
-    followed.alone(cluster)
+    followed = host.pushes.followed
+    assert followed is not None
     loop = asyncio.get_running_loop()
 
     def polled(state: Observed) -> None:

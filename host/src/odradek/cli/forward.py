@@ -11,7 +11,7 @@ from odradek.broker.spool_settings import SpoolSettings
 from odradek.cli.connect import cluster_options
 from odradek.cli.errors import CommandFailed
 from odradek.cli.forward_run import DEFAULT_GROUP, ForwardRun
-from odradek.cli.serve import Start, announce
+from odradek.cli.program_run import Start, announce
 from odradek.cli.start_options import config_options, log_options
 from odradek.delivery.spooled_record import INTERVAL_MS, RecordFormat
 from odradek.process.freed_memory import FreedMemory

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from functools import partial
 from pathlib import Path
 
 import click
 
 from odradek.cli.gateway_run import GatewayRun, ready_line
 from odradek.cli.gateway_workers import WORKER, needs_parent, run_parent, run_worker
-from odradek.cli.serve import Failed, Start, announce, reload_file, run_server
+from odradek.cli.program_run import Failed, Start, announce, begin, run_server
 from odradek.cli.start_options import config_options, log_options
 from odradek.gateway.gateway_settings import UPSTREAM, WORKERS
-from odradek.process.freed_memory import FreedMemory
-from odradek.process.garbage import tend_garbage
-from odradek.process.limits import on_hangup
 from odradek.process.log_format import audit_to_file, hide_in_log, log_to_stderr
 from odradek.programs.config import REFERENCE
 from odradek.programs.program_keys import Program
-from odradek.programs.start_report import report
 
 
 @click.command(epilog=f"\b\nAll keys of the configuration:\n  {REFERENCE}")
@@ -85,13 +80,10 @@ def run_gateway(start: Start, made: GatewayRun) -> None:
     """
 
     async def main(stop: asyncio.Event, failed: Failed) -> None:
-        async with made.running(failed) as host:
-            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, made.gateway.step_down)
-            on_hangup(partial(reload_file, host, start), stop)
-            tend_garbage(host.clock, host.timer, host.broker.steps)
-            FreedMemory.of_process(host.clock, host.timer)
-            report(host, start.config_file, start.log_level)
-            announce(ready_line(made.config, host.addresses))
+        async with made.running(failed) as gateway:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, gateway.pairs.step_down)
+            begin(gateway, start, stop)
+            announce(ready_line(made.config, gateway.addresses))
             await stop.wait()
 
     run_server(main)

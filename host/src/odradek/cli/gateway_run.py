@@ -12,12 +12,13 @@ from odradek.client.address import addresses
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import ClusterWatch, Observed
 from odradek.client.command_config import CommandConfig, load_command_config
+from odradek.gateway.addresses import NodeTable, UnmappedNodes
 from odradek.gateway.gateway_settings import UPSTREAM
-from odradek.net.pairs.gateway import Gateway
+from odradek.net.pairs.gateway import Pairs
 from odradek.programs.config import HostConfig
-from odradek.programs.gateway_host import GatewayHost
-from odradek.programs.gateway_kinds import check_listeners, gateway_of
-from odradek.waiting.clock import SystemClock
+from odradek.programs.gateway import Gateway
+from odradek.programs.gateway_addressing import check_upstream, routings_of
+from odradek.programs.gateway_pairs import check_listeners
 
 log = logging.getLogger(__name__)
 
@@ -37,56 +38,65 @@ class GatewayRun:
         brokers = addresses(",".join(config.gateway.upstream), UPSTREAM)
         self.config = config
         self.connection: CommandConfig = load_command_config(config.gateway.upstream_config)
-        self.gateway = gateway_of(
-            config,
-            [(each.host, each.port) for each in brokers],
-            self.connection.context(),
-            self.connection.login is not None,
-            SystemClock(),
-        )
+        self.tls = self.connection.context()
+        self.upstream = [(each.host, each.port) for each in brokers]
+        check_upstream(config, self.upstream)
+        self.routings = routings_of(config, NodeTable(), UnmappedNodes())
+        """Of the listeners, to be looked at."""
 
     @asynccontextmanager
     async def running(
-        self, failed: Callable[[str], None], prepare: Callable[[GatewayHost], None] = lambda _host: None
-    ) -> AsyncIterator[GatewayHost]:
+        self,
+        failed: Callable[[str], None],
+        prepare: Callable[[Gateway], None] = lambda _gateway: None,
+        *,
+        is_first: bool = True,
+    ) -> AsyncIterator[Gateway]:
         """Run the gateway in the body of the statement.
 
         Args:
             failed: Called with the reason if the gateway has to stop.
-            prepare: Called with the host before it starts.
+            prepare: Called with the gateway before it starts.
+            is_first: See `Gateway`.
 
         Raises:
             ConfigError: A broker of the cluster has no address, or a port cannot be bound.
         """
-        config, gateway = self.config, self.gateway
-        host = GatewayHost(config, gateway, failed)
-        prepare(host)
         loop = asyncio.get_running_loop()
-        own = config.gateway.own_telemetry
+        own = self.config.gateway.own_telemetry
 
         def polled(state: Observed) -> None:
-            loop.call_soon_threadsafe(host.polled, state)
+            loop.call_soon_threadsafe(gateway.polled, state)
 
         watch = ClusterWatch(
             self.connected, own.poll_interval_ms, polled, with_subscriptions=own.reads_cluster
         )
-        gateway.dialer.refresh = watch.poke
+        gateway = Gateway(
+            self.config,
+            self.upstream,
+            self.tls,
+            self.connection.login is not None,
+            failed,
+            refresh=watch.poke,
+            is_first=is_first,
+        )
         try:
-            found = await polled_first(watch, gateway)
-            await host.start()
-            host.polled(found)
+            prepare(gateway)
+            found = await polled_first(watch, gateway.pairs)
+            await gateway.start()
+            gateway.polled(found)
             watch.start()
-            yield host
+            yield gateway
         finally:
             await asyncio.to_thread(watch.stop)
-            await host.stop()
+            await gateway.stop()
 
     def connected(self) -> AdminClient:
         """A client for the gateway's own requests, with the certificates and secrets of now."""
         return client_of(self.config.gateway.upstream, self.connection)
 
 
-async def polled_first(watch: ClusterWatch, made: Gateway) -> Observed:
+async def polled_first(watch: ClusterWatch, made: Pairs) -> Observed:
     """Ask the cluster for its brokers and subscriptions before clients can connect, unless it does not answer
     soon.
 

@@ -16,19 +16,16 @@ import click
 
 from odradek.cli.errors import CommandFailed
 from odradek.cli.gateway_run import GatewayRun, ready_line
-from odradek.cli.serve import Failed, Start, announce, reload_file, run_server
+from odradek.cli.program_run import Failed, Start, announce, begin, run_server
 from odradek.plugin.config import ConfigError
-from odradek.process.freed_memory import FreedMemory
-from odradek.process.garbage import tend_garbage
 from odradek.process.limits import on_hangup, run
 from odradek.programs.config import HostConfig
-from odradek.programs.gateway_host import GatewayHost
+from odradek.programs.gateway import Gateway
 from odradek.programs.gateway_workers.former import delivered, delivering
 from odradek.programs.gateway_workers.link import Assignment, ParentLink, parent_channel
 from odradek.programs.gateway_workers.ports import check_free
 from odradek.programs.gateway_workers.share import check_plugins, check_workers, former_workers, shared
 from odradek.programs.gateway_workers.workers import WorkerEnded, Workers
-from odradek.programs.start_report import report
 from odradek.upkeep.data_dir import DataDir
 
 log = logging.getLogger(__name__)
@@ -68,7 +65,7 @@ def run_parent(start: Start, config: HostConfig) -> None:
 
         async def main(stop: asyncio.Event) -> None:
             if not config.gateway.reuse_port:
-                await check_free(config, made.gateway.routings)
+                await check_free(config, made.routings)
             # the same program again: interpreter, options and configuration are those of this process
             workers = Workers(config, [sys.executable, *sys.orig_argv[1:], WORKER])
             try:
@@ -146,25 +143,19 @@ async def serve(
     """Serve clients, on the ports of all workers."""
     made = GatewayRun(config)
 
-    def prepare(host: GatewayHost) -> None:
+    def prepare(gateway: Gateway) -> None:
         if config.gateway.workers > 1:
-            check_plugins(host.plugins)
-        if assignment.worker:
-            # once for all workers: a companion has the whole topic, a source may listen on a port
-            host.companions.runners = []
-            host.sources.runners = []
+            check_plugins(gateway.plugins.all)
         for _ in range(assignment.steps):
-            made.gateway.step_down()
+            gateway.pairs.step_down()
 
-    async with made.running(failed, prepare) as host:
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGUSR1, made.gateway.step_down)
-        on_hangup(partial(reload_file, host, start), stop)
-        tend_garbage(host.clock, host.timer, host.broker.steps)
-        FreedMemory.of_process(host.clock, host.timer)
-        report(host, start.config_file, start.log_level)
-        link = ParentLink(channel, host, made.gateway.step_down, stop.set)
-        await link.start(host.addresses)
+    # once for all workers: a companion has the whole topic, a source may listen on a port
+    async with made.running(failed, prepare, is_first=not assignment.worker) as gateway:
+        loop, step_down = asyncio.get_running_loop(), gateway.pairs.step_down
+        loop.add_signal_handler(signal.SIGUSR1, step_down)
+        begin(gateway, start, stop)
+        link = ParentLink(channel, gateway.spine, step_down, stop.set)
+        await link.start(gateway.addresses)
         await stop.wait()
     await link.close()
 
@@ -173,8 +164,8 @@ async def deliver(
     config: HostConfig, channel: socket.socket, failed: Callable[[str], None], stop: asyncio.Event
 ) -> None:
     """Deliver what a former worker has left."""
-    async with delivering(config, failed) as host:
-        link = ParentLink(channel, host, lambda: None, stop.set)
+    async with delivering(config, failed) as spine:
+        link = ParentLink(channel, spine, lambda: None, stop.set)
         await link.start([])
-        await delivered(host, stop)
+        await delivered(spine, stop)
     await link.close()

@@ -19,7 +19,7 @@ from odradek.client.admin import AdminClient
 from odradek.demo.security import PRODUCER, TOPIC
 from odradek.plugin.protocols import ClientTelemetryExporterProvider
 from odradek.programs.config import HostConfig, load_config
-from odradek.programs.gateway_host import GatewayHost
+from odradek.programs.gateway import Gateway
 from odradek.programs.host import Host
 
 GATEWAYS: Final = ("edge-1", "edge-2")
@@ -72,9 +72,9 @@ class DemoGateways:
             click.echo(f"gateway {name} on {address}, for {client}")
         return addresses
 
-    def shown(self, host: GatewayHost) -> None:
+    def shown(self, gateway: Gateway) -> None:
         """Show the pushes that a gateway takes."""
-        host.receivers.register("demo", self.view)
+        gateway.receivers.register("demo", self.view)
 
     def cluster_config(self) -> HostConfig:
         """A host that offers no telemetry to its clients."""

@@ -82,7 +82,7 @@ class NodeTable:
     """The upstream address of each node, as the cluster named it last."""
 
     addresses: dict[int, tuple[str, int]] = field(default_factory=dict)
-    on_new: Callable[[int], None] | None = None
+    listeners: list[Callable[[int], None]] = field(default_factory=list)
     """Called with the id of a node that was not known, or that has moved to another address."""
     limit: int = 4096
     """Further nodes are not remembered: responses of brokers must not fill the memory."""
@@ -96,8 +96,8 @@ class NodeTable:
         if known == address or (known is None and len(self.addresses) >= self.limit):
             return
         self.addresses[node_id] = address
-        if self.on_new is not None:
-            self.on_new(node_id)
+        for listener in self.listeners:
+            listener(node_id)
 
     def address(self, node_id: int) -> tuple[str, int] | None:
         """Return the upstream host and port of a node; None if no response has named it yet."""

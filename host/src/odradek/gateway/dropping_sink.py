@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from odradek.broker.broker import TelemetrySink
+from odradek.broker.answering import TelemetrySink
 from odradek.metrics.metric import MetricRow, Metrics
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.waiting.deferred import Deferred, after

@@ -49,10 +49,6 @@ class GroupCoordinator:
     groups: dict[str, Group] = field(default_factory=dict)
     own_configs: dict[str, GroupConfig] = field(default_factory=dict)
     """The configuration of groups that an operator has configured, by group id. The group need not exist."""
-    owned: dict[str, Callable[[Mapping[TopicPartition, CommittedOffset]], None]] = field(default_factory=dict)
-    """Groups in which the host itself consumes, by group id. No client may join or delete them. If a
-    client commits offsets, the function is called with them, and the host continues there.
-    """
     groups_limit: StateLimit = field(init=False)
     configs_limit: StateLimit = field(init=False)
     totals: GroupTotals = field(init=False)
@@ -257,8 +253,8 @@ class GroupCoordinator:
         if not offsets:
             return
         self.offsets.commit(group_id, offsets)
-        if group_id in self.owned:
-            self.owned[group_id](offsets)
+        if group_id in self.offsets.owned:
+            self.offsets.owned[group_id](offsets)
 
     def check_not_owned(self, group_id: str) -> None:
         """Check that a group is not one of the host's own.
@@ -266,7 +262,7 @@ class GroupCoordinator:
         Raises:
             ApiError: GROUP_AUTHORIZATION_FAILED: the host consumes in it.
         """
-        if group_id in self.owned:
+        if group_id in self.offsets.owned:
             raise ApiError(
                 ErrorCode.GROUP_AUTHORIZATION_FAILED, f"The host itself is the consumer in group {group_id}."
             )

@@ -100,6 +100,10 @@ class GroupOffsets:
     groups_of_topic: dict[bytes, set[str]] = field(default_factory=dict)
     """The groups that have committed or pending offsets of a topic, by topic id."""
     total: OffsetTotal = field(default_factory=OffsetTotal)
+    owned: dict[str, Callable[[Mapping[TopicPartition, CommittedOffset]], None]] = field(default_factory=dict)
+    """Groups in which the host itself consumes, by group id. No client may join or delete them. If a
+    client commits offsets, the function is called with them, and the host continues there.
+    """
 
     def __post_init__(self) -> None:
         for row in self.store.offsets():

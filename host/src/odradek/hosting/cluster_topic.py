@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from odradek.broker.broker import Broker
 from odradek.broker.spool_settings import Durability, SpoolSettings
 from odradek.delivery.cluster_writer import ClusterWriter
 from odradek.hosting.active_plugin import ActivePlugin, only_offer
@@ -27,9 +26,6 @@ log = logging.getLogger(__name__)
 KEY: Final = "telemetry.durability"
 SHARE_OF_PLUGIN: Final = 0.8
 """The plugin gives a record up before the host does, so that none is sent after its push was refused."""
-
-Meter = Callable[[], Iterator[MetricRow]]
-"""Yields the current values of some metrics."""
 
 
 def chosen_writer(settings: SpoolSettings, plugins: Sequence[ActivePlugin]) -> TopicWriter | None:
@@ -61,25 +57,21 @@ def chosen_writer(settings: SpoolSettings, plugins: Sequence[ActivePlugin]) -> T
 
 
 def cluster_topic(
-    settings: SpoolSettings, plugins: Sequence[ActivePlugin], broker: Broker, meters: list[Meter]
+    settings: SpoolSettings, plugins: Sequence[ActivePlugin], clock: Clock, timer: Timer
 ) -> ClusterTopic | None:
     """The telemetry topic on a cluster, not started; None if it is in the host.
 
     Args:
         settings: Where pushes are kept.
         plugins: All plugins of the host.
-        broker: Has the time.
-        meters: Gets the metrics of the topic.
+        clock: The time.
+        timer: Ends waits for acknowledgments.
 
     Raises:
         ConfigError: See `chosen_writer`.
     """
     plugin = chosen_writer(settings, plugins)
-    if plugin is None:
-        return None
-    topic = ClusterTopic(settings, plugin, broker.clock, broker.timer)
-    meters.append(topic.metric_rows)
-    return topic
+    return None if plugin is None else ClusterTopic(settings, plugin, clock, timer)
 
 
 class ClusterTopic:

@@ -7,10 +7,11 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from odradek.broker.broker import Broker
 from odradek.broker.spool_settings import Durability, SpoolSettings
 from odradek.broker.telemetry_spool import TelemetrySpool
+from odradek.broker.topic_changes import ChangeableTopics
 from odradek.delivery.forwarder_settings import ForwarderSettings
+from odradek.group.group_offsets import GroupOffsets
 from odradek.hosting.active_plugin import ActivePlugin
 from odradek.hosting.forwarder_runner import ForwarderRunner
 from odradek.hosting.log_feed import LogFeed
@@ -20,6 +21,7 @@ from odradek.plugin.protocols import TelemetryRecord
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.temporality import KeepsTotals
+from odradek.waiting.clock import Clock, Timer
 from odradek.waiting.deferred import Offload
 
 log = logging.getLogger(__name__)
@@ -43,7 +45,13 @@ class MemorySink:
 
 
 def make_spool(
-    settings: SpoolSettings, opened_max_bytes: int, broker: Broker, offload: Offload
+    settings: SpoolSettings,
+    opened_max_bytes: int,
+    topics: ChangeableTopics,
+    offsets: GroupOffsets,
+    clock: Clock,
+    timer: Timer,
+    offload: Offload,
 ) -> TelemetrySpool | None:
     """The log for pushes; None if this host does not keep them.
 
@@ -52,16 +60,8 @@ def make_spool(
     """
     if settings.durability in (Durability.MEMORY, Durability.KAFKA):
         return None
-    spool = TelemetrySpool(
-        settings,
-        opened_max_bytes,
-        broker.topics,
-        broker.groups,
-        broker.clock,
-        broker.timer,
-        offload,
-    )
-    broker.topics.listeners.append(spool.topics_changed)
+    spool = TelemetrySpool(settings, opened_max_bytes, topics, offsets, clock, timer, offload)
+    topics.listeners.append(spool.topics_changed)
     return spool
 
 

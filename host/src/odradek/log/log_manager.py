@@ -69,6 +69,7 @@ class LogManager:
         producer_ids: ProducerIds | None = None,
         failed: Mapping[Path, str] | None = None,
         remove_later: bool = False,
+        directory_failed: Callable[[list[Path]], None] = lambda _online: None,
     ) -> None:
         self.now_ms = now_ms
         """The time of the start, which counts as the creation time of loaded segments."""
@@ -81,8 +82,7 @@ class LogManager:
         self.folders.taken_offline = self._close_logs
         self.moves: dict[Partition, ReplicaMove] = {}
         """Moves to another directory, by partition. The code that runs a move removes it at its end."""
-        self.directory_failed: Callable[[], None] | None = None
-        """Called after a directory was taken offline."""
+        self.directory_failed = directory_failed
         self.flush_wanted: FlushWanted | None = None
         """Called with a log and a time when its configuration requires a flush by that time."""
         self.move_begun: Callable[[Partition, ReplicaMove], None] | None = None
@@ -120,8 +120,7 @@ class LogManager:
                 self._cancel_move(key)
         for each in failed.values():
             each.go_offline()
-        if self.directory_failed is not None:
-            self.directory_failed()
+        self.directory_failed(self.online)
         return len(failed)
 
     def __len__(self) -> int:

@@ -9,7 +9,7 @@ from odradek.meters.loop_lag import histogram
 from odradek.meters.memory_metrics import memory_rows
 from odradek.metrics.metric import MetricRow, Metrics
 from odradek.net.pairs.client_side import ClientSide
-from odradek.net.pairs.gateway import Gateway
+from odradek.net.pairs.gateway import Pairs
 from odradek.net.pairs.routing import Routing
 from odradek.wire.api_names import api_name
 
@@ -48,7 +48,7 @@ ROUTINGS.counter(
     "server.names.refused", "{handshake}", "Handshakes without a node's server name", "refused", by="reason"
 )
 
-GATEWAY = Metrics[Gateway, int](PREFIX)
+GATEWAY = Metrics[Pairs, int](PREFIX)
 GATEWAY.counter(
     "unmapped.nodes", "{node}", "Brokers in responses whose id has no address", lambda it, _: int(it.unmapped)
 )
@@ -83,7 +83,7 @@ def by_api(numbers: Mapping[int, int]) -> dict[str, int]:
     return {api_name(key): number for key, number in numbers.items()}
 
 
-def gateway_rows(gateway: Gateway, sides: Sequence[ClientSide], now_ms: int) -> Iterator[MetricRow]:
+def gateway_rows(gateway: Pairs, sides: Sequence[ClientSide], now_ms: int) -> Iterator[MetricRow]:
     """Yield all metrics of the data path.
 
     Args:

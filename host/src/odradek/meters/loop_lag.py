@@ -34,8 +34,13 @@ class LoopLag:
 
     def __init__(self) -> None:
         self.delays_s = BucketCounts(BOUNDS_S)
-        self.loop = asyncio.get_running_loop()
+        self.loop: asyncio.AbstractEventLoop
         self.due_s = 0.0
+        self.handle: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Begin on the running loop."""
+        self.loop = asyncio.get_running_loop()
         self.handle = self.probe()
 
     def probe(self) -> asyncio.TimerHandle:
@@ -50,7 +55,8 @@ class LoopLag:
 
     def stop(self) -> None:
         """Ask no more."""
-        self.handle.cancel()
+        if self.handle is not None:
+            self.handle.cancel()
 
     def metric_rows(self) -> Iterator[MetricRow]:
         """The delays since the start."""

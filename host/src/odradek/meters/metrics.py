@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from odradek.broker.broker import Broker
+from odradek.broker.answering import Answering
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.log.log_manager import LogManager
 from odradek.meters.authentication_metrics import authentication_rows
@@ -32,7 +32,7 @@ TURNS.gauge(
 TURNS.counter("requests.delayed", "{request}", "Requests that waited their turn on a busy loop", "delayed")
 TURNS.counter("turns.used.up", "{turn}", "Turns that ended with requests left", "used_up")
 
-BROKER = Metrics[Broker]("odradek")
+BROKER = Metrics[Answering]("odradek")
 BROKER.counter("authorization.denied", "{check}", "Rights that clients lacked", "audit.denials")
 BROKER.counter(
     "requests.long", "{request}", "Requests that took more than one turn of the loop", "steps.deferred"
@@ -101,7 +101,7 @@ def listener_rows(listeners: Sequence[Listener]) -> Iterator[MetricRow]:
         yield from TURNS.rows(listeners[0].turns)
 
 
-def request_rows(dispatcher: Dispatcher, broker: Broker) -> Iterator[MetricRow]:
+def request_rows(dispatcher: Dispatcher, broker: Answering) -> Iterator[MetricRow]:
     """The requests that hit a bug, lacked a right, asked for too much, or whose work runs in steps."""
     yield from DISPATCHER.rows(dispatcher)
     yield from BROKER.rows(broker)

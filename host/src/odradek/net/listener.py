@@ -79,6 +79,7 @@ class Listener:
         handshakes: Handshakes | None = None,
         proxies: ProxySettings | None = None,
         principals: BuiltPrincipals | None = None,
+        channel_kind: Callable[[Listener], Channel] = Channel,
     ) -> None:
         self.address = address
         self.dispatcher = dispatcher
@@ -109,7 +110,7 @@ class Listener:
         self.refused = 0
         """Connections closed because of bytes that made no sense."""
         self.refused_log = SampledLog(log)
-        self.channel_kind: Callable[[Listener], Channel] = Channel
+        self.channel_kind = channel_kind
         """Makes the channels of new connections."""
         self.counts = AuthenticationCounts()
         self.authentication: SaslAuthentication | None = None

@@ -9,37 +9,33 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.net.authentications import Authentications
 from odradek.net.listener import Listener, ListenerAddress
 from odradek.net.listener_settings import WITH_SASL
 from odradek.net.unauthenticated import Unauthenticated
+from odradek.quota.connection_quotas import ConnectionQuotas
+from odradek.security.sasl_settings import SaslSettings
+from odradek.waiting.clock import Clock, Timer
 
 if TYPE_CHECKING:
+    from odradek.broker.audit import Audit
     from odradek.broker.broker import Broker
+    from odradek.net.authentications import Authentications
     from odradek.net.handshakes import Handshakes
     from odradek.net.listener_tls import ListenerTls
 
-    ListenerKinds = Callable[
-        [Authentications, Dispatcher, Mapping[str, ListenerTls]],
-        Callable[[ListenerAddress], Callable[..., Listener]],
-    ]
-    """Makes listeners of the kind that their settings demand: `listener_kind` for a host."""
-
 
 def listener_kind(
-    authentications: Authentications, dispatcher: Dispatcher, tls: Mapping[str, ListenerTls]
+    authentications: Authentications, broker: Broker, tls: Mapping[str, ListenerTls]
 ) -> Callable[[ListenerAddress], Callable[..., Listener]]:
     """Makes listeners of the kind that their security protocol needs.
 
     Args:
         authentications: Makes the authentication of each SASL listener, and the principals.
-        dispatcher: Answers the clients that have authenticated.
+        broker: Knows the connections that have not authenticated.
         tls: By name, TLS of the listeners that have it.
     """
-    broker = dispatcher.broker
-    unauthenticated = strangers(authentications, broker)
-    secured = handshakes_of(tls, unauthenticated, broker) if tls else {}
+    unauthenticated = strangers(authentications.config.sasl, broker.connection_quotas, broker.timer)
+    secured = handshakes_of(tls, unauthenticated, broker.audit, broker.clock)
 
     def kind(address: ListenerAddress) -> Callable[..., Listener]:
         found: Callable[..., Listener] = partial(Listener, principals=authentications.principals)
@@ -59,23 +55,26 @@ def listener_kind(
     return kind
 
 
-def strangers(authentications: Authentications, broker: Broker) -> Unauthenticated:
+def strangers(settings: SaslSettings, quotas: ConnectionQuotas, timer: Timer) -> Unauthenticated:
     """The bound for connections that have not authenticated, or not finished their TLS handshake."""
-    settings = authentications.config.sasl
     return Unauthenticated(
-        min(settings.most_unauthenticated, max(broker.connection_quotas.descriptors.connections // 2, 1)),
+        min(settings.most_unauthenticated, max(quotas.descriptors.connections // 2, 1)),
         settings.max_unauthenticated_ms,
-        broker.clock,
-        broker.timer,
+        quotas.clock,
+        timer,
     )
 
 
 def handshakes_of(
-    tls: Mapping[str, ListenerTls], unauthenticated: Unauthenticated, broker: Broker
+    tls: Mapping[str, ListenerTls], unauthenticated: Unauthenticated, audit: Audit, clock: Clock
 ) -> Mapping[str, Handshakes]:
     """The handshakes of each listener with TLS; all of them share the loop."""
+    if not tls:
+        return {}
     from odradek.net.handshakes import HandshakePace, Handshakes
 
     pace = HandshakePace()
-    report = broker.audit.login_refused
-    return {name: Handshakes(each, unauthenticated, pace, broker.clock, report) for name, each in tls.items()}
+    return {
+        name: Handshakes(each, unauthenticated, pace, clock, audit.login_refused)
+        for name, each in tls.items()
+    }

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from odradek.broker.broker import Endpoint
+from odradek.broker.broker_settings import Endpoint
 from odradek.net.listener import ListenerAddress
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.settings.kinds import Special

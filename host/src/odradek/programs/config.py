@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from odradek.broker.audit import AuditSettings
-from odradek.broker.broker import BrokerSettings, Endpoint
+from odradek.broker.broker_settings import BrokerSettings, Endpoint
 from odradek.broker.quota_table import QuotaTable, read_quota_tables
 from odradek.broker.spool_settings import SpoolSettings
 from odradek.estimate.budgets import SubscriptionBudgets

@@ -49,15 +49,28 @@ def names_from_file(metadata: MetadataStore) -> set[str]:
 class FileSubscriptions:
     """Stores the subscriptions of the file. Removes those that an earlier file had and this one lacks; those
     that were set over the network stay.
+
+    Args:
+        metadata: The store.
+        telemetry: Uses them.
+        of_file: Those of the file; also of later ones.
+        combined: Adds the subscriptions of another source to those of a file.
+        is_alone: Those that were set over the network do not stay.
     """
 
-    def __init__(self, metadata: MetadataStore, telemetry: ClientMetricsManager) -> None:
+    def __init__(
+        self,
+        metadata: MetadataStore,
+        telemetry: ClientMetricsManager,
+        of_file: Wanted,
+        combined: Callable[[Wanted], Wanted] = lambda of_file: of_file,
+        is_alone: bool = False,
+    ) -> None:
         self.metadata = metadata
         self.telemetry = telemetry
-        self.combined: Callable[[Wanted], Wanted] = lambda of_file: of_file
-        """Adds the subscriptions of another source to those of a file."""
-        self.is_alone = False
-        """Those that were set over the network do not stay."""
+        self.combined = combined
+        self.is_alone = is_alone
+        self.of_file = of_file
 
     def stored(self) -> dict[str, Mapping[str, str]]:
         """All stored subscriptions."""
@@ -97,11 +110,13 @@ class FileSubscriptions:
         Raises:
             ApiError: The metadata file cannot be written; nothing has changed.
         """
-        wanted = self.combined(wanted)
+        combined = self.combined(wanted)
         stored = self.stored()
-        changes = {name: properties for name, properties in wanted.items() if stored.get(name) != properties}
-        changes |= {name: {} for name in self.dropped(wanted) if name in stored}
-        names = json.dumps(sorted(wanted))
+        changes = {
+            name: properties for name, properties in combined.items() if stored.get(name) != properties
+        }
+        changes |= {name: {} for name in self.dropped(combined) if name in stored}
+        names = json.dumps(sorted(combined))
         if changes or names != self.metadata.value(FROM_FILE):
             with self.metadata.transaction():
                 for name, properties in changes.items():
@@ -109,6 +124,7 @@ class FileSubscriptions:
                 self.metadata.put_value(FROM_FILE, names)
         for name, properties in changes.items():
             self.telemetry.update_subscription(name, properties)
+        self.of_file = wanted
         return sorted(changes)
 
 

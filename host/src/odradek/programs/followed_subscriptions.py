@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from odradek.client.lease import is_over
 from odradek.gateway.cluster_subscriptions import ClusterSubscriptions, Wanted
-from odradek.gateway.telemetry_settings import SubscriptionSource
+from odradek.metadata.store import MetadataStore
 from odradek.metrics.metric import MetricRow
 from odradek.plugin.config import ConfigError
+from odradek.programs.file_subscriptions import FileSubscriptions
+from odradek.waiting.clock import Clock
 from odradek.wire.api_error import ApiError
-
-if TYPE_CHECKING:
-    from odradek.programs.host import Host
 
 log = logging.getLogger(__name__)
 
@@ -43,33 +42,26 @@ class ClusterState(Protocol):
 
 
 class FollowedSubscriptions:
-    """Takes the results of polls. Make it after the host and before the host starts.
+    """Takes the results of polls.
 
     Args:
-        host: The host.
-        source: Which subscriptions are in force.
-
-    Raises:
-        ApiError: The metadata file cannot be read.
+        subscriptions: Those of the cluster, beside the file's.
+        file: Puts both in force.
+        metadata: Keeps those of the cluster.
+        clock: The time.
     """
 
-    def __init__(self, host: Host, source: SubscriptionSource) -> None:
-        self.host = host
-        known = None if source is SubscriptionSource.FILE else host.metadata.value(OF_CLUSTER)
-        self.subscriptions = ClusterSubscriptions(
-            source, host.telemetry.subscriptions, host.clock, None if known is None else json.loads(known)
-        )
-        host.file_subscriptions.combined = self.subscriptions.combined
-
-    def alone(self, cluster: str) -> None:
-        """Refuse changes over the network, and end those of before: all hosts have the same subscriptions.
-
-        Args:
-            cluster: The cluster, for the refusal.
-        """
-        self.host.broker.followed_cluster = cluster
-        self.host.file_subscriptions.is_alone = True
-        self.host.meters.append(self.metric_rows)
+    def __init__(
+        self,
+        subscriptions: ClusterSubscriptions,
+        file: FileSubscriptions,
+        metadata: MetadataStore,
+        clock: Clock,
+    ) -> None:
+        self.subscriptions = subscriptions
+        self.file = file
+        self.metadata = metadata
+        self.clock = clock
 
     def polled(self, state: ClusterState) -> None:
         """Take note of the result of a poll; on the host's loop.
@@ -91,10 +83,10 @@ class FollowedSubscriptions:
             ConfigError: With the cluster's subscriptions, those of the file exceed a limit.
         """
         if state.subscriptions is not None:
-            now_s = self.host.clock.now_ms() / 1000
+            now_s = self.clock.now_ms() / 1000
             # The cluster may be Apache Kafka, which does not know that they have ended.
             held = {name: each for name, each in state.subscriptions.items() if not is_over(name, now_s)}
-            self.subscriptions.listed(held, self.host.file_subscriptions.stored())
+            self.subscriptions.listed(held, self.file.stored())
         elif state.refusal is not None:
             self.subscriptions.refused(state.refusal)
         else:
@@ -105,8 +97,8 @@ class FollowedSubscriptions:
 
     def apply(self, of_cluster: Wanted | None) -> None:
         """Store and use the subscriptions that are in force now."""
-        text, metadata = json.dumps(of_cluster, sort_keys=True), self.host.metadata
-        changed = self.host.file_subscriptions.apply(self.host.config.subscriptions)
+        text, metadata = json.dumps(of_cluster, sort_keys=True), self.metadata
+        changed = self.file.apply(self.file.of_file)
         if changed:
             log.info("subscriptions have changed", extra={"subscriptions": changed})
         if metadata.value(OF_CLUSTER) != text:

@@ -83,7 +83,7 @@ class Forward:
             )
         self.ready = False
         spine.parts += [
-            Part(stop=self.plugins.close, metric_rows=self.plugins.metric_rows),
+            self.plugins.part,
             *spine.base,
             Part(stop=self.leave_groups),
             Part(self.start_runners, self.stop_runners, self.metric_rows, self.not_ready),

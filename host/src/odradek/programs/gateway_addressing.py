@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from odradek.broker.broker import Endpoint
+from odradek.broker.broker_settings import Endpoint
 from odradek.gateway.addresses import NamePerNode, NodeTable, PortPerNode, UnmappedNodes
 from odradek.gateway.addressing_settings import (
     ADVERTISED_PORT_START,

@@ -11,7 +11,7 @@ from odradek.hosting.plugin_thread import PluginThreads
 from odradek.meters.metrics import plugin_rows
 from odradek.metrics.metric import MetricRow
 from odradek.plugin.plugin_stats import PluginStats
-from odradek.programs.spine import Spine
+from odradek.programs.spine import Part, Spine
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 
@@ -41,6 +41,7 @@ class Plugins:
         self.enrichers = Enrichers(self.clock, settings.slow_ms)
         self.stats: list[PluginStats] = []
         """Of objects that other parts call."""
+        self.part = Part(stop=self.close, metric_rows=self.metric_rows)
         register(self.all, self.receivers, self.enrichers)
 
     def close(self) -> None:

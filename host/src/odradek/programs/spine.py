@@ -92,6 +92,7 @@ class Spine:
         )
         self.stop_s = config.shutdown_timeout_ms / 1000
         """How long a part may take to stop."""
+        self.has_started = False
         self.parts: list[Part] = []
         """The parts of the program, with `base` among them."""
         self.base = (
@@ -129,6 +130,7 @@ class Spine:
         """
         for part in self.parts:
             await done(part.start)
+        self.has_started = True
 
     async def stop(self) -> None:
         """Stop the parts, each of them whatever the others do."""
@@ -148,7 +150,8 @@ class Spine:
 
     def not_ready(self) -> str | None:
         """Why load balancers should send no clients here; None if they should. Called on other threads."""
-        return next((problem for part in self.parts if (problem := part.not_ready())), None)
+        starting = None if self.has_started else "starting"
+        return next((problem for part in self.parts if (problem := part.not_ready())), starting)
 
 
 async def done(step: Step) -> None:

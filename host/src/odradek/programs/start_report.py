@@ -13,6 +13,7 @@ from odradek.telemetry.subscriptions import CREATE, NO_SUBSCRIPTION
 
 if TYPE_CHECKING:
     from odradek.broker.acls import Acls
+    from odradek.programs.gateway import Gateway
     from odradek.programs.host import Host
     from odradek.security.authorizer_settings import AuthorizerSettings
 
@@ -25,16 +26,18 @@ Line = tuple[str, Mapping[str, object]]
 """A message and its fields."""
 
 
-def report(host: Host, config_file: object, log_level: str) -> None:
-    """Log what the host is. It accepts connections already, so the ports are the bound ones."""
-    for message, about in start_lines(host, config_file, log_level):
+def report(program: Host | Gateway, config_file: object, log_level: str, acls: Acls | None = None) -> None:
+    """Log what the program is. It accepts connections already, so the ports are the bound ones."""
+    for message, about in start_lines(program, config_file, log_level, acls):
         waiting = message == NO_SUBSCRIPTION and about["waiting"]
         log.log(logging.WARNING if waiting else logging.INFO, message, extra=dict(about))
 
 
-def start_lines(host: Host, config_file: object, log_level: str) -> Iterator[Line]:
+def start_lines(
+    program: Host | Gateway, config_file: object, log_level: str, acls: Acls | None
+) -> Iterator[Line]:
     """Yield one line per topic, and one per limit."""
-    config, memory = host.config, host.memory
+    config, memory = program.config, program.memory
     yield (
         f"odradek {__version__}",
         {
@@ -43,12 +46,12 @@ def start_lines(host: Host, config_file: object, log_level: str) -> Iterator[Lin
             "log_level": log_level,
         },
     )
-    endpoint = host.outlets.endpoint
+    endpoint = program.outlets.endpoint
     metrics = config.metrics_listener
     yield (
         "listening",
         {
-            "listeners": host.addresses,
+            "listeners": program.addresses,
             "metrics": metrics.at(endpoint.bound_port) if metrics and endpoint else "off",
         },
     )
@@ -56,22 +59,22 @@ def start_lines(host: Host, config_file: object, log_level: str) -> Iterator[Lin
         "data",
         {"data.dir": config.data_dir, "log.dirs": list(config.log_dirs) or [config.data_dir / "logs"]},
     )
-    yield "authorization", authorization(config.authorizer, host.broker.acls)
-    yield "plugins", plugin_states(host.plugins)
-    names = sorted(host.telemetry.subscriptions.by_name)
+    yield "authorization", authorization(config.authorizer, acls)
+    yield "plugins", plugin_states(program.plugins.all)
+    names = sorted(program.telemetry.subscriptions.by_name)
     if names:
         yield "subscriptions", {"in_force": len(names), "names": names[:MOST_SHOWN]}
     else:
-        first = host.listeners[0]
+        first = program.ground.listeners[0]
         yield (
             NO_SUBSCRIPTION,
             {
-                "waiting": [plugin.name for plugin in host.plugins if plugin.wants_pushes],
+                "waiting": [plugin.name for plugin in program.plugins.all if plugin.wants_pushes],
                 "create": CREATE.format(first.address.nearby(first.bound_port)),
             },
         )
     limits: dict[str, int] = {
-        "max.connections": host.broker.connection_quotas.most,
+        "max.connections": program.ground.connection_quotas.most,
         "socket.request.max.bytes": Size(config.socket_request_max_bytes),
         "telemetry.max.bytes": Size(config.telemetry.telemetry_max_bytes),
         "queued.max.request.bytes": Size(memory.requests.limit_bytes),

@@ -97,6 +97,10 @@ class ConnectionQuotas:
         inter_broker_listener: The name of the protected listener.
         lookup: Resolves host names that appear in limits.
         descriptors: The most sockets that the process may have, whatever the limits say.
+        departing: Connections that are counted although their clients have left: others wait until they are
+            gone.
+        over_limit: Called when there are more connections than the broker may have; must close `excess` of
+            them.
     """
 
     def __init__(
@@ -108,6 +112,8 @@ class ConnectionQuotas:
         inter_broker_listener: str = "PLAINTEXT",
         lookup: Lookup = look_nowhere,
         descriptors: Descriptors | None = None,
+        departing: Sized = (),
+        over_limit: Callable[[ConnectionQuotas], None] | None = None,
     ) -> None:
         self.clock = clock
         self.timer = timer
@@ -124,10 +130,8 @@ class ConnectionQuotas:
         self.counts: dict[str, int] = {}
         self.total = 0
         self.waiting: list[Arrival] = []
-        self.departing: Sized = ()
-        """Connections that are counted although their clients have left: others wait until they are gone."""
-        self.over_limit: Callable[[], None] | None = None
-        """Called when there are more connections than the broker may have; must close `excess` of them."""
+        self.departing = departing
+        self.over_limit = over_limit
         self.resolve_overrides()
 
     def add_listener(self, name: str) -> None:
@@ -258,7 +262,7 @@ class ConnectionQuotas:
         """Close connections if there are too many. Call this when a new connection has its channel."""
         if self.total > self.most and self.over_limit is not None:
             # Only a connection of the protected listener, or a lowered limit, can get the total this far.
-            self.over_limit()
+            self.over_limit(self)
 
     def reconfigure(self, key: str, value: str | None, listener: str | None = None) -> None:
         """Change one limit at run time.

@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib.metadata import entry_points
 
 import odradek
-from odradek.broker.broker import Endpoint
+from odradek.broker.broker_settings import Endpoint
 from odradek.hosting.plugin_manager import BUILTIN, GROUP, HostPluginManager, load_plugins
 from odradek.net.listener import ListenerAddress
 from odradek.programs.config import HostConfig
@@ -139,7 +139,7 @@ class HostLifecycle:
 
 def crash(host: Host) -> None:
     """Break all connections of a host and leave its logs to be recovered by the next start."""
-    host.config = replace(host.config, shutdown_timeout_ms=0)
+    host.spine.hurry()
     for listener in host.listeners:
         if listener.acceptor is not None:
             listener.acceptor.close()

@@ -80,10 +80,14 @@ class HostThread:
             else:
                 self.ready.set_exception(error)
 
+    def make(self) -> Host:
+        """The host, on its loop, not started."""
+        return Host(self.config, self.clock, self.plugins)
+
     async def live(self) -> None:
         """Run the host from its start to its end."""
         self.loop, self.ended = asyncio.get_running_loop(), asyncio.Event()
-        self.host = Host(self.config, self.clock, self.plugins)
+        self.host = self.make()
         try:
             if self.before_start is not None:
                 self.before_start(self.host)

@@ -31,6 +31,8 @@ HEADER_BYTES = (4, 5)
 class WatchedDispatcher(Dispatcher):
     """Answers like its base class unless a fault applies."""
 
+    broker: Broker
+
     def __init__(
         self,
         broker: Broker,

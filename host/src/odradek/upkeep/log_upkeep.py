@@ -79,13 +79,14 @@ class LogUpkeep:
         settings: UpkeepSettings | None = None,
         offload: Offload = offload_inline,
         flush_offload: Offload | None = None,
+        soon: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
         self.logs = logs
         self.timer = timer
         self.clock = clock
         self.settings = settings or UpkeepSettings()
-        self.runner = StepRunner(timer, clock, offload)
-        self.flusher = StepRunner(timer, clock, flush_offload or offload)
+        self.runner = StepRunner(timer, clock, offload, soon)
+        self.flusher = StepRunner(timer, clock, flush_offload or offload, soon)
         """Separate from `runner`, on its own thread: producers wait for flushes, and deleting a topic
         may take seconds."""
         self.due_flushes: dict[PartitionLog, TimerTask] = {}

@@ -68,6 +68,7 @@ class Storage:
         producer_ids: Limits of the producers of all partitions.
         recover_metadata: Rebuild a lost or damaged metadata file from the partitions.
         open_segments: The most segment files that are open at a time.
+        directory_failed: Called with the directories that still work, after one has failed.
 
     Raises:
         ConfigError: The data directory or all log directories cannot be used, another process uses one, or
@@ -84,6 +85,7 @@ class Storage:
         *,
         recover_metadata: bool = False,
         open_segments: int = 512,
+        directory_failed: Callable[[list[Path]], None] = lambda _online: None,
     ) -> None:
         with ExitStack() as opened:
             opened.enter_context(DataDir(path))
@@ -116,6 +118,7 @@ class Storage:
                     producer_ids=producer_ids,
                     failed=failed,
                     remove_later=True,
+                    directory_failed=directory_failed,
                 )
             except ApiError as error:
                 raise ConfigError(key, str(error)) from error
@@ -170,6 +173,15 @@ class Storage:
                 " move it away and start once with --recover-metadata to rebuild the topics from their"
                 " partitions",
             ) from error
+
+    @contextmanager
+    def closed_on_error(self) -> Iterator[None]:
+        """Close all files if the body of the statement raises."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     def close(self, in_time: Callable[[], bool] = lambda: True) -> None:
         """Close all files, then release the locks. Logs that are not closed ``in_time`` are recovered by the

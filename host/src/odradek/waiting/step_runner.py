@@ -56,6 +56,7 @@ class StepRunner:
         timer: Runs the turns.
         clock: The time.
         offload: Runs blocking steps.
+        soon: Does a turn in a pass of the loop that does no other long work; None: turns do not wait for one.
         turn_ns: The time of one turn.
         slice_ns: How long one task runs before the next one; 0 for one step.
         pause_ms: The time between two turns. With 0 the loop only serves its sockets once.
@@ -66,6 +67,7 @@ class StepRunner:
         timer: Timer,
         clock: Clock,
         offload: Offload = offload_inline,
+        soon: Callable[[Callable[[], None]], None] | None = None,
         *,
         turn_ns: int = TURN_NS,
         slice_ns: int = 0,
@@ -75,8 +77,7 @@ class StepRunner:
         self.clock = clock
         self.monotonic_ns = clock.monotonic_ns
         self.offload = offload
-        self.soon: Callable[[Callable[[], None]], None] | None = None
-        """Does a turn in a pass of the loop that does no other long work. None: turns do not wait for one."""
+        self.soon = soon
         self.turn_ns = turn_ns
         self.slice_ns = slice_ns
         self.pause_ms = pause_ms
@@ -95,10 +96,17 @@ class StepRunner:
         self.uses_lists = self.checks = False
 
     @classmethod
-    def of_requests(cls, timer: Timer, clock: Clock, turn_us: int) -> StepRunner:
+    def of_requests(
+        cls,
+        timer: Timer,
+        clock: Clock,
+        turn_us: int,
+        offload: Offload = offload_inline,
+        soon: Callable[[Callable[[], None]], None] | None = None,
+    ) -> StepRunner:
         """A runner for the work of requests, which continues as soon as the loop has served its sockets."""
         turn_ns = turn_us * 1_000
-        return cls(timer, clock, turn_ns=turn_ns, slice_ns=turn_ns // SLICES, pause_ms=0)
+        return cls(timer, clock, offload, soon, turn_ns=turn_ns, slice_ns=turn_ns // SLICES, pause_ms=0)
 
     def run(self, steps: Generator[Step, Any, Any], ended: Callable[[Any], None] = lambda _: None) -> None:
         """Run all steps in the background, starting soon; call ``ended`` with the result or the error."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.dispatch.routes import load_handlers
 from odradek.gateway.pair_failure import Cause
 from odradek.gateway.pair_state import Pause
 from odradek.gateway.path_quotas import PathQuotas
@@ -15,6 +14,7 @@ from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import decode
+from odradek.wire.declared import declared_apis
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.header import flexible_response_header, read_response_header
 from odradek.wire.messages.create_partitions import (
@@ -49,7 +49,8 @@ class Charged(Through):
         self.spent_ns = 0
         self.managers = QuotaManagers(QuotaConfigs(), self.clock, timer=self.clock.timer)
         self.managers.apply(entity, values)
-        quotas = PathQuotas(self.managers, load_handlers())
+        apis = {each.request.API_KEY: each.response for each in declared_apis()}
+        quotas = PathQuotas(self.managers, apis)
         super().__init__(at_once=True, monotonic_ns=self.look, quotas=quotas)
 
     def look(self) -> int:

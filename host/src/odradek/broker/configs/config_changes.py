@@ -17,6 +17,7 @@ from odradek.broker.configs.config_rights import ConfigRights
 from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
 from odradek.settings.kinds import elements
+from odradek.settings.state_limit import StateLimit
 from odradek.telemetry.client_metrics_configs import MATCH, check_in_steps
 from odradek.waiting.steps import Step
 from odradek.wire.api_error import ApiError
@@ -146,6 +147,12 @@ def pieces(changes: Sequence[ResourceChange]) -> Iterator[Sequence[ResourceChang
         yield piece
 
 
+def release(limits: Sequence[StateLimit]) -> None:
+    """Forget the places that were reserved for changes."""
+    for each in limits:
+        each.reserved = 0
+
+
 def alter_some(
     changes: Sequence[ResourceChange],
     times: Mapping[tuple[int, str], int],
@@ -161,6 +168,7 @@ def alter_some(
     """
     accepted: list[tuple[ConfigResource, str, dict[str, str]]] = []
     refusals: list[ApiError | None] = []
+    reserved: list[StateLimit] = []
     try:
         with broker.metadata.transaction():
             for change in changes:
@@ -180,6 +188,7 @@ def alter_some(
                         raise over_budget[change.name]
                     if limit is not None:
                         limit.reserve()
+                        reserved.append(limit)
                 except ApiError as refusal:
                     refusals.append(refusal.kept())
                     continue
@@ -191,7 +200,7 @@ def alter_some(
             resource.apply(name, properties, broker)
     finally:
         broker.telemetry.subscriptions.release()
-        broker.groups.configs_limit.reserved = 0
+        release(reserved)
     return refusals
 
 

@@ -12,8 +12,8 @@ from functools import wraps
 from itertools import islice
 from typing import Any, Final
 
+from odradek.broker.answering import Answering
 from odradek.broker.audit import Act
-from odradek.broker.broker import Broker
 from odradek.broker.results import SHOWN, EncodedResults, shortened
 from odradek.plugin.authorizer import AclOperation, AclPermission, PatternType
 from odradek.plugin.authorizer import ResourceType as AclResource
@@ -41,7 +41,7 @@ from odradek.wire.messages.offset_delete import OffsetDeleteRequest
 from odradek.wire.messages.update_features import UpdateFeaturesRequest
 from odradek.wire.uuid_text import uuid_text
 
-Handler = Callable[[Any, RequestContext, Broker], Any]
+Handler = Callable[[Any, RequestContext, Any], Any]
 Subjects = Callable[[Any], Iterable[str]]
 """Describes the things that a request changes, without values that may be secrets."""
 
@@ -176,7 +176,7 @@ def note_response(act: Act, response: Any) -> None:
         act.results.note(response)
 
 
-def audit_refusal(request: Any, context: RequestContext, broker: Broker, error: Exception) -> None:
+def audit_refusal(request: Any, context: RequestContext, broker: Answering, error: Exception) -> None:
     """Log the refusal of a request as a whole, if it is an administrative one."""
     if type(request) in SUBJECTS and not changes_nothing(request):
         act = act_of(request)
@@ -189,7 +189,7 @@ def audited(handler: Handler) -> Handler:
     """A handler of an administrative API that logs what was changed, also if the client is gone by then."""
 
     @wraps(handler)
-    def begin(request: Any, context: RequestContext, broker: Broker) -> Any:
+    def begin(request: Any, context: RequestContext, broker: Any) -> Any:
         response = handler(request, context, broker)
         if changes_nothing(request):
             return response

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from odradek.broker.broker import Broker
+from odradek.broker.answering import Answering
 from odradek.broker.dispatch.administration import audit_refusal
 from odradek.broker.dispatch.error_log import log_errors
 from odradek.broker.dispatch.routes import API_VERSIONS_KEY, CloseConnection, CompiledRoute, Route
@@ -38,7 +38,7 @@ Answer = Frame | Throttled | Deferred[Any] | None
 answer. A deferred frame may be None for the same reason, or empty, which closes the connection."""
 
 
-def refuse_client_id(_request: Any, context: RequestContext, broker: Broker) -> None:
+def refuse_client_id(_request: Any, context: RequestContext, broker: Answering) -> None:
     """The handler of every request whose client id is too long."""
     broker.names.refuse("client id", len(context.client_id or ""))
 
@@ -46,7 +46,7 @@ def refuse_client_id(_request: Any, context: RequestContext, broker: Broker) -> 
 class Dispatcher:
     """Answers frames. One per host."""
 
-    def __init__(self, broker: Broker, routes: dict[int, Route]) -> None:
+    def __init__(self, broker: Answering, routes: dict[int, Route]) -> None:
         self.broker = broker
         self.routes = routes
         self.compiled: dict[int, CompiledRoute] = {}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from odradek.broker.broker import Broker
+from odradek.broker.answering import Answering
 from odradek.broker.dispatch.administration import ADMINISTRATIVE
 from odradek.broker.dispatch.throttling import Mutated
 from odradek.broker.results import EncodedResults
@@ -60,7 +60,7 @@ def gathered(
     response: type[Any],
     array: str,
     version: int,
-    broker: Broker,
+    broker: Answering,
     *,
     droppable: bool,
     large: bool = False,
@@ -132,7 +132,9 @@ class Collected:
         limited: Whether ``response.max.bytes`` applies.
     """
 
-    def __init__(self, response: type[Any], array: str, version: int, broker: Broker, limited: bool) -> None:
+    def __init__(
+        self, response: type[Any], array: str, version: int, broker: Answering, limited: bool
+    ) -> None:
         self.of = response, version, array
         self.array = array
         self.broker = broker

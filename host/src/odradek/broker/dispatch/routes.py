@@ -40,7 +40,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from odradek.bounds.large_list import LargeList
-from odradek.broker.broker import Broker
+from odradek.broker.answering import Answering
 from odradek.broker.dispatch.administration import SUBJECTS, audited
 from odradek.broker.dispatch.refusals import Refusal, refusal_of
 from odradek.broker.dispatch.response_elements import gathered
@@ -52,7 +52,7 @@ from odradek.wire.types import Versions
 
 API_VERSIONS_KEY = 18
 
-Handler = Callable[[Any, RequestContext, Broker], Any]
+Handler = Callable[[Any, RequestContext, Any], Any]
 H = TypeVar("H", bound=Callable[..., Any])
 
 
@@ -146,19 +146,21 @@ def in_steps(handler: Handler, response: type[Any], each: str, droppable: bool) 
     """A handler that runs a generator of elements in steps."""
 
     @wraps(handler)
-    def begin(request: Any, context: RequestContext, broker: Broker) -> Any:
+    def begin(request: Any, context: RequestContext, broker: Answering) -> Any:
         work = handler(request, context, broker)
         return gathered(work, response, each, context.api_version, broker, droppable=droppable)
 
     return begin
 
 
-def load_handlers() -> dict[int, Route]:
-    """Import every handler and return the finished table."""
+def load_handlers(*requests: type[Any]) -> dict[int, Route]:
+    """Import the handlers of some requests, or all handlers; return the table of their routes."""
     package = importlib.import_module("odradek.broker.handlers")
+    wanted = {each.__module__.rpartition(".")[2] for each in requests}
     for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")
-    return ROUTES
+        if not wanted or module.name in wanted:
+            importlib.import_module(f"{package.__name__}.{module.name}")
+    return {each.API_KEY: ROUTES[each.API_KEY] for each in requests} or ROUTES
 
 
 SHORT_PREFIX = struct.Struct(">ii")  # frame length, correlation id (response header v0)

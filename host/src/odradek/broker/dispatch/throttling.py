@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from odradek.broker.broker import Broker
+from odradek.broker.answering import Answering
 from odradek.plugin.context import RequestContext
 from odradek.quota.client_quota_manager import ClientQuotaManager
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
@@ -195,7 +195,7 @@ def charge_fetch(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
     return throttle
 
 
-def fetch_limit_bytes(context: RequestContext, broker: Broker) -> int:
+def fetch_limit_bytes(context: RequestContext, broker: Answering) -> int:
     """The most bytes for one fetch: no more than the client's quota grants in all windows."""
     limit = broker.settings.fetch_max_bytes
     if broker.quotas.fetch.is_enabled:
@@ -210,7 +210,7 @@ class Mutated(NamedTuple):
     quota: ControllerMutationQuota
 
 
-def mutation_quota(context: RequestContext, broker: Broker, strict_from: int) -> ControllerMutationQuota:
+def mutation_quota(context: RequestContext, broker: Answering, strict_from: int) -> ControllerMutationQuota:
     """The quota that applies to the topics of one request.
 
     Args:

@@ -10,6 +10,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from odradek.broker.broker_settings import PARTITIONS_KEY, SLOTS_KEY
 from odradek.settings.state_limit import StateLimit
 from odradek.wire.limits import INT32_MAX
 from odradek.wire.messages.fetch import FetchPartition, ForgottenTopic, PartitionData
@@ -17,8 +18,6 @@ from odradek.wire.messages.fetch import FetchPartition, ForgottenTopic, Partitio
 MIN_EVICTION_MS = 120_000
 """MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS: within this time a session cannot be evicted for a
 larger or a newer one."""
-SLOTS_KEY = "max.incremental.fetch.session.cache.slots"
-PARTITIONS_KEY = "fetch.session.partitions.max"
 NO_SESSION = 0
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 """Epochs of requests that name all their partitions: the first opens a session, the second closes it or has

@@ -41,7 +41,7 @@ def deleted(name: str, broker: Broker) -> DeletableGroupResult:
     """Delete one group. Returns its result."""
     try:
         broker.groups.group(name).validate_delete()
-        if name in broker.groups.owned:
+        if name in broker.groups.offsets.owned:
             return DeletableGroupResult(
                 group_id=name,
                 error_code=ErrorCode.NON_EMPTY_GROUP,

@@ -18,7 +18,7 @@ Versions:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from dataclasses import dataclass
 
 from odradek.broker.authorization import Authorization, Rights, refusal
@@ -27,6 +27,7 @@ from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.request_timeout import RequestDeadline
 from odradek.broker.topic_changes import STORED_TOGETHER
+from odradek.broker.topic_refusals import mentioned, refuse_old, refused_old
 from odradek.broker.topics import Topic
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
@@ -37,7 +38,6 @@ from odradek.wire.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
-    DeleteTopicState,
 )
 from odradek.wire.types import NIL_UUID
 
@@ -46,23 +46,13 @@ Mention = tuple[str | None, bytes]
 """Name and id, as a client gives them."""
 
 
-def mentioned(request: DeleteTopicsRequest) -> Iterable[DeleteTopicState]:
-    """The topics that the request names, in either form."""
-    return request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
-
-
-def refuse(request: DeleteTopicsRequest, code: ErrorCode, message: str | None) -> DeleteTopicsResponse:
-    """The same error for every topic: there is no room for one at the top."""
-    return DeleteTopicsResponse(
-        responses=[refused(state.name, state.topic_id, code, message) for state in mentioned(request)]
-    )
-
-
-def refused(name: str | None, topic_id: bytes, code: ErrorCode, message: str | None) -> DeletableTopicResult:
-    return DeletableTopicResult(name=name, topic_id=topic_id, error_code=code, error_message=message)
-
-
-@answers(DeleteTopicsRequest, DeleteTopicsResponse, refusal=refuse, charge=charge_mutations, each="responses")
+@answers(
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    refusal=refuse_old,
+    charge=charge_mutations,
+    each="responses",
+)
 def delete_topics(
     request: DeleteTopicsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DeletableTopicResult | None, None, DeleteTopicsResponse | Mutated]:
@@ -86,7 +76,7 @@ def delete_topics(
         for place, topic in chosen.items():
             if topic.id in failed:
                 error = failed[topic.id]
-                responses[place] = refused(topic.name, topic.id, error.code, error.message)
+                responses[place] = refused_old(topic.name, topic.id, error.code, error.message)
         yield from responses
     return mutated(DeleteTopicsResponse(), quota)
 
@@ -151,7 +141,7 @@ def choose(
             )
         quota.record(len(topic.partitions))
     except ApiError as error:
-        return refused(name, topic_id, error.code, error.message)
+        return refused_old(name, topic_id, error.code, error.message)
     return topic
 
 

@@ -7,7 +7,7 @@ Behavior:
 
 from __future__ import annotations
 
-from odradek.broker.broker import Broker
+from odradek.broker.answering import Answering
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.handlers.push_telemetry import invalid_request
 from odradek.plugin.context import RequestContext
@@ -23,6 +23,6 @@ from odradek.wire.messages.get_telemetry_subscriptions import (
     refusal=invalid_request(GetTelemetrySubscriptionsResponse),
 )
 def get_telemetry_subscriptions(
-    request: GetTelemetrySubscriptionsRequest, context: RequestContext, broker: Broker
+    request: GetTelemetrySubscriptionsRequest, context: RequestContext, broker: Answering
 ) -> GetTelemetrySubscriptionsResponse:
     return broker.telemetry.get_telemetry_subscriptions(request, context)

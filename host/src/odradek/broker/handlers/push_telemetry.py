@@ -26,7 +26,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from odradek.broker.broker import Broker, TelemetrySink
+from odradek.broker.answering import Answering, TelemetrySink
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
 from odradek.telemetry.client_metrics_manager import Acceptance, ClientMetricsManager
@@ -44,7 +44,7 @@ def invalid_request(response: type[Any]) -> Callable[[Any, ErrorCode, str | None
 
 
 @answers(PushTelemetryRequest, PushTelemetryResponse, refusal=invalid_request(PushTelemetryResponse))
-def push_telemetry(request: PushTelemetryRequest, context: RequestContext, broker: Broker) -> Answer:
+def push_telemetry(request: PushTelemetryRequest, context: RequestContext, broker: Answering) -> Answer:
     telemetry, sink = broker.telemetry, broker.sink
     if request.metrics is None and telemetry.kafka_policy:
         raise WireError("metrics is null")

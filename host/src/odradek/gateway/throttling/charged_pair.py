@@ -74,7 +74,7 @@ class ChargedRequests(Requests):
     def answered(self, answer: LocalAnswer, head: Head, frame: bytes) -> None:
         """An answer of the gateway's host is ready; the host has charged for it."""
         if frame:
-            response: Any = self.charges.quotas.routes[head[1]].response
+            response: Any = self.charges.quotas.responses[head[1]]
             throttle_ms = throttle_reader(response, head[2])(frame)
             self.charges.throttle(self.charges.managers.request, throttle_ms, self.charges.now_ms())
         super().answered(answer, head, frame)

@@ -20,7 +20,7 @@ from odradek.gateway.request_heads import starts_well
 from odradek.net.acceptor import listening_sockets
 from odradek.net.held_bytes import COUNTED_BYTES
 from odradek.net.listener import Listener
-from odradek.net.pairs.gateway import Gateway
+from odradek.net.pairs.gateway import Pairs
 from odradek.net.pairs.routing import Routing
 from odradek.net.pairs.socket_end import SocketEnd
 from odradek.net.pairs.standstills import LEFT_MS, LINGER_MS
@@ -36,7 +36,7 @@ PROMPT: Final = (3, 17, 18, 36)
 class GatewayListener(Listener):
     """Accepts clients and gives each a connection to the broker that it has dialed."""
 
-    def __init__(self, *arguments: Any, gateway: Gateway, routing: Routing, **more: Any) -> None:
+    def __init__(self, *arguments: Any, gateway: Pairs, routing: Routing, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self.gateway = gateway
         self.routing = routing

@@ -67,6 +67,7 @@ class Dialer:
         """Failed dials, by node id (`bootstrap` for the others) and kind of error."""
         self.failed_log = SampledLog(log)
         self.waiting: set[asyncio.Event] = set()
+        table.listeners.append(self.node_learned)
 
     async def dial(self, node_id: int | None, protocol: asyncio.Protocol) -> PairFailure | None:
         """Connect to a node, or to any broker. Returns the failure; None after success."""

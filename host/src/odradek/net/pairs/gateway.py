@@ -17,6 +17,7 @@ from odradek.gateway.data_path import DataPath, PathLimits
 from odradek.gateway.gateway_settings import GatewaySettings
 from odradek.gateway.observation.observer import Observer
 from odradek.gateway.path_meter import PathMeter
+from odradek.gateway.path_quotas import PathQuotas
 from odradek.gateway.reachability import Reachability
 from odradek.gateway.rewriting.api_versions import ApiPolicy
 from odradek.gateway.switch import OPAQUE_FETCH_VERSION, STEPS, Switch
@@ -38,7 +39,7 @@ FETCH_FAULTS, FETCH_FAULTS_MS = 3, 60_000
 """After so many bugs in this time, Fetch is offered only up to a version without addresses."""
 
 
-class Gateway:
+class Pairs:
     """The shared state of the listeners and pairs of one gateway.
 
     Args:
@@ -50,6 +51,13 @@ class Gateway:
         requires_sasl: The brokers' listener has SASL.
         subject_claim: The name of a client in its OAUTHBEARER token.
         clock: The time.
+        memory: Of all pairs.
+        standstills: The pairs that may stand still.
+        quotas: Charge the pairs; None if there are none.
+        answers: The gateway's own telemetry; None without it.
+        silence: Tells the clients of the gateway's own telemetry to push nothing, or ends that.
+        observer: Observes the pairs that open from now on.
+        refresh: Asks for the nodes again; see `Dialer`.
 
     Raises:
         ConfigError: The settings of the addresses contradict each other.
@@ -65,34 +73,36 @@ class Gateway:
         requires_sasl: bool,
         subject_claim: str,
         clock: Clock,
+        memory: PairBytes,
+        standstills: Standstills,
+        quotas: PathQuotas | None = None,
+        answers: TelemetryAnswers | None = None,
+        silence: Callable[[bool], None] = lambda _silent: None,
+        observer: Observer | None = None,
+        refresh: Callable[[], None] = lambda: None,
     ) -> None:
         self.settings = settings
         self.clock = clock
+        self.memory = memory
+        self.standstills = standstills
+        self.reachability = Reachability()
         self.table = NodeTable()
+        self.dialer = Dialer(
+            upstream, self.table, tls, settings.dial_timeout_ms / 1000, clock, self.reachability, refresh
+        )
         self.unmapped = UnmappedNodes(on_first=self.first_unmapped, bypass=settings.bypass_unmapped)
         """Shared by the addresses of all listeners."""
         self.routings = routings(self.table, self.unmapped)
-        self.reachability = Reachability()
-        self.memory: PairBytes
-        """Of all pairs; set by the host of the gateway."""
-        self.standstills: Standstills
-        """Set by the host of the gateway, too."""
         self.slow_peers = 0
         """How often a connection was not read because the other one of its pair is slow."""
-        self.dialer = Dialer(
-            upstream, self.table, tls, settings.dial_timeout_ms / 1000, clock, self.reachability
-        )
-        self.table.on_new = self.dialer.node_learned
         self.switch = Switch()
         self.step = self.switch.step
         """The step that was taken last."""
         self.followed = ""
         """The last content of the file: a step that SIGUSR1 has taken stays until the file changes."""
-        self.answers: TelemetryAnswers | None = None
-        """The gateway's own telemetry; see `offer`."""
-        self.observer: Observer | None = None
-        self.silence: Callable[[bool], None] = lambda _silent: None
-        """Tells the clients of the gateway's own telemetry to push nothing, or ends that."""
+        self.answers = answers
+        self.observer = observer
+        self.silence = silence
         self.switch_log = SampledLog(log)
         self.unmapped_log = SampledLog(log)
         self.fetch_faults: deque[int] = deque(maxlen=FETCH_FAULTS)
@@ -103,6 +113,9 @@ class Gateway:
             limits=limits,
             meter=PathMeter(),
             policy=self.policy(),
+            answers=answers if settings.telemetry == "own" else None,
+            observer=observer,
+            quotas=quotas,
             requires_sasl=requires_sasl,
             subject_claim=subject_claim,
             on_internal_error=self.internal_error,
@@ -124,16 +137,6 @@ class Gateway:
             fetch_max_version=most_fetch,
             hide_quorum=settings.hide_quorum,
         )
-
-    def offer(self, answers: TelemetryAnswers, silence: Callable[[bool], None]) -> None:
-        """Use the gateway's own telemetry from now on."""
-        self.answers, self.silence = answers, silence
-        self.switched()
-
-    def observe(self, observer: Observer) -> None:
-        """Observe the pairs that open from now on."""
-        self.observer = observer
-        self.switched()
 
     def check_nodes(self, node_ids: Iterable[int]) -> None:
         """Check that each broker of the cluster has an address for clients.

@@ -20,7 +20,7 @@ from odradek.net.pairs.certificate_names import check_covers
 from odradek.plugin.config import ConfigError
 
 if TYPE_CHECKING:
-    from odradek.broker.broker import Endpoint
+    from odradek.broker.broker_settings import Endpoint
     from odradek.net.listener import ListenerAddress
     from odradek.net.listener_tls import ListenerTls
     from odradek.net.tls_context import LoadedTls

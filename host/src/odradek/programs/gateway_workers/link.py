@@ -58,7 +58,7 @@ class Assignment:
 
 
 class Asked(Protocol):
-    """A host, as far as the parent asks about it."""
+    """A program, as far as the parent asks about it."""
 
     def metric_rows(self) -> Iterable[MetricRow]: ...
     def not_ready(self) -> str | None: ...

@@ -21,7 +21,7 @@ from odradek.waiting.clock import Clock
 log = logging.getLogger(__name__)
 
 STOPS: Final = 4
-"""`Host.stop` may take ``shutdown.timeout.ms`` so many times: answers, forwarders, the last metrics, logs."""
+"""A worker may take ``shutdown.timeout.ms`` so many times: answers, forwarders, the last metrics, logs."""
 SPARE_S: Final = 5.0
 """Time of a worker to stop beyond that of its parts."""
 

@@ -18,7 +18,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import Any, cast
 
-from odradek.broker.broker import Endpoint
+from odradek.broker.broker_settings import Endpoint
 from odradek.plugin.config import ConfigError
 from odradek.process.bounded_threads import BoundedThreads
 from odradek.testing.arrivals import NothingCame

@@ -1,0 +1,277 @@
+"""What happens when `odradek gateway` starts: the parts of a gateway, in the order of their start.
+
+A gateway has the log and the telemetry of a host, and answers the two requests of KIP-714 with them. All
+other requests pass to the brokers: it has no groups, transactions and fetch sessions of its own, and rights
+only if it has subscriptions that clients may change (``gateway.client.metrics = "own"``).
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import ssl
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final, cast
+
+from odradek.broker.answering import Answering
+from odradek.broker.authorization import AskedAuthorization, Authorization
+from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.routes import load_handlers
+from odradek.estimate.on_demand import estimates_of
+from odradek.gateway.gateway_labels import GatewayLabels
+from odradek.gateway.path_quotas import PathQuotas
+from odradek.gateway.reachability import PATIENCE_MS
+from odradek.gateway.telemetry_answers import TelemetryAnswers
+from odradek.group.group_offsets import GroupOffsets
+from odradek.hosting.authorizers import chosen_authorizer
+from odradek.hosting.plugin_manager import HostPluginManager
+from odradek.meters.gateway_metrics import gateway_rows
+from odradek.meters.loop_lag import LoopLag
+from odradek.meters.metrics import request_rows
+from odradek.meters.state_metrics import state_rows
+from odradek.metrics.metric import MetricRow
+from odradek.net.held_bytes import Memory
+from odradek.net.listener_kinds import handshakes_of, strangers
+from odradek.net.pairs.client_side import ClientSide, GatewayListener
+from odradek.net.pairs.dialer import Address
+from odradek.programs.config import HostConfig
+from odradek.programs.followed_subscriptions import ClusterState
+from odradek.programs.gateway_pairs import pairs_of
+from odradek.programs.ground import Ground
+from odradek.programs.observation import observation_of
+from odradek.programs.plugins import Plugins
+from odradek.programs.pushes import Pushes
+from odradek.programs.reload import Reloader
+from odradek.programs.spine import Part, Spine
+from odradek.settings.state_limit import StateLimit
+from odradek.waiting.clock import Clock
+from odradek.wire.declared import declared_apis
+from odradek.wire.messages.describe_configs import DescribeConfigsRequest
+from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
+from odradek.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from odradek.wire.messages.list_config_resources import ListConfigResourcesRequest
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest
+
+log = logging.getLogger(__name__)
+
+ENRICHER: Final = "gateway"
+"""The name of the gateway's labels among the plugins."""
+SOCKETS: Final = 2
+"""Of each pair."""
+OF_SUBSCRIPTIONS: Final = (DescribeConfigsRequest, IncrementalAlterConfigsRequest, ListConfigResourcesRequest)
+UNREACHABLE: Final = f"no broker has answered for {PATIENCE_MS // 1000} s"
+
+
+class Gateway:
+    """A gateway on the running event loop.
+
+    Args:
+        config: The configuration.
+        upstream: The brokers of the bootstrap list.
+        tls: Encrypts connections to brokers; None for a cluster without TLS.
+        requires_sasl: The brokers' listener has SASL.
+        failed: Called with the reason when the gateway can do nothing any more; it should be stopped.
+        clock: The time; by default the system's.
+        plugins: The plugins; by default those that are installed.
+        refresh: Asks the cluster for its brokers soon.
+        is_first: Whether sources and companions run here: of several workers, in the first one.
+
+    Raises:
+        ConfigError: The data directory, a plugin or a certificate is not usable, or the settings of the
+            addresses contradict each other.
+    """
+
+    def __init__(
+        self,
+        config: HostConfig,
+        upstream: Sequence[Address],
+        tls: ssl.SSLContext | None,
+        requires_sasl: bool,
+        failed: Callable[[str], None],
+        clock: Clock | None = None,
+        plugins: HostPluginManager | None = None,
+        *,
+        refresh: Callable[[], None] = lambda: None,
+        is_first: bool = True,
+    ) -> None:
+        self.config = config
+        # a plugin that fails does not take clients from their brokers
+        self.spine = spine = Spine(config, clock, needs_plugins=False)
+        self.clock, self.timer, self.outlets = spine.clock, spine.timer, spine.outlets
+        self.metric_rows = spine.metric_rows
+        self.plugins = Plugins(spine, plugins)
+        self.receivers = self.plugins.receivers
+        self.receivers.displace_all()  # whatever they do, the loop passes data
+        own = config.gateway.own_telemetry
+        self.labels = GatewayLabels(own.name or socket.gethostname())
+        self.plugins.enrichers.register(ENRICHER, self.labels)
+        self.ground = ground = Ground(spine, self.plugins, failed, sockets=SOCKETS, runs_companions=is_first)
+        with ground.storage.closed_on_error():
+            with ground.storage.loading():
+                offsets = GroupOffsets(ground.storage.offsets)
+            self.pushes = pushes = Pushes(
+                spine,
+                self.plugins,
+                ground,
+                offsets,
+                source=own.subscriptions,
+                spool_full=own.spool_full,
+                runs_sources=is_first,
+            )
+            self.telemetry, self.forwarders = pushes.manager, pushes.forwarders
+            requests: list[type[Any]] = [GetTelemetrySubscriptionsRequest, PushTelemetryRequest]
+            if own.own_resources:
+                requests += OF_SUBSCRIPTIONS
+            answering = Answering(
+                settings=config.broker,
+                clock=self.clock,
+                timer=self.timer,
+                quotas=ground.quotas,
+                names=ground.names,
+                audit=ground.audit,
+                steps=ground.steps,
+                metadata=ground.metadata,
+                telemetry=self.telemetry,
+                sink=pushes.sink,
+                authorization=self.rights(),
+                estimates=estimates_of(
+                    config.subscription_budgets, self.telemetry, self.clock, pushes.spool, pushes.offload
+                ),
+            )
+            self.dispatcher = Dispatcher(answering, load_handlers(*requests))
+            self.answers = TelemetryAnswers(self.dispatcher, self.telemetry)
+            apis = {each.request.API_KEY: each for each in declared_apis()}
+            responses = {key: each.response for key, each in apis.items()}
+            observed = observation_of(own.observation, pushes, responses, self.labels.name)
+            self.pairs = pairs_of(
+                config,
+                upstream,
+                tls,
+                requires_sasl,
+                self.clock,
+                self.timer,
+                quotas=PathQuotas(ground.quotas, responses),
+                answers=self.answers,
+                silence=self.answers.silence,
+                observer=None if observed is None else observed.observation,
+                refresh=refresh,
+            )
+            self.memory = Memory(config.memory, config.socket_request_max_bytes, self.clock, self.timer)
+            self.listeners = ground.listeners
+            self.make_listeners()
+            self.reloader = Reloader(config, self.plugins, ground, pushes, spine.certificates)
+            loop_lag = LoopLag()
+            spine.parts += [
+                ground.files,
+                self.plugins.part,
+                pushes.subscriptions,
+                Part(self.warn, metric_rows=self.metric_rows_of_telemetry),
+                *spine.base,
+                ground.work,
+                pushes.delivery,
+                pushes.opening,
+                ground.clients,
+                Part(self.follow_switch, metric_rows=self.metric_rows_of_path, not_ready=self.unreachable),
+                pushes.bringing,
+                *([] if observed is None else [observed.part]),
+                Part(loop_lag.start, loop_lag.stop, loop_lag.metric_rows),
+            ]
+
+    def rights(self) -> Authorization:
+        """Who may change the gateway's own subscriptions; everybody without an authorizer."""
+        config, plugins = self.config, self.plugins
+        if not config.gateway.own_telemetry.own_resources:
+            return Authorization()
+        found = chosen_authorizer(config.authorizer, plugins.all, self.clock, config.telemetry.slow_ms)
+        return Authorization() if found is None else AskedAuthorization(found, self.ground.audit.denied)
+
+    def make_listeners(self) -> None:
+        """Make the listeners.
+
+        Raises:
+            ConfigError: A certificate is not for the names that clients dial.
+        """
+        config, ground, tls = self.config, self.ground, self.spine.certificates.listeners
+        unauthenticated = strangers(config.sasl, ground.connection_quotas, self.timer)
+        secured = handshakes_of(tls, unauthenticated, ground.audit, self.clock)
+        for address in config.listeners:
+            routing = self.pairs.routings[address.name]
+            if address.name in secured:
+                routing.secure(tls[address.name])
+            handshakes = secured.get(address.name)
+            kind = partial(GatewayListener, gateway=self.pairs, routing=routing, handshakes=handshakes)
+            ground.add_listener(kind, address, self.dispatcher, self.memory, self.telemetry.connection_closed)
+
+    @property
+    def addresses(self) -> list[str]:
+        """The addresses of the listeners, with the ports that were bound."""
+        return self.ground.addresses
+
+    @property
+    def state_limits(self) -> list[StateLimit]:
+        """The limits of everything that clients and operators create here."""
+        ground, subscriptions = self.ground, self.telemetry.subscriptions
+        return [*ground.topics.limits, ground.client_quotas.limit, *subscriptions.limits]
+
+    def warn(self) -> None:
+        for limit in self.state_limits:
+            limit.warn_if_exceeded()
+
+    def follow_switch(self) -> None:
+        """Take the steps of the kill switch that a file names, if there is one."""
+        path = self.config.gateway.switch_file
+        if path is not None:
+            self.pairs.follow_file(path, self.timer)
+
+    def polled(self, state: ClusterState) -> None:
+        """Take note of the result of a poll of the cluster; on the loop.
+
+        Never raises: telemetry must not disturb what passes through the gateway.
+        """
+        if state.failure is None:
+            self.pairs.reachability.reached()
+        elif not state.nodes:
+            self.pairs.reachability.missed(self.clock.monotonic_ms())
+        try:
+            self.learn(state)
+        except Exception:
+            log.exception("result of a poll cannot be used")
+        assert self.pushes.followed is not None
+        self.pushes.followed.polled(state)
+
+    def learn(self, state: ClusterState) -> None:
+        """Take note of the brokers and the id of the cluster."""
+        for node in state.nodes:
+            self.pairs.learned(*node)
+        if state.cluster_id is not None and state.cluster_id != self.labels.cluster_id:
+            self.labels.cluster_id = state.cluster_id
+            for instance in self.telemetry.instances():
+                instance.drop_labels()
+
+    def unreachable(self) -> str | None:
+        """Why no client can reach a broker here; None if they can."""
+        return None if self.pairs.reachability.is_ready(self.clock.monotonic_ms()) else UNREACHABLE
+
+    def metric_rows_of_telemetry(self) -> Iterator[MetricRow]:
+        """The answers to telemetry, and what clients and operators have made."""
+        yield from self.answers.metric_rows()
+        yield from request_rows(self.dispatcher, self.dispatcher.broker)
+        yield from state_rows(self.state_limits, self.ground.names, self.telemetry.subscriptions.skipped)
+
+    def metric_rows_of_path(self) -> Iterator[MetricRow]:
+        """The data path."""
+        sides = [cast(ClientSide, cast(Any, side)) for each in self.listeners for side in each.channels]
+        yield from gateway_rows(self.pairs, sides, self.clock.monotonic_ms())
+
+    async def start(self) -> None:
+        """Start everything, the listeners last.
+
+        Raises:
+            ConfigError: A listener's port is in use, or a subscription is invalid.
+        """
+        await self.spine.start()
+
+    async def stop(self) -> None:
+        """Let the pairs end, flush the forwarders within ``shutdown.timeout.ms``, close everything."""
+        await self.spine.stop()

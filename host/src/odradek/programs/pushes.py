@@ -1,0 +1,153 @@
+"""The pushes of a host or a gateway: what clients are asked for, where pushes are kept, and who gets them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+
+from odradek.broker.answering import TelemetrySink
+from odradek.gateway.cluster_subscriptions import ClusterSubscriptions
+from odradek.gateway.dropping_sink import DroppingSink
+from odradek.gateway.telemetry_settings import SpoolFull, SubscriptionSource
+from odradek.group.group_offsets import GroupOffsets
+from odradek.hosting.cluster_topic import cluster_topic
+from odradek.hosting.forwarder_reports import runner_rows
+from odradek.hosting.forwarders import make_runners, make_spool, sink_of, start_runners
+from odradek.hosting.sources import Sources
+from odradek.meters.metrics import push_rows, worker_rows
+from odradek.metrics.metric import MetricRow
+from odradek.process.payload_workers import PayloadWorkers
+from odradek.process.random_ids import random_uuid
+from odradek.programs.ended_leases import remove_ended
+from odradek.programs.file_subscriptions import FileSubscriptions
+from odradek.programs.followed_subscriptions import OF_CLUSTER, FollowedSubscriptions
+from odradek.programs.ground import Ground
+from odradek.programs.plugins import Plugins
+from odradek.programs.spine import Part, Spine
+from odradek.telemetry.client_metrics_manager import ClientMetricsManager
+from odradek.waiting.deferred import offload_inline
+
+
+class Pushes:
+    """The pushes of a host or a gateway.
+
+    Args:
+        spine: Of the program.
+        plugins: Its plugins.
+        ground: Has the topic of pushes.
+        offsets: Of the forwarders.
+        source: Which subscriptions are in force, the cluster's or the file's; None without a cluster.
+        is_alone: See `FileSubscriptions`.
+        spool_full: What becomes of pushes that find no room.
+        runs_sources: Whether the sources of plugins run here.
+
+    Raises:
+        ConfigError: A file is damaged, a topic cannot be created, or a forwarder or writer cannot be used.
+    """
+
+    def __init__(
+        self,
+        spine: Spine,
+        plugins: Plugins,
+        ground: Ground,
+        offsets: GroupOffsets,
+        *,
+        source: SubscriptionSource | None = None,
+        is_alone: bool = False,
+        spool_full: SpoolFull = SpoolFull.THROTTLE,
+        runs_sources: bool = True,
+    ) -> None:
+        config, clock, timer = spine.config, spine.clock, spine.timer
+        self.spine, self.plugins, self.ground = spine, plugins, ground
+        processes = config.workers.processes
+        self.workers = PayloadWorkers(processes, config.workers) if processes else None
+        self.offload = offload_inline if self.workers is None else self.workers.offload
+        self.manager = manager = ClientMetricsManager(
+            config=config.telemetry,
+            clock=clock,
+            timer=timer,
+            random_uuid=random_uuid,
+            plugin=plugins.receivers,
+            enrichers=plugins.enrichers,
+            offload=self.offload,
+        )
+        self.followed: FollowedSubscriptions | None = None
+        """None without a cluster."""
+        if source is None:
+            self.file_subscriptions = FileSubscriptions(ground.metadata, manager, config.subscriptions)
+        else:
+            with ground.storage.loading():
+                known = None if source is SubscriptionSource.FILE else ground.metadata.value(OF_CLUSTER)
+            of_cluster = None if known is None else json.loads(known)
+            both = ClusterSubscriptions(source, manager.subscriptions, clock, of_cluster)
+            self.file_subscriptions = FileSubscriptions(
+                ground.metadata, manager, config.subscriptions, both.combined, is_alone
+            )
+            self.followed = FollowedSubscriptions(both, self.file_subscriptions, ground.metadata, clock)
+        self.spool = make_spool(
+            config.spool,
+            config.telemetry.opened_max_bytes,
+            ground.topics,
+            offsets,
+            clock,
+            timer,
+            spine.file_threads.offload,
+        )
+        self.forwarders = spine.forwarders
+        self.forwarders += make_runners(plugins.all, self.spool, manager)
+        self.cluster_topic = cluster_topic(config.spool, plugins.all, clock, timer)
+        kept = self.cluster_topic or sink_of(self.spool, self.forwarders)
+        self.sources = Sources(plugins.all if runs_sources else (), manager, kept, clock)
+        plugins.stats += self.sources.stats()
+        self.dropping = DroppingSink(kept) if kept and spool_full is SpoolFull.DROP else None
+        self.sink: TelemetrySink | None = self.dropping or kept
+        self.subscriptions = Part(self.load, manager.close, self.metric_rows)
+        self.delivery = Part(self.start_forwarders, self.stop_forwarders)
+        self.opening = Part(stop=self.close_workers)
+        self.bringing = Part(self.sources.start, self.stop_sources)
+
+    def load(self) -> None:
+        """Put the subscriptions in force.
+
+        Raises:
+            ConfigError: A subscription of the file is invalid, or the metadata file cannot be used.
+        """
+        with self.ground.storage.loading():
+            self.file_subscriptions.start(self.spine.config.subscriptions)
+        remove_ended(self.ground.metadata, self.manager, self.spine.clock, self.spine.timer)
+
+    def start_forwarders(self) -> None:
+        """Start what takes pushes away.
+
+        Raises:
+            ConfigError: Offsets cannot be stored, or a plugin does not start.
+        """
+        if self.cluster_topic is not None:
+            self.cluster_topic.start()
+        start_runners(self.forwarders, self.spool)
+
+    async def stop_forwarders(self) -> None:
+        """Let forwarders and plugins with threads take their queued pushes, in parallel, within the time."""
+        timeout_s = self.spine.stop_s
+        stops = [self.plugins.threads.stop, *(runner.stop for runner in self.forwarders)]
+        flushes = [self.cluster_topic.stop(timeout_s)] if self.cluster_topic is not None else []
+        await asyncio.gather(*flushes, *(asyncio.to_thread(stop, timeout_s) for stop in stops))
+
+    async def close_workers(self) -> None:
+        if self.workers is not None:
+            await self.workers.close()
+
+    async def stop_sources(self) -> None:
+        await self.sources.stop(self.spine.stop_s)
+
+    def metric_rows(self) -> Iterator[MetricRow]:
+        """Pushes and subscriptions, and the accounts of those who get the pushes."""
+        yield from self.manager.metric_rows()
+        refused = self.spool.writer.refused if self.spool else {}
+        yield from push_rows(self.manager.accounts, self.manager.kept, refused)
+        yield from worker_rows({"payload": self.workers})
+        yield from runner_rows(self.forwarders)
+        for each in (self.sources, self.cluster_topic, self.followed, self.dropping):
+            if each is not None:
+                yield from each.metric_rows()
