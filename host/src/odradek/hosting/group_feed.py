@@ -55,6 +55,7 @@ class GroupFeed(LogFeed):
         source: The topic. The feed calls it on its thread only, and leaves the group at the end.
         max_malformed: See `LogCursor`.
         record_format: The format of the topic's records.
+        keep: Called on the forwarder's thread with the partitions that it has from now on.
     """
 
     def __init__(
@@ -64,12 +65,12 @@ class GroupFeed(LogFeed):
         source: SharedTopic,
         max_malformed: int = MAX_MALFORMED,
         record_format: RecordFormat | None = None,
+        keep: Callable[[Collection[int]], None] | None = None,
     ) -> None:
         super().__init__(name, source, max_malformed, new_loop(), record_format)
         self.group_id = group_id
         self.shared = source
-        self.keep: Callable[[Collection[int]], None] = lambda partitions: None
-        """Called on the forwarder's thread with the partitions that it has from now on."""
+        self.keep = keep
         self.thread = Thread(target=self.live, name=f"odradek-group-{name}", daemon=True)
         self.joined: Future[None] = Future()
         """Done when the feed was first assigned its partitions; fails if the start has to."""
@@ -339,4 +340,5 @@ class GroupFeed(LogFeed):
         """Put the withdrawn records back, and go on with other partitions."""
         self.cursor.move({}, withdrawn)
         self.cursor.assign(tuple(gone), added)
-        self.keep(tuple(self.cursor.expected))
+        if self.keep is not None:
+            self.keep(tuple(self.cursor.expected))

@@ -52,9 +52,7 @@ class Sources:
         clock: Clock,
     ) -> None:
         self.spool = spool = sink if isinstance(sink, TelemetrySpool) else None
-        self.recent = RecentOrigins()
-        if spool is not None:
-            self.recent.own_topic_id = lambda: spool.topic_id
+        self.recent = RecentOrigins() if spool is None else RecentOrigins(lambda: spool.topic_id)
         self.keep: Keep = accept if sink is None else sink.take_record
         """Stores a record that no client pushed to this host."""
         self.runners = [

@@ -103,10 +103,11 @@ class Forward:
     ) -> ForwarderRunner:
         """One runner, not started."""
         shared = self.open_log(group_id)
-        feed = GroupFeed(name, group_id, shared, settings.malformed_max_records, self.record_format)
+        keep = None
         if isinstance(forwarder, KeepsTotals) and forwarder.settings.file is None:
             forwarder.store_in(self.open_totals(group_id, forwarder.settings.topic))
-            feed.keep = forwarder.keep
+            keep = forwarder.keep
+        feed = GroupFeed(name, group_id, shared, settings.malformed_max_records, self.record_format, keep)
         self.feeds.append(feed)
         labels = RecordLabels(self.loop, self.plugins.enrichers, self.limits)
         return ForwarderRunner(name, forwarder, settings, feed=feed, labels=labels)
