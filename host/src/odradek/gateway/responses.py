@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final
 
 from odradek.gateway.observed_response import UNREAD, ObservedResponse
 from odradek.gateway.pair_failure import Cause, PairFailure
@@ -23,7 +23,7 @@ from odradek.gateway.pair_state import (
 )
 from odradek.gateway.path_meter import HELD
 from odradek.gateway.request_heads import unpack_int32
-from odradek.gateway.rewriting.addressed_layout import USUAL, See
+from odradek.gateway.rewriting.addressed_layout import USUAL, ResponseApi
 from odradek.gateway.rewriting.api_versions import rewrite_api_versions
 from odradek.gateway.rewriting.catalog import ADDRESSED, rewriter_for
 from odradek.gateway.rewriting.rewriter import Rewriter, Seen
@@ -37,13 +37,6 @@ HANDSHAKE, API_VERSIONS, AUTHENTICATE = 17, 18, 36
 
 unpack_head: Callable[..., tuple[int, int]] = struct.Struct(">ii").unpack_from
 pack_length = struct.Struct(">i").pack
-
-
-class ResponseApi(Protocol):
-    """An API whose responses may need a rewriter."""
-
-    def see(self, version: int) -> See | None:
-        """Looks at complete responses of a version; None if all pass. See `AddressedApi`."""
 
 
 class Responses:

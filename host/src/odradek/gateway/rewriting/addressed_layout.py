@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from odradek.gateway.addresses import Addresses
 from odradek.gateway.rewriting.fields import LENGTH_BYTES, Tags, require_end, tags_at
@@ -24,6 +24,13 @@ CORRELATION_ID_BYTES: Final = LENGTH_BYTES
 See = Callable[[bytes, int, int], Seen | None]
 """Takes data, and the positions of a response's correlation id and of its end. Returns the fields that were
 read if the response names no node and so passes as it is; None if it needs its rewriter."""
+
+
+class ResponseApi(Protocol):
+    """An API whose responses may need a rewriter."""
+
+    def see(self, version: int) -> See | None:
+        """Looks at complete responses of a version; None if all pass. See `AddressedApi`."""
 
 
 @dataclass(slots=True, eq=False)

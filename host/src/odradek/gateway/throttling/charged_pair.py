@@ -9,8 +9,8 @@ from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_state import Burst, LocalAnswer, PairState
 from odradek.gateway.request_heads import Head, unpack_int32
 from odradek.gateway.requests import Requests
-from odradek.gateway.responses import ResponseApi, Responses
-from odradek.gateway.rewriting.addressed_layout import See, unseen
+from odradek.gateway.responses import Responses
+from odradek.gateway.rewriting.addressed_layout import ResponseApi, See, unseen
 from odradek.gateway.rewriting.rewriter import Rewriter
 from odradek.gateway.throttling.mutations import MUTATIONS, mutation
 from odradek.gateway.throttling.pair_charges import NS_PER_MS, PairCharges
