@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odradek.plugin import ClientTelemetryPayload, ConnectionContext, Origin, RequestContext, TelemetryRecord
+from odradek.testing import request_context
 from odradek.topic import MalformedTelemetry, decode_record, encode_headers, record_key
 from support.telemetry_records import push_request, telemetry_record
 
@@ -68,7 +69,7 @@ def test_a_written_record_is_read_back(record: TelemetryRecord) -> None:
 
 
 EXAMPLE = TelemetryRecord(
-    context=push_request(received_ms=1_700_000_000_000),
+    context=request_context(client_id="orders", received_ms=1_700_000_000_000, correlation_id=0),
     push_interval_ms=30_000,
     payload=ClientTelemetryPayload(bytes(range(16)), terminating=True, data=b"otlp"),
     subscription_id=-5,
@@ -85,11 +86,11 @@ def test_the_format_is_text_that_any_tool_can_print() -> None:
         ("client_software_name", b"unknown"),
         ("client_software_version", b"unknown"),
         ("client_source_address", b"127.0.0.1"),
-        ("client_source_port", b"40000"),
+        ("client_source_port", b"50000"),
         ("principal", b"User:ANONYMOUS"),
         ("listener", b"PLAINTEXT"),
         ("security_protocol", b"PLAINTEXT"),
-        ("connection_id", b"127.0.0.1:9092-127.0.0.1:40000-0"),
+        ("connection_id", b"127.0.0.1:9092-127.0.0.1:50000-0"),
         ("broker_id", b"1"),
         ("api_version", b"0"),
         ("push_interval_ms", b"30000"),
