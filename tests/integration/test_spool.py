@@ -95,11 +95,12 @@ def test_a_push_is_answered_before_any_forwarder_reads_it(tmp_path: Path) -> Non
     with hosting(tmp_path, a=FarSide(), b=FarSide()) as host, WireClient(host.address) as client:
         spool = host.host.spool
         assert spool is not None
-        original = spool.read
+        original, answered = spool.read, select.poll()
+        answered.register(client.socket, select.POLLIN)
 
         def read(positions: Mapping[int, int]) -> list[Chunk]:
             chunks = original(positions)
-            reads.append((len(chunks), bool(select.select([client.socket], [], [], 0)[0])))
+            reads.append((len(chunks), bool(answered.poll(0))))
             return chunks
 
         host.call(lambda: setattr(spool, "read", read))

@@ -25,6 +25,8 @@ ROOM_BYTES = 4 << 30
 
 DESCRIPTORS = Path("/proc/self/fd")
 MANY_DESCRIPTORS = 1_000
+descriptors_kept = 0
+"""Open after the last collection: what is left then belongs to nobody's past, and is not looked for again."""
 
 
 def roomy(folder: Path) -> bool:
@@ -91,9 +93,16 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown() -> None:
-    """Collect the hosts of past tests when they hold many files open: nothing else closes these."""
-    if DESCRIPTORS.is_dir() and sum(1 for _ in DESCRIPTORS.iterdir()) > MANY_DESCRIPTORS:
+    """Collect the hosts of past tests when they hold many more files open: nothing else closes these."""
+    global descriptors_kept
+    if open_descriptors() > descriptors_kept + MANY_DESCRIPTORS:
         gc.collect()
+        descriptors_kept = open_descriptors()
+
+
+def open_descriptors() -> int:
+    """How many files this process has open; 0 where the system does not tell."""
+    return sum(1 for _ in DESCRIPTORS.iterdir()) if DESCRIPTORS.is_dir() else 0
 
 
 def pytest_unconfigure() -> None:

@@ -42,7 +42,7 @@ def test_the_labels_that_a_series_has() -> None:
         **{name: value for name, value in exposed.labels().items() if name != "topic"},
         "broker_node_id": "1",
         "client_source_address": "127.0.0.1",
-        "client_source_port": "40000",
+        "client_source_port": "50000",
         "group_member_id": "m-1",
     }
 

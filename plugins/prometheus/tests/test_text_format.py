@@ -74,7 +74,7 @@ def test_the_page_of_one_client() -> None:
     assert "# UNIT odradek_client_last_push_age_seconds seconds" in found
     assert [line for line in found if line.startswith("kafka_client_info")] == [
         f'kafka_client_info{{broker_node_id="1",{client},client_software_name="unknown",'
-        'client_software_version="unknown",client_source_address="127.0.0.1",client_source_port="40000",'
+        'client_software_version="unknown",client_source_address="127.0.0.1",client_source_port="50000",'
         'principal="User:ANONYMOUS"} 1.0'
     ]
 
