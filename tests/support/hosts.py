@@ -66,6 +66,7 @@ class ServeProcess:
         self, *arguments: str, env: dict[str, str] | None = None, descriptors: int | None = None
     ) -> None:
         def limit() -> None:
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # `nohup` would be inherited
             if descriptors is not None:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
 
