@@ -1,4 +1,4 @@
-"""What answers to requests need in every program: those of a host, and the few of a gateway."""
+"""A dispatcher needs these parts in every program: for all requests of a host, and the few of a gateway."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TelemetrySink(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Answering:
-    """What a dispatcher and the handlers of telemetry need."""
+    """The parts that a dispatcher and the handlers of telemetry need."""
 
     settings: BrokerSettings
     clock: Clock

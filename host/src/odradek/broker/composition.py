@@ -24,7 +24,6 @@ from odradek.broker.dynamic_config import DynamicConfig
 from odradek.broker.features import Features
 from odradek.broker.fetch.fetch_session import FetchSessionCache
 from odradek.broker.group_topics import GroupTopics
-from odradek.broker.throttled_replicas import mark_throttled
 from odradek.broker.topic_changes import ChangeableTopics
 from odradek.broker.transactions.lost_transactions import abort_lost
 from odradek.broker.transactions.transaction_participants import Participants
@@ -95,27 +94,6 @@ class Stores(Protocol):
 
     @property
     def transactions(self) -> TransactionStore: ...
-
-
-def compose_topics(
-    config: Configuration,
-    stores: Stores,
-    quotas: QuotaManagers,
-    clock: Clock,
-    random_uuid: Callable[[], bytes],
-) -> ChangeableTopics:
-    """The topics that the stores describe."""
-    stores.metadata.failures.clock = clock
-    return ChangeableTopics(
-        stores.metadata,
-        stores.logs,
-        clock,
-        random_uuid,
-        config.log_defaults,
-        partial(mark_throttled, quotas, config.broker.node_id),
-        config.broker.max_topics,
-        config.broker.max_partitions,
-    )
 
 
 def compose_groups(

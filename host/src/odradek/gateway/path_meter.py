@@ -31,7 +31,6 @@ class PathMeter:
     """Read from brokers."""
     requests: Counter[int] = field(default_factory=Counter)
     """By API key; SASL tokens without a header are not counted."""
-    local_answers: int = 0
     rewritten: Counter[int] = field(default_factory=Counter)
     """Responses that passed a rewriter, by API key."""
     acks0: int = 0
@@ -40,8 +39,6 @@ class PathMeter:
     """Clients that expected another node than the one of the address they dialed."""
     in_flight_pauses: int = 0
     """How often a client was not read because it had too many requests outstanding."""
-    answer_waits: int = 0
-    """How often a broker was not read because a local answer was not ready."""
     chunks: int = 0
     """Pieces that were read, of both directions; `SAMPLED` says which are timed."""
     added: dict[str, BucketCounts] = field(

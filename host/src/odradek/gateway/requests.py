@@ -226,7 +226,6 @@ class Requests(ProduceRequests):
         if self.sent < pos:
             self.state.upstream.write(data[self.sent : pos])
         self.sent = pos + 4 + size
-        self.state.path.meter.local_answers += 1
         self.state.outstanding.append((correlation_id, (key, version, self.now_ns, answer)))
         return 0
 

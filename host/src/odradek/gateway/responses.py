@@ -319,7 +319,6 @@ class Responses:
             if pos < end:
                 self.is_blocked = True
                 self.held_since_ns = self.now_ns
-                state.path.meter.answer_waits += 1
                 state.upstream.hold(Pause.LOCAL_ANSWER)
             self.needed = HEAD
             return pos

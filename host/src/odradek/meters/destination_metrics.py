@@ -109,7 +109,7 @@ def destination_rows(
 
 
 def own_rows(name: str, forwarder: Forwarder) -> Iterator[MetricRow]:
-    """What a plugin's forwarder tells of its points, its totals, and its series if they have budgets."""
+    """A forwarder's own metrics: of its points, its totals, and its series if they have budgets."""
     if isinstance(forwarder, CountsRefusedPoints):
         yield from REFUSED.rows(forwarder, plugin=name)
     if isinstance(forwarder, RenamesLabels):

@@ -179,7 +179,7 @@ class Gateway:
             ]
 
     def rights(self) -> Authorization:
-        """Who may change the gateway's own subscriptions; everybody without an authorizer."""
+        """The rights to change the gateway's own subscriptions; everybody has them without an authorizer."""
         config, plugins = self.config, self.plugins
         if not config.gateway.own_telemetry.own_resources:
             return Authorization()

@@ -29,7 +29,7 @@ def beginning_walk(
 
 
 def body_at(request: type[Any], version: int, head: bytes, at: int) -> int:
-    """Where the body of a request begins whose API key is at a position."""
+    """The position where the body of a request begins, from the position of its API key."""
     start = client_id_end(head, at - LENGTH_BYTES)
     return after_tags(head, start) if version in request.FLEXIBLE else start
 

@@ -76,7 +76,7 @@ class Rewritten:
     frame: bytes
     """From the correlation id on."""
     upto: int
-    """Where the part of the old response ends that these bytes replace."""
+    """The end of the part of the old response that these bytes replace."""
     error_code: int
     throttle_ms: int | None
 

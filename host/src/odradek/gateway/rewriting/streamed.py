@@ -31,7 +31,7 @@ class StreamedRewriter:
 
     @property
     def tail_at(self) -> int | None:
-        """Where the end begins; None before the walk has come there."""
+        """The position where the end begins; None before the walk has come there."""
         return None if self.walking.found is None else self.walking.wanted
 
     @property
