@@ -10,6 +10,7 @@ import gc
 import os
 import signal
 import sqlite3
+import sys
 import tempfile
 import threading
 from collections.abc import Generator
@@ -79,6 +80,12 @@ def let_programs_be_interrupted() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def keep_bytecode() -> None:
+    """Programs that tests start, and the processes of pytest, would compile all their modules each time."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Exclude the thousands of test objects, which live to the end, from every garbage collection."""
@@ -110,6 +117,7 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()
 
 
+keep_bytecode()
 keep_files_in_memory()
 let_databases_in_memory_go()
 let_programs_be_interrupted()
