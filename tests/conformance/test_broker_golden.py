@@ -277,7 +277,8 @@ def described(response: DescribeConfigsResponse) -> None:
 
 def forget_added(response: Any) -> None:
     """Drop the keys that an older Kafka does not have."""
-    rows = {CreateTopicsResponse: "topics", DescribeConfigsResponse: "results"}.get(type(response))
+    arrays: dict[Any, str] = {CreateTopicsResponse: "topics", DescribeConfigsResponse: "results"}
+    rows = arrays.get(type(response))
     for row in getattr(response, rows) if rows else ():
         row.configs = [config for config in row.configs or () if config.name not in ADDED]
 

@@ -51,7 +51,7 @@ class ScriptedBroker:
         api_versions: The versions of ApiVersions itself.
     """
 
-    answers: Mapping[type[Any], Answer] = field(default_factory=dict)
+    answers: Mapping[Any, Answer] = field(default_factory=dict)
     offered: Mapping[int, Versions] | None = None
     api_versions: Versions = ApiVersionsRequest.VERSIONS
     asked: list[Asked] = field(default_factory=list)

@@ -41,7 +41,7 @@ class Now:
 
 @contextmanager
 def scripted_cluster(
-    answers: Mapping[type[Any], Answer],
+    answers: Mapping[Any, Answer],
     topics: Mapping[str, int] | None = None,
     **versions: Versions,
 ) -> Iterator[tuple[ScriptedBroker, AdminClient]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar
+from dataclasses import field, replace
+from typing import Annotated, Any
 
 import pytest
 
@@ -33,7 +33,7 @@ from odradek.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from odradek.wire.types import Int64, String, Versions, between, since, tag
+from odradek.wire.types import Int64, String, between, since, tag
 from support.batches import batch_of
 from support.gateway_pair import Through, bare, request, response
 from support.observed import Stage, totals
@@ -42,82 +42,59 @@ from support.rewriting import STREAMED, USUAL, Advertised, expected, fed, frame_
 HOST = "b1.upstream.internal"
 
 
-@dataclass(slots=True, kw_only=True)
 class NextPartition(PartitionData):
     warmth: Annotated[Int64, since(19)] = 0
     remark: Annotated[String | None, tag(9, since(19))] = None
 
 
-@dataclass(slots=True, kw_only=True)
 class NextTopic(FetchableTopicResponse):
     partitions: list[NextPartition] = field(default_factory=list)  # type: ignore[assignment]
     kinds: Annotated[list[String], since(19)] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class NextFetch(FetchResponse):
-    VERSIONS: ClassVar[Versions] = between(4, 19)
-
+class NextFetch(FetchResponse, versions=between(4, 19)):
     responses: list[NextTopic] = field(default_factory=list)  # type: ignore[assignment]
     mood: Annotated[String, since(19)] = ""
 
 
-@dataclass(slots=True, kw_only=True)
 class NextStored(PartitionProduceResponse):
     warmth: Annotated[Int64, since(14)] = 0
 
 
-@dataclass(slots=True, kw_only=True)
 class NextStoredTopic(TopicProduceResponse):
     partition_responses: list[NextStored] = field(default_factory=list)  # type: ignore[assignment]
 
 
-@dataclass(slots=True, kw_only=True)
-class NextProduce(ProduceResponse):
-    VERSIONS: ClassVar[Versions] = between(3, 14)
-
+class NextProduce(ProduceResponse, versions=between(3, 14)):
     responses: list[NextStoredTopic] = field(default_factory=list)  # type: ignore[assignment]
     mood: Annotated[String, since(14)] = ""
 
 
-@dataclass(slots=True, kw_only=True)
 class NextBroker(MetadataResponseBroker):
     site: Annotated[String, since(14)] = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class NextMetadata(MetadataResponse):
-    VERSIONS: ClassVar[Versions] = between(0, 14)
-
+class NextMetadata(MetadataResponse, versions=between(0, 14)):
     brokers: list[NextBroker] = field(default_factory=list)  # type: ignore[assignment]
 
 
-@dataclass(slots=True, kw_only=True)
 class NextCoordinator(Coordinator):
     site: Annotated[String, since(7)] = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class NextFindCoordinator(FindCoordinatorResponse):
-    VERSIONS: ClassVar[Versions] = between(0, 7)
-
+class NextFindCoordinator(FindCoordinatorResponse, versions=between(0, 7)):
     coordinators: Annotated[list[NextCoordinator], since(4)] = field(default_factory=list)  # type: ignore[assignment]
 
 
-@dataclass(slots=True, kw_only=True)
 class NextSentPartition(PartitionProduceData):
     hint: Annotated[String, since(14)] = ""
 
 
-@dataclass(slots=True, kw_only=True)
 class NextSentTopic(TopicProduceData):
     partition_data: list[NextSentPartition] = field(default_factory=list)  # type: ignore[assignment]
 
 
-@dataclass(slots=True, kw_only=True)
-class NextProduceRequest(ProduceRequest):
-    VERSIONS: ClassVar[Versions] = between(3, 14)
-
+class NextProduceRequest(ProduceRequest, versions=between(3, 14)):
     topic_data: list[NextSentTopic] = field(default_factory=list)  # type: ignore[assignment]
     reason: Annotated[String, since(14)] = ""
 

@@ -15,6 +15,7 @@ from odradek.wire.header import (
 from odradek.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from odradek.wire.types import Message
 from support.headers import peek_api, read_request_header, response_header
 
 PLAIN = bytes.fromhex("0048 0000 00000007 0003 636c69")
@@ -129,7 +130,7 @@ def test_a_truncated_response_header_is_truncated(data: str) -> None:
 
 
 def test_the_version_selects_the_header() -> None:
-    requests = [
+    requests: list[tuple[type[Message], int]] = [
         (PushTelemetryRequest, 0),
         (SaslHandshakeRequest, 1),
         (ApiVersionsRequest, 2),
@@ -142,7 +143,11 @@ def test_the_version_selects_the_header() -> None:
 
 
 def test_the_response_header_of_api_versions_is_never_flexible() -> None:
-    responses = [(PushTelemetryResponse, 0), (SaslHandshakeResponse, 1), (ApiVersionsResponse, 4)]
+    responses: list[tuple[type[Message], int]] = [
+        (PushTelemetryResponse, 0),
+        (SaslHandshakeResponse, 1),
+        (ApiVersionsResponse, 4),
+    ]
 
     flexible = [flexible_response_header(cls, version) for cls, version in responses]
 

@@ -73,7 +73,8 @@ def layout(cls: type, version: int) -> StructOf:
 @functools.cache
 def hints_of(cls: type) -> dict[str, Any]:
     """The annotations of a class. To evaluate them takes a third of the time of a layout and its codecs."""
-    return get_type_hints(cls, include_extras=True)
+    hints = get_type_hints(cls, include_extras=True)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
 
 
 def struct_of(cls: type, version: int, flexible: bool) -> StructOf:

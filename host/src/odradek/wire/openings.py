@@ -7,41 +7,29 @@ declarations hold for all versions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from odradek.wire.share_responses import ShareAcknowledgeResponse, ShareFetchResponse
-from odradek.wire.types import Int16, Int32, Int64, Versions, between, since
+from odradek.wire.types import Int16, Int32, Int64, Message, between, since
 
 MOST_VERSIONS: Final = 9
 """No API here has so many. A bound, because each version that is met is compiled."""
 
 
-@dataclass(slots=True, kw_only=True)
-class ThrottleOpening:
+class ThrottleOpening(Message, api_key=-1, versions=between(0, MOST_VERSIONS), flexible=since(0)):
     """The throttle time."""
-
-    API_KEY: ClassVar[int] = -1
-    VERSIONS: ClassVar[Versions] = between(0, MOST_VERSIONS)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
 
 
-@dataclass(slots=True, kw_only=True)
 class ErrorOpening(ThrottleOpening):
     """The throttle time and the error."""
 
     error_code: Int16 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class TokenResponse:
+class TokenResponse(Message, api_key=-1, versions=between(0, MOST_VERSIONS), flexible=since(2)):
     """A renewed or expired delegation token."""
-
-    API_KEY: ClassVar[int] = -1
-    VERSIONS: ClassVar[Versions] = between(0, MOST_VERSIONS)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     error_code: Int16 = 0
     expiry_timestamp_ms: Int64 = 0

@@ -5,15 +5,26 @@ Source: ShareFetchResponse.json and ShareAcknowledgeResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
 from odradek.wire.messages.fetch import LeaderIdAndEpoch, NodeEndpoint
-from odradek.wire.types import NIL_UUID, Int16, Int32, Int64, Records, String, Uuid, Versions, between, since
+from odradek.wire.types import (
+    NIL_UUID,
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    Records,
+    String,
+    Struct,
+    Uuid,
+    between,
+    since,
+)
 
 
-@dataclass(slots=True, kw_only=True)
-class AcquiredRecords:
+class AcquiredRecords(Struct):
     """One of `SharePartition.acquired_records`."""
 
     first_offset: Int64 = 0
@@ -21,8 +32,7 @@ class AcquiredRecords:
     delivery_count: Int16 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class SharePartition:
+class SharePartition(Struct):
     """One of `ShareTopic.partitions`."""
 
     partition_index: Int32 = 0
@@ -35,21 +45,15 @@ class SharePartition:
     acquired_records: list[AcquiredRecords] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class ShareTopic:
+class ShareTopic(Struct):
     """One of `ShareFetchResponse.responses`."""
 
     topic_id: Uuid = NIL_UUID
     partitions: list[SharePartition] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class ShareFetchResponse:
+class ShareFetchResponse(Message, api_key=78, versions=between(0, 2), flexible=since(0)):
     """Answer to ShareFetch."""
-
-    API_KEY: ClassVar[int] = 78
-    VERSIONS: ClassVar[Versions] = between(0, 2)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
@@ -59,8 +63,7 @@ class ShareFetchResponse:
     node_endpoints: list[NodeEndpoint] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class AcknowledgedPartition:
+class AcknowledgedPartition(Struct):
     """One of `AcknowledgedTopic.partitions`."""
 
     partition_index: Int32 = 0
@@ -69,21 +72,15 @@ class AcknowledgedPartition:
     current_leader: LeaderIdAndEpoch = field(default_factory=LeaderIdAndEpoch)
 
 
-@dataclass(slots=True, kw_only=True)
-class AcknowledgedTopic:
+class AcknowledgedTopic(Struct):
     """One of `ShareAcknowledgeResponse.responses`."""
 
     topic_id: Uuid = NIL_UUID
     partitions: list[AcknowledgedPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class ShareAcknowledgeResponse:
+class ShareAcknowledgeResponse(Message, api_key=79, versions=between(0, 2), flexible=since(0)):
     """Answer to ShareAcknowledge."""
-
-    API_KEY: ClassVar[int] = 79
-    VERSIONS: ClassVar[Versions] = between(0, 2)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

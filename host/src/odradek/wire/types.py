@@ -1,13 +1,9 @@
 """The types that declare messages.
 
-A message is a slotted dataclass; each field is annotated with its encoding and its versions::
+A `Message` is a request or a response, a `Struct` a structure in one; each field is annotated with its
+encoding and its versions::
 
-    @dataclass(slots=True, kw_only=True)
-    class HeartbeatRequest:
-        API_KEY: ClassVar[int] = 12
-        VERSIONS: ClassVar[Versions] = between(0, 4)
-        FLEXIBLE: ClassVar[Versions] = since(4)
-
+    class HeartbeatRequest(Message, api_key=12, versions=between(0, 4), flexible=since(4)):
         group_id: String = ""
         generation_id: Int32 = 0
         group_instance_id: Annotated[String | None, since(3)] = None
@@ -18,7 +14,7 @@ mypy sees ``str`` and ``int``; the codec sees the encoding.
   `tag`.
 * ``| None`` allows null in every version that has the field, unless `nullable` names fewer versions.
 * Outside its versions a field keeps its default when read and is left out when written.
-* ``list[X]`` is an array, a dataclass is an inline structure; both nest.
+* ``list[X]`` is an array, a `Struct` is inline; both nest.
 * Every field has a default. A tagged field that equals its default is not written.
 
 Messages do not depend on the codec: neither this module nor ``wire.messages`` imports it.
@@ -26,9 +22,9 @@ Messages do not depend on the codec: neither this module nor ``wire.messages`` i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import Field, dataclass, field
 from enum import Enum
-from typing import Annotated, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, dataclass_transform
 
 from odradek.wire.parts import RecordSlice
 
@@ -115,12 +111,35 @@ class EncodedElements(list[bytes]):
     """
 
 
-class Message(Protocol):
-    """The attributes of every request and response class."""
+@dataclass_transform(kw_only_default=True, field_specifiers=(field,))
+class StructType(type):
+    """Makes a dataclass with slots and keyword arguments of each class."""
 
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **api: Any) -> Any:
+        """Make the class. `dataclass` makes it again, with the slots."""
+        made: Any = super().__new__(cls, name, bases, namespace, **api)
+        return made if "__slots__" in namespace else dataclass(slots=True, kw_only=True)(made)
+
+
+class Struct(metaclass=StructType):
+    """Fields one after the other."""
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+class Message(Struct):
+    """A request, a response, or what another protocol puts into one."""
+
+    __slots__ = ()
     API_KEY: ClassVar[int]
     VERSIONS: ClassVar[Versions]
     FLEXIBLE: ClassVar[Versions]
+
+    def __init_subclass__(cls, **declared: int | Versions) -> None:
+        """Take the attributes above, as ``api_key``, ``versions`` and ``flexible``."""
+        for name, value in declared.items():
+            setattr(cls, name.upper(), value)
 
 
 Bool = Annotated[bool, Scalar("?")]

@@ -5,19 +5,11 @@ Source: AddOffsetsToTxnRequest.json and AddOffsetsToTxnResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from odradek.wire.types import Int16, Int32, Int64, String, Versions, between, since
+from odradek.wire.types import Int16, Int32, Int64, Message, String, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class AddOffsetsToTxnRequest:
+class AddOffsetsToTxnRequest(Message, api_key=25, versions=between(0, 4), flexible=since(3)):
     """Add a group's offsets to a transaction."""
-
-    API_KEY: ClassVar[int] = 25
-    VERSIONS: ClassVar[Versions] = between(0, 4)
-    FLEXIBLE: ClassVar[Versions] = since(3)
 
     transactional_id: String = ""
     producer_id: Int64 = 0
@@ -25,13 +17,8 @@ class AddOffsetsToTxnRequest:
     group_id: String = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class AddOffsetsToTxnResponse:
+class AddOffsetsToTxnResponse(Message, api_key=25, versions=between(0, 4), flexible=since(3)):
     """Answer to `AddOffsetsToTxnRequest`."""
-
-    API_KEY: ClassVar[int] = 25
-    VERSIONS: ClassVar[Versions] = between(0, 4)
-    FLEXIBLE: ClassVar[Versions] = since(3)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

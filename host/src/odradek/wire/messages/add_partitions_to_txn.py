@@ -5,22 +5,20 @@ Source: AddPartitionsToTxnRequest.json and AddPartitionsToTxnResponse.json, Kafk
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Bool, Int16, Int32, Int64, String, Versions, between, since
+from odradek.wire.types import Bool, Int16, Int32, Int64, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class AddPartitionsToTxnTopic:
+class AddPartitionsToTxnTopic(Struct):
     """A topic of the request, in all versions."""
 
     name: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class AddPartitionsToTxnTransaction:
+class AddPartitionsToTxnTransaction(Struct):
     """One of `AddPartitionsToTxnRequest.transactions`."""
 
     transactional_id: String = ""
@@ -30,37 +28,29 @@ class AddPartitionsToTxnTransaction:
     topics: list[AddPartitionsToTxnTopic] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class AddPartitionsToTxnPartitionResult:
+class AddPartitionsToTxnPartitionResult(Struct):
     """One of `AddPartitionsToTxnTopicResult.results_by_partition`."""
 
     partition_index: Int32 = 0
     partition_error_code: Int16 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class AddPartitionsToTxnTopicResult:
+class AddPartitionsToTxnTopicResult(Struct):
     """A topic of the response, in all versions."""
 
     name: String = ""
     results_by_partition: list[AddPartitionsToTxnPartitionResult] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class AddPartitionsToTxnResult:
+class AddPartitionsToTxnResult(Struct):
     """One of `AddPartitionsToTxnResponse.results_by_transaction`."""
 
     transactional_id: String = ""
     topic_results: list[AddPartitionsToTxnTopicResult] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class AddPartitionsToTxnRequest:
+class AddPartitionsToTxnRequest(Message, api_key=24, versions=between(0, 5), flexible=since(3)):
     """Add partitions to a transaction."""
-
-    API_KEY: ClassVar[int] = 24
-    VERSIONS: ClassVar[Versions] = between(0, 5)
-    FLEXIBLE: ClassVar[Versions] = since(3)
 
     transactions: Annotated[list[AddPartitionsToTxnTransaction], since(4)] = field(default_factory=list)
     v3_and_below_transactional_id: Annotated[String, between(0, 3)] = ""
@@ -69,13 +59,8 @@ class AddPartitionsToTxnRequest:
     v3_and_below_topics: Annotated[list[AddPartitionsToTxnTopic], between(0, 3)] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class AddPartitionsToTxnResponse:
+class AddPartitionsToTxnResponse(Message, api_key=24, versions=between(0, 5), flexible=since(3)):
     """Answer to `AddPartitionsToTxnRequest`."""
-
-    API_KEY: ClassVar[int] = 24
-    VERSIONS: ClassVar[Versions] = between(0, 5)
-    FLEXIBLE: ClassVar[Versions] = since(3)
 
     throttle_time_ms: Int32 = 0
     error_code: Annotated[Int16, since(4)] = 0

@@ -5,14 +5,12 @@ Source: AlterClientQuotasRequest.json and AlterClientQuotasResponse.json, Kafka 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
-from odradek.wire.types import Bool, Float64, Int16, Int32, String, Versions, between, since
+from odradek.wire.types import Bool, Float64, Int16, Int32, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class EntityData:
+class EntityData(Struct):
     """One of `RequestEntryData.entity` and `ResponseEntryData.entity`, also where quotas are described."""
 
     entity_type: String = ""
@@ -21,8 +19,7 @@ class EntityData:
     """Null is the default entity."""
 
 
-@dataclass(slots=True, kw_only=True)
-class OpData:
+class OpData(Struct):
     """One of `RequestEntryData.ops`."""
 
     key: String = ""
@@ -31,16 +28,14 @@ class OpData:
     remove: Bool = False
 
 
-@dataclass(slots=True, kw_only=True)
-class RequestEntryData:
+class RequestEntryData(Struct):
     """One of `AlterClientQuotasRequest.entries`."""
 
     entity: list[EntityData] = field(default_factory=list)
     ops: list[OpData] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class ResponseEntryData:
+class ResponseEntryData(Struct):
     """One of `AlterClientQuotasResponse.entries`."""
 
     error_code: Int16 = 0
@@ -48,26 +43,16 @@ class ResponseEntryData:
     entity: list[EntityData] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterClientQuotasRequest:
+class AlterClientQuotasRequest(Message, api_key=49, versions=between(0, 1), flexible=since(1)):
     """Set and remove client quotas."""
-
-    API_KEY: ClassVar[int] = 49
-    VERSIONS: ClassVar[Versions] = between(0, 1)
-    FLEXIBLE: ClassVar[Versions] = since(1)
 
     entries: list[RequestEntryData] = field(default_factory=list)
     validate_only: Bool = False
     """True checks and changes nothing."""
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterClientQuotasResponse:
+class AlterClientQuotasResponse(Message, api_key=49, versions=between(0, 1), flexible=since(1)):
     """Answer to `AlterClientQuotasRequest`."""
-
-    API_KEY: ClassVar[int] = 49
-    VERSIONS: ClassVar[Versions] = between(0, 1)
-    FLEXIBLE: ClassVar[Versions] = since(1)
 
     throttle_time_ms: Int32 = 0
     entries: list[ResponseEntryData] = field(default_factory=list)

@@ -5,22 +5,19 @@ Source: AlterConfigsRequest.json and AlterConfigsResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
-from odradek.wire.types import Bool, Int8, Int16, Int32, String, Versions, between, since
+from odradek.wire.types import Bool, Int8, Int16, Int32, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterableConfig:
+class AlterableConfig(Struct):
     """One of `AlterConfigsResource.configs`."""
 
     name: String = ""
     value: String | None = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterConfigsResource:
+class AlterConfigsResource(Struct):
     """One of `AlterConfigsRequest.resources`."""
 
     resource_type: Int8 = 0
@@ -29,8 +26,7 @@ class AlterConfigsResource:
     configs: list[AlterableConfig] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterConfigsResourceResponse:
+class AlterConfigsResourceResponse(Struct):
     """One of `AlterConfigsResponse.responses`."""
 
     error_code: Int16 = 0
@@ -39,26 +35,16 @@ class AlterConfigsResourceResponse:
     resource_name: String = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterConfigsRequest:
+class AlterConfigsRequest(Message, api_key=33, versions=between(0, 2), flexible=since(2)):
     """Replace the whole configuration of resources."""
-
-    API_KEY: ClassVar[int] = 33
-    VERSIONS: ClassVar[Versions] = between(0, 2)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     resources: list[AlterConfigsResource] = field(default_factory=list)
     validate_only: Bool = False
     """True checks and changes nothing."""
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterConfigsResponse:
+class AlterConfigsResponse(Message, api_key=33, versions=between(0, 2), flexible=since(2)):
     """Answer to `AlterConfigsRequest`."""
-
-    API_KEY: ClassVar[int] = 33
-    VERSIONS: ClassVar[Versions] = between(0, 2)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     throttle_time_ms: Int32 = 0
     responses: list[AlterConfigsResourceResponse] = field(default_factory=list)

@@ -5,14 +5,13 @@ Source: AlterPartitionReassignmentsRequest.json and AlterPartitionReassignmentsR
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Bool, Int16, Int32, String, Versions, between, since
+from odradek.wire.types import Bool, Int16, Int32, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class ReassignablePartition:
+class ReassignablePartition(Struct):
     """One of `ReassignableTopic.partitions`."""
 
     partition_index: Int32 = 0
@@ -20,16 +19,14 @@ class ReassignablePartition:
     """Null cancels the reassignment in progress."""
 
 
-@dataclass(slots=True, kw_only=True)
-class ReassignableTopic:
+class ReassignableTopic(Struct):
     """One of `AlterPartitionReassignmentsRequest.topics`."""
 
     name: String = ""
     partitions: list[ReassignablePartition] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class ReassignablePartitionResponse:
+class ReassignablePartitionResponse(Struct):
     """One of `ReassignableTopicResponse.partitions`."""
 
     partition_index: Int32 = 0
@@ -37,34 +34,23 @@ class ReassignablePartitionResponse:
     error_message: String | None = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class ReassignableTopicResponse:
+class ReassignableTopicResponse(Struct):
     """One of `AlterPartitionReassignmentsResponse.responses`."""
 
     name: String = ""
     partitions: list[ReassignablePartitionResponse] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterPartitionReassignmentsRequest:
+class AlterPartitionReassignmentsRequest(Message, api_key=45, versions=between(0, 1), flexible=since(0)):
     """Change the brokers of partitions."""
-
-    API_KEY: ClassVar[int] = 45
-    VERSIONS: ClassVar[Versions] = between(0, 1)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     timeout_ms: Int32 = 60000
     allow_replication_factor_change: Annotated[Bool, since(1)] = True
     topics: list[ReassignableTopic] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterPartitionReassignmentsResponse:
+class AlterPartitionReassignmentsResponse(Message, api_key=45, versions=between(0, 1), flexible=since(0)):
     """Answer to `AlterPartitionReassignmentsRequest`."""
-
-    API_KEY: ClassVar[int] = 45
-    VERSIONS: ClassVar[Versions] = between(0, 1)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
     allow_replication_factor_change: Annotated[Bool, since(1)] = True

@@ -5,62 +5,47 @@ Source: AlterReplicaLogDirsRequest.json and AlterReplicaLogDirsResponse.json, Ka
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
-from odradek.wire.types import Int16, Int32, String, Versions, between, since
+from odradek.wire.types import Int16, Int32, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterReplicaLogDirTopic:
+class AlterReplicaLogDirTopic(Struct):
     """One of `AlterReplicaLogDir.topics`."""
 
     name: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterReplicaLogDir:
+class AlterReplicaLogDir(Struct):
     """One of `AlterReplicaLogDirsRequest.dirs`."""
 
     path: String = ""
     topics: list[AlterReplicaLogDirTopic] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterReplicaLogDirPartitionResult:
+class AlterReplicaLogDirPartitionResult(Struct):
     """One of `AlterReplicaLogDirTopicResult.partitions`."""
 
     partition_index: Int32 = 0
     error_code: Int16 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterReplicaLogDirTopicResult:
+class AlterReplicaLogDirTopicResult(Struct):
     """One of `AlterReplicaLogDirsResponse.results`."""
 
     topic_name: String = ""
     partitions: list[AlterReplicaLogDirPartitionResult] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterReplicaLogDirsRequest:
+class AlterReplicaLogDirsRequest(Message, api_key=34, versions=between(1, 2), flexible=since(2)):
     """Move replicas between the log directories of a broker."""
-
-    API_KEY: ClassVar[int] = 34
-    VERSIONS: ClassVar[Versions] = between(1, 2)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     dirs: list[AlterReplicaLogDir] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterReplicaLogDirsResponse:
+class AlterReplicaLogDirsResponse(Message, api_key=34, versions=between(1, 2), flexible=since(2)):
     """Answer to `AlterReplicaLogDirsRequest`."""
-
-    API_KEY: ClassVar[int] = 34
-    VERSIONS: ClassVar[Versions] = between(1, 2)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     throttle_time_ms: Int32 = 0
     results: list[AlterReplicaLogDirTopicResult] = field(default_factory=list)

@@ -5,14 +5,12 @@ Source: AlterUserScramCredentialsRequest.json and AlterUserScramCredentialsRespo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
-from odradek.wire.types import Bytes, Int8, Int16, Int32, String, Versions, only, since
+from odradek.wire.types import Bytes, Int8, Int16, Int32, Message, String, Struct, only, since
 
 
-@dataclass(slots=True, kw_only=True)
-class ScramCredentialDeletion:
+class ScramCredentialDeletion(Struct):
     """One of `AlterUserScramCredentialsRequest.deletions`."""
 
     name: String = ""
@@ -20,8 +18,7 @@ class ScramCredentialDeletion:
     """1 SCRAM-SHA-256, 2 SCRAM-SHA-512."""
 
 
-@dataclass(slots=True, kw_only=True)
-class ScramCredentialUpsertion:
+class ScramCredentialUpsertion(Struct):
     """One of `AlterUserScramCredentialsRequest.upsertions`."""
 
     name: String = ""
@@ -32,8 +29,7 @@ class ScramCredentialUpsertion:
     salted_password: Bytes = b""
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterUserScramCredentialsResult:
+class AlterUserScramCredentialsResult(Struct):
     """One of `AlterUserScramCredentialsResponse.results`."""
 
     user: String = ""
@@ -41,25 +37,15 @@ class AlterUserScramCredentialsResult:
     error_message: String | None = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterUserScramCredentialsRequest:
+class AlterUserScramCredentialsRequest(Message, api_key=51, versions=only(0), flexible=since(0)):
     """Set and remove SCRAM credentials."""
-
-    API_KEY: ClassVar[int] = 51
-    VERSIONS: ClassVar[Versions] = only(0)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     deletions: list[ScramCredentialDeletion] = field(default_factory=list)
     upsertions: list[ScramCredentialUpsertion] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterUserScramCredentialsResponse:
+class AlterUserScramCredentialsResponse(Message, api_key=51, versions=only(0), flexible=since(0)):
     """Answer to `AlterUserScramCredentialsRequest`."""
-
-    API_KEY: ClassVar[int] = 51
-    VERSIONS: ClassVar[Versions] = only(0)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
     results: list[AlterUserScramCredentialsResult] = field(default_factory=list)

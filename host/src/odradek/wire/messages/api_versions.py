@@ -5,14 +5,24 @@ Source: ApiVersionsRequest.json and ApiVersionsResponse.json, Kafka 4.4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Bool, Int16, Int32, Int64, String, Versions, between, since, tag
+from odradek.wire.types import (
+    Bool,
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    String,
+    Struct,
+    between,
+    since,
+    tag,
+)
 
 
-@dataclass(slots=True, kw_only=True)
-class ApiVersion:
+class ApiVersion(Struct):
     """One of `ApiVersionsResponse.api_keys`."""
 
     api_key: Int16 = 0
@@ -20,8 +30,7 @@ class ApiVersion:
     max_version: Int16 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class SupportedFeatureKey:
+class SupportedFeatureKey(Struct):
     """One of `ApiVersionsResponse.supported_features`."""
 
     name: String = ""
@@ -29,8 +38,7 @@ class SupportedFeatureKey:
     max_version: Int16 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class FinalizedFeatureKey:
+class FinalizedFeatureKey(Struct):
     """One of `ApiVersionsResponse.finalized_features`."""
 
     name: String = ""
@@ -38,13 +46,8 @@ class FinalizedFeatureKey:
     min_version_level: Int16 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class ApiVersionsRequest:
+class ApiVersionsRequest(Message, api_key=18, versions=between(0, 5), flexible=since(3)):
     """Ask for the APIs and versions that the broker supports; the first request of a connection."""
-
-    API_KEY: ClassVar[int] = 18
-    VERSIONS: ClassVar[Versions] = between(0, 5)
-    FLEXIBLE: ClassVar[Versions] = since(3)
 
     client_software_name: Annotated[String, since(3)] = ""
     client_software_version: Annotated[String, since(3)] = ""
@@ -54,13 +57,8 @@ class ApiVersionsRequest:
     """The node that the client expects to reach; -1 if it does not know."""
 
 
-@dataclass(slots=True, kw_only=True)
-class ApiVersionsResponse:
+class ApiVersionsResponse(Message, api_key=18, versions=between(0, 5), flexible=since(3)):
     """Answer to `ApiVersionsRequest`."""
-
-    API_KEY: ClassVar[int] = 18
-    VERSIONS: ClassVar[Versions] = between(0, 5)
-    FLEXIBLE: ClassVar[Versions] = since(3)
 
     error_code: Int16 = 0
     api_keys: list[ApiVersion] = field(default_factory=list)

@@ -5,14 +5,25 @@ Source: ConsumerGroupDescribeRequest.json and ConsumerGroupDescribeResponse.json
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import NIL_UUID, Bool, Int8, Int16, Int32, String, Uuid, Versions, between, since
+from odradek.wire.types import (
+    NIL_UUID,
+    Bool,
+    Int8,
+    Int16,
+    Int32,
+    Message,
+    String,
+    Struct,
+    Uuid,
+    between,
+    since,
+)
 
 
-@dataclass(slots=True, kw_only=True)
-class TopicPartitions:
+class TopicPartitions(Struct):
     """One of `Assignment.topic_partitions`."""
 
     topic_id: Uuid = NIL_UUID
@@ -20,15 +31,13 @@ class TopicPartitions:
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class Assignment:
+class Assignment(Struct):
     """One of `Member.assignment` and `Member.target_assignment`."""
 
     topic_partitions: list[TopicPartitions] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class Member:
+class Member(Struct):
     """One of `DescribedGroup.members`."""
 
     member_id: String = ""
@@ -44,8 +53,7 @@ class Member:
     member_type: Annotated[Int8, since(1)] = -1
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribedGroup:
+class DescribedGroup(Struct):
     """One of `ConsumerGroupDescribeResponse.groups`."""
 
     error_code: Int16 = 0
@@ -59,25 +67,15 @@ class DescribedGroup:
     authorized_operations: Int32 = -0x8000_0000
 
 
-@dataclass(slots=True, kw_only=True)
-class ConsumerGroupDescribeRequest:
+class ConsumerGroupDescribeRequest(Message, api_key=69, versions=between(0, 1), flexible=since(0)):
     """Describe groups of the consumer protocol."""
-
-    API_KEY: ClassVar[int] = 69
-    VERSIONS: ClassVar[Versions] = between(0, 1)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     group_ids: list[String] = field(default_factory=list)
     include_authorized_operations: Bool = False
 
 
-@dataclass(slots=True, kw_only=True)
-class ConsumerGroupDescribeResponse:
+class ConsumerGroupDescribeResponse(Message, api_key=69, versions=between(0, 1), flexible=since(0)):
     """Answer to `ConsumerGroupDescribeRequest`."""
-
-    API_KEY: ClassVar[int] = 69
-    VERSIONS: ClassVar[Versions] = between(0, 1)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
     groups: list[DescribedGroup] = field(default_factory=list)

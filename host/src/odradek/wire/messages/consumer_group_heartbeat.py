@@ -5,34 +5,27 @@ Source: ConsumerGroupHeartbeatRequest.json and ConsumerGroupHeartbeatResponse.js
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import NIL_UUID, Int16, Int32, String, Uuid, Versions, between, since
+from odradek.wire.types import NIL_UUID, Int16, Int32, Message, String, Struct, Uuid, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class TopicPartitions:
+class TopicPartitions(Struct):
     """One of `ConsumerGroupHeartbeatRequest.topic_partitions` and `Assignment.topic_partitions`."""
 
     topic_id: Uuid = NIL_UUID
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class Assignment:
+class Assignment(Struct):
     """Value of `ConsumerGroupHeartbeatResponse.assignment`."""
 
     topic_partitions: list[TopicPartitions] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class ConsumerGroupHeartbeatRequest:
+class ConsumerGroupHeartbeatRequest(Message, api_key=68, versions=between(0, 1), flexible=since(0)):
     """Join, stay in and leave a group of the consumer protocol."""
-
-    API_KEY: ClassVar[int] = 68
-    VERSIONS: ClassVar[Versions] = between(0, 1)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     group_id: String = ""
     member_id: String = ""
@@ -53,13 +46,8 @@ class ConsumerGroupHeartbeatRequest:
     """The partitions that the member owns; null if unchanged."""
 
 
-@dataclass(slots=True, kw_only=True)
-class ConsumerGroupHeartbeatResponse:
+class ConsumerGroupHeartbeatResponse(Message, api_key=68, versions=between(0, 1), flexible=since(0)):
     """Answer to `ConsumerGroupHeartbeatRequest`."""
-
-    API_KEY: ClassVar[int] = 68
-    VERSIONS: ClassVar[Versions] = between(0, 1)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

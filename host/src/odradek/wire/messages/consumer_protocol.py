@@ -6,26 +6,21 @@ Both are preceded by an int16 with the version (ConsumerProtocol.java), which is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import NEVER, Bytes, Int32, String, Versions, between, since
+from odradek.wire.types import NEVER, Bytes, Int32, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class TopicPartition:
+class TopicPartition(Struct):
     """Partitions of one topic."""
 
     topic: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class ConsumerProtocolSubscription:
+class ConsumerProtocolSubscription(Message, versions=between(0, 3), flexible=NEVER):
     """The topics that a member wants to read: `JoinGroupRequestProtocol.metadata`."""
-
-    VERSIONS: ClassVar[Versions] = between(0, 3)
-    FLEXIBLE: ClassVar[Versions] = NEVER
 
     topics: list[String] = field(default_factory=list)
     user_data: Bytes | None = None
@@ -34,12 +29,8 @@ class ConsumerProtocolSubscription:
     rack_id: Annotated[String | None, since(3)] = None
 
 
-@dataclass(slots=True, kw_only=True)
-class ConsumerProtocolAssignment:
+class ConsumerProtocolAssignment(Message, versions=between(0, 3), flexible=NEVER):
     """The partitions assigned to a member: `SyncGroupResponse.assignment`."""
-
-    VERSIONS: ClassVar[Versions] = between(0, 3)
-    FLEXIBLE: ClassVar[Versions] = NEVER
 
     assigned_partitions: list[TopicPartition] = field(default_factory=list)
     user_data: Bytes | None = None

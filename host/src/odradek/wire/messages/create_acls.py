@@ -5,17 +5,16 @@ Source: CreateAclsRequest.json and CreateAclsResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Int8, Int16, Int32, String, Versions, between, since
+from odradek.wire.types import Int8, Int16, Int32, Message, String, Struct, between, since
 
 LITERAL = 3
 """A pattern type: exactly this name."""
 
 
-@dataclass(slots=True, kw_only=True)
-class AclCreation:
+class AclCreation(Struct):
     """One of `CreateAclsRequest.creations`."""
 
     resource_type: Int8 = 0
@@ -27,32 +26,21 @@ class AclCreation:
     permission_type: Int8 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class AclCreationResult:
+class AclCreationResult(Struct):
     """One of `CreateAclsResponse.results`."""
 
     error_code: Int16 = 0
     error_message: String | None = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class CreateAclsRequest:
+class CreateAclsRequest(Message, api_key=30, versions=between(1, 3), flexible=since(2)):
     """Add ACLs."""
-
-    API_KEY: ClassVar[int] = 30
-    VERSIONS: ClassVar[Versions] = between(1, 3)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     creations: list[AclCreation] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class CreateAclsResponse:
+class CreateAclsResponse(Message, api_key=30, versions=between(1, 3), flexible=since(2)):
     """Answer to `CreateAclsRequest`."""
-
-    API_KEY: ClassVar[int] = 30
-    VERSIONS: ClassVar[Versions] = between(1, 3)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     throttle_time_ms: Int32 = 0
     results: list[AclCreationResult] = field(default_factory=list)

@@ -5,21 +5,18 @@ Source: CreatePartitionsRequest.json and CreatePartitionsResponse.json, Kafka 4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
-from odradek.wire.types import Bool, Int16, Int32, String, Versions, between, since
+from odradek.wire.types import Bool, Int16, Int32, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class CreatePartitionsAssignment:
+class CreatePartitionsAssignment(Struct):
     """One of `CreatePartitionsTopic.assignments`."""
 
     broker_ids: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class CreatePartitionsTopic:
+class CreatePartitionsTopic(Struct):
     """One of `CreatePartitionsRequest.topics`."""
 
     name: String = ""
@@ -29,8 +26,7 @@ class CreatePartitionsTopic:
     """Replicas of the new partitions; null lets the broker choose."""
 
 
-@dataclass(slots=True, kw_only=True)
-class CreatePartitionsTopicResult:
+class CreatePartitionsTopicResult(Struct):
     """One of `CreatePartitionsResponse.results`."""
 
     name: String = ""
@@ -38,26 +34,16 @@ class CreatePartitionsTopicResult:
     error_message: String | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class CreatePartitionsRequest:
+class CreatePartitionsRequest(Message, api_key=37, versions=between(0, 3), flexible=since(2)):
     """Raise the number of partitions of topics."""
-
-    API_KEY: ClassVar[int] = 37
-    VERSIONS: ClassVar[Versions] = between(0, 3)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     topics: list[CreatePartitionsTopic] = field(default_factory=list)
     timeout_ms: Int32 = 0
     validate_only: Bool = False
 
 
-@dataclass(slots=True, kw_only=True)
-class CreatePartitionsResponse:
+class CreatePartitionsResponse(Message, api_key=37, versions=between(0, 3), flexible=since(2)):
     """Answer to `CreatePartitionsRequest`."""
-
-    API_KEY: ClassVar[int] = 37
-    VERSIONS: ClassVar[Versions] = between(0, 3)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     throttle_time_ms: Int32 = 0
     results: list[CreatePartitionsTopicResult] = field(default_factory=list)

@@ -5,22 +5,33 @@ Source: CreateTopicsRequest.json and CreateTopicsResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import NIL_UUID, Bool, Int8, Int16, Int32, String, Uuid, Versions, between, since, tag
+from odradek.wire.types import (
+    NIL_UUID,
+    Bool,
+    Int8,
+    Int16,
+    Int32,
+    Message,
+    String,
+    Struct,
+    Uuid,
+    between,
+    since,
+    tag,
+)
 
 
-@dataclass(slots=True, kw_only=True)
-class CreatableReplicaAssignment:
+class CreatableReplicaAssignment(Struct):
     """One of `CreatableTopic.assignments`."""
 
     partition_index: Int32 = 0
     broker_ids: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class CreatableTopicConfig:
+class CreatableTopicConfig(Struct):
     """One of `CreatableTopic.configs`."""
 
     name: String = ""
@@ -28,8 +39,7 @@ class CreatableTopicConfig:
     """Null for the default."""
 
 
-@dataclass(slots=True, kw_only=True)
-class CreatableTopic:
+class CreatableTopic(Struct):
     """One of `CreateTopicsRequest.topics`."""
 
     name: String = ""
@@ -42,8 +52,7 @@ class CreatableTopic:
     configs: list[CreatableTopicConfig] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class CreatableTopicConfigs:
+class CreatableTopicConfigs(Struct):
     """One of `CreatableTopicResult.configs`."""
 
     name: String = ""
@@ -54,8 +63,7 @@ class CreatableTopicConfigs:
     is_sensitive: Bool = False
 
 
-@dataclass(slots=True, kw_only=True)
-class CreatableTopicResult:
+class CreatableTopicResult(Struct):
     """One of `CreateTopicsResponse.topics`."""
 
     name: String = ""
@@ -70,13 +78,8 @@ class CreatableTopicResult:
     """Null if the client may not see them."""
 
 
-@dataclass(slots=True, kw_only=True)
-class CreateTopicsRequest:
+class CreateTopicsRequest(Message, api_key=19, versions=between(2, 7), flexible=since(5)):
     """Create topics."""
-
-    API_KEY: ClassVar[int] = 19
-    VERSIONS: ClassVar[Versions] = between(2, 7)
-    FLEXIBLE: ClassVar[Versions] = since(5)
 
     topics: list[CreatableTopic] = field(default_factory=list)
     timeout_ms: Int32 = 60000
@@ -84,13 +87,8 @@ class CreateTopicsRequest:
     """True checks and creates nothing."""
 
 
-@dataclass(slots=True, kw_only=True)
-class CreateTopicsResponse:
+class CreateTopicsResponse(Message, api_key=19, versions=between(2, 7), flexible=since(5)):
     """Answer to `CreateTopicsRequest`."""
-
-    API_KEY: ClassVar[int] = 19
-    VERSIONS: ClassVar[Versions] = between(2, 7)
-    FLEXIBLE: ClassVar[Versions] = since(5)
 
     throttle_time_ms: Int32 = 0
     topics: list[CreatableTopicResult] = field(default_factory=list)

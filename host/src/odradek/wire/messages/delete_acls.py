@@ -5,17 +5,16 @@ Source: DeleteAclsRequest.json and DeleteAclsResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Int8, Int16, Int32, String, Versions, between, since
+from odradek.wire.types import Int8, Int16, Int32, Message, String, Struct, between, since
 
 LITERAL = 3
 """A pattern type: exactly this name."""
 
 
-@dataclass(slots=True, kw_only=True)
-class DeleteAclsFilter:
+class DeleteAclsFilter(Struct):
     """One of `DeleteAclsRequest.filters`; null matches any."""
 
     resource_type_filter: Int8 = 0
@@ -27,8 +26,7 @@ class DeleteAclsFilter:
     permission_type: Int8 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class DeleteAclsMatchingAcl:
+class DeleteAclsMatchingAcl(Struct):
     """One of `DeleteAclsFilterResult.matching_acls`."""
 
     error_code: Int16 = 0
@@ -42,8 +40,7 @@ class DeleteAclsMatchingAcl:
     permission_type: Int8 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class DeleteAclsFilterResult:
+class DeleteAclsFilterResult(Struct):
     """One of `DeleteAclsResponse.filter_results`."""
 
     error_code: Int16 = 0
@@ -51,24 +48,14 @@ class DeleteAclsFilterResult:
     matching_acls: list[DeleteAclsMatchingAcl] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class DeleteAclsRequest:
+class DeleteAclsRequest(Message, api_key=31, versions=between(1, 3), flexible=since(2)):
     """Delete the ACLs that match any of several filters."""
-
-    API_KEY: ClassVar[int] = 31
-    VERSIONS: ClassVar[Versions] = between(1, 3)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     filters: list[DeleteAclsFilter] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class DeleteAclsResponse:
+class DeleteAclsResponse(Message, api_key=31, versions=between(1, 3), flexible=since(2)):
     """Answer to `DeleteAclsRequest`."""
-
-    API_KEY: ClassVar[int] = 31
-    VERSIONS: ClassVar[Versions] = between(1, 3)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     throttle_time_ms: Int32 = 0
     filter_results: list[DeleteAclsFilterResult] = field(default_factory=list)

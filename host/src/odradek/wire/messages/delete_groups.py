@@ -5,14 +5,13 @@ Source: DeleteGroupsRequest.json and DeleteGroupsResponse.json, Kafka 4.4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Int16, Int32, String, Versions, between, since
+from odradek.wire.types import Int16, Int32, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class DeletableGroupResult:
+class DeletableGroupResult(Struct):
     """One of `DeleteGroupsResponse.results`."""
 
     group_id: String = ""
@@ -20,24 +19,14 @@ class DeletableGroupResult:
     error_message: Annotated[String | None, since(3)] = None
 
 
-@dataclass(slots=True, kw_only=True)
-class DeleteGroupsRequest:
+class DeleteGroupsRequest(Message, api_key=42, versions=between(0, 3), flexible=since(2)):
     """Delete groups without members."""
-
-    API_KEY: ClassVar[int] = 42
-    VERSIONS: ClassVar[Versions] = between(0, 3)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     groups_names: list[String] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class DeleteGroupsResponse:
+class DeleteGroupsResponse(Message, api_key=42, versions=between(0, 3), flexible=since(2)):
     """Answer to `DeleteGroupsRequest`."""
-
-    API_KEY: ClassVar[int] = 42
-    VERSIONS: ClassVar[Versions] = between(0, 3)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     throttle_time_ms: Int32 = 0
     results: list[DeletableGroupResult] = field(default_factory=list)

@@ -5,14 +5,12 @@ Source: DeleteRecordsRequest.json and DeleteRecordsResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
-from odradek.wire.types import Int16, Int32, Int64, String, Versions, between, since
+from odradek.wire.types import Int16, Int32, Int64, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class DeleteRecordsPartition:
+class DeleteRecordsPartition(Struct):
     """One of `DeleteRecordsTopic.partitions`."""
 
     partition_index: Int32 = 0
@@ -20,16 +18,14 @@ class DeleteRecordsPartition:
     """-1 means the high watermark."""
 
 
-@dataclass(slots=True, kw_only=True)
-class DeleteRecordsTopic:
+class DeleteRecordsTopic(Struct):
     """One of `DeleteRecordsRequest.topics`."""
 
     name: String = ""
     partitions: list[DeleteRecordsPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class DeleteRecordsPartitionResult:
+class DeleteRecordsPartitionResult(Struct):
     """One of `DeleteRecordsTopicResult.partitions`."""
 
     partition_index: Int32 = 0
@@ -37,33 +33,22 @@ class DeleteRecordsPartitionResult:
     error_code: Int16 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class DeleteRecordsTopicResult:
+class DeleteRecordsTopicResult(Struct):
     """One of `DeleteRecordsResponse.topics`."""
 
     name: String = ""
     partitions: list[DeleteRecordsPartitionResult] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class DeleteRecordsRequest:
+class DeleteRecordsRequest(Message, api_key=21, versions=between(0, 2), flexible=since(2)):
     """Delete the records before an offset."""
-
-    API_KEY: ClassVar[int] = 21
-    VERSIONS: ClassVar[Versions] = between(0, 2)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     topics: list[DeleteRecordsTopic] = field(default_factory=list)
     timeout_ms: Int32 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class DeleteRecordsResponse:
+class DeleteRecordsResponse(Message, api_key=21, versions=between(0, 2), flexible=since(2)):
     """Answer to `DeleteRecordsRequest`."""
-
-    API_KEY: ClassVar[int] = 21
-    VERSIONS: ClassVar[Versions] = between(0, 2)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     throttle_time_ms: Int32 = 0
     topics: list[DeleteRecordsTopicResult] = field(default_factory=list)

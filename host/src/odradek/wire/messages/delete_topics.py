@@ -5,14 +5,24 @@ Source: DeleteTopicsRequest.json and DeleteTopicsResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import NIL_UUID, Int16, Int32, String, Uuid, Versions, between, nullable, since
+from odradek.wire.types import (
+    NIL_UUID,
+    Int16,
+    Int32,
+    Message,
+    String,
+    Struct,
+    Uuid,
+    between,
+    nullable,
+    since,
+)
 
 
-@dataclass(slots=True, kw_only=True)
-class DeleteTopicState:
+class DeleteTopicState(Struct):
     """One of `DeleteTopicsRequest.topics`."""
 
     name: String | None = None
@@ -20,8 +30,7 @@ class DeleteTopicState:
     topic_id: Uuid = NIL_UUID
 
 
-@dataclass(slots=True, kw_only=True)
-class DeletableTopicResult:
+class DeletableTopicResult(Struct):
     """One of `DeleteTopicsResponse.responses`."""
 
     name: Annotated[String | None, nullable(since(6))] = ""
@@ -31,26 +40,16 @@ class DeletableTopicResult:
     error_message: Annotated[String | None, since(5)] = None
 
 
-@dataclass(slots=True, kw_only=True)
-class DeleteTopicsRequest:
+class DeleteTopicsRequest(Message, api_key=20, versions=between(1, 6), flexible=since(4)):
     """Delete topics."""
-
-    API_KEY: ClassVar[int] = 20
-    VERSIONS: ClassVar[Versions] = between(1, 6)
-    FLEXIBLE: ClassVar[Versions] = since(4)
 
     topics: Annotated[list[DeleteTopicState], since(6)] = field(default_factory=list)
     topic_names: Annotated[list[String], between(1, 5)] = field(default_factory=list)
     timeout_ms: Int32 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class DeleteTopicsResponse:
+class DeleteTopicsResponse(Message, api_key=20, versions=between(1, 6), flexible=since(4)):
     """Answer to `DeleteTopicsRequest`."""
-
-    API_KEY: ClassVar[int] = 20
-    VERSIONS: ClassVar[Versions] = between(1, 6)
-    FLEXIBLE: ClassVar[Versions] = since(4)
 
     throttle_time_ms: Int32 = 0
     responses: list[DeletableTopicResult] = field(default_factory=list)

@@ -5,17 +5,16 @@ Source: DescribeAclsRequest.json and DescribeAclsResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Int8, Int16, Int32, String, Versions, between, since
+from odradek.wire.types import Int8, Int16, Int32, Message, String, Struct, between, since
 
 LITERAL = 3
 """A pattern type: exactly this name."""
 
 
-@dataclass(slots=True, kw_only=True)
-class AclDescription:
+class AclDescription(Struct):
     """One of `DescribeAclsResource.acls`."""
 
     principal: String = ""
@@ -24,8 +23,7 @@ class AclDescription:
     permission_type: Int8 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeAclsResource:
+class DescribeAclsResource(Struct):
     """One of `DescribeAclsResponse.resources`."""
 
     resource_type: Int8 = 0
@@ -34,13 +32,8 @@ class DescribeAclsResource:
     acls: list[AclDescription] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeAclsRequest:
+class DescribeAclsRequest(Message, api_key=29, versions=between(1, 3), flexible=since(2)):
     """List the ACLs that match a filter; null matches any."""
-
-    API_KEY: ClassVar[int] = 29
-    VERSIONS: ClassVar[Versions] = between(1, 3)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     resource_type_filter: Int8 = 0
     resource_name_filter: String | None = ""
@@ -51,13 +44,8 @@ class DescribeAclsRequest:
     permission_type: Int8 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeAclsResponse:
+class DescribeAclsResponse(Message, api_key=29, versions=between(1, 3), flexible=since(2)):
     """Answer to `DescribeAclsRequest`."""
-
-    API_KEY: ClassVar[int] = 29
-    VERSIONS: ClassVar[Versions] = between(1, 3)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

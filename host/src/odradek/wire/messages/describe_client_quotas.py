@@ -5,15 +5,24 @@ Source: DescribeClientQuotasRequest.json and DescribeClientQuotasResponse.json, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
 from odradek.wire.messages.alter_client_quotas import EntityData as EntityData
-from odradek.wire.types import Bool, Float64, Int8, Int16, Int32, String, Versions, between, since
+from odradek.wire.types import (
+    Bool,
+    Float64,
+    Int8,
+    Int16,
+    Int32,
+    Message,
+    String,
+    Struct,
+    between,
+    since,
+)
 
 
-@dataclass(slots=True, kw_only=True)
-class ComponentData:
+class ComponentData(Struct):
     """One of `DescribeClientQuotasRequest.components`."""
 
     entity_type: String = ""
@@ -24,42 +33,30 @@ class ComponentData:
     """Null unless ``match_type`` is 0."""
 
 
-@dataclass(slots=True, kw_only=True)
-class ValueData:
+class ValueData(Struct):
     """One of `EntryData.values`."""
 
     key: String = ""
     value: Float64 = 0.0
 
 
-@dataclass(slots=True, kw_only=True)
-class EntryData:
+class EntryData(Struct):
     """One of `DescribeClientQuotasResponse.entries`."""
 
     entity: list[EntityData] = field(default_factory=list)
     values: list[ValueData] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeClientQuotasRequest:
+class DescribeClientQuotasRequest(Message, api_key=48, versions=between(0, 1), flexible=since(1)):
     """Find client quotas by the entities they apply to."""
-
-    API_KEY: ClassVar[int] = 48
-    VERSIONS: ClassVar[Versions] = between(0, 1)
-    FLEXIBLE: ClassVar[Versions] = since(1)
 
     components: list[ComponentData] = field(default_factory=list)
     strict: Bool = False
     """True leaves out quotas of entities with further components."""
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeClientQuotasResponse:
+class DescribeClientQuotasResponse(Message, api_key=48, versions=between(0, 1), flexible=since(1)):
     """Answer to `DescribeClientQuotasRequest`."""
-
-    API_KEY: ClassVar[int] = 48
-    VERSIONS: ClassVar[Versions] = between(0, 1)
-    FLEXIBLE: ClassVar[Versions] = since(1)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -5,14 +5,13 @@ Source: DescribeClusterRequest.json and DescribeClusterResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Bool, Int8, Int16, Int32, String, Versions, between, since
+from odradek.wire.types import Bool, Int8, Int16, Int32, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeClusterBroker:
+class DescribeClusterBroker(Struct):
     """One of `DescribeClusterResponse.brokers`."""
 
     broker_id: Int32 = 0
@@ -22,13 +21,8 @@ class DescribeClusterBroker:
     is_fenced: Annotated[Bool, since(2)] = False
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeClusterRequest:
+class DescribeClusterRequest(Message, api_key=60, versions=between(0, 2), flexible=since(0)):
     """Learn the brokers or controllers of the cluster."""
-
-    API_KEY: ClassVar[int] = 60
-    VERSIONS: ClassVar[Versions] = between(0, 2)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     include_cluster_authorized_operations: Bool = False
     endpoint_type: Annotated[Int8, since(1)] = 1
@@ -36,13 +30,8 @@ class DescribeClusterRequest:
     include_fenced_brokers: Annotated[Bool, since(2)] = False
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeClusterResponse:
+class DescribeClusterResponse(Message, api_key=60, versions=between(0, 2), flexible=since(0)):
     """Answer to `DescribeClusterRequest`."""
-
-    API_KEY: ClassVar[int] = 60
-    VERSIONS: ClassVar[Versions] = between(0, 2)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -5,14 +5,13 @@ Source: DescribeConfigsRequest.json and DescribeConfigsResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Bool, Int8, Int16, Int32, String, Versions, between, since
+from odradek.wire.types import Bool, Int8, Int16, Int32, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeConfigsResource:
+class DescribeConfigsResource(Struct):
     """One of `DescribeConfigsRequest.resources`."""
 
     resource_type: Int8 = 0
@@ -22,8 +21,7 @@ class DescribeConfigsResource:
     """Null for all."""
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeConfigsSynonym:
+class DescribeConfigsSynonym(Struct):
     """One of `DescribeConfigsResourceResult.synonyms`."""
 
     name: String = ""
@@ -32,8 +30,7 @@ class DescribeConfigsSynonym:
     """See `DescribeConfigsResourceResult.config_source`."""
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeConfigsResourceResult:
+class DescribeConfigsResourceResult(Struct):
     """One of `DescribeConfigsResult.configs`."""
 
     name: String = ""
@@ -50,8 +47,7 @@ class DescribeConfigsResourceResult:
     documentation: Annotated[String | None, since(3)] = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeConfigsResult:
+class DescribeConfigsResult(Struct):
     """One of `DescribeConfigsResponse.results`."""
 
     error_code: Int16 = 0
@@ -61,26 +57,16 @@ class DescribeConfigsResult:
     configs: list[DescribeConfigsResourceResult] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeConfigsRequest:
+class DescribeConfigsRequest(Message, api_key=32, versions=between(1, 4), flexible=since(4)):
     """Read the configuration of resources."""
-
-    API_KEY: ClassVar[int] = 32
-    VERSIONS: ClassVar[Versions] = between(1, 4)
-    FLEXIBLE: ClassVar[Versions] = since(4)
 
     resources: list[DescribeConfigsResource] = field(default_factory=list)
     include_synonyms: Bool = False
     include_documentation: Annotated[Bool, since(3)] = False
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeConfigsResponse:
+class DescribeConfigsResponse(Message, api_key=32, versions=between(1, 4), flexible=since(4)):
     """Answer to `DescribeConfigsRequest`."""
-
-    API_KEY: ClassVar[int] = 32
-    VERSIONS: ClassVar[Versions] = between(1, 4)
-    FLEXIBLE: ClassVar[Versions] = since(4)
 
     throttle_time_ms: Int32 = 0
     results: list[DescribeConfigsResult] = field(default_factory=list)

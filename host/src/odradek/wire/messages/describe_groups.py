@@ -5,14 +5,13 @@ Source: DescribeGroupsRequest.json and DescribeGroupsResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Bool, Bytes, Int16, Int32, String, Versions, between, since
+from odradek.wire.types import Bool, Bytes, Int16, Int32, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribedGroupMember:
+class DescribedGroupMember(Struct):
     """One of `DescribedGroup.members`."""
 
     member_id: String = ""
@@ -23,8 +22,7 @@ class DescribedGroupMember:
     member_assignment: Bytes = b""
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribedGroup:
+class DescribedGroup(Struct):
     """One of `DescribeGroupsResponse.groups`."""
 
     error_code: Int16 = 0
@@ -37,25 +35,15 @@ class DescribedGroup:
     authorized_operations: Annotated[Int32, since(3)] = -0x8000_0000
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeGroupsRequest:
+class DescribeGroupsRequest(Message, api_key=15, versions=between(0, 6), flexible=since(5)):
     """Describe groups of the classic protocol."""
-
-    API_KEY: ClassVar[int] = 15
-    VERSIONS: ClassVar[Versions] = between(0, 6)
-    FLEXIBLE: ClassVar[Versions] = since(5)
 
     groups: list[String] = field(default_factory=list)
     include_authorized_operations: Annotated[Bool, since(3)] = False
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeGroupsResponse:
+class DescribeGroupsResponse(Message, api_key=15, versions=between(0, 6), flexible=since(5)):
     """Answer to `DescribeGroupsRequest`."""
-
-    API_KEY: ClassVar[int] = 15
-    VERSIONS: ClassVar[Versions] = between(0, 6)
-    FLEXIBLE: ClassVar[Versions] = since(5)
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     groups: list[DescribedGroup] = field(default_factory=list)

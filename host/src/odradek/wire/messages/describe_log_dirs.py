@@ -5,22 +5,20 @@ Source: DescribeLogDirsRequest.json and DescribeLogDirsResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Bool, Int16, Int32, Int64, String, Versions, between, since
+from odradek.wire.types import Bool, Int16, Int32, Int64, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribableLogDirTopic:
+class DescribableLogDirTopic(Struct):
     """One of `DescribeLogDirsRequest.topics`."""
 
     topic: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeLogDirsPartition:
+class DescribeLogDirsPartition(Struct):
     """One of `DescribeLogDirsTopic.partitions`."""
 
     partition_index: Int32 = 0
@@ -31,16 +29,14 @@ class DescribeLogDirsPartition:
     is_future_key: Bool = False
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeLogDirsTopic:
+class DescribeLogDirsTopic(Struct):
     """One of `DescribeLogDirsResult.topics`."""
 
     name: String = ""
     partitions: list[DescribeLogDirsPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeLogDirsResult:
+class DescribeLogDirsResult(Struct):
     """One of `DescribeLogDirsResponse.results`."""
 
     error_code: Int16 = 0
@@ -53,25 +49,15 @@ class DescribeLogDirsResult:
     is_cordoned: Annotated[Bool, since(5)] = False
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeLogDirsRequest:
+class DescribeLogDirsRequest(Message, api_key=35, versions=between(1, 5), flexible=since(2)):
     """Describe the log directories of a broker."""
-
-    API_KEY: ClassVar[int] = 35
-    VERSIONS: ClassVar[Versions] = between(1, 5)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     topics: list[DescribableLogDirTopic] | None = field(default_factory=list)
     """Null for all."""
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeLogDirsResponse:
+class DescribeLogDirsResponse(Message, api_key=35, versions=between(1, 5), flexible=since(2)):
     """Answer to `DescribeLogDirsRequest`."""
-
-    API_KEY: ClassVar[int] = 35
-    VERSIONS: ClassVar[Versions] = between(1, 5)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     throttle_time_ms: Int32 = 0
     error_code: Annotated[Int16, since(3)] = 0

@@ -5,22 +5,19 @@ Source: DescribeProducersRequest.json and DescribeProducersResponse.json, Kafka 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
-from odradek.wire.types import Int16, Int32, Int64, String, Versions, only, since
+from odradek.wire.types import Int16, Int32, Int64, Message, String, Struct, only, since
 
 
-@dataclass(slots=True, kw_only=True)
-class TopicRequest:
+class TopicRequest(Struct):
     """One of `DescribeProducersRequest.topics`."""
 
     name: String = ""
     partition_indexes: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class ProducerState:
+class ProducerState(Struct):
     """One of `PartitionResponse.active_producers`."""
 
     producer_id: Int64 = 0
@@ -31,8 +28,7 @@ class ProducerState:
     current_txn_start_offset: Int64 = -1
 
 
-@dataclass(slots=True, kw_only=True)
-class PartitionResponse:
+class PartitionResponse(Struct):
     """One of `TopicResponse.partitions`."""
 
     partition_index: Int32 = 0
@@ -41,32 +37,21 @@ class PartitionResponse:
     active_producers: list[ProducerState] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class TopicResponse:
+class TopicResponse(Struct):
     """One of `DescribeProducersResponse.topics`."""
 
     name: String = ""
     partitions: list[PartitionResponse] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeProducersRequest:
+class DescribeProducersRequest(Message, api_key=61, versions=only(0), flexible=since(0)):
     """List the producers that are active on partitions."""
-
-    API_KEY: ClassVar[int] = 61
-    VERSIONS: ClassVar[Versions] = only(0)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     topics: list[TopicRequest] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeProducersResponse:
+class DescribeProducersResponse(Message, api_key=61, versions=only(0), flexible=since(0)):
     """Answer to `DescribeProducersRequest`."""
-
-    API_KEY: ClassVar[int] = 61
-    VERSIONS: ClassVar[Versions] = only(0)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
     topics: list[TopicResponse] = field(default_factory=list)

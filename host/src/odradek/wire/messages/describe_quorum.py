@@ -5,29 +5,38 @@ Source: DescribeQuorumRequest.json and DescribeQuorumResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import NIL_UUID, Int16, Int32, Int64, String, UInt16, Uuid, Versions, between, since
+from odradek.wire.types import (
+    NIL_UUID,
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    String,
+    Struct,
+    UInt16,
+    Uuid,
+    between,
+    since,
+)
 
 
-@dataclass(slots=True, kw_only=True)
-class RequestPartitionData:
+class RequestPartitionData(Struct):
     """One of `RequestTopicData.partitions`."""
 
     partition_index: Int32 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class RequestTopicData:
+class RequestTopicData(Struct):
     """One of `DescribeQuorumRequest.topics`."""
 
     topic_name: String = ""
     partitions: list[RequestPartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class ReplicaState:
+class ReplicaState(Struct):
     """One of `ResponsePartitionData.current_voters` and `ResponsePartitionData.observers`."""
 
     replica_id: Int32 = 0
@@ -37,8 +46,7 @@ class ReplicaState:
     last_caught_up_timestamp: Annotated[Int64, since(1)] = -1
 
 
-@dataclass(slots=True, kw_only=True)
-class ResponsePartitionData:
+class ResponsePartitionData(Struct):
     """One of `ResponseTopicData.partitions`."""
 
     partition_index: Int32 = 0
@@ -51,16 +59,14 @@ class ResponsePartitionData:
     observers: list[ReplicaState] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class ResponseTopicData:
+class ResponseTopicData(Struct):
     """One of `DescribeQuorumResponse.topics`."""
 
     topic_name: String = ""
     partitions: list[ResponsePartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class Listener:
+class Listener(Struct):
     """One of `Node.listeners`."""
 
     name: String = ""
@@ -68,32 +74,21 @@ class Listener:
     port: UInt16 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class Node:
+class Node(Struct):
     """One of `DescribeQuorumResponse.nodes`."""
 
     node_id: Int32 = 0
     listeners: list[Listener] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeQuorumRequest:
+class DescribeQuorumRequest(Message, api_key=55, versions=between(0, 2), flexible=since(0)):
     """Describe the voters and observers of KRaft partitions."""
-
-    API_KEY: ClassVar[int] = 55
-    VERSIONS: ClassVar[Versions] = between(0, 2)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     topics: list[RequestTopicData] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeQuorumResponse:
+class DescribeQuorumResponse(Message, api_key=55, versions=between(0, 2), flexible=since(0)):
     """Answer to `DescribeQuorumRequest`."""
-
-    API_KEY: ClassVar[int] = 55
-    VERSIONS: ClassVar[Versions] = between(0, 2)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     error_code: Int16 = 0
     error_message: Annotated[String | None, since(2)] = ""

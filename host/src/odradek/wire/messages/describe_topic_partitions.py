@@ -5,29 +5,36 @@ Source: DescribeTopicPartitionsRequest.json and DescribeTopicPartitionsResponse.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
-from odradek.wire.types import NIL_UUID, Bool, Int16, Int32, String, Uuid, Versions, only, since
+from odradek.wire.types import (
+    NIL_UUID,
+    Bool,
+    Int16,
+    Int32,
+    Message,
+    String,
+    Struct,
+    Uuid,
+    only,
+    since,
+)
 
 
-@dataclass(slots=True, kw_only=True)
-class TopicRequest:
+class TopicRequest(Struct):
     """One of `DescribeTopicPartitionsRequest.topics`."""
 
     name: String = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class Cursor:
+class Cursor(Struct):
     """The start of a page."""
 
     topic_name: String = ""
     partition_index: Int32 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeTopicPartitionsResponsePartition:
+class DescribeTopicPartitionsResponsePartition(Struct):
     """One of `DescribeTopicPartitionsResponseTopic.partitions`."""
 
     error_code: Int16 = 0
@@ -41,8 +48,7 @@ class DescribeTopicPartitionsResponsePartition:
     offline_replicas: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeTopicPartitionsResponseTopic:
+class DescribeTopicPartitionsResponseTopic(Struct):
     """One of `DescribeTopicPartitionsResponse.topics`."""
 
     error_code: Int16 = 0
@@ -54,13 +60,8 @@ class DescribeTopicPartitionsResponseTopic:
     """A bit per `AclOperation`; the default means that it was not asked for."""
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeTopicPartitionsRequest:
+class DescribeTopicPartitionsRequest(Message, api_key=75, versions=only(0), flexible=since(0)):
     """Describe topics, a page at a time."""
-
-    API_KEY: ClassVar[int] = 75
-    VERSIONS: ClassVar[Versions] = only(0)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     topics: list[TopicRequest] = field(default_factory=list)
     response_partition_limit: Int32 = 2000
@@ -68,13 +69,8 @@ class DescribeTopicPartitionsRequest:
     """The page to return; null for the first."""
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeTopicPartitionsResponse:
+class DescribeTopicPartitionsResponse(Message, api_key=75, versions=only(0), flexible=since(0)):
     """Answer to `DescribeTopicPartitionsRequest`."""
-
-    API_KEY: ClassVar[int] = 75
-    VERSIONS: ClassVar[Versions] = only(0)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
     topics: list[DescribeTopicPartitionsResponseTopic] = field(default_factory=list)

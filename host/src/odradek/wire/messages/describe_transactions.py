@@ -5,22 +5,19 @@ Source: DescribeTransactionsRequest.json and DescribeTransactionsResponse.json, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
-from odradek.wire.types import Int16, Int32, Int64, String, Versions, only, since
+from odradek.wire.types import Int16, Int32, Int64, Message, String, Struct, only, since
 
 
-@dataclass(slots=True, kw_only=True)
-class TopicData:
+class TopicData(Struct):
     """One of `TransactionState.topics`."""
 
     topic: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class TransactionState:
+class TransactionState(Struct):
     """One of `DescribeTransactionsResponse.transaction_states`."""
 
     error_code: Int16 = 0
@@ -33,24 +30,14 @@ class TransactionState:
     topics: list[TopicData] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeTransactionsRequest:
+class DescribeTransactionsRequest(Message, api_key=65, versions=only(0), flexible=since(0)):
     """Describe transactions."""
-
-    API_KEY: ClassVar[int] = 65
-    VERSIONS: ClassVar[Versions] = only(0)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     transactional_ids: list[String] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeTransactionsResponse:
+class DescribeTransactionsResponse(Message, api_key=65, versions=only(0), flexible=since(0)):
     """Answer to `DescribeTransactionsRequest`."""
-
-    API_KEY: ClassVar[int] = 65
-    VERSIONS: ClassVar[Versions] = only(0)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
     transaction_states: list[TransactionState] = field(default_factory=list)

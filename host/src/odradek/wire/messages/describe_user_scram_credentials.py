@@ -5,21 +5,18 @@ Source: DescribeUserScramCredentialsRequest.json and DescribeUserScramCredential
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
-from odradek.wire.types import Int8, Int16, Int32, String, Versions, only, since
+from odradek.wire.types import Int8, Int16, Int32, Message, String, Struct, only, since
 
 
-@dataclass(slots=True, kw_only=True)
-class UserName:
+class UserName(Struct):
     """One of `DescribeUserScramCredentialsRequest.users`."""
 
     name: String = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class CredentialInfo:
+class CredentialInfo(Struct):
     """One of `DescribeUserScramCredentialsResult.credential_infos`."""
 
     mechanism: Int8 = 0
@@ -27,8 +24,7 @@ class CredentialInfo:
     iterations: Int32 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeUserScramCredentialsResult:
+class DescribeUserScramCredentialsResult(Struct):
     """One of `DescribeUserScramCredentialsResponse.results`."""
 
     user: String = ""
@@ -37,25 +33,15 @@ class DescribeUserScramCredentialsResult:
     credential_infos: list[CredentialInfo] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeUserScramCredentialsRequest:
+class DescribeUserScramCredentialsRequest(Message, api_key=50, versions=only(0), flexible=since(0)):
     """List which SCRAM credentials users have."""
-
-    API_KEY: ClassVar[int] = 50
-    VERSIONS: ClassVar[Versions] = only(0)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     users: list[UserName] | None = field(default_factory=list)
     """Null or empty asks for all."""
 
 
-@dataclass(slots=True, kw_only=True)
-class DescribeUserScramCredentialsResponse:
+class DescribeUserScramCredentialsResponse(Message, api_key=50, versions=only(0), flexible=since(0)):
     """Answer to `DescribeUserScramCredentialsRequest`."""
-
-    API_KEY: ClassVar[int] = 50
-    VERSIONS: ClassVar[Versions] = only(0)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -5,22 +5,20 @@ Source: ElectLeadersRequest.json and ElectLeadersResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Int8, Int16, Int32, String, Versions, between, since
+from odradek.wire.types import Int8, Int16, Int32, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class TopicPartitions:
+class TopicPartitions(Struct):
     """One of `ElectLeadersRequest.topic_partitions`."""
 
     topic: String = ""
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class PartitionResult:
+class PartitionResult(Struct):
     """One of `ReplicaElectionResult.partition_result`."""
 
     partition_id: Int32 = 0
@@ -28,21 +26,15 @@ class PartitionResult:
     error_message: String | None = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class ReplicaElectionResult:
+class ReplicaElectionResult(Struct):
     """One of `ElectLeadersResponse.replica_election_results`."""
 
     topic: String = ""
     partition_result: list[PartitionResult] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class ElectLeadersRequest:
+class ElectLeadersRequest(Message, api_key=43, versions=between(0, 2), flexible=since(2)):
     """Elect leaders, preferred or unclean."""
-
-    API_KEY: ClassVar[int] = 43
-    VERSIONS: ClassVar[Versions] = between(0, 2)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     election_type: Annotated[Int8, since(1)] = 0
     """0 preferred, 1 unclean."""
@@ -51,13 +43,8 @@ class ElectLeadersRequest:
     timeout_ms: Int32 = 60000
 
 
-@dataclass(slots=True, kw_only=True)
-class ElectLeadersResponse:
+class ElectLeadersResponse(Message, api_key=43, versions=between(0, 2), flexible=since(2)):
     """Answer to `ElectLeadersRequest`."""
-
-    API_KEY: ClassVar[int] = 43
-    VERSIONS: ClassVar[Versions] = between(0, 2)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     throttle_time_ms: Int32 = 0
     error_code: Annotated[Int16, since(1)] = 0

@@ -5,19 +5,13 @@ Source: EndTxnRequest.json and EndTxnResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from odradek.wire.types import Bool, Int16, Int32, Int64, String, Versions, between, since
+from odradek.wire.types import Bool, Int16, Int32, Int64, Message, String, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class EndTxnRequest:
+class EndTxnRequest(Message, api_key=26, versions=between(0, 5), flexible=since(3)):
     """Commit or abort a transaction."""
-
-    API_KEY: ClassVar[int] = 26
-    VERSIONS: ClassVar[Versions] = between(0, 5)
-    FLEXIBLE: ClassVar[Versions] = since(3)
 
     transactional_id: String = ""
     producer_id: Int64 = 0
@@ -25,13 +19,8 @@ class EndTxnRequest:
     committed: Bool = False
 
 
-@dataclass(slots=True, kw_only=True)
-class EndTxnResponse:
+class EndTxnResponse(Message, api_key=26, versions=between(0, 5), flexible=since(3)):
     """Answer to `EndTxnRequest`."""
-
-    API_KEY: ClassVar[int] = 26
-    VERSIONS: ClassVar[Versions] = between(0, 5)
-    FLEXIBLE: ClassVar[Versions] = since(3)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -5,8 +5,8 @@ Source: FetchRequest.json and FetchResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
 from odradek.wire.types import (
     NIL_UUID,
@@ -14,18 +14,18 @@ from odradek.wire.types import (
     Int16,
     Int32,
     Int64,
+    Message,
     SentRecords,
     String,
+    Struct,
     Uuid,
-    Versions,
     between,
     since,
     tag,
 )
 
 
-@dataclass(slots=True, kw_only=True)
-class ReplicaState:
+class ReplicaState(Struct):
     """Value of `FetchRequest.replica_state`."""
 
     replica_id: Int32 = -1
@@ -33,8 +33,7 @@ class ReplicaState:
     replica_epoch: Int64 = -1
 
 
-@dataclass(slots=True, kw_only=True)
-class FetchPartition:
+class FetchPartition(Struct):
     """One of `FetchTopic.partitions`."""
 
     partition: Int32 = 0
@@ -52,8 +51,7 @@ class FetchPartition:
     """The high watermark that a follower knows."""
 
 
-@dataclass(slots=True, kw_only=True)
-class FetchTopic:
+class FetchTopic(Struct):
     """One of `FetchRequest.topics`."""
 
     topic: Annotated[String, between(4, 12)] = ""
@@ -61,8 +59,7 @@ class FetchTopic:
     partitions: list[FetchPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class ForgottenTopic:
+class ForgottenTopic(Struct):
     """One of `FetchRequest.forgotten_topics_data`."""
 
     topic: Annotated[String, between(7, 12)] = ""
@@ -70,40 +67,35 @@ class ForgottenTopic:
     partitions: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class EpochEndOffset:
+class EpochEndOffset(Struct):
     """Value of `PartitionData.diverging_epoch`."""
 
     epoch: Int32 = -1
     end_offset: Int64 = -1
 
 
-@dataclass(slots=True, kw_only=True)
-class LeaderIdAndEpoch:
+class LeaderIdAndEpoch(Struct):
     """Value of `PartitionData.current_leader` and `PartitionProduceResponse.current_leader`."""
 
     leader_id: Int32 = -1
     leader_epoch: Int32 = -1
 
 
-@dataclass(slots=True, kw_only=True)
-class SnapshotId:
+class SnapshotId(Struct):
     """Value of `PartitionData.snapshot_id`."""
 
     end_offset: Int64 = -1
     epoch: Int32 = -1
 
 
-@dataclass(slots=True, kw_only=True)
-class AbortedTransaction:
+class AbortedTransaction(Struct):
     """One of `PartitionData.aborted_transactions`."""
 
     producer_id: Int64 = 0
     first_offset: Int64 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class PartitionData:
+class PartitionData(Struct):
     """One of `FetchableTopicResponse.partitions`."""
 
     partition_index: Int32 = 0
@@ -126,8 +118,7 @@ class PartitionData:
     """Consecutive record batches; the last may be partial."""
 
 
-@dataclass(slots=True, kw_only=True)
-class FetchableTopicResponse:
+class FetchableTopicResponse(Struct):
     """One of `FetchResponse.responses`."""
 
     topic: Annotated[String, between(4, 12)] = ""
@@ -135,8 +126,7 @@ class FetchableTopicResponse:
     partitions: list[PartitionData] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class NodeEndpoint:
+class NodeEndpoint(Struct):
     """One of `FetchResponse.node_endpoints` and `ProduceResponse.node_endpoints`."""
 
     node_id: Int32 = 0
@@ -145,13 +135,8 @@ class NodeEndpoint:
     rack: String | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class FetchRequest:
+class FetchRequest(Message, api_key=1, versions=between(4, 18), flexible=since(12)):
     """Read record batches; wait for more if there are too few."""
-
-    API_KEY: ClassVar[int] = 1
-    VERSIONS: ClassVar[Versions] = between(4, 18)
-    FLEXIBLE: ClassVar[Versions] = since(12)
 
     cluster_id: Annotated[String | None, tag(0, since(12))] = None
     """Sent by followers only, in KRaft."""
@@ -176,13 +161,8 @@ class FetchRequest:
     """The rack of the consumer, to find a replica near it."""
 
 
-@dataclass(slots=True, kw_only=True)
-class FetchResponse:
+class FetchResponse(Message, api_key=1, versions=between(4, 18), flexible=since(12)):
     """Answer to `FetchRequest`."""
-
-    API_KEY: ClassVar[int] = 1
-    VERSIONS: ClassVar[Versions] = between(4, 18)
-    FLEXIBLE: ClassVar[Versions] = since(12)
 
     throttle_time_ms: Int32 = 0
     error_code: Annotated[Int16, since(7)] = 0

@@ -5,14 +5,13 @@ Source: FindCoordinatorRequest.json and FindCoordinatorResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Int8, Int16, Int32, String, Versions, between, since
+from odradek.wire.types import Int8, Int16, Int32, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class Coordinator:
+class Coordinator(Struct):
     """One of `FindCoordinatorResponse.coordinators`."""
 
     key: String = ""
@@ -24,13 +23,8 @@ class Coordinator:
     error_message: String | None = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class FindCoordinatorRequest:
+class FindCoordinatorRequest(Message, api_key=10, versions=between(0, 6), flexible=since(3)):
     """Find the broker that coordinates a group or a transactional id."""
-
-    API_KEY: ClassVar[int] = 10
-    VERSIONS: ClassVar[Versions] = between(0, 6)
-    FLEXIBLE: ClassVar[Versions] = since(3)
 
     key: Annotated[String, between(0, 3)] = ""
     key_type: Annotated[Int8, since(1)] = 0
@@ -38,13 +32,8 @@ class FindCoordinatorRequest:
     coordinator_keys: Annotated[list[String], since(4)] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class FindCoordinatorResponse:
+class FindCoordinatorResponse(Message, api_key=10, versions=between(0, 6), flexible=since(3)):
     """Answer to `FindCoordinatorRequest`."""
-
-    API_KEY: ClassVar[int] = 10
-    VERSIONS: ClassVar[Versions] = between(0, 6)
-    FLEXIBLE: ClassVar[Versions] = since(3)
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     error_code: Annotated[Int16, between(0, 3)] = 0

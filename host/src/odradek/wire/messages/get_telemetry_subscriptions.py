@@ -5,31 +5,31 @@ Source: GetTelemetrySubscriptionsRequest.json and GetTelemetrySubscriptionsRespo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
-from odradek.wire.types import NIL_UUID, Bool, Int8, Int16, Int32, String, Uuid, Versions, only, since
+from odradek.wire.types import (
+    NIL_UUID,
+    Bool,
+    Int8,
+    Int16,
+    Int32,
+    Message,
+    String,
+    Uuid,
+    only,
+    since,
+)
 
 
-@dataclass(slots=True, kw_only=True)
-class GetTelemetrySubscriptionsRequest:
+class GetTelemetrySubscriptionsRequest(Message, api_key=71, versions=only(0), flexible=since(0)):
     """Ask which metrics to push and how often; also asks for an id on first contact."""
-
-    API_KEY: ClassVar[int] = 71
-    VERSIONS: ClassVar[Versions] = only(0)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     client_instance_id: Uuid = NIL_UUID
     """The nil uuid asks the broker for a new one."""
 
 
-@dataclass(slots=True, kw_only=True)
-class GetTelemetrySubscriptionsResponse:
+class GetTelemetrySubscriptionsResponse(Message, api_key=71, versions=only(0), flexible=since(0)):
     """Answer to `GetTelemetrySubscriptionsRequest`."""
-
-    API_KEY: ClassVar[int] = 71
-    VERSIONS: ClassVar[Versions] = only(0)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -5,15 +5,13 @@ Source: IncrementalAlterConfigsRequest.json and IncrementalAlterConfigsResponse.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
 from odradek.wire.messages.alter_configs import AlterConfigsResourceResponse as AlterConfigsResourceResponse
-from odradek.wire.types import Bool, Int8, Int32, String, Versions, between, since
+from odradek.wire.types import Bool, Int8, Int32, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterableConfig:
+class AlterableConfig(Struct):
     """One of `AlterConfigsResource.configs`."""
 
     name: String = ""
@@ -23,8 +21,7 @@ class AlterableConfig:
     """Null when deleting."""
 
 
-@dataclass(slots=True, kw_only=True)
-class AlterConfigsResource:
+class AlterConfigsResource(Struct):
     """One of `IncrementalAlterConfigsRequest.resources`."""
 
     resource_type: Int8 = 0
@@ -33,26 +30,16 @@ class AlterConfigsResource:
     configs: list[AlterableConfig] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class IncrementalAlterConfigsRequest:
+class IncrementalAlterConfigsRequest(Message, api_key=44, versions=between(0, 1), flexible=since(1)):
     """Change single configuration keys of resources."""
-
-    API_KEY: ClassVar[int] = 44
-    VERSIONS: ClassVar[Versions] = between(0, 1)
-    FLEXIBLE: ClassVar[Versions] = since(1)
 
     resources: list[AlterConfigsResource] = field(default_factory=list)
     validate_only: Bool = False
     """True checks and changes nothing."""
 
 
-@dataclass(slots=True, kw_only=True)
-class IncrementalAlterConfigsResponse:
+class IncrementalAlterConfigsResponse(Message, api_key=44, versions=between(0, 1), flexible=since(1)):
     """Answer to `IncrementalAlterConfigsRequest`."""
-
-    API_KEY: ClassVar[int] = 44
-    VERSIONS: ClassVar[Versions] = between(0, 1)
-    FLEXIBLE: ClassVar[Versions] = since(1)
 
     throttle_time_ms: Int32 = 0
     responses: list[AlterConfigsResourceResponse] = field(default_factory=list)

@@ -5,19 +5,13 @@ Source: InitProducerIdRequest.json and InitProducerIdResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from odradek.wire.types import Bool, Int16, Int32, Int64, String, Versions, between, since
+from odradek.wire.types import Bool, Int16, Int32, Int64, Message, String, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class InitProducerIdRequest:
+class InitProducerIdRequest(Message, api_key=22, versions=between(0, 6), flexible=since(2)):
     """Obtain a producer id and epoch."""
-
-    API_KEY: ClassVar[int] = 22
-    VERSIONS: ClassVar[Versions] = between(0, 6)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     transactional_id: String | None = ""
     """Null for a producer that is idempotent only."""
@@ -32,13 +26,8 @@ class InitProducerIdRequest:
     """Leave a prepared transaction open (KIP-939)."""
 
 
-@dataclass(slots=True, kw_only=True)
-class InitProducerIdResponse:
+class InitProducerIdResponse(Message, api_key=22, versions=between(0, 6), flexible=since(2)):
     """Answer to `InitProducerIdRequest`."""
-
-    API_KEY: ClassVar[int] = 22
-    VERSIONS: ClassVar[Versions] = between(0, 6)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

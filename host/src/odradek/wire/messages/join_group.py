@@ -5,22 +5,31 @@ Source: JoinGroupRequest.json and JoinGroupResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Bool, Bytes, Int16, Int32, String, Versions, between, nullable, since
+from odradek.wire.types import (
+    Bool,
+    Bytes,
+    Int16,
+    Int32,
+    Message,
+    String,
+    Struct,
+    between,
+    nullable,
+    since,
+)
 
 
-@dataclass(slots=True, kw_only=True)
-class JoinGroupRequestProtocol:
+class JoinGroupRequestProtocol(Struct):
     """One of `JoinGroupRequest.protocols`."""
 
     name: String = ""
     metadata: Bytes = b""
 
 
-@dataclass(slots=True, kw_only=True)
-class JoinGroupResponseMember:
+class JoinGroupResponseMember(Struct):
     """One of `JoinGroupResponse.members`."""
 
     member_id: String = ""
@@ -28,13 +37,8 @@ class JoinGroupResponseMember:
     metadata: Bytes = b""
 
 
-@dataclass(slots=True, kw_only=True)
-class JoinGroupRequest:
+class JoinGroupRequest(Message, api_key=11, versions=between(0, 9), flexible=since(6)):
     """Join a group of the classic protocol, or take part in its rebalance."""
-
-    API_KEY: ClassVar[int] = 11
-    VERSIONS: ClassVar[Versions] = between(0, 9)
-    FLEXIBLE: ClassVar[Versions] = since(6)
 
     group_id: String = ""
     session_timeout_ms: Int32 = 0
@@ -46,13 +50,8 @@ class JoinGroupRequest:
     reason: Annotated[String | None, since(8)] = None
 
 
-@dataclass(slots=True, kw_only=True)
-class JoinGroupResponse:
+class JoinGroupResponse(Message, api_key=11, versions=between(0, 9), flexible=since(6)):
     """Answer to `JoinGroupRequest`."""
-
-    API_KEY: ClassVar[int] = 11
-    VERSIONS: ClassVar[Versions] = between(0, 9)
-    FLEXIBLE: ClassVar[Versions] = since(6)
 
     throttle_time_ms: Annotated[Int32, since(2)] = 0
     error_code: Int16 = 0

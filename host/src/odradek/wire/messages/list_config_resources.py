@@ -5,14 +5,13 @@ Source: ListConfigResourcesRequest.json and ListConfigResourcesResponse.json, Ka
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Int8, Int16, Int32, String, Versions, between, since
+from odradek.wire.types import Int8, Int16, Int32, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class ConfigResource:
+class ConfigResource(Struct):
     """One of `ListConfigResourcesResponse.config_resources`."""
 
     resource_name: String = ""
@@ -20,25 +19,15 @@ class ConfigResource:
     """Version 0 lists client metrics only."""
 
 
-@dataclass(slots=True, kw_only=True)
-class ListConfigResourcesRequest:
+class ListConfigResourcesRequest(Message, api_key=74, versions=between(0, 1), flexible=since(0)):
     """List resources that have a dynamic configuration."""
-
-    API_KEY: ClassVar[int] = 74
-    VERSIONS: ClassVar[Versions] = between(0, 1)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     resource_types: Annotated[list[Int8], since(1)] = field(default_factory=list)
     """2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group; empty asks for all."""
 
 
-@dataclass(slots=True, kw_only=True)
-class ListConfigResourcesResponse:
+class ListConfigResourcesResponse(Message, api_key=74, versions=between(0, 1), flexible=since(0)):
     """Answer to `ListConfigResourcesRequest`."""
-
-    API_KEY: ClassVar[int] = 74
-    VERSIONS: ClassVar[Versions] = between(0, 1)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -5,14 +5,13 @@ Source: ListGroupsRequest.json and ListGroupsResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Int16, Int32, String, Versions, between, since
+from odradek.wire.types import Int16, Int32, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class ListedGroup:
+class ListedGroup(Struct):
     """One of `ListGroupsResponse.groups`."""
 
     group_id: String = ""
@@ -21,25 +20,15 @@ class ListedGroup:
     group_type: Annotated[String, since(5)] = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class ListGroupsRequest:
+class ListGroupsRequest(Message, api_key=16, versions=between(0, 5), flexible=since(3)):
     """List the groups that this broker coordinates."""
-
-    API_KEY: ClassVar[int] = 16
-    VERSIONS: ClassVar[Versions] = between(0, 5)
-    FLEXIBLE: ClassVar[Versions] = since(3)
 
     states_filter: Annotated[list[String], since(4)] = field(default_factory=list)
     types_filter: Annotated[list[String], since(5)] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class ListGroupsResponse:
+class ListGroupsResponse(Message, api_key=16, versions=between(0, 5), flexible=since(3)):
     """Answer to `ListGroupsRequest`."""
-
-    API_KEY: ClassVar[int] = 16
-    VERSIONS: ClassVar[Versions] = between(0, 5)
-    FLEXIBLE: ClassVar[Versions] = since(3)
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     error_code: Int16 = 0

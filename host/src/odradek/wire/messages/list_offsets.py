@@ -5,14 +5,13 @@ Source: ListOffsetsRequest.json and ListOffsetsResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Int8, Int16, Int32, Int64, String, Versions, between, since
+from odradek.wire.types import Int8, Int16, Int32, Int64, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class ListOffsetsPartition:
+class ListOffsetsPartition(Struct):
     """One of `ListOffsetsTopic.partitions`."""
 
     partition_index: Int32 = 0
@@ -22,16 +21,14 @@ class ListOffsetsPartition:
     """In ms; -1 latest, -2 earliest, -3 of largest timestamp, -4 earliest local, -5 latest tiered."""
 
 
-@dataclass(slots=True, kw_only=True)
-class ListOffsetsTopic:
+class ListOffsetsTopic(Struct):
     """One of `ListOffsetsRequest.topics`."""
 
     name: String = ""
     partitions: list[ListOffsetsPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class ListOffsetsPartitionResponse:
+class ListOffsetsPartitionResponse(Struct):
     """One of `ListOffsetsTopicResponse.partitions`."""
 
     partition_index: Int32 = 0
@@ -43,21 +40,15 @@ class ListOffsetsPartitionResponse:
     leader_epoch: Annotated[Int32, since(4)] = -1
 
 
-@dataclass(slots=True, kw_only=True)
-class ListOffsetsTopicResponse:
+class ListOffsetsTopicResponse(Struct):
     """One of `ListOffsetsResponse.topics`."""
 
     name: String = ""
     partitions: list[ListOffsetsPartitionResponse] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class ListOffsetsRequest:
+class ListOffsetsRequest(Message, api_key=2, versions=between(1, 11), flexible=since(6)):
     """Look up offsets by timestamp."""
-
-    API_KEY: ClassVar[int] = 2
-    VERSIONS: ClassVar[Versions] = between(1, 11)
-    FLEXIBLE: ClassVar[Versions] = since(6)
 
     replica_id: Int32 = 0
     """Broker id of a follower, -1 for a consumer."""
@@ -68,13 +59,8 @@ class ListOffsetsRequest:
     """How long to wait for an answer from remote storage."""
 
 
-@dataclass(slots=True, kw_only=True)
-class ListOffsetsResponse:
+class ListOffsetsResponse(Message, api_key=2, versions=between(1, 11), flexible=since(6)):
     """Answer to `ListOffsetsRequest`."""
-
-    API_KEY: ClassVar[int] = 2
-    VERSIONS: ClassVar[Versions] = between(1, 11)
-    FLEXIBLE: ClassVar[Versions] = since(6)
 
     throttle_time_ms: Annotated[Int32, since(2)] = 0
     topics: list[ListOffsetsTopicResponse] = field(default_factory=list)

@@ -5,22 +5,19 @@ Source: ListPartitionReassignmentsRequest.json and ListPartitionReassignmentsRes
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
-from odradek.wire.types import Int16, Int32, String, Versions, only, since
+from odradek.wire.types import Int16, Int32, Message, String, Struct, only, since
 
 
-@dataclass(slots=True, kw_only=True)
-class ListPartitionReassignmentsTopics:
+class ListPartitionReassignmentsTopics(Struct):
     """One of `ListPartitionReassignmentsRequest.topics`."""
 
     name: String = ""
     partition_indexes: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class OngoingPartitionReassignment:
+class OngoingPartitionReassignment(Struct):
     """One of `OngoingTopicReassignment.partitions`."""
 
     partition_index: Int32 = 0
@@ -29,34 +26,23 @@ class OngoingPartitionReassignment:
     removing_replicas: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class OngoingTopicReassignment:
+class OngoingTopicReassignment(Struct):
     """One of `ListPartitionReassignmentsResponse.topics`."""
 
     name: String = ""
     partitions: list[OngoingPartitionReassignment] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class ListPartitionReassignmentsRequest:
+class ListPartitionReassignmentsRequest(Message, api_key=46, versions=only(0), flexible=since(0)):
     """List partitions that are being moved."""
-
-    API_KEY: ClassVar[int] = 46
-    VERSIONS: ClassVar[Versions] = only(0)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     timeout_ms: Int32 = 60000
     topics: list[ListPartitionReassignmentsTopics] | None = None
     """Null for all."""
 
 
-@dataclass(slots=True, kw_only=True)
-class ListPartitionReassignmentsResponse:
+class ListPartitionReassignmentsResponse(Message, api_key=46, versions=only(0), flexible=since(0)):
     """Answer to `ListPartitionReassignmentsRequest`."""
-
-    API_KEY: ClassVar[int] = 46
-    VERSIONS: ClassVar[Versions] = only(0)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -5,14 +5,13 @@ Source: ListTransactionsRequest.json and ListTransactionsResponse.json, Kafka 4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Int16, Int32, Int64, String, Versions, between, since
+from odradek.wire.types import Int16, Int32, Int64, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class TransactionState:
+class TransactionState(Struct):
     """One of `ListTransactionsResponse.transaction_states`."""
 
     transactional_id: String = ""
@@ -20,13 +19,8 @@ class TransactionState:
     transaction_state: String = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class ListTransactionsRequest:
+class ListTransactionsRequest(Message, api_key=66, versions=between(0, 2), flexible=since(0)):
     """List transactions."""
-
-    API_KEY: ClassVar[int] = 66
-    VERSIONS: ClassVar[Versions] = between(0, 2)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     state_filters: list[String] = field(default_factory=list)
     producer_id_filters: list[Int64] = field(default_factory=list)
@@ -35,13 +29,8 @@ class ListTransactionsRequest:
     transactional_id_pattern: Annotated[String | None, since(2)] = None
 
 
-@dataclass(slots=True, kw_only=True)
-class ListTransactionsResponse:
+class ListTransactionsResponse(Message, api_key=66, versions=between(0, 2), flexible=since(0)):
     """Answer to `ListTransactionsRequest`."""
-
-    API_KEY: ClassVar[int] = 66
-    VERSIONS: ClassVar[Versions] = between(0, 2)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

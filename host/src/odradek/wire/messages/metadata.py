@@ -5,14 +5,25 @@ Source: MetadataRequest.json and MetadataResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import NIL_UUID, Bool, Int16, Int32, String, Uuid, Versions, between, nullable, since
+from odradek.wire.types import (
+    NIL_UUID,
+    Bool,
+    Int16,
+    Int32,
+    Message,
+    String,
+    Struct,
+    Uuid,
+    between,
+    nullable,
+    since,
+)
 
 
-@dataclass(slots=True, kw_only=True)
-class MetadataRequestTopic:
+class MetadataRequestTopic(Struct):
     """One of `MetadataRequest.topics`."""
 
     topic_id: Annotated[Uuid, since(10)] = NIL_UUID
@@ -20,8 +31,7 @@ class MetadataRequestTopic:
     """Null if the topic is named by its id."""
 
 
-@dataclass(slots=True, kw_only=True)
-class MetadataResponseBroker:
+class MetadataResponseBroker(Struct):
     """One of `MetadataResponse.brokers`."""
 
     node_id: Int32 = 0
@@ -30,8 +40,7 @@ class MetadataResponseBroker:
     rack: Annotated[String | None, since(1)] = None
 
 
-@dataclass(slots=True, kw_only=True)
-class MetadataResponsePartition:
+class MetadataResponsePartition(Struct):
     """One of `MetadataResponseTopic.partitions`."""
 
     error_code: Int16 = 0
@@ -45,8 +54,7 @@ class MetadataResponsePartition:
     offline_replicas: Annotated[list[Int32], since(5)] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class MetadataResponseTopic:
+class MetadataResponseTopic(Struct):
     """One of `MetadataResponse.topics`."""
 
     error_code: Int16 = 0
@@ -59,13 +67,8 @@ class MetadataResponseTopic:
     """A bit per `AclOperation`; the default means that it was not asked for."""
 
 
-@dataclass(slots=True, kw_only=True)
-class MetadataRequest:
+class MetadataRequest(Message, api_key=3, versions=between(0, 13), flexible=since(9)):
     """Learn the brokers, and the leaders of topics."""
-
-    API_KEY: ClassVar[int] = 3
-    VERSIONS: ClassVar[Versions] = between(0, 13)
-    FLEXIBLE: ClassVar[Versions] = since(9)
 
     topics: Annotated[list[MetadataRequestTopic] | None, nullable(since(1))] = field(default_factory=list)
     """Null asks for all; an empty list for none (in version 0: for all)."""
@@ -74,13 +77,8 @@ class MetadataRequest:
     include_topic_authorized_operations: Annotated[Bool, since(8)] = False
 
 
-@dataclass(slots=True, kw_only=True)
-class MetadataResponse:
+class MetadataResponse(Message, api_key=3, versions=between(0, 13), flexible=since(9)):
     """Answer to `MetadataRequest`."""
-
-    API_KEY: ClassVar[int] = 3
-    VERSIONS: ClassVar[Versions] = between(0, 13)
-    FLEXIBLE: ClassVar[Versions] = since(9)
 
     throttle_time_ms: Annotated[Int32, since(3)] = 0
     brokers: list[MetadataResponseBroker] = field(default_factory=list)

@@ -5,14 +5,24 @@ Source: OffsetCommitRequest.json and OffsetCommitResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import NIL_UUID, Int16, Int32, Int64, String, Uuid, Versions, between, since
+from odradek.wire.types import (
+    NIL_UUID,
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    String,
+    Struct,
+    Uuid,
+    between,
+    since,
+)
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetCommitRequestPartition:
+class OffsetCommitRequestPartition(Struct):
     """One of `OffsetCommitRequestTopic.partitions`."""
 
     partition_index: Int32 = 0
@@ -21,8 +31,7 @@ class OffsetCommitRequestPartition:
     committed_metadata: String | None = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetCommitRequestTopic:
+class OffsetCommitRequestTopic(Struct):
     """One of `OffsetCommitRequest.topics`."""
 
     name: Annotated[String, between(2, 9)] = ""
@@ -30,16 +39,14 @@ class OffsetCommitRequestTopic:
     partitions: list[OffsetCommitRequestPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetCommitResponsePartition:
+class OffsetCommitResponsePartition(Struct):
     """One of `OffsetCommitResponseTopic.partitions`."""
 
     partition_index: Int32 = 0
     error_code: Int16 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetCommitResponseTopic:
+class OffsetCommitResponseTopic(Struct):
     """One of `OffsetCommitResponse.topics`."""
 
     name: Annotated[String, between(2, 9)] = ""
@@ -47,13 +54,8 @@ class OffsetCommitResponseTopic:
     partitions: list[OffsetCommitResponsePartition] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetCommitRequest:
+class OffsetCommitRequest(Message, api_key=8, versions=between(2, 10), flexible=since(8)):
     """Store the offsets of a group."""
-
-    API_KEY: ClassVar[int] = 8
-    VERSIONS: ClassVar[Versions] = between(2, 10)
-    FLEXIBLE: ClassVar[Versions] = since(8)
 
     group_id: String = ""
     generation_id_or_member_epoch: Int32 = -1
@@ -65,13 +67,8 @@ class OffsetCommitRequest:
     topics: list[OffsetCommitRequestTopic] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetCommitResponse:
+class OffsetCommitResponse(Message, api_key=8, versions=between(2, 10), flexible=since(8)):
     """Answer to `OffsetCommitRequest`."""
-
-    API_KEY: ClassVar[int] = 8
-    VERSIONS: ClassVar[Versions] = between(2, 10)
-    FLEXIBLE: ClassVar[Versions] = since(8)
 
     throttle_time_ms: Annotated[Int32, since(3)] = 0
     topics: list[OffsetCommitResponseTopic] = field(default_factory=list)

@@ -5,62 +5,47 @@ Source: OffsetDeleteRequest.json and OffsetDeleteResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
-from odradek.wire.types import NEVER, Int16, Int32, String, Versions, only
+from odradek.wire.types import NEVER, Int16, Int32, Message, String, Struct, only
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetDeleteRequestPartition:
+class OffsetDeleteRequestPartition(Struct):
     """One of `OffsetDeleteRequestTopic.partitions`."""
 
     partition_index: Int32 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetDeleteRequestTopic:
+class OffsetDeleteRequestTopic(Struct):
     """One of `OffsetDeleteRequest.topics`."""
 
     name: String = ""
     partitions: list[OffsetDeleteRequestPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetDeleteResponsePartition:
+class OffsetDeleteResponsePartition(Struct):
     """One of `OffsetDeleteResponseTopic.partitions`."""
 
     partition_index: Int32 = 0
     error_code: Int16 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetDeleteResponseTopic:
+class OffsetDeleteResponseTopic(Struct):
     """One of `OffsetDeleteResponse.topics`."""
 
     name: String = ""
     partitions: list[OffsetDeleteResponsePartition] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetDeleteRequest:
+class OffsetDeleteRequest(Message, api_key=47, versions=only(0), flexible=NEVER):
     """Delete committed offsets of a group."""
-
-    API_KEY: ClassVar[int] = 47
-    VERSIONS: ClassVar[Versions] = only(0)
-    FLEXIBLE: ClassVar[Versions] = NEVER
 
     group_id: String = ""
     topics: list[OffsetDeleteRequestTopic] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetDeleteResponse:
+class OffsetDeleteResponse(Message, api_key=47, versions=only(0), flexible=NEVER):
     """Answer to `OffsetDeleteRequest`."""
-
-    API_KEY: ClassVar[int] = 47
-    VERSIONS: ClassVar[Versions] = only(0)
-    FLEXIBLE: ClassVar[Versions] = NEVER
 
     error_code: Int16 = 0
     throttle_time_ms: Int32 = 0

@@ -5,8 +5,8 @@ Source: OffsetFetchRequest.json and OffsetFetchResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
 from odradek.wire.types import (
     NIL_UUID,
@@ -14,25 +14,24 @@ from odradek.wire.types import (
     Int16,
     Int32,
     Int64,
+    Message,
     String,
+    Struct,
     Uuid,
-    Versions,
     between,
     nullable,
     since,
 )
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetFetchRequestTopic:
+class OffsetFetchRequestTopic(Struct):
     """One of `OffsetFetchRequest.topics`."""
 
     name: String = ""
     partition_indexes: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetFetchRequestTopics:
+class OffsetFetchRequestTopics(Struct):
     """One of `OffsetFetchRequestGroup.topics`."""
 
     name: Annotated[String, between(8, 9)] = ""
@@ -40,8 +39,7 @@ class OffsetFetchRequestTopics:
     partition_indexes: list[Int32] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetFetchRequestGroup:
+class OffsetFetchRequestGroup(Struct):
     """One of `OffsetFetchRequest.groups`."""
 
     group_id: String = ""
@@ -52,8 +50,7 @@ class OffsetFetchRequestGroup:
     """Null for all."""
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetFetchResponsePartition:
+class OffsetFetchResponsePartition(Struct):
     """One of `OffsetFetchResponseTopic.partitions`."""
 
     partition_index: Int32 = 0
@@ -64,16 +61,14 @@ class OffsetFetchResponsePartition:
     error_code: Int16 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetFetchResponseTopic:
+class OffsetFetchResponseTopic(Struct):
     """One of `OffsetFetchResponse.topics`."""
 
     name: String = ""
     partitions: list[OffsetFetchResponsePartition] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetFetchResponsePartitions:
+class OffsetFetchResponsePartitions(Struct):
     """One of `OffsetFetchResponseTopics.partitions`."""
 
     partition_index: Int32 = 0
@@ -84,8 +79,7 @@ class OffsetFetchResponsePartitions:
     error_code: Int16 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetFetchResponseTopics:
+class OffsetFetchResponseTopics(Struct):
     """One of `OffsetFetchResponseGroup.topics`."""
 
     name: Annotated[String, between(8, 9)] = ""
@@ -93,8 +87,7 @@ class OffsetFetchResponseTopics:
     partitions: list[OffsetFetchResponsePartitions] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetFetchResponseGroup:
+class OffsetFetchResponseGroup(Struct):
     """One of `OffsetFetchResponse.groups`."""
 
     group_id: String = ""
@@ -102,13 +95,8 @@ class OffsetFetchResponseGroup:
     error_code: Int16 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetFetchRequest:
+class OffsetFetchRequest(Message, api_key=9, versions=between(1, 10), flexible=since(6)):
     """Read the committed offsets of groups."""
-
-    API_KEY: ClassVar[int] = 9
-    VERSIONS: ClassVar[Versions] = between(1, 10)
-    FLEXIBLE: ClassVar[Versions] = since(6)
 
     group_id: Annotated[String, between(1, 7)] = ""
     topics: Annotated[list[OffsetFetchRequestTopic] | None, between(1, 7), nullable(between(2, 7))] = field(
@@ -120,13 +108,8 @@ class OffsetFetchRequest:
     """True refuses offsets that an open transaction may still change."""
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetFetchResponse:
+class OffsetFetchResponse(Message, api_key=9, versions=between(1, 10), flexible=since(6)):
     """Answer to `OffsetFetchRequest`."""
-
-    API_KEY: ClassVar[int] = 9
-    VERSIONS: ClassVar[Versions] = between(1, 10)
-    FLEXIBLE: ClassVar[Versions] = since(6)
 
     throttle_time_ms: Annotated[Int32, since(3)] = 0
     topics: Annotated[list[OffsetFetchResponseTopic], between(1, 7)] = field(default_factory=list)

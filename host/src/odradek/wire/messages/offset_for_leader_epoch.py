@@ -5,14 +5,13 @@ Source: OffsetForLeaderEpochRequest.json and OffsetForLeaderEpochResponse.json, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Int16, Int32, Int64, String, Versions, between, since
+from odradek.wire.types import Int16, Int32, Int64, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetForLeaderPartition:
+class OffsetForLeaderPartition(Struct):
     """One of `OffsetForLeaderTopic.partitions`."""
 
     partition: Int32 = 0
@@ -20,16 +19,14 @@ class OffsetForLeaderPartition:
     leader_epoch: Int32 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetForLeaderTopic:
+class OffsetForLeaderTopic(Struct):
     """One of `OffsetForLeaderEpochRequest.topics`."""
 
     topic: String = ""
     partitions: list[OffsetForLeaderPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class EpochEndOffset:
+class EpochEndOffset(Struct):
     """One of `OffsetForLeaderTopicResult.partitions`."""
 
     error_code: Int16 = 0
@@ -38,33 +35,22 @@ class EpochEndOffset:
     end_offset: Int64 = -1
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetForLeaderTopicResult:
+class OffsetForLeaderTopicResult(Struct):
     """One of `OffsetForLeaderEpochResponse.topics`."""
 
     topic: String = ""
     partitions: list[EpochEndOffset] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetForLeaderEpochRequest:
+class OffsetForLeaderEpochRequest(Message, api_key=23, versions=between(2, 4), flexible=since(4)):
     """Find where leader epochs end, to detect truncation."""
-
-    API_KEY: ClassVar[int] = 23
-    VERSIONS: ClassVar[Versions] = between(2, 4)
-    FLEXIBLE: ClassVar[Versions] = since(4)
 
     replica_id: Annotated[Int32, since(3)] = -2
     topics: list[OffsetForLeaderTopic] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class OffsetForLeaderEpochResponse:
+class OffsetForLeaderEpochResponse(Message, api_key=23, versions=between(2, 4), flexible=since(4)):
     """Answer to `OffsetForLeaderEpochRequest`."""
-
-    API_KEY: ClassVar[int] = 23
-    VERSIONS: ClassVar[Versions] = between(2, 4)
-    FLEXIBLE: ClassVar[Versions] = since(4)
 
     throttle_time_ms: Int32 = 0
     topics: list[OffsetForLeaderTopicResult] = field(default_factory=list)

@@ -5,8 +5,8 @@ Source: ProduceRequest.json and ProduceResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
 from odradek.wire.messages.fetch import LeaderIdAndEpoch as LeaderIdAndEpoch
 from odradek.wire.messages.fetch import NodeEndpoint as NodeEndpoint
@@ -15,18 +15,18 @@ from odradek.wire.types import (
     Int16,
     Int32,
     Int64,
+    Message,
     Records,
     String,
+    Struct,
     Uuid,
-    Versions,
     between,
     since,
     tag,
 )
 
 
-@dataclass(slots=True, kw_only=True)
-class PartitionProduceData:
+class PartitionProduceData(Struct):
     """One of `TopicProduceData.partition_data`."""
 
     index: Int32 = 0
@@ -34,8 +34,7 @@ class PartitionProduceData:
     """Consecutive record batches; a broker accepts exactly one."""
 
 
-@dataclass(slots=True, kw_only=True)
-class TopicProduceData:
+class TopicProduceData(Struct):
     """One of `ProduceRequest.topic_data`."""
 
     name: Annotated[String, between(3, 12)] = ""
@@ -43,8 +42,7 @@ class TopicProduceData:
     partition_data: list[PartitionProduceData] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class BatchIndexAndErrorMessage:
+class BatchIndexAndErrorMessage(Struct):
     """One of `PartitionProduceResponse.record_errors`."""
 
     batch_index: Int32 = 0
@@ -52,8 +50,7 @@ class BatchIndexAndErrorMessage:
     batch_index_error_message: String | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class PartitionProduceResponse:
+class PartitionProduceResponse(Struct):
     """One of `TopicProduceResponse.partition_responses`."""
 
     index: Int32 = 0
@@ -71,8 +68,7 @@ class PartitionProduceResponse:
     """The leader to write to instead, on NOT_LEADER_OR_FOLLOWER."""
 
 
-@dataclass(slots=True, kw_only=True)
-class TopicProduceResponse:
+class TopicProduceResponse(Struct):
     """One of `ProduceResponse.responses`."""
 
     name: Annotated[String, between(3, 12)] = ""
@@ -80,13 +76,8 @@ class TopicProduceResponse:
     partition_responses: list[PartitionProduceResponse] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class ProduceRequest:
+class ProduceRequest(Message, api_key=0, versions=between(3, 13), flexible=since(9)):
     """Append record batches to partitions."""
-
-    API_KEY: ClassVar[int] = 0
-    VERSIONS: ClassVar[Versions] = between(3, 13)
-    FLEXIBLE: ClassVar[Versions] = since(9)
 
     transactional_id: String | None = None
     """Null outside transactions."""
@@ -97,13 +88,8 @@ class ProduceRequest:
     topic_data: list[TopicProduceData] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class ProduceResponse:
+class ProduceResponse(Message, api_key=0, versions=between(3, 13), flexible=since(9)):
     """Answer to `ProduceRequest`."""
-
-    API_KEY: ClassVar[int] = 0
-    VERSIONS: ClassVar[Versions] = between(3, 13)
-    FLEXIBLE: ClassVar[Versions] = since(9)
 
     responses: list[TopicProduceResponse] = field(default_factory=list)
     throttle_time_ms: Int32 = 0

@@ -5,19 +5,22 @@ Source: PushTelemetryRequest.json and PushTelemetryResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from odradek.wire.types import (
+    NIL_UUID,
+    Bool,
+    Bytes,
+    Int8,
+    Int16,
+    Int32,
+    Message,
+    Uuid,
+    only,
+    since,
+)
 
-from odradek.wire.types import NIL_UUID, Bool, Bytes, Int8, Int16, Int32, Uuid, Versions, only, since
 
-
-@dataclass(slots=True, kw_only=True)
-class PushTelemetryRequest:
+class PushTelemetryRequest(Message, api_key=72, versions=only(0), flexible=since(0)):
     """Push metrics."""
-
-    API_KEY: ClassVar[int] = 72
-    VERSIONS: ClassVar[Versions] = only(0)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     client_instance_id: Uuid = NIL_UUID
     subscription_id: Int32 = 0
@@ -32,13 +35,8 @@ class PushTelemetryRequest:
     """
 
 
-@dataclass(slots=True, kw_only=True)
-class PushTelemetryResponse:
+class PushTelemetryResponse(Message, api_key=72, versions=only(0), flexible=since(0)):
     """Answer to `PushTelemetryRequest`."""
-
-    API_KEY: ClassVar[int] = 72
-    VERSIONS: ClassVar[Versions] = only(0)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -5,30 +5,19 @@ Source: SaslAuthenticateRequest.json and SaslAuthenticateResponse.json, Kafka 4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from odradek.wire.types import Bytes, Int16, Int64, String, Versions, between, since
+from odradek.wire.types import Bytes, Int16, Int64, Message, String, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class SaslAuthenticateRequest:
+class SaslAuthenticateRequest(Message, api_key=36, versions=between(0, 2), flexible=since(2)):
     """Pass one SASL token."""
-
-    API_KEY: ClassVar[int] = 36
-    VERSIONS: ClassVar[Versions] = between(0, 2)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     auth_bytes: Bytes = b""
 
 
-@dataclass(slots=True, kw_only=True)
-class SaslAuthenticateResponse:
+class SaslAuthenticateResponse(Message, api_key=36, versions=between(0, 2), flexible=since(2)):
     """Answer to `SaslAuthenticateRequest`."""
-
-    API_KEY: ClassVar[int] = 36
-    VERSIONS: ClassVar[Versions] = between(0, 2)
-    FLEXIBLE: ClassVar[Versions] = since(2)
 
     error_code: Int16 = 0
     error_message: String | None = ""

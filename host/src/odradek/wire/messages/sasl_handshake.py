@@ -5,30 +5,19 @@ Source: SaslHandshakeRequest.json and SaslHandshakeResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
-from odradek.wire.types import NEVER, Int16, String, Versions, between
+from odradek.wire.types import NEVER, Int16, Message, String, between
 
 
-@dataclass(slots=True, kw_only=True)
-class SaslHandshakeRequest:
+class SaslHandshakeRequest(Message, api_key=17, versions=between(0, 1), flexible=NEVER):
     """Choose a SASL mechanism."""
-
-    API_KEY: ClassVar[int] = 17
-    VERSIONS: ClassVar[Versions] = between(0, 1)
-    FLEXIBLE: ClassVar[Versions] = NEVER
 
     mechanism: String = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class SaslHandshakeResponse:
+class SaslHandshakeResponse(Message, api_key=17, versions=between(0, 1), flexible=NEVER):
     """Answer to `SaslHandshakeRequest`."""
-
-    API_KEY: ClassVar[int] = 17
-    VERSIONS: ClassVar[Versions] = between(0, 1)
-    FLEXIBLE: ClassVar[Versions] = NEVER
 
     error_code: Int16 = 0
     mechanisms: list[String] = field(default_factory=list)

@@ -5,27 +5,21 @@ Source: SyncGroupRequest.json and SyncGroupResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Bytes, Int16, Int32, String, Versions, between, since
+from odradek.wire.types import Bytes, Int16, Int32, Message, String, Struct, between, since
 
 
-@dataclass(slots=True, kw_only=True)
-class SyncGroupRequestAssignment:
+class SyncGroupRequestAssignment(Struct):
     """One of `SyncGroupRequest.assignments`."""
 
     member_id: String = ""
     assignment: Bytes = b""
 
 
-@dataclass(slots=True, kw_only=True)
-class SyncGroupRequest:
+class SyncGroupRequest(Message, api_key=14, versions=between(0, 5), flexible=since(4)):
     """Submit and await the assignments of a generation."""
-
-    API_KEY: ClassVar[int] = 14
-    VERSIONS: ClassVar[Versions] = between(0, 5)
-    FLEXIBLE: ClassVar[Versions] = since(4)
 
     group_id: String = ""
     generation_id: Int32 = 0
@@ -36,13 +30,8 @@ class SyncGroupRequest:
     assignments: list[SyncGroupRequestAssignment] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class SyncGroupResponse:
+class SyncGroupResponse(Message, api_key=14, versions=between(0, 5), flexible=since(4)):
     """Answer to `SyncGroupRequest`."""
-
-    API_KEY: ClassVar[int] = 14
-    VERSIONS: ClassVar[Versions] = between(0, 5)
-    FLEXIBLE: ClassVar[Versions] = since(4)
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     error_code: Int16 = 0

@@ -5,14 +5,24 @@ Source: TxnOffsetCommitRequest.json and TxnOffsetCommitResponse.json, Kafka 4.4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import NIL_UUID, Int16, Int32, Int64, String, Uuid, Versions, between, since
+from odradek.wire.types import (
+    NIL_UUID,
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    String,
+    Struct,
+    Uuid,
+    between,
+    since,
+)
 
 
-@dataclass(slots=True, kw_only=True)
-class TxnOffsetCommitRequestPartition:
+class TxnOffsetCommitRequestPartition(Struct):
     """One of `TxnOffsetCommitRequestTopic.partitions`."""
 
     partition_index: Int32 = 0
@@ -21,8 +31,7 @@ class TxnOffsetCommitRequestPartition:
     committed_metadata: String | None = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class TxnOffsetCommitRequestTopic:
+class TxnOffsetCommitRequestTopic(Struct):
     """One of `TxnOffsetCommitRequest.topics`."""
 
     name: Annotated[String, between(0, 5)] = ""
@@ -30,16 +39,14 @@ class TxnOffsetCommitRequestTopic:
     partitions: list[TxnOffsetCommitRequestPartition] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class TxnOffsetCommitResponsePartition:
+class TxnOffsetCommitResponsePartition(Struct):
     """One of `TxnOffsetCommitResponseTopic.partitions`."""
 
     partition_index: Int32 = 0
     error_code: Int16 = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class TxnOffsetCommitResponseTopic:
+class TxnOffsetCommitResponseTopic(Struct):
     """One of `TxnOffsetCommitResponse.topics`."""
 
     name: Annotated[String, between(0, 5)] = ""
@@ -47,13 +54,8 @@ class TxnOffsetCommitResponseTopic:
     partitions: list[TxnOffsetCommitResponsePartition] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class TxnOffsetCommitRequest:
+class TxnOffsetCommitRequest(Message, api_key=28, versions=between(0, 6), flexible=since(3)):
     """Store the offsets of a group as part of a transaction."""
-
-    API_KEY: ClassVar[int] = 28
-    VERSIONS: ClassVar[Versions] = between(0, 6)
-    FLEXIBLE: ClassVar[Versions] = since(3)
 
     transactional_id: String = ""
     group_id: String = ""
@@ -65,13 +67,8 @@ class TxnOffsetCommitRequest:
     topics: list[TxnOffsetCommitRequestTopic] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class TxnOffsetCommitResponse:
+class TxnOffsetCommitResponse(Message, api_key=28, versions=between(0, 6), flexible=since(3)):
     """Answer to `TxnOffsetCommitRequest`."""
-
-    API_KEY: ClassVar[int] = 28
-    VERSIONS: ClassVar[Versions] = between(0, 6)
-    FLEXIBLE: ClassVar[Versions] = since(3)
 
     throttle_time_ms: Int32 = 0
     topics: list[TxnOffsetCommitResponseTopic] = field(default_factory=list)

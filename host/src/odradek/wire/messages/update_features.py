@@ -5,14 +5,24 @@ Source: UpdateFeaturesRequest.json and UpdateFeaturesResponse.json, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from typing import Annotated
 
-from odradek.wire.types import Bool, Int8, Int16, Int32, String, Versions, between, only, since
+from odradek.wire.types import (
+    Bool,
+    Int8,
+    Int16,
+    Int32,
+    Message,
+    String,
+    Struct,
+    between,
+    only,
+    since,
+)
 
 
-@dataclass(slots=True, kw_only=True)
-class FeatureUpdateKey:
+class FeatureUpdateKey(Struct):
     """One of `UpdateFeaturesRequest.feature_updates`."""
 
     feature: String = ""
@@ -21,8 +31,7 @@ class FeatureUpdateKey:
     upgrade_type: Annotated[Int8, since(1)] = 1
 
 
-@dataclass(slots=True, kw_only=True)
-class UpdatableFeatureResult:
+class UpdatableFeatureResult(Struct):
     """One of `UpdateFeaturesResponse.results`."""
 
     feature: String = ""
@@ -30,26 +39,16 @@ class UpdatableFeatureResult:
     error_message: String | None = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class UpdateFeaturesRequest:
+class UpdateFeaturesRequest(Message, api_key=57, versions=between(0, 2), flexible=since(0)):
     """Raise or lower finalized feature levels."""
-
-    API_KEY: ClassVar[int] = 57
-    VERSIONS: ClassVar[Versions] = between(0, 2)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     timeout_ms: Int32 = 60000
     feature_updates: list[FeatureUpdateKey] = field(default_factory=list)
     validate_only: Annotated[Bool, since(1)] = False
 
 
-@dataclass(slots=True, kw_only=True)
-class UpdateFeaturesResponse:
+class UpdateFeaturesResponse(Message, api_key=57, versions=between(0, 2), flexible=since(0)):
     """Answer to `UpdateFeaturesRequest`."""
-
-    API_KEY: ClassVar[int] = 57
-    VERSIONS: ClassVar[Versions] = between(0, 2)
-    FLEXIBLE: ClassVar[Versions] = since(0)
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
