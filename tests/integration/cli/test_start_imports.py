@@ -50,7 +50,6 @@ NOT_IMPORTED = (
     "odradek.broker.acls",
     "odradek.metadata.acl_store",
     "odradek.security.acl_index",
-    "odradek.security.prefix_index",
     "odradek.security.standard_authorizer",
 )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from odradek.broker.authorization import AskedAuthorization, Authorization
+from odradek.broker.authorization import Authorization
 from odradek.plugin.authorizer import AclOperation, Action, Authorizer, Decision, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.testing import request_context
@@ -41,9 +41,9 @@ def denials() -> list[Action]:
     return []
 
 
-def asked(*names: str, denials: list[Action] | None = None) -> tuple[OnlyNames, AskedAuthorization]:
+def asked(*names: str, denials: list[Action] | None = None) -> tuple[OnlyNames, Authorization]:
     authorizer = OnlyNames(frozenset(names))
-    authorization = AskedAuthorization(authorizer)
+    authorization = Authorization(authorizer)
     if denials is not None:
         authorization.denied = lambda _context, action, _decision: denials.append(action)
     return authorizer, authorization
@@ -52,7 +52,7 @@ def asked(*names: str, denials: list[Action] | None = None) -> tuple[OnlyNames, 
 def test_without_an_authorizer_everything_is_allowed() -> None:
     authorization = make_broker().authorization
 
-    assert type(authorization) is Authorization
+    assert not authorization.is_enabled
     assert authorization.allows(CONTEXT, READ, TOPIC, "t")
     assert authorization.allows_on_any(CONTEXT, READ, TOPIC)
     assert authorization.rights(CONTEXT, READ, TOPIC).allows("t")

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.authorization import AskedAuthorization
 from odradek.broker.dispatch.routes import CloseConnection
 from odradek.plugin.authorizer import AclOperation, Action, ResourceType
 from odradek.testing.clock import MockClock
@@ -223,7 +222,7 @@ def assigned(response: Any) -> set[bytes]:
 def test_denials_are_reported_except_those_that_only_hide() -> None:
     caller = Caller()
     authorization = caller.client.broker.authorization
-    assert isinstance(authorization, AskedAuthorization)
+    assert authorization.is_enabled
     denied: list[Action] = []
     authorization.denied = lambda _context, action, _decision: denied.append(action)
 

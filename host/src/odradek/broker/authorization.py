@@ -78,10 +78,22 @@ EVERYTHING: Final = Rights()
 NOTHING: Final = NoRights()
 
 
-class Authorization:
-    """The rights of callers without an authorizer: everything is allowed."""
+def log_nothing(_context: RequestContext, _action: Action, _decision: Decision) -> None:
+    """Drop a denial."""
 
-    is_enabled = False
+
+@dataclass(slots=True, eq=False)
+class Authorization:
+    """The rights of callers as an authorizer decides them; without one, everything is allowed."""
+
+    authorizer: Authorizer | None = None
+    denied: Denied = log_nothing
+    """Called with each denial that is to be logged."""
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether an authorizer is asked."""
+        return self.authorizer is not None
 
     def allows(
         self,
@@ -102,7 +114,13 @@ class Authorization:
             logs: A denial is logged. False if the decision only selects what the caller is shown, or if
                 another right would do instead.
         """
-        return True
+        if self.authorizer is None:
+            return True
+        action = Action(operation, resource_type, name, logs, logs)
+        (decision,) = self.authorizer.authorize(context, [action])
+        if not decision.is_allowed and logs:
+            self.denied(context, action, decision)
+        return decision.is_allowed
 
     def allows_on_cluster(
         self, context: RequestContext, operation: AclOperation, *, logs: bool = True
@@ -114,7 +132,12 @@ class Authorization:
         self, context: RequestContext, operation: AclOperation, resource_type: ResourceType
     ) -> bool:
         """Whether the caller may perform the operation on any resource of this type."""
-        return True
+        if self.authorizer is None:
+            return True
+        decision = self.authorizer.authorize_by_resource_type(context, operation, resource_type)
+        if not decision.is_allowed:
+            self.denied(context, Action(operation, resource_type, ""), decision)
+        return decision.is_allowed
 
     def require(
         self, context: RequestContext, operation: AclOperation, resource_type: ResourceType, name: str
@@ -124,6 +147,8 @@ class Authorization:
         Raises:
             ApiError: The code of `REFUSALS`, with Kafka's text.
         """
+        if not self.allows(context, operation, resource_type, name):
+            raise refusal(resource_type)
 
     def require_on_cluster(self, context: RequestContext, operation: AclOperation) -> None:
         """Check that the caller may perform the operation on the cluster.
@@ -151,75 +176,16 @@ class Authorization:
             or_on_cluster: The right to this operation on the cluster is enough for all resources.
             logs: As in `allows`.
         """
-        return EVERYTHING
-
-    def operations(self, context: RequestContext, resource_type: ResourceType, name: str) -> int:
-        """The operations that the caller may perform on a resource, as bits."""
-        return ALL_BITS[resource_type]
-
-    def cluster_operations(self, context: RequestContext) -> int:
-        """The operations that the caller may perform on the cluster, as bits; 0 if it may not describe it."""
-        if not self.allows_on_cluster(context, AclOperation.DESCRIBE, logs=False):
-            return 0
-        return self.operations(context, ResourceType.CLUSTER, CLUSTER_NAME)
-
-
-def log_nothing(_context: RequestContext, _action: Action, _decision: Decision) -> None:
-    """Drop a denial."""
-
-
-@dataclass(slots=True, eq=False)
-class AskedAuthorization(Authorization):
-    """The rights of callers as an authorizer decides them."""
-
-    authorizer: Authorizer
-    denied: Denied = log_nothing
-    """Called with each denial that is to be logged."""
-    is_enabled = True
-
-    def allows(
-        self,
-        context: RequestContext,
-        operation: AclOperation,
-        resource_type: ResourceType,
-        name: str,
-        *,
-        logs: bool = True,
-    ) -> bool:
-        action = Action(operation, resource_type, name, logs, logs)
-        (decision,) = self.authorizer.authorize(context, [action])
-        if not decision.is_allowed and logs:
-            self.denied(context, action, decision)
-        return decision.is_allowed
-
-    def require(
-        self, context: RequestContext, operation: AclOperation, resource_type: ResourceType, name: str
-    ) -> None:
-        if not self.allows(context, operation, resource_type, name):
-            raise refusal(resource_type)
-
-    def allows_on_any(
-        self, context: RequestContext, operation: AclOperation, resource_type: ResourceType
-    ) -> bool:
-        decision = self.authorizer.authorize_by_resource_type(context, operation, resource_type)
-        if not decision.is_allowed:
-            self.denied(context, Action(operation, resource_type, ""), decision)
-        return decision.is_allowed
-
-    def rights(
-        self,
-        context: RequestContext,
-        operation: AclOperation,
-        resource_type: ResourceType,
-        *,
-        or_on_cluster: AclOperation | None = None,
-        logs: bool = True,
-    ) -> Rights:
-        if or_on_cluster is not None and self.allows_on_cluster(context, or_on_cluster, logs=False):
+        if self.authorizer is None or (
+            or_on_cluster is not None and self.allows_on_cluster(context, or_on_cluster, logs=False)
+        ):
             return EVERYTHING
         return AskedRights(self, context, operation, resource_type, logs)
 
     def operations(self, context: RequestContext, resource_type: ResourceType, name: str) -> int:
+        """The operations that the caller may perform on a resource, as bits."""
+        if self.authorizer is None:
+            return ALL_BITS[resource_type]
         actions = [
             Action(operation, resource_type, name, log_if_allowed=False, log_if_denied=False)
             for operation in SUPPORTED[resource_type]
@@ -231,12 +197,18 @@ class AskedAuthorization(Authorization):
             if decision.is_allowed
         )
 
+    def cluster_operations(self, context: RequestContext) -> int:
+        """The operations that the caller may perform on the cluster, as bits; 0 if it may not describe it."""
+        if not self.allows_on_cluster(context, AclOperation.DESCRIBE, logs=False):
+            return 0
+        return self.operations(context, ResourceType.CLUSTER, CLUSTER_NAME)
+
 
 @dataclass(slots=True, eq=False)
 class AskedRights(Rights):
     """The rights that an authorizer has granted so far."""
 
-    authorization: AskedAuthorization
+    authorization: Authorization
     context: RequestContext
     operation: AclOperation
     resource_type: ResourceType

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from odradek.broker.answering import TelemetrySink
 from odradek.broker.audit import Audit, AuditSettings
-from odradek.broker.authorization import AskedAuthorization, Authorization
+from odradek.broker.authorization import Authorization
 from odradek.broker.broker import FEATURES, Broker
 from odradek.broker.broker_settings import BrokerSettings
 from odradek.broker.certificate_store import CertificateStore, NoCertificates
@@ -199,7 +199,7 @@ def compose_broker(
         connection_quotas=connection_quotas,
         names=names,
         audit=audit,
-        authorization=Authorization() if authorizer is None else AskedAuthorization(authorizer, audit.denied),
+        authorization=Authorization(authorizer, audit.denied),
         client_quotas=client_quotas,
         acls=stored_acls(metadata, authorizer, names, config.authorizer.max_acls, clock),
         credentials=Credentials(metadata, names, config.broker.max_users, clock),

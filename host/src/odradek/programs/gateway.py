@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final, cast
 
 from odradek.broker.answering import Answering
-from odradek.broker.authorization import AskedAuthorization, Authorization
+from odradek.broker.authorization import Authorization
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.estimate.on_demand import estimates_of
@@ -184,7 +184,7 @@ class Gateway:
         if not config.gateway.own_telemetry.own_resources:
             return Authorization()
         found = chosen_authorizer(config.authorizer, plugins.all, self.clock, config.telemetry.slow_ms)
-        return Authorization() if found is None else AskedAuthorization(found, self.ground.audit.denied)
+        return Authorization(found, self.ground.audit.denied)
 
     def make_listeners(self) -> None:
         """Make the listeners.

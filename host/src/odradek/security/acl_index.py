@@ -18,7 +18,6 @@ from odradek.plugin.authorizer import (
     ResourceType,
 )
 from odradek.security.acl import Acl, AclEntry, AclFilter, ResourcePattern
-from odradek.security.prefix_index import PrefixIndex
 
 DENY_SHIFT: Final = 16
 """More than the largest code of an operation."""
@@ -68,7 +67,8 @@ class AclIndex:
         self.patterns: dict[ResourcePattern, PatternAcls] = {}
         self.literal: dict[ResourceType, dict[str, PatternAcls]] = {kind: {} for kind in ResourceType}
         self.prefixed: dict[ResourceType, dict[str, PatternAcls]] = {kind: {} for kind in ResourceType}
-        self.prefixes = {kind: PrefixIndex() for kind in ResourceType}
+        self.longest = dict.fromkeys(ResourceType, 0)
+        """Characters of the longest prefix so far."""
         self.callers: dict[tuple[str, str], dict[ResourcePattern, None]] = {}
         """The patterns that have an entry of a principal and host."""
 
@@ -110,12 +110,18 @@ class AclIndex:
         own = literal.get(name)
         if own is not None:
             yield own
-        if self.prefixed[resource_type]:
-            for prefix in self.prefixes[resource_type].of(name):
-                yield self.prefixed[resource_type][prefix]
+        yield from self.beginning(resource_type, name)
         wildcard = literal.get(WILDCARD)
         if wildcard is not None and wildcard is not own:
             yield wildcard
+
+    def beginning(self, resource_type: ResourceType, name: str) -> Iterator[PatternAcls]:
+        """Yield the patterns that a name begins with, the longest first."""
+        prefixed = self.prefixed[resource_type]
+        for length in range(min(len(name), self.longest[resource_type]), -1, -1) if prefixed else ():
+            acls = prefixed.get(name[:length])
+            if acls is not None:
+                yield acls
 
     def of_caller(self, principal: str, host: str) -> Iterator[PatternAcls]:
         """Yield the patterns with an entry that fits a caller; a pattern may be repeated."""
@@ -139,7 +145,7 @@ class AclIndex:
             self.literal[pattern.resource_type][pattern.name] = acls
         else:
             self.prefixed[pattern.resource_type][pattern.name] = acls
-            self.prefixes[pattern.resource_type].add(pattern.name)
+            self.longest[pattern.resource_type] = max(self.longest[pattern.resource_type], len(pattern.name))
         return acls
 
     def _forget_pattern(self, pattern: ResourcePattern) -> None:
@@ -148,7 +154,6 @@ class AclIndex:
             del self.literal[pattern.resource_type][pattern.name]
         else:
             del self.prefixed[pattern.resource_type][pattern.name]
-            self.prefixes[pattern.resource_type].remove(pattern.name)
 
 
 def bit(entry: AclEntry) -> int:

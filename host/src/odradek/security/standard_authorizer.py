@@ -192,10 +192,7 @@ class StandardAuthorizer:
             return False
         if is_literal and pattern in denied:
             return True
-        prefixes = self.acls.prefixes[resource_type].of(name)
-        return any(
-            ResourcePattern(resource_type, prefix, PatternType.PREFIXED) in denied for prefix in prefixes
-        )
+        return any(acls.pattern in denied for acls in self.acls.beginning(resource_type, name))
 
 
 def because(

@@ -130,16 +130,6 @@ class TlsSettings:
     )
     # fmt: on
 
-    @property
-    def has_key(self) -> bool:
-        """Whether there is a key store."""
-        return self.keystore_location is not None or self.key is not None
-
-    @property
-    def has_trust(self) -> bool:
-        """Whether there is a trust store."""
-        return self.truststore_location is not None or self.trusted_certificates is not None
-
     def check(self) -> None:
         """Check that the values do not contradict each other, in Kafka's words.
 
