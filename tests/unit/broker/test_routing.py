@@ -373,7 +373,7 @@ def test_a_route_serves_and_advertises_its_declared_versions(monkeypatch: pytest
     routes: dict[int, Route] = {}
     monkeypatch.setattr("odradek.broker.dispatch.routes.ROUTES", routes)
 
-    @answers(InitProducerIdRequest, InitProducerIdResponse, versions=only(3), advertised=between(0, 5))
+    @answers(InitProducerIdRequest, versions=only(3), advertised=between(0, 5))
     def init_producer_id(*_: object) -> None: ...
 
     route = routes[InitProducerIdRequest.API_KEY]

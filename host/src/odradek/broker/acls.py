@@ -18,7 +18,7 @@ from odradek.plugin.authorizer import (
     ResourceType,
 )
 from odradek.security.acl import SUPPORTED, Acl, AclEntry, AclFilter, ResourcePattern
-from odradek.settings.state_limit import ANY_NAME, NameLimit, Refusals, StateLimit
+from odradek.settings.state_limit import ANY_NAME, NameLimit, StateLimit
 from odradek.waiting.clock import Clock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -53,7 +53,7 @@ class Acls:
         self.authorizer = authorizer
         self.index = authorizer.acls
         self.names = names
-        self.limit = StateLimit("ACLs", "acls.max", max_acls, self.index.__len__, Refusals(clock))
+        self.limit = StateLimit("ACLs", "acls.max", max_acls, self.index.__len__, clock)
         authorizer.add(map(stored_acl, self.store.acls()))
 
     def create_in_steps(self, acls: Iterable[Acl]) -> Generator[None, None, list[ApiError | None]]:

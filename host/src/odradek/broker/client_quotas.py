@@ -15,7 +15,7 @@ from odradek.metadata.store import MetadataStore
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.quota.host_names import HostNames, plain_address
 from odradek.quota.quota_managers import CONNECTION_RATE, QuotaManagers
-from odradek.settings.state_limit import NameLimit, Refusals, StateLimit
+from odradek.settings.state_limit import NameLimit, StateLimit
 from odradek.waiting.clock import Clock
 from odradek.waiting.steps import result_of
 from odradek.wire.api_error import ApiError
@@ -107,7 +107,7 @@ class ClientQuotas:
         self.names = names
         self.by_entity: dict[Entity, dict[str, float]] = {}
         self.limit = StateLimit(
-            "quota entities", "client.quotas.max", max_entities, self.by_entity.__len__, Refusals(clock)
+            "quota entities", "client.quotas.max", max_entities, self.by_entity.__len__, clock
         )
         for row in self.store.quotas():
             self.by_entity.setdefault(frozenset(row.entity.items()), {})[row.key] = row.value

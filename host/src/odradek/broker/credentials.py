@@ -11,7 +11,7 @@ from odradek.metadata.credential_store import CredentialRow, CredentialStore
 from odradek.metadata.store import MetadataStore
 from odradek.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramMechanism
 from odradek.security.scram_credential import ScramCredential, salted_credential
-from odradek.settings.state_limit import ANY_NAME, NameLimit, Refusals, StateLimit
+from odradek.settings.state_limit import ANY_NAME, NameLimit, StateLimit
 from odradek.waiting.clock import Clock
 from odradek.waiting.steps import result_of
 from odradek.wire.api_error import ApiError
@@ -46,9 +46,7 @@ class Credentials:
         self.store = CredentialStore(metadata)
         self.names = names
         self.by_user: dict[str, dict[ScramMechanism, ScramCredential]] = {}
-        self.limit = StateLimit(
-            "SCRAM users", "scram.users.max", max_users, self.by_user.__len__, Refusals(clock)
-        )
+        self.limit = StateLimit("SCRAM users", "scram.users.max", max_users, self.by_user.__len__, clock)
         for row in self.store.credentials():
             credential = ScramCredential(row.salt, row.stored_key, row.server_key, row.iterations)
             self.by_user.setdefault(row.user, {})[ScramMechanism(row.mechanism)] = credential

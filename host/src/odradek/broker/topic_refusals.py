@@ -10,8 +10,8 @@ from typing import Final
 
 from odradek.broker.dispatch.refusals import Refusal, refusal_of_each
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
-from odradek.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from odradek.wire.messages.create_partitions import CreatePartitionsRequest
+from odradek.wire.messages.create_topics import CreateTopicsRequest
 from odradek.wire.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
@@ -37,12 +37,8 @@ def refuse_old(request: DeleteTopicsRequest, code: ErrorCode, message: str | Non
 
 
 REFUSALS: Final[Mapping[int, Refusal]] = {
-    CreateTopicsRequest.API_KEY: refusal_of_each(
-        CreateTopicsRequest, "topics", CreateTopicsResponse, "topics"
-    ),
+    CreateTopicsRequest.API_KEY: refusal_of_each(CreateTopicsRequest, "topics", "topics"),
     DeleteTopicsRequest.API_KEY: refuse_old,
-    CreatePartitionsRequest.API_KEY: refusal_of_each(
-        CreatePartitionsRequest, "topics", CreatePartitionsResponse, "results"
-    ),
+    CreatePartitionsRequest.API_KEY: refusal_of_each(CreatePartitionsRequest, "topics", "results"),
 }
 """By API key."""

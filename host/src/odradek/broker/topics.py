@@ -20,7 +20,7 @@ from odradek.log.log_validator import RecordCheck
 from odradek.log.partition_log import PartitionLog
 from odradek.metadata.store import MetadataStore, StoreError, TopicRow
 from odradek.plugin.config import ConfigError
-from odradek.settings.state_limit import Refusals, StateLimit
+from odradek.settings.state_limit import StateLimit
 from odradek.waiting.clock import Clock
 from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
@@ -128,11 +128,9 @@ class Topics:
         """By name, also of topics that do not exist yet."""
         self.names = TakenNames()
         """The names of all topics, and of those that are being created."""
-        self.topics_limit = StateLimit(
-            "topics", "topics.max", max_topics, self.names.__len__, Refusals(clock)
-        )
+        self.topics_limit = StateLimit("topics", "topics.max", max_topics, self.names.__len__, clock)
         self.partitions_limit = StateLimit(
-            "partitions", "partitions.max", max_partitions, logs.__len__, Refusals(clock)
+            "partitions", "partitions.max", max_partitions, logs.__len__, clock
         )
         self.listeners: list[Callable[[], None]] = []
         """Called after topics were created, deleted or given more partitions."""

@@ -24,7 +24,7 @@ from odradek.group.group_subscriptions import Compute
 from odradek.group.member_sizes import GroupTotals
 from odradek.group.offset_total import OffsetTotal
 from odradek.group.topic_view import TopicView
-from odradek.settings.state_limit import Refusals, StateLimit
+from odradek.settings.state_limit import StateLimit
 from odradek.waiting.clock import Clock, Timer
 from odradek.waiting.steps import result_of
 from odradek.wire.api_error import ApiError
@@ -57,9 +57,9 @@ class GroupCoordinator:
 
     def __post_init__(self) -> None:
         most, clock = self.config.max_groups, self.clock
-        self.groups_limit = StateLimit("groups", GROUPS_KEY, most, self.groups.__len__, Refusals(clock))
+        self.groups_limit = StateLimit("groups", GROUPS_KEY, most, self.groups.__len__, clock)
         self.configs_limit = StateLimit(
-            "configured groups", GROUPS_KEY, most, self.own_configs.__len__, Refusals(clock)
+            "configured groups", GROUPS_KEY, most, self.own_configs.__len__, clock
         )
         self.totals = GroupTotals(self.config.max_members, self.config.max_member_bytes, clock)
         self.classic = ClassicProtocol(self)

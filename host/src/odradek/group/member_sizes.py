@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from odradek.group.classic_member import Protocols
-from odradek.settings.state_limit import Refusals, StateLimit
+from odradek.settings.state_limit import StateLimit
 from odradek.waiting.clock import Clock
 
 PARTITION_BYTES: Final = 100
@@ -39,18 +39,14 @@ class GroupTotals:
 
     def __post_init__(self) -> None:
         self.members_limit = StateLimit(
-            "group members",
-            "group.members.max",
-            self.max_members,
-            lambda: self.members,
-            Refusals(self.clock),
+            "group members", "group.members.max", self.max_members, lambda: self.members, self.clock
         )
         self.bytes_limit = StateLimit(
             "bytes of group members",
             "group.members.max.bytes",
             self.max_bytes,
             lambda: self.bytes,
-            Refusals(self.clock),
+            self.clock,
         )
 
     def check(self, sizes: MemberSizes | None, member_ids: Iterable[str | None], size: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
-from odradek.settings.state_limit import Refusals, StateLimit
+from odradek.settings.state_limit import StateLimit
 from odradek.waiting.clock import Clock
 from odradek.wire.limits import INT32_MAX, INT64_MAX
 
@@ -28,14 +28,14 @@ class OffsetTotal:
 
     def __post_init__(self) -> None:
         self.number_limit = StateLimit(
-            "offsets", "offsets.max", self.max_offsets, lambda: self.number, Refusals(self.clock)
+            "offsets", "offsets.max", self.max_offsets, lambda: self.number, self.clock
         )
         self.metadata_limit = StateLimit(
             "characters of offset metadata",
             "offsets.metadata.max.bytes",
             self.max_metadata,
             lambda: self.metadata,
-            Refusals(self.clock),
+            self.clock,
         )
 
     def put(self, offsets: Offsets, changed: Mapping[TopicPartition, CommittedOffset]) -> None:

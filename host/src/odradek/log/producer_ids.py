@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from odradek.settings.kinds import INT, Whole
 from odradek.settings.setting import setting
-from odradek.settings.state_limit import Refusals, StateLimit
+from odradek.settings.state_limit import StateLimit
 from odradek.waiting.clock import Clock
 
 
@@ -38,5 +38,5 @@ class ProducerIds:
 
     def __post_init__(self) -> None:
         self.limit = StateLimit(
-            "producer ids", "producer.ids.max", self.config.max_ids, lambda: self.known, Refusals(self.clock)
+            "producer ids", "producer.ids.max", self.config.max_ids, lambda: self.known, self.clock
         )

@@ -93,10 +93,15 @@ class StateLimit:
     most: int
     count: Callable[[], int]
     """Returns how many exist now; called often, so it must not iterate over them."""
-    refusals: Refusals = field(default_factory=Refusals)
+    clock: Clock | None = None
+    """None if refusals are not logged."""
+    refusals: Refusals = field(init=False)
     """Of requests, or parts of requests."""
     reserved: int = 0
     """Accepted changes of a request that have not taken effect yet."""
+
+    def __post_init__(self) -> None:
+        self.refusals = Refusals(self.clock)
 
     def check(self, more: int = 1) -> None:
         """Check that ``more`` can be added.

@@ -9,7 +9,7 @@ from typing import Final
 
 from odradek.bounds.bounded_regex import Verdict
 from odradek.bounds.sampled_log import SampledLog
-from odradek.settings.state_limit import Refusals, StateLimit
+from odradek.settings.state_limit import StateLimit
 from odradek.telemetry.client_metrics_configs import (
     ALL_METRICS,
     DEFAULT_INTERVAL_MS,
@@ -116,21 +116,21 @@ class Subscriptions:
             "telemetry.subscriptions.max",
             self.config.max_subscriptions,
             lambda: len(self.by_name),
-            Refusals(self.clock),
+            self.clock,
         )
         self.steps_limit = StateLimit(
             "match steps",
             "telemetry.match.max.steps",
             self.config.match_max_steps,
             lambda: self.total_steps,
-            Refusals(self.clock),
+            self.clock,
         )
         self.metrics_limit = StateLimit(
             "metric prefixes",
             "telemetry.metrics.max",
             self.config.max_metrics,
             lambda: self.total_metrics,
-            Refusals(self.clock),
+            self.clock,
         )
 
     @property

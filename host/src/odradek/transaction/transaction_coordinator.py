@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from odradek.settings.state_limit import Refusals, StateLimit
+from odradek.settings.state_limit import StateLimit
 from odradek.transaction.end_transaction import is_done_already
 from odradek.transaction.transaction_config import TransactionConfig
 from odradek.transaction.transaction_log import TransactionParticipants, TransactionStore
@@ -71,14 +71,14 @@ class TransactionCoordinator:
             "transactional.ids.max",
             self.config.max_ids,
             self.transactions.__len__,
-            Refusals(self.clock),
+            self.clock,
         )
         self.partitions_limit = StateLimit(
             "partitions in transactions",
             "transaction.partitions.max",
             self.config.max_partitions,
             lambda: self.open_partitions,
-            Refusals(self.clock),
+            self.clock,
         )
 
     @property

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from odradek.wire import messages
 
-REQUEST = "Request"
+REQUEST, RESPONSE = "Request", "Response"
 
 
 class DeclaredApi(NamedTuple):
@@ -27,4 +28,11 @@ def declared_apis() -> Iterator[DeclaredApi]:
         for name, request in list(found.items()):
             if name.endswith(REQUEST) and hasattr(request, "API_KEY"):
                 api = name.removesuffix(REQUEST)
-                yield DeclaredApi(api, request, found[f"{api}Response"])
+                yield DeclaredApi(api, request, response_of(request))
+
+
+def response_of(request: type[Any]) -> type[Any]:
+    """The class of the responses to a request; they are declared in one module."""
+    name = request.__name__.removesuffix(REQUEST) + RESPONSE
+    response: type[Any] = getattr(sys.modules[request.__module__], name)
+    return response

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from odradek.wire.declared import response_of
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.layout import ArrayOf, StructOf, hints_of, kind_of, without_null
 
@@ -19,25 +20,24 @@ IDENTITY: Final = frozenset(
 """Fields that say what an element is about, in a request and in its response."""
 
 
-def refusal_of(request: type[Any], asked: str | None, response: type[Any], answered: str | None) -> Refusal:
+def refusal_of(request: type[Any], asked: str | None, answered: str | None, **values: Any) -> Refusal:
     """`refusal_of_each`; without an array at the top of the response alone."""
     if asked is not None and answered is not None:
-        return refusal_of_each(request, asked, response, answered)
-    return lambda _request, code, message: response(**errors(response, code, message))
+        return refusal_of_each(request, asked, answered, **values)
+    response = response_of(request)
+    return lambda _request, code, message: response(**errors(response, code, message), **values)
 
 
-def refusal_of_each(
-    request: type[Any], asked: str, response: type[Any], answered: str, **values: Any
-) -> Refusal:
+def refusal_of_each(request: type[Any], asked: str, answered: str, **values: Any) -> Refusal:
     """Refuse every element of a request, and at the top for versions that have room for it.
 
     Args:
         request: The class of the request.
         asked: The name of its array.
-        response: The class of the response.
-        answered: The name of its array.
+        answered: The name of the array of the response.
         values: Other fields of the elements that have the error.
     """
+    response = response_of(request)
     mirror = Mirror(element_of(response, answered), element_of(request, asked))
 
     def refuse(request: Any, code: ErrorCode, message: str | None) -> Any:
@@ -59,7 +59,7 @@ class Mirror:
     def __init__(self, answered: type[Any], asked: type[Any] | None) -> None:
         self.answered = self.leaf = answered
         fields = answered.__dataclass_fields__
-        self.identity = next(name for name in fields if not name.startswith("error_"))
+        self.identity = next((name for name in fields if not name.startswith("error_")), "")
         self.same = None if asked is None else IDENTITY & fields.keys() & asked.__dataclass_fields__.keys()
         self.inner: Mirror | None = None
         if asked is not None and "error_code" not in fields:

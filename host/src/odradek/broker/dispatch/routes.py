@@ -47,6 +47,7 @@ from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.throttling import Charge, charge_time
 from odradek.plugin.context import RequestContext
 from odradek.wire.codec import SteppedRead, reader, stepped_reader, takes_steps, writer
+from odradek.wire.declared import response_of
 from odradek.wire.parts import Parts
 from odradek.wire.types import Versions
 
@@ -100,7 +101,6 @@ ROUTES: dict[int, Route] = {}
 
 def answers(
     request: type[Any],
-    response: type[Any],
     *,
     versions: Versions | None = None,
     advertised: Versions | None = None,
@@ -109,12 +109,12 @@ def answers(
     charge: Charge = charge_time,
     droppable: bool = False,
     each: str | None = None,
+    **refused: Any,
 ) -> Callable[[H], H]:
     """Register a handler.
 
     Args:
         request: The request's declaration; its ``VERSIONS`` are served unless ``versions`` narrows them.
-        response: The response's declaration.
         versions: The versions that are parsed.
         advertised: The versions that ApiVersions lists, if they differ.
         refusal: Makes the response for an `ApiError`. The default refuses at the top; a response that has no
@@ -123,7 +123,9 @@ def answers(
         charge: What a request costs while quotas are set, see ``broker/dispatch/throttling.py``.
         droppable: The handler is a generator that changes nothing: it ends when the connection is lost.
         each: The handler is a generator that yields the elements of this array of the response.
+        refused: Other fields of a refusal: of its elements with ``refuses``, else at its top.
     """
+    response = response_of(request)
 
     def register(handler: H) -> H:
         served = versions or request.VERSIONS
@@ -132,7 +134,7 @@ def answers(
             request,
             response,
             audited(begin) if request in SUBJECTS else begin,
-            refusal or refusal_of(request, refuses, response, each),
+            refusal or refusal_of(request, refuses, each, **refused),
             served,
             advertised or served,
             charge,

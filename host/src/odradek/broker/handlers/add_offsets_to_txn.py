@@ -23,7 +23,7 @@ from odradek.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, Add
 FENCED_VERSION = 2
 
 
-@answers(AddOffsetsToTxnRequest, AddOffsetsToTxnResponse)
+@answers(AddOffsetsToTxnRequest)
 def add_offsets_to_txn(
     request: AddOffsetsToTxnRequest, context: RequestContext, broker: Broker
 ) -> AddOffsetsToTxnResponse:

@@ -56,7 +56,7 @@ def refuse(
     )
 
 
-@answers(AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, refusal=refuse, each="results_by_transaction")
+@answers(AddPartitionsToTxnRequest, refusal=refuse, each="results_by_transaction")
 def add_partitions_to_txn(
     request: AddPartitionsToTxnRequest, context: RequestContext, broker: Broker
 ) -> Generator[AddPartitionsToTxnResult | None, None, AddPartitionsToTxnResponse]:

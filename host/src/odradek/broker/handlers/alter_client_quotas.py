@@ -66,7 +66,7 @@ def alteration(entry: RequestEntryData) -> Alteration:
     return Alteration(names(entry.entity), [(op.key, None if op.remove else op.value) for op in entry.ops])
 
 
-@answers(AlterClientQuotasRequest, AlterClientQuotasResponse, refusal=refused)
+@answers(AlterClientQuotasRequest, refusal=refused)
 def alter_client_quotas(
     request: AlterClientQuotasRequest, context: RequestContext, broker: Broker
 ) -> AlterClientQuotasResponse | Deferred[AlterClientQuotasResponse]:

@@ -27,7 +27,7 @@ from odradek.wire.messages.alter_configs import (
 )
 
 
-@answers(AlterConfigsRequest, AlterConfigsResponse, refuses="resources", each="responses")
+@answers(AlterConfigsRequest, refuses="resources", each="responses")
 def alter_configs(
     request: AlterConfigsRequest, context: RequestContext, broker: Broker
 ) -> Generator[AlterConfigsResourceResponse | Step, Any, AlterConfigsResponse]:

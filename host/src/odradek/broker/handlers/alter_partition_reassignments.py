@@ -33,12 +33,7 @@ from odradek.wire.messages.alter_partition_reassignments import (
 )
 
 
-@answers(
-    AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
-    refuses="topics",
-    each="responses",
-)
+@answers(AlterPartitionReassignmentsRequest, refuses="topics", each="responses")
 def alter_partition_reassignments(
     request: AlterPartitionReassignmentsRequest, context: RequestContext, broker: Broker
 ) -> Generator[ReassignableTopicResponse | None, None, AlterPartitionReassignmentsResponse]:

@@ -54,7 +54,7 @@ def by_topic(codes: dict[tuple[str, int], ErrorCode]) -> dict[str, AlterReplicaL
     return topics
 
 
-@answers(AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse, refusal=refuse, each="results")
+@answers(AlterReplicaLogDirsRequest, refusal=refuse, each="results")
 def alter_replica_log_dirs(
     request: AlterReplicaLogDirsRequest, context: RequestContext, broker: Broker
 ) -> Generator[AlterReplicaLogDirTopicResult | None, None, AlterReplicaLogDirsResponse]:

@@ -46,7 +46,7 @@ def refused(
     )
 
 
-@answers(AlterUserScramCredentialsRequest, AlterUserScramCredentialsResponse, refusal=refused, each="results")
+@answers(AlterUserScramCredentialsRequest, refusal=refused, each="results")
 def alter_user_scram_credentials(
     request: AlterUserScramCredentialsRequest, context: RequestContext, broker: Broker
 ) -> Generator[AlterUserScramCredentialsResult | None, None, AlterUserScramCredentialsResponse]:

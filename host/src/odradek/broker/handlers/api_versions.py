@@ -62,7 +62,7 @@ def listing(api_key: int) -> ApiVersion:
     return ApiVersion(api_key=api_key, min_version=versions.first, max_version=versions.last)
 
 
-@answers(ApiVersionsRequest, ApiVersionsResponse, refusal=refuse, charge=charge_if_known)
+@answers(ApiVersionsRequest, refusal=refuse, charge=charge_if_known)
 def api_versions(request: ApiVersionsRequest, context: RequestContext, broker: Broker) -> ApiVersionsResponse:
     if context.api_version >= 3:
         name, version = request.client_software_name, request.client_software_version

@@ -38,13 +38,7 @@ UNSEEN_TOPICS = (
 )
 
 
-@answers(
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-    refuses="group_ids",
-    each="groups",
-    droppable=True,
-)
+@answers(ConsumerGroupDescribeRequest, refuses="group_ids", each="groups", droppable=True)
 def consumer_group_describe(
     request: ConsumerGroupDescribeRequest, context: RequestContext, broker: Broker
 ) -> Generator[DescribedGroup | Composed | None, None, ConsumerGroupDescribeResponse]:

@@ -59,7 +59,7 @@ from odradek.wire.messages.consumer_group_heartbeat import (
 Answer = ConsumerGroupHeartbeatResponse | Deferred[ConsumerGroupHeartbeatResponse]
 
 
-@answers(ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse)
+@answers(ConsumerGroupHeartbeatRequest)
 def consumer_group_heartbeat(
     request: ConsumerGroupHeartbeatRequest, context: RequestContext, broker: Broker
 ) -> Answer:

@@ -41,12 +41,7 @@ def result(code: ErrorCode, message: str | None) -> AclCreationResult:
     return AclCreationResult(error_code=code, error_message=message)
 
 
-def refuse(request: CreateAclsRequest, code: ErrorCode, message: str | None) -> CreateAclsResponse:
-    """The same error for every ACL: there is no room for one at the top."""
-    return CreateAclsResponse(results=[result(code, message)] * len(request.creations))
-
-
-@answers(CreateAclsRequest, CreateAclsResponse, refusal=refuse, each="results")
+@answers(CreateAclsRequest, refuses="creations", each="results")
 def create_acls(
     request: CreateAclsRequest, context: RequestContext, broker: Broker
 ) -> Generator[AclCreationResult | None, None, CreateAclsResponse]:

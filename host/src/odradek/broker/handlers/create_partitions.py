@@ -50,13 +50,7 @@ def refused(name: str, code: ErrorCode, message: str | None) -> CreatePartitions
     return CreatePartitionsTopicResult(name=name, error_code=code, error_message=message)
 
 
-@answers(
-    CreatePartitionsRequest,
-    CreatePartitionsResponse,
-    refuses="topics",
-    charge=charge_mutations,
-    each="results",
-)
+@answers(CreatePartitionsRequest, refuses="topics", charge=charge_mutations, each="results")
 def create_partitions(
     request: CreatePartitionsRequest, context: RequestContext, broker: Broker
 ) -> Generator[CreatePartitionsTopicResult | Step, None, CreatePartitionsResponse | Mutated]:

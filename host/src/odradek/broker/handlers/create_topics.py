@@ -63,7 +63,7 @@ def refused(name: str, code: ErrorCode, message: str | None) -> CreatableTopicRe
     return CreatableTopicResult(name=name, error_code=code, error_message=message)
 
 
-@answers(CreateTopicsRequest, CreateTopicsResponse, refuses="topics", charge=charge_mutations, each="topics")
+@answers(CreateTopicsRequest, refuses="topics", charge=charge_mutations, each="topics")
 def create_topics(
     request: CreateTopicsRequest, context: RequestContext, broker: Broker
 ) -> Generator[CreatableTopicResult | None, None, CreateTopicsResponse | Mutated]:

@@ -26,7 +26,6 @@ from odradek.plugin.authorizer import AclOperation
 from odradek.plugin.context import RequestContext
 from odradek.security.acl import Acl
 from odradek.wire.api_error import ApiError
-from odradek.wire.error_code import ErrorCode
 from odradek.wire.error_text import NO_AUTHORIZER
 from odradek.wire.messages.delete_acls import (
     DeleteAclsFilterResult,
@@ -36,13 +35,7 @@ from odradek.wire.messages.delete_acls import (
 )
 
 
-def refuse(request: DeleteAclsRequest, code: ErrorCode, message: str | None) -> DeleteAclsResponse:
-    """The same error for every filter."""
-    refused = DeleteAclsFilterResult(error_code=code, error_message=message)
-    return DeleteAclsResponse(filter_results=[refused] * len(request.filters))
-
-
-@answers(DeleteAclsRequest, DeleteAclsResponse, refusal=refuse, each="filter_results")
+@answers(DeleteAclsRequest, refuses="filters", each="filter_results")
 def delete_acls(
     request: DeleteAclsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DeleteAclsFilterResult | Composed | None, None, DeleteAclsResponse]:

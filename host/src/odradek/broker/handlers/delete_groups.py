@@ -24,7 +24,7 @@ from odradek.wire.messages.delete_groups import (
 )
 
 
-@answers(DeleteGroupsRequest, DeleteGroupsResponse, refuses="groups_names", each="results")
+@answers(DeleteGroupsRequest, refuses="groups_names", each="results")
 def delete_groups(
     request: DeleteGroupsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DeletableGroupResult, None, DeleteGroupsResponse]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.refusals import refusal_of_each
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import INTERNAL_TOPICS
 from odradek.plugin.authorizer import AclOperation, ResourceType
@@ -40,14 +39,7 @@ def refused(index: int, code: ErrorCode) -> DeleteRecordsPartitionResult:
     )
 
 
-@answers(
-    DeleteRecordsRequest,
-    DeleteRecordsResponse,
-    refusal=refusal_of_each(
-        DeleteRecordsRequest, "topics", DeleteRecordsResponse, "topics", low_watermark=INVALID_LOW_WATERMARK
-    ),
-    each="topics",
-)
+@answers(DeleteRecordsRequest, refuses="topics", each="topics", low_watermark=INVALID_LOW_WATERMARK)
 def delete_records(
     request: DeleteRecordsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DeleteRecordsTopicResult | None, None, DeleteRecordsResponse]:

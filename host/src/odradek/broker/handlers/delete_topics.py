@@ -46,13 +46,7 @@ Mention = tuple[str | None, bytes]
 """Name and id, as a client gives them."""
 
 
-@answers(
-    DeleteTopicsRequest,
-    DeleteTopicsResponse,
-    refusal=refuse_old,
-    charge=charge_mutations,
-    each="responses",
-)
+@answers(DeleteTopicsRequest, refusal=refuse_old, charge=charge_mutations, each="responses")
 def delete_topics(
     request: DeleteTopicsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DeletableTopicResult | None, None, DeleteTopicsResponse | Mutated]:

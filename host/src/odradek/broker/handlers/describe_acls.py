@@ -34,7 +34,7 @@ from odradek.wire.messages.describe_acls import (
 NO_AUTHORIZER = "No Authorizer is configured on the broker"  # Kafka's text, which has no full stop here
 
 
-@answers(DescribeAclsRequest, DescribeAclsResponse, each="resources", droppable=True)
+@answers(DescribeAclsRequest, each="resources", droppable=True)
 def describe_acls(
     request: DescribeAclsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DescribeAclsResource | Composed | None, None, DescribeAclsResponse]:

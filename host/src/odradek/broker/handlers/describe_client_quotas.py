@@ -39,15 +39,7 @@ class MatchType(IntEnum):
     SPECIFIED = 2
 
 
-def refused(
-    request: DescribeClientQuotasRequest, code: ErrorCode, message: str | None
-) -> DescribeClientQuotasResponse:
-    return DescribeClientQuotasResponse(error_code=code, error_message=message, entries=None)
-
-
-@answers(
-    DescribeClientQuotasRequest, DescribeClientQuotasResponse, refusal=refused, each="entries", droppable=True
-)
+@answers(DescribeClientQuotasRequest, entries=None, each="entries", droppable=True)
 def describe_client_quotas(
     request: DescribeClientQuotasRequest, context: RequestContext, broker: Broker
 ) -> Generator[EntryData | None, None, DescribeClientQuotasResponse]:

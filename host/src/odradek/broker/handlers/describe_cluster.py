@@ -25,7 +25,7 @@ from odradek.wire.messages.describe_cluster import (
 BROKERS, CONTROLLERS = 1, 2
 
 
-@answers(DescribeClusterRequest, DescribeClusterResponse)
+@answers(DescribeClusterRequest)
 def describe_cluster(
     request: DescribeClusterRequest, context: RequestContext, broker: Broker
 ) -> DescribeClusterResponse:

@@ -71,7 +71,7 @@ def refusal(resource: DescribeConfigsResource, code: ErrorCode, message: str | N
     )
 
 
-@answers(DescribeConfigsRequest, DescribeConfigsResponse, refusal=refused, each="results", droppable=True)
+@answers(DescribeConfigsRequest, refusal=refused, each="results", droppable=True)
 def describe_configs(
     request: DescribeConfigsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DescribeConfigsResult | Composed | None, None, DescribeConfigsResponse]:

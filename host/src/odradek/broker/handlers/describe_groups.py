@@ -32,7 +32,7 @@ from odradek.wire.messages.describe_groups import (
 NOT_FOUND_VERSION = 6
 
 
-@answers(DescribeGroupsRequest, DescribeGroupsResponse, refuses="groups", each="groups", droppable=True)
+@answers(DescribeGroupsRequest, refuses="groups", each="groups", droppable=True)
 def describe_groups(
     request: DescribeGroupsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DescribedGroup | Composed | None, None, DescribeGroupsResponse]:

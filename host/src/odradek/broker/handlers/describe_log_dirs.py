@@ -49,7 +49,7 @@ def refuse(
     return DescribeLogDirsResponse(error_code=code, results=[DescribeLogDirsResult(error_code=code)])
 
 
-@answers(DescribeLogDirsRequest, DescribeLogDirsResponse, refusal=refuse, each="results", droppable=True)
+@answers(DescribeLogDirsRequest, refusal=refuse, each="results", droppable=True)
 def describe_log_dirs(
     request: DescribeLogDirsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DescribeLogDirsResult | Composed | None, None, DescribeLogDirsResponse]:

@@ -30,7 +30,7 @@ from odradek.wire.messages.describe_producers import (
 )
 
 
-@answers(DescribeProducersRequest, DescribeProducersResponse, refuses="topics", each="topics", droppable=True)
+@answers(DescribeProducersRequest, refuses="topics", each="topics", droppable=True)
 def describe_producers(
     request: DescribeProducersRequest, context: RequestContext, broker: Broker
 ) -> Generator[TopicResponse | None, None, DescribeProducersResponse]:

@@ -34,7 +34,7 @@ from odradek.wire.messages.describe_quorum import (
 LEADER_EPOCH = 1
 
 
-@answers(DescribeQuorumRequest, DescribeQuorumResponse, each="topics", droppable=True)
+@answers(DescribeQuorumRequest, each="topics", droppable=True)
 def describe_quorum(
     request: DescribeQuorumRequest, context: RequestContext, broker: Broker
 ) -> Generator[ResponseTopicData | None, None, DescribeQuorumResponse]:

@@ -34,13 +34,7 @@ from odradek.wire.messages.describe_topic_partitions import (
 MAX_PARTITIONS_OF_ANSWER = 2000  # max.request.partition.size.limit
 
 
-@answers(
-    DescribeTopicPartitionsRequest,
-    DescribeTopicPartitionsResponse,
-    refuses="topics",
-    each="topics",
-    droppable=True,
-)
+@answers(DescribeTopicPartitionsRequest, refuses="topics", each="topics", droppable=True)
 def describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DescribeTopicPartitionsResponseTopic | None, None, DescribeTopicPartitionsResponse]:

@@ -27,13 +27,7 @@ from odradek.wire.messages.describe_transactions import (
 )
 
 
-@answers(
-    DescribeTransactionsRequest,
-    DescribeTransactionsResponse,
-    refuses="transactional_ids",
-    each="transaction_states",
-    droppable=True,
-)
+@answers(DescribeTransactionsRequest, refuses="transactional_ids", each="transaction_states", droppable=True)
 def describe_transactions(
     request: DescribeTransactionsRequest, context: RequestContext, broker: Broker
 ) -> Generator[TransactionState, None, DescribeTransactionsResponse]:

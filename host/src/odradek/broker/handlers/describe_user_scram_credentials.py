@@ -24,23 +24,7 @@ from odradek.wire.messages.describe_user_scram_credentials import (
 )
 
 
-def refuse(
-    request: DescribeUserScramCredentialsRequest, code: ErrorCode, message: str | None
-) -> DescribeUserScramCredentialsResponse:
-    """The error at the top, and once per user, without names."""
-    result = DescribeUserScramCredentialsResult(error_code=code, error_message=message)
-    return DescribeUserScramCredentialsResponse(
-        error_code=code, error_message=message, results=[result] * len(request.users or ())
-    )
-
-
-@answers(
-    DescribeUserScramCredentialsRequest,
-    DescribeUserScramCredentialsResponse,
-    refusal=refuse,
-    each="results",
-    droppable=True,
-)
+@answers(DescribeUserScramCredentialsRequest, refuses="users", each="results", droppable=True)
 def describe_user_scram_credentials(
     request: DescribeUserScramCredentialsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DescribeUserScramCredentialsResult, None, DescribeUserScramCredentialsResponse]:

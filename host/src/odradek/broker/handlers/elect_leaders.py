@@ -40,13 +40,7 @@ NO_CANDIDATE = {
 }
 
 
-@answers(
-    ElectLeadersRequest,
-    ElectLeadersResponse,
-    refuses="topic_partitions",
-    each="replica_election_results",
-    droppable=True,
-)
+@answers(ElectLeadersRequest, refuses="topic_partitions", each="replica_election_results", droppable=True)
 def elect_leaders(
     request: ElectLeadersRequest, context: RequestContext, broker: Broker
 ) -> Generator[ReplicaElectionResult | None, None, ElectLeadersResponse]:

@@ -28,7 +28,7 @@ FENCED_VERSION = 2
 EPOCH_BUMP_VERSION = 5
 
 
-@answers(EndTxnRequest, EndTxnResponse)
+@answers(EndTxnRequest)
 def end_txn(request: EndTxnRequest, context: RequestContext, broker: Broker) -> EndTxnResponse:
     broker.authorization.require(
         context, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id

@@ -105,7 +105,7 @@ def read_rights(context: RequestContext, broker: Broker, replica: bool) -> Right
     return EVERYTHING if allowed else NOTHING
 
 
-@answers(FetchRequest, FetchResponse, refusal=refuse, charge=charge)
+@answers(FetchRequest, refusal=refuse, charge=charge)
 def fetch(
     request: FetchRequest, context: RequestContext, broker: Broker
 ) -> FetchResponse | Draft | Deferred[FetchResponse | Draft]:

@@ -47,7 +47,7 @@ def refused(key: str, code: ErrorCode, message: str | None) -> Coordinator:
     return Coordinator(key=key, node_id=-1, port=-1, error_code=code, error_message=message)
 
 
-@answers(FindCoordinatorRequest, FindCoordinatorResponse, refusal=refuse, each="coordinators", droppable=True)
+@answers(FindCoordinatorRequest, refusal=refuse, each="coordinators", droppable=True)
 def find_coordinator(
     request: FindCoordinatorRequest, context: RequestContext, broker: Broker
 ) -> Generator[Coordinator, None, FindCoordinatorResponse]:

@@ -17,11 +17,7 @@ from odradek.wire.messages.get_telemetry_subscriptions import (
 )
 
 
-@answers(
-    GetTelemetrySubscriptionsRequest,
-    GetTelemetrySubscriptionsResponse,
-    refusal=invalid_request(GetTelemetrySubscriptionsResponse),
-)
+@answers(GetTelemetrySubscriptionsRequest, refusal=invalid_request(GetTelemetrySubscriptionsResponse))
 def get_telemetry_subscriptions(
     request: GetTelemetrySubscriptionsRequest, context: RequestContext, broker: Answering
 ) -> GetTelemetrySubscriptionsResponse:

@@ -15,7 +15,7 @@ from odradek.plugin.context import RequestContext
 from odradek.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
-@answers(HeartbeatRequest, HeartbeatResponse)
+@answers(HeartbeatRequest)
 def heartbeat(request: HeartbeatRequest, context: RequestContext, broker: Broker) -> HeartbeatResponse:
     broker.authorization.require(context, AclOperation.READ, ResourceType.GROUP, request.group_id)
     broker.groups.classic.heartbeat(request)

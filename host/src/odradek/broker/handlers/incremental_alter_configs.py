@@ -46,9 +46,7 @@ from odradek.wire.messages.incremental_alter_configs import (
 )
 
 
-@answers(
-    IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, refuses="resources", each="responses"
-)
+@answers(IncrementalAlterConfigsRequest, refuses="resources", each="responses")
 def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, context: RequestContext, broker: Broker
 ) -> Generator[AlterConfigsResourceResponse | Step, Any, IncrementalAlterConfigsResponse]:

@@ -34,11 +34,7 @@ UNKNOWN = -1
 FENCED_VERSION = 4
 
 
-def refuse(_request: InitProducerIdRequest, code: ErrorCode, _message: str | None) -> InitProducerIdResponse:
-    return InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1)
-
-
-@answers(InitProducerIdRequest, InitProducerIdResponse, versions=between(0, 5), refusal=refuse)
+@answers(InitProducerIdRequest, versions=between(0, 5), producer_id=-1, producer_epoch=-1)
 def init_producer_id(
     request: InitProducerIdRequest, context: RequestContext, broker: Broker
 ) -> InitProducerIdResponse:

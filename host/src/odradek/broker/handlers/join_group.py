@@ -47,7 +47,7 @@ def refuse(request: JoinGroupRequest, code: ErrorCode, _message: str | None) -> 
     return JoinGroupResponse(error_code=code, member_id=request.member_id)
 
 
-@answers(JoinGroupRequest, JoinGroupResponse, refusal=refuse)
+@answers(JoinGroupRequest, refusal=refuse)
 def join_group(
     request: JoinGroupRequest, context: RequestContext, broker: Broker
 ) -> JoinGroupResponse | Deferred[JoinGroupResponse]:

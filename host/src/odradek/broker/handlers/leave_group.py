@@ -32,7 +32,7 @@ AT_A_TIME = 50
 """Members that are removed in one step."""
 
 
-@answers(LeaveGroupRequest, LeaveGroupResponse, each="members")
+@answers(LeaveGroupRequest, each="members")
 def leave_group(
     request: LeaveGroupRequest, context: RequestContext, broker: Broker
 ) -> Generator[MemberResponse, None, LeaveGroupResponse]:

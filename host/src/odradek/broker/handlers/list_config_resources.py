@@ -28,7 +28,7 @@ from odradek.wire.messages.list_config_resources import (
 TYPES_BY_VERSION = {0: frozenset({ResourceType.CLIENT_METRICS}), 1: frozenset(ResourceType)}
 
 
-@answers(ListConfigResourcesRequest, ListConfigResourcesResponse, each="config_resources", droppable=True)
+@answers(ListConfigResourcesRequest, each="config_resources", droppable=True)
 def list_config_resources(
     request: ListConfigResourcesRequest, context: RequestContext, broker: Broker
 ) -> Generator[ConfigResource, None, ListConfigResourcesResponse]:

@@ -18,7 +18,7 @@ from odradek.plugin.context import RequestContext
 from odradek.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 
-@answers(ListGroupsRequest, ListGroupsResponse, each="groups", droppable=True)
+@answers(ListGroupsRequest, each="groups", droppable=True)
 def list_groups(
     request: ListGroupsRequest, context: RequestContext, broker: Broker
 ) -> Generator[ListedGroup | None, None, ListGroupsResponse]:

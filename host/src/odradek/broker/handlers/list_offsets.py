@@ -57,7 +57,7 @@ def refused(index: int, code: ErrorCode) -> ListOffsetsPartitionResponse:
     return ListOffsetsPartitionResponse(partition_index=index, error_code=code)
 
 
-@answers(ListOffsetsRequest, ListOffsetsResponse, refuses="topics", each="topics", droppable=True)
+@answers(ListOffsetsRequest, refuses="topics", each="topics", droppable=True)
 def list_offsets(
     request: ListOffsetsRequest, context: RequestContext, broker: Broker
 ) -> Generator[ListOffsetsTopicResponse | Step, Any, ListOffsetsResponse]:

@@ -18,7 +18,7 @@ from odradek.wire.messages.list_partition_reassignments import (
 )
 
 
-@answers(ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse)
+@answers(ListPartitionReassignmentsRequest)
 def list_partition_reassignments(
     request: ListPartitionReassignmentsRequest, context: RequestContext, broker: Broker
 ) -> ListPartitionReassignmentsResponse:

@@ -32,7 +32,7 @@ STATES = frozenset(map(str, TransactionState))
 PATTERN_BOUNDS = RegexBounds()
 
 
-@answers(ListTransactionsRequest, ListTransactionsResponse, each="transaction_states", droppable=True)
+@answers(ListTransactionsRequest, each="transaction_states", droppable=True)
 def list_transactions(
     request: ListTransactionsRequest, context: RequestContext, broker: Broker
 ) -> Generator[ListedTransaction | None, None, ListTransactionsResponse]:

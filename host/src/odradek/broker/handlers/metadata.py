@@ -77,7 +77,7 @@ def refuse(request: MetadataRequest, code: ErrorCode, _message: str | None) -> M
     return MetadataResponse(topics=topics, error_code=code)
 
 
-@answers(MetadataRequest, MetadataResponse, refusal=refuse)
+@answers(MetadataRequest, refusal=refuse)
 def metadata(
     request: MetadataRequest, context: RequestContext, broker: Broker
 ) -> MetadataResponse | Deferred[MetadataResponse]:

@@ -40,7 +40,7 @@ from odradek.wire.messages.offset_commit import (
 TOPIC_ID_VERSION = 10
 
 
-@answers(OffsetCommitRequest, OffsetCommitResponse, refuses="topics", each="topics")
+@answers(OffsetCommitRequest, refuses="topics", each="topics")
 def offset_commit(
     request: OffsetCommitRequest, context: RequestContext, broker: Broker
 ) -> Generator[OffsetCommitResponseTopic | None, None, OffsetCommitResponse]:

@@ -27,7 +27,7 @@ from odradek.wire.messages.offset_delete import (
 )
 
 
-@answers(OffsetDeleteRequest, OffsetDeleteResponse, each="topics")
+@answers(OffsetDeleteRequest, each="topics")
 def offset_delete(
     request: OffsetDeleteRequest, context: RequestContext, broker: Broker
 ) -> Generator[OffsetDeleteResponseTopic | None, None, OffsetDeleteResponse]:

@@ -60,7 +60,7 @@ def refuse(request: OffsetFetchRequest, code: ErrorCode, _message: str | None) -
     return OffsetFetchResponse(error_code=code, topics=topics, groups=groups)
 
 
-@answers(OffsetFetchRequest, OffsetFetchResponse, refusal=refuse, each="groups", droppable=True)
+@answers(OffsetFetchRequest, refusal=refuse, each="groups", droppable=True)
 def offset_fetch(
     request: OffsetFetchRequest, context: RequestContext, broker: Broker
 ) -> Generator[OffsetFetchResponseGroup | Composed | None, None, OffsetFetchResponse]:

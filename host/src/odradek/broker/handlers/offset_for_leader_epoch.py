@@ -36,9 +36,7 @@ def refused(index: int, code: ErrorCode) -> EpochEndOffset:
     return EpochEndOffset(error_code=code, partition=index)
 
 
-@answers(
-    OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, refuses="topics", each="topics", droppable=True
-)
+@answers(OffsetForLeaderEpochRequest, refuses="topics", each="topics", droppable=True)
 def offset_for_leader_epoch(
     request: OffsetForLeaderEpochRequest, context: RequestContext, broker: Broker
 ) -> Generator[OffsetForLeaderTopicResult | None, None, OffsetForLeaderEpochResponse]:

@@ -77,7 +77,7 @@ THIS_LEADER = LeaderIdAndEpoch()
 """Clients are told of no other leader: there is none."""
 
 
-refuse_each = refusal_of_each(ProduceRequest, "topic_data", ProduceResponse, "responses", base_offset=-1)
+refuse_each = refusal_of_each(ProduceRequest, "topic_data", "responses", base_offset=-1)
 
 
 def refuse(request: ProduceRequest, code: ErrorCode, message: str | None) -> Any:
@@ -107,7 +107,7 @@ def refusal_of(index: int, error: ApiError, log: PartitionLog) -> PartitionProdu
     return response
 
 
-@answers(ProduceRequest, ProduceResponse, advertised=between(0, 13), refusal=refuse, charge=charge_produce)
+@answers(ProduceRequest, advertised=between(0, 13), refusal=refuse, charge=charge_produce)
 def produce(
     request: ProduceRequest, context: RequestContext, broker: Broker
 ) -> ProduceAnswer | Deferred[ProduceAnswer]:

@@ -43,7 +43,7 @@ def invalid_request(response: type[Any]) -> Callable[[Any, ErrorCode, str | None
     return lambda _request, _code, _message: response(error_code=ErrorCode.INVALID_REQUEST)
 
 
-@answers(PushTelemetryRequest, PushTelemetryResponse, refusal=invalid_request(PushTelemetryResponse))
+@answers(PushTelemetryRequest, refusal=invalid_request(PushTelemetryResponse))
 def push_telemetry(request: PushTelemetryRequest, context: RequestContext, broker: Answering) -> Answer:
     telemetry, sink = broker.telemetry, broker.sink
     if request.metrics is None and telemetry.kafka_policy:

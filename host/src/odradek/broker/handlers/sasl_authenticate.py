@@ -30,7 +30,7 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 
-@answers(SaslAuthenticateRequest, SaslAuthenticateResponse, charge=charge_nothing)
+@answers(SaslAuthenticateRequest, charge=charge_nothing)
 def sasl_authenticate(
     request: SaslAuthenticateRequest, context: RequestContext, broker: Broker
 ) -> Deferred[SaslAuthenticateResponse | None]:

@@ -25,7 +25,7 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
 
-@answers(SaslHandshakeRequest, SaslHandshakeResponse, charge=charge_nothing)
+@answers(SaslHandshakeRequest, charge=charge_nothing)
 def sasl_handshake(
     request: SaslHandshakeRequest, context: RequestContext, broker: Broker
 ) -> SaslHandshakeResponse | Deferred[SaslHandshakeResponse]:

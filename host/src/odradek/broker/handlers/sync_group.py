@@ -30,7 +30,7 @@ from odradek.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 PROTOCOL_VERSION = 5
 
 
-@answers(SyncGroupRequest, SyncGroupResponse)
+@answers(SyncGroupRequest)
 def sync_group(
     request: SyncGroupRequest, context: RequestContext, broker: Broker
 ) -> SyncGroupResponse | Deferred[SyncGroupResponse]:

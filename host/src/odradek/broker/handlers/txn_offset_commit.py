@@ -76,7 +76,7 @@ def answered(
             yield result
 
 
-@answers(TxnOffsetCommitRequest, TxnOffsetCommitResponse, refusal=refuse, each="topics")
+@answers(TxnOffsetCommitRequest, refusal=refuse, each="topics")
 def txn_offset_commit(
     request: TxnOffsetCommitRequest, context: RequestContext, broker: Broker
 ) -> Generator[TxnOffsetCommitResponseTopic | None, None, TxnOffsetCommitResponse]:

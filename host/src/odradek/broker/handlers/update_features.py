@@ -33,7 +33,7 @@ from odradek.wire.messages.update_features import (
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
-@answers(UpdateFeaturesRequest, UpdateFeaturesResponse)
+@answers(UpdateFeaturesRequest)
 def update_features(
     request: UpdateFeaturesRequest, context: RequestContext, broker: Broker
 ) -> UpdateFeaturesResponse:
