@@ -6,12 +6,11 @@ from collections.abc import Callable, Container
 from typing import Final
 
 from odradek.wire.types import NIL_UUID
+from odradek.wire.uuid_text import DASH
 
 ONE_UUID: Final = bytes(15) + b"\x01"
 """``Uuid.ONE_UUID``, which Kafka reserves like the nil one."""
 RESERVED_UUIDS: Final = frozenset({NIL_UUID, ONE_UUID})
-DASH: Final = 62
-"""The value of ``-`` in base64url: an id must not look like a command-line option."""
 
 
 def new_client_instance_id(random_uuid: Callable[[], bytes], taken: Container[bytes]) -> bytes:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Final, NamedTuple, Protocol
 
 from odradek.gateway.observation.apis import Role
 from odradek.gateway.observation.membership import Memberships
 from odradek.gateway.observation.observer import CloseCause
 from odradek.gateway.observation.row import Row
+from odradek.wire.uuid_text import named_uuid
 
 BOOTSTRAP_NODE: Final = -1
 """Node id of pairs whose node is not known."""
 MAX_TRANSACTIONAL_IDS: Final = 100
-DASH: Final = 62
 
 
 class ClientKey(NamedTuple):
@@ -32,13 +31,7 @@ class ClientKey(NamedTuple):
         Args:
             origin: The observing gateway: what two of them see of a client are two series.
         """
-        texts = ("odradek.observed", origin, *self)
-        raw = bytearray(sha256("".join(f"{len(text)}:{text}" for text in texts).encode()).digest()[:16])
-        raw[6] = raw[6] & 0x0F | 0x80  # a UUID of version 8, made by the program's own rule
-        raw[8] = raw[8] & 0x3F | 0x80
-        if raw[0] >> 2 == DASH:
-            raw[0] ^= 0x80  # as text it must not look like a command-line option
-        return bytes(raw)
+        return named_uuid("odradek.observed", origin, *self)
 
 
 @dataclass(slots=True, eq=False)

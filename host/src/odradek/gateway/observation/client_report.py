@@ -8,8 +8,8 @@ from typing import Final
 from odradek.gateway.observation.apis import FETCH, OFFSET_COMMIT, PRODUCE, Role
 from odradek.gateway.observation.client_account import ClientAccount, NodeAccount
 from odradek.gateway.observation.names import CONSUMER, OWN, PRODUCER
-from odradek.gateway.observation.otlp_encoder import Attributes, Window
 from odradek.gateway.observation.row import BOUNDS_MS, FETCHES, NO_VERSION, Row
+from odradek.otlp.metrics_writer import Attributes, Window
 from odradek.wire.api_names import api_name
 from odradek.wire.error_code import ErrorCode
 

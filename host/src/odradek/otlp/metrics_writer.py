@@ -1,7 +1,7 @@
-"""OTLP ``MetricsData`` of delta temporality, written without an object per metric.
+"""OTLP ``MetricsData`` of gauges and deltas, written without an object per metric.
 
-A payload of an observed client has some fifty data points. Attributes and names repeat from window to window
-and are encoded once.
+A payload of an observed client has some fifty data points, one of a group's lag hundreds. Names and
+attributes repeat and are encoded once.
 """
 
 from __future__ import annotations
@@ -35,8 +35,11 @@ BOUNDS: Final = 0x3A
 DELTA: Final = b"\x10\x01"
 """Aggregation temporality, field 2 of Sum and Histogram."""
 MONOTONIC: Final = b"\x18\x01"
+NO_RECORDED_VALUE: Final = b"\x40\x01"
+"""The flags of a data point, field 8."""
 
 # Fields 2 (start) and 3 (time), fixed64, and the value: as_int is field 6, as_double field 4.
+times = struct.Struct("<BQBQ").pack
 times_and_int = struct.Struct("<BQBQBq").pack
 times_and_double = struct.Struct("<BQBQBd").pack
 # Start, time, count (4) and sum (5) of a histogram.
@@ -58,7 +61,7 @@ def key_value(key: str, value: str) -> bytes:
 @lru_cache(maxsize=4_096)
 def encoded_attributes(tag: int, attributes: Attributes) -> bytes:
     """Attributes as repeated fields with this tag."""
-    return b"".join(delimited(tag, key_value(key, value)) for key, value in attributes)
+    return b"".join([delimited(tag, key_value(key, value)) for key, value in attributes])
 
 
 @lru_cache(maxsize=256)
@@ -79,25 +82,43 @@ class Window:
         self.start_ns, self.end_ns = start_ms * 1_000_000, end_ms * 1_000_000
         self.metrics: list[bytes] = []
 
-    def number(self, value: float, attributes: Attributes) -> bytes:
-        """A data point of a gauge or a sum."""
-        if isinstance(value, int):
+    def number(self, value: float | None, attributes: bytes) -> bytes:
+        """A data point of a gauge or a sum; None for a series that has ended.
+
+        Args:
+            value: The value.
+            attributes: As `encoded_attributes` writes them for a number.
+        """
+        if value is None:
+            body = times(START, self.start_ns, TIME, self.end_ns) + NO_RECORDED_VALUE
+        elif isinstance(value, int):
             body = times_and_int(START, self.start_ns, TIME, self.end_ns, AS_INT, value)
         else:
             body = times_and_double(START, self.start_ns, TIME, self.end_ns, AS_DOUBLE, value)
-        return delimited(POINT, encoded_attributes(NUMBER_ATTRIBUTE, attributes) + body)
+        return delimited(POINT, attributes + body)
+
+    def numbers(self, points: Mapping[Attributes, int | float]) -> bytes:
+        """The data points of a gauge or a sum."""
+        return b"".join(
+            [
+                self.number(value, encoded_attributes(NUMBER_ATTRIBUTE, attributes))
+                for attributes, value in points.items()
+            ]
+        )
 
     def gauge(self, name: str, unit: str, points: Mapping[Attributes, int | float]) -> None:
         """Add a gauge; left out without points."""
         if points:
-            body = b"".join([self.number(value, attributes) for attributes, value in points.items()])
-            self.metrics.append(delimited(METRIC, metric_head(name, unit) + delimited(GAUGE, body)))
+            self.encoded_gauge(name, unit, self.numbers(points))
+
+    def encoded_gauge(self, name: str, unit: str, points: bytes) -> None:
+        """Add a gauge of data points that `number` has written."""
+        self.metrics.append(delimited(METRIC, metric_head(name, unit) + delimited(GAUGE, points)))
 
     def sum(self, name: str, unit: str, points: Mapping[Attributes, int | float]) -> None:
         """Add a monotonic sum of delta temporality; left out without points."""
         if points:
-            body = b"".join([self.number(value, attributes) for attributes, value in points.items()])
-            whole = delimited(SUM, body + DELTA + MONOTONIC)
+            whole = delimited(SUM, self.numbers(points) + DELTA + MONOTONIC)
             self.metrics.append(delimited(METRIC, metric_head(name, unit) + whole))
 
     def histogram(
