@@ -1,0 +1,108 @@
+"""The lag of one group at one moment, and the offsets of a topic that groups read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from odradek.lag.standing import Standing
+
+
+class PartitionLag(NamedTuple):
+    """The lag of a group in one partition."""
+
+    partition: int
+    offset: int
+    """The committed offset."""
+    standing: Standing
+    time_ms: int | None
+    """The lag in time; None if it is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicLag:
+    """The lag of a group in one topic."""
+
+    partitions: Sequence[PartitionLag] = ()
+    """Those with a committed offset, by index."""
+    uncommitted: int = 0
+    """Partitions that are assigned to members and have no offset."""
+    assigned: int = 0
+    offset_age_ms: int | None = None
+    """Time since an offset was committed; None if there is no lag, or if it is not known."""
+
+    @property
+    def lag(self) -> int:
+        """The sum."""
+        return sum([each.standing.lag for each in self.partitions])
+
+    @property
+    def time_ms(self) -> int | None:
+        """The longest lag in time that is known; None if none is."""
+        return max([each.time_ms for each in self.partitions if each.time_ms is not None], default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupLag:
+    """The lag of a group in all its topics."""
+
+    group: str
+    type: str
+    state: str
+    members: int
+    topics: Mapping[str, TopicLag]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicEnds:
+    """The offsets of the partitions of a topic."""
+
+    topic: str
+    partitions: Sequence[tuple[int, int, int]]
+    """Index, log start offset and high watermark."""
+
+
+class Granularity(StrEnum):
+    """The finest series of a group (``lag.granularity``)."""
+
+    PARTITION = "partition"
+    TOPIC = "topic"
+    GROUP = "group"
+
+
+class SeriesCount(NamedTuple):
+    """About how many series a group has at two levels; those of the group itself do not count."""
+
+    partition: int
+    topic: int
+
+
+def series_count(partitions: int, topics: int) -> SeriesCount:
+    """The series of a group: three for each offset, five for each topic."""
+    return SeriesCount(3 * partitions + 5 * topics, 5 * topics)
+
+
+def within(
+    counts: Mapping[str, SeriesCount], finest: Granularity, most: int
+) -> Iterator[tuple[str, Granularity]]:
+    """The groups that must be shown with less than the finest series, so that no more than ``most`` remain.
+
+    The groups with the most series fall back first: to topics, and when all have, to the group alone. Their
+    sums and maxima stay exact.
+    """
+    if finest is Granularity.GROUP:
+        return
+    by_partition = finest is Granularity.PARTITION
+    left = {group: count[not by_partition] for group, count in counts.items()}
+    total = sum(left.values())
+    fallen: dict[str, Granularity] = {}
+    for to in (Granularity.TOPIC, Granularity.GROUP)[not by_partition :]:
+        for group in sorted(left, key=lambda each: (-left[each], each)):
+            if total <= most:
+                break
+            after = counts[group].topic if to is Granularity.TOPIC else 0
+            total -= left[group] - after
+            left[group], fallen[group] = after, to
+    yield from fallen.items()

@@ -1,0 +1,162 @@
+"""The metrics of lag as OTLP payloads, for records of the source ``lag``.
+
+A group has one client instance id, a topic another one. A series that is no longer there is ended once by a
+point without a value, because the others of its record go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final
+
+from odradek.lag.group_lag import Granularity, GroupLag, PartitionLag, TopicEnds, TopicLag
+from odradek.otlp.metrics_writer import NUMBER_ATTRIBUTE, Attributes, Window, encoded_attributes
+from odradek.wire.uuid_text import named_uuid
+
+SOURCE_NAME: Final = "lag"
+"""The name of the records' source."""
+SCOPE: Final = "io.odradek.lag"
+CLUSTER_NAME: Final = "cluster.name"
+POINTS_OF_PAYLOAD: Final = 500
+"""A payload of some 50 kB, which takes a millisecond to write."""
+LABEL_MAX_BYTES: Final = 1_024
+RECORD, PARTITION, MEMBER, S = "{record}", "{partition}", "{member}", "s"
+UNITS: Final = {
+    "group.lag": RECORD,
+    "group.offset": RECORD,
+    "group.lag.unstable": RECORD,
+    "group.lost": RECORD,
+    "group.ahead": RECORD,
+    "group.lag.time": S,
+    "group.uncommitted": PARTITION,
+    "group.topic.assigned": PARTITION,
+    "group.topic.lag.sum": RECORD,
+    "group.topic.lag.time.max": S,
+    "group.offset.age": S,
+    "group.lag.sum": RECORD,
+    "group.lag.time.max": S,
+    "group.members": MEMBER,
+    "group.state": "1",
+    "partition.end.offset": RECORD,
+    "partition.start.offset": RECORD,
+}
+"""The metrics without their prefix, with their units."""
+PREFIX: Final = "odradek."
+
+Key = tuple[str, bytes]
+"""The name of a metric without its prefix, and its attributes as written."""
+Point = tuple[Key, int | float | None]
+"""A value, or None for a series that has ended."""
+
+
+def group_instance(cluster_id: str, group: str) -> bytes:
+    """The client instance id of a group: the same for all that report on the cluster."""
+    return named_uuid("odradek.lag", cluster_id, "group", group)
+
+
+def topic_instance(cluster_id: str, topic: str) -> bytes:
+    """The client instance id of a topic."""
+    return named_uuid("odradek.lag", cluster_id, "topic", topic)
+
+
+def cut(text: str) -> str:
+    """A label value of at most `LABEL_MAX_BYTES`."""
+    raw = text.encode("utf-8", "replace")
+    return text if len(raw) <= LABEL_MAX_BYTES else raw[:LABEL_MAX_BYTES].decode("utf-8", "ignore")
+
+
+def labels(*attributes: tuple[str, str]) -> bytes:
+    """Attributes of points. Those of a series are the same as these, one after the other."""
+    return encoded_attributes(NUMBER_ATTRIBUTE, attributes)
+
+
+def group_points(lag: GroupLag, granularity: Granularity = Granularity.PARTITION) -> Iterator[Point]:
+    """The points of a group: its own, then those of its topics and partitions."""
+    group = ("group", cut(lag.group))
+    known = [each.time_ms for each in lag.topics.values() if each.time_ms is not None]
+    at = labels(group)
+    yield ("group.members", at), lag.members
+    yield ("group.state", at + labels(("state", lag.state), ("type", lag.type))), 1
+    if any(each.partitions for each in lag.topics.values()):
+        yield ("group.lag.sum", at), sum(each.lag for each in lag.topics.values())
+    if known:
+        yield ("group.lag.time.max", at), max(known) / 1_000
+    if granularity is Granularity.GROUP:
+        return
+    for name, topic in lag.topics.items():
+        at_topic = at + labels(("topic", name))
+        yield from topic_points(at_topic, topic)
+        if granularity is Granularity.PARTITION:
+            for each in topic.partitions:
+                yield from partition_points(at_topic + labels(("partition", str(each.partition))), each)
+
+
+def topic_points(at: bytes, topic: TopicLag) -> Iterator[Point]:
+    """The points of a group and a topic."""
+    yield ("group.uncommitted", at), topic.uncommitted
+    yield ("group.topic.assigned", at), topic.assigned
+    if topic.partitions:
+        yield ("group.topic.lag.sum", at), topic.lag
+    if topic.time_ms is not None:
+        yield ("group.topic.lag.time.max", at), topic.time_ms / 1_000
+    if topic.offset_age_ms is not None:
+        yield ("group.offset.age", at), topic.offset_age_ms / 1_000
+
+
+def partition_points(at: bytes, each: PartitionLag) -> Iterator[Point]:
+    """The points of a group and a partition."""
+    standing = each.standing
+    yield ("group.lag", at), standing.lag
+    yield ("group.offset", at), each.offset
+    if each.time_ms is not None:
+        yield ("group.lag.time", at), each.time_ms / 1_000
+    if standing.unstable:
+        yield ("group.lag.unstable", at), standing.unstable
+    if standing.lost:
+        yield ("group.lost", at), standing.lost
+    if standing.ahead:
+        yield ("group.ahead", at), standing.ahead
+
+
+def topic_end_points(ends: TopicEnds) -> Iterator[Point]:
+    """The points of a topic's partitions."""
+    at_topic = labels(("topic", ends.topic))
+    for partition, start, end in ends.partitions:
+        at = at_topic + labels(("partition", str(partition)))
+        yield ("partition.end.offset", at), end
+        yield ("partition.start.offset", at), start
+
+
+def payloads(
+    points: Iterable[Point], before: Iterable[Point], now_ms: int, cluster_name: str
+) -> Iterator[bytes]:
+    """Some points as payloads of a bounded size, and the ends of the series that are gone.
+
+    Args:
+        points: Those of now.
+        before: Those of the last report, whose values do not matter.
+        now_ms: The time of the points, epoch milliseconds.
+        cluster_name: The label of all.
+    """
+    gone = dict.fromkeys(key for key, _ in before)
+    written = iter(points)
+    while batch := list(islice(written, POINTS_OF_PAYLOAD)):
+        for key, _ in batch:
+            gone.pop(key, None)
+        yield payload(batch, now_ms, cluster_name)
+    ended = iter(gone)
+    while keys := list(islice(ended, POINTS_OF_PAYLOAD)):
+        yield payload([(key, None) for key in keys], now_ms, cluster_name)
+
+
+def payload(points: Iterable[Point], now_ms: int, cluster_name: str) -> bytes:
+    """Points as one payload."""
+    window = Window(now_ms, now_ms)
+    by_name: dict[str, list[bytes]] = {}
+    for (name, at), value in points:
+        by_name.setdefault(name, []).append(window.number(value, at))
+    for name, numbers in by_name.items():
+        window.encoded_gauge(PREFIX + name, UNITS[name], b"".join(numbers))
+    resource: Attributes = ((CLUSTER_NAME, cluster_name),)
+    return window.payload(resource, SCOPE)
