@@ -41,6 +41,8 @@ TABLE_OF_SECTION = {
     "telemetry": "telemetry",
     "subscription_budgets": "telemetry",
     "observation": "telemetry",
+    "host_lag": "telemetry",
+    "lag": "telemetry",
     "spool": "telemetry",
     "follow": "telemetry",
     "groups": "groups",

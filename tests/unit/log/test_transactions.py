@@ -219,3 +219,21 @@ def test_transactions_survive_a_restart(folder: Path, closed: bool, segment_byte
     end(again, TWO, committed=False)
     assert again.last_stable_offset == 9
     assert len(again.aborted_transactions(0, 99)) == 3
+
+
+def test_the_first_batch_that_is_no_marker(log: PartitionLog) -> None:
+    log.append(batch_of(b"a", b"b"), NOW_MS)
+    write(log, ONE)
+    end(log, ONE, committed=True)
+    log.roll(NOW_MS)
+    end(log, ONE, committed=False)
+    found = [log.data_batch(offset) for offset in (0, 1, 2, 3)]
+
+    assert [each and each.base_offset for each in found] == [0, 0, 2, None]
+    log.append(batch_of(b"c"), NOW_MS)
+    after = log.data_batch(3)
+    assert after is not None
+    assert after.base_offset == 5
+    bounded = log.data_batch(3, 2)
+    assert bounded is not None
+    assert bounded.is_control

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -65,6 +65,10 @@ class Group(Protocol):
     @property
     def state_name(self) -> str:
         """The state as shown by Describe and ListGroups, such as ``Stable``."""
+
+    @property
+    def members(self) -> Mapping[str, object]:
+        """By member id."""
 
     @property
     def is_empty(self) -> bool:

@@ -274,6 +274,22 @@ class PartitionLog(StoredLog):
             return None
         return self._segments.find(offset, max_bytes, min_one_message)
 
+    def data_batch(self, offset: int, most: int = 1_000) -> RecordBatchHeader | None:
+        """The head of the first batch with records of producers at or after an offset; None if only markers
+        are left. After ``most`` batches of markers, the head of the last of them.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE, KAFKA_STORAGE_ERROR.
+        """
+        for segment in self._segments.from_offset(offset):
+            for _, header in segment.walk(segment.index.position_before(offset)):
+                if header.last_offset < offset:
+                    continue
+                most -= 1
+                if not most or (header.record_count and not header.is_control):
+                    return header
+        return None
+
     def prepare_leaving(self) -> None:
         """The folder is about to be renamed: keep the files open that are being sent."""
         for segment in self._segments.all:

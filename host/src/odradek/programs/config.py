@@ -23,6 +23,7 @@ from odradek.gateway.follow_settings import FollowSettings
 from odradek.gateway.gateway_settings import GatewaySettings
 from odradek.gateway.observation.settings import HostObservationSettings
 from odradek.group.group_config import GroupConfig
+from odradek.lag.lag_settings import HostLagSettings, LagSettings
 from odradek.log.log_config import LogConfig, LongerUnits
 from odradek.log.producer_ids import ProducerIdConfig
 from odradek.meters.metrics_settings import (
@@ -158,6 +159,8 @@ class HostConfig:
     telemetry: TelemetryConfig = section(TelemetryConfig)
     subscription_budgets: SubscriptionBudgets = section(SubscriptionBudgets)
     observation: HostObservationSettings = section(HostObservationSettings)
+    host_lag: HostLagSettings = section(HostLagSettings)
+    lag: LagSettings = section(LagSettings)
     spool: SpoolSettings = section(SpoolSettings)
     follow: FollowSettings = section(FollowSettings)
     workers: WorkerSettings = section(WorkerSettings)

@@ -36,6 +36,7 @@ from odradek.process.payload_workers import PayloadWorkers
 from odradek.process.random_ids import random_session_id, random_uuid
 from odradek.programs.config import HostConfig
 from odradek.programs.ground import Ground
+from odradek.programs.lag import lag_part
 from odradek.programs.plugins import Plugins
 from odradek.programs.pushes import Pushes
 from odradek.programs.reload import Reloader
@@ -160,6 +161,7 @@ class Host:
         for address in config.listeners:
             kind = partial(kinds(address), channel_kind=channels)
             ground.add_listener(kind, address, self.dispatcher, self.memory, self.telemetry.connection_closed)
+        lag = lag_part(config, pushes, self.broker)
         self.reloader = Reloader(config, self.plugins, ground, pushes, spine.certificates)
         spine.parts += [
             ground.files,
@@ -171,6 +173,7 @@ class Host:
             ground.work,
             pushes.delivery,
             *observation,
+            *lag,
             pushes.opening,
             Part(stop=self.close_workers),
             ground.clients,

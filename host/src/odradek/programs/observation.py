@@ -32,8 +32,7 @@ def observation_of(
         responses: The declared responses, by API key.
         origin: What two observers see of a client are two series; this tells them apart.
     """
-    is_taken = pushes.sink is not None or not pushes.plugins.receivers.is_empty
-    if settings.observe is Observe.NONE or not is_taken:
+    if settings.observe is Observe.NONE or not pushes.takes_records:
         return None
     source = RecordSource(SOURCE_NAME, pushes.manager, pushes.sources.keep)
     found = Observation(settings, source, pushes.spine.clock, pushes.spine.timer, responses, origin)

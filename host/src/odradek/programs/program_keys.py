@@ -44,6 +44,10 @@ SHARED_WITH_SERVE: Final = ("gateway.observe.clients.max", "gateway.observe.card
 """Bounds of the observed clients of both."""
 IN_GATEWAY: Final[Advice] = {
     "telemetry.observe": "write gateway.observe",
+    "telemetry.lag": NO_CLIENTS,
+    "telemetry.lag.interval.ms": NO_CLIENTS,
+    "lag.": NO_CLIENTS,
+    "cluster.name": NO_CLIENTS,
     "telemetry.subscriptions.bootstrap.servers": "write gateway.upstream",
     "telemetry.subscriptions.command.config": "write gateway.upstream.command.config",
     "telemetry.subscriptions.interval.ms": "write gateway.subscriptions.interval.ms",

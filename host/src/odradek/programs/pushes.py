@@ -107,6 +107,11 @@ class Pushes:
         self.opening = Part(stop=self.close_workers)
         self.bringing = Part(self.sources.start, self.stop_sources)
 
+    @property
+    def takes_records(self) -> bool:
+        """Whether anything takes records that no client pushed."""
+        return self.sink is not None or not self.plugins.receivers.is_empty
+
     def load(self) -> None:
         """Put the subscriptions in force.
 

@@ -95,8 +95,12 @@ class RecordSource:
             observed=True,
             labeled=False,
         )
+        self.bring(record, self.manager.labels(instance, context))
+
+    def bring(self, record: TelemetryRecord, labels: EncodedLabels | None) -> None:
+        """Label and store a record that the host made. One that cannot be stored is lost and counted."""
         try:
-            ready = self.prepared(record, self.manager.labels(instance, context))
+            ready = self.prepared(record, labels)
         except WireError as error:
             self.reject(error)
         else:

@@ -1,0 +1,248 @@
+"""Rounds over the host's groups, whose lag is written as records of the source ``lag``.
+
+Two tasks take turns with requests: one notes the ends of partitions, the other walks over all groups. A group
+or topic whose figures are the same is written again after `REWRITE_MS`. Groups in which the host itself
+consumes are left out: each record about them would move them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Final, NamedTuple
+
+from odradek import __version__
+from odradek.bounds.bounded_regex import RegexBounds, compiled_within
+from odradek.broker.lag_meter import LagMeter, Measured
+from odradek.broker.topics import Topics
+from odradek.group.group import Group
+from odradek.group.group_coordinator import GroupCoordinator
+from odradek.lag.group_lag import Granularity, GroupLag, SeriesCount, TopicEnds, series_count, within
+from odradek.lag.lag_settings import HostLagSettings, LagSettings
+from odradek.lag.report import (
+    Point,
+    group_instance,
+    group_points,
+    payloads,
+    topic_end_points,
+    topic_instance,
+)
+from odradek.metrics.metric import MetricRow, Metrics
+from odradek.plugin.context import ConnectionContext, RequestContext
+from odradek.plugin.payload import ClientTelemetryPayload
+from odradek.plugin.protocols import TelemetryRecord
+from odradek.telemetry.record_source import UNCOMPRESSED, RecordSource
+from odradek.waiting.clock import Clock
+from odradek.waiting.step_runner import StepRunner
+from odradek.waiting.steps import Pause, Steps
+
+REWRITE_MS: Final = 300_000
+"""Also the push interval of the records: the series of a writer that died end after three of them."""
+PUSH_TELEMETRY: Final = 72
+ROUNDS: Metrics[LagRounds] = Metrics("odradek.lag")
+ROUNDS.gauge("active", "1", "1 if this process measures the lag of groups", lambda _rounds: 1)
+ROUNDS.gauge("round.time", "s", "Time that the last round over all groups took", "round_s")
+ROUNDS.gauge("round.age", "s", "Time since the end of the last round over all groups", "round_age_s")
+ROUNDS.counter("rounds", "{round}", "Rounds over all groups, by outcome", by="outcome")
+ROUNDS.gauge("series", "{series}", "Series of lag", "series")
+ROUNDS.gauge(
+    "series.left.out",
+    "{series}",
+    "Series of lag that the last round left out, by reason",
+    "left_out",
+    by="reason",
+)
+
+
+class Reported(NamedTuple):
+    """What was last written about a group or a topic."""
+
+    subject: GroupLag | TopicEnds
+    granularity: Granularity
+    written_ms: int
+    """On the monotonic clock."""
+    series: int
+
+
+def points_of(subject: GroupLag | TopicEnds, granularity: Granularity) -> Iterator[Point]:
+    """The points of a group or a topic."""
+    return group_points(subject, granularity) if isinstance(subject, GroupLag) else topic_end_points(subject)
+
+
+def matcher(expression: str) -> Callable[[str], bool]:
+    """Whether a whole name matches; remembers the answers."""
+    matches = compiled_within(expression, RegexBounds()).fullmatch
+    return cache(lambda name: matches(name) is not None)
+
+
+class LagRounds:
+    """The lag of all groups of a host, in records.
+
+    Args:
+        host_settings: How often ends are noted.
+        settings: Which groups and topics, and how many series.
+        cluster_id: The id of the cluster, which is also its name unless it has one.
+        node_id: Of the host.
+        groups: Of the host.
+        topics: Likewise.
+        source: Takes the records.
+        clock: The time.
+        steps: Runs the work.
+    """
+
+    def __init__(
+        self,
+        host_settings: HostLagSettings,
+        settings: LagSettings,
+        *,
+        cluster_id: str,
+        node_id: int,
+        groups: GroupCoordinator,
+        topics: Topics,
+        source: RecordSource,
+        clock: Clock,
+        steps: StepRunner,
+    ) -> None:
+        self.host_settings = host_settings
+        self.settings = settings
+        self.cluster_id = cluster_id
+        self.groups = groups
+        self.source = source
+        self.clock = clock
+        self.steps = steps
+        self.meter = LagMeter(groups, topics, clock, matcher(settings.topics))
+        self.wants_group = matcher(settings.groups)
+        self.connection = ConnectionContext(
+            connection_id="odradek.lag",
+            listener_name="",
+            security_protocol="",
+            client_address="",
+            client_port=0,
+            node_id=node_id,
+            client_software_name="odradek",
+            client_software_version=__version__,
+        )
+        self.reported: dict[bytes, Reported] = {}
+        """By client instance id."""
+        self.seen: set[bytes] = set()
+        """The client instance ids of this round."""
+        self.rounds: Counter[str] = Counter()
+        self.left_out: dict[str, int] = {}
+        self.round_s = 0.0
+        self.ended_ms = clock.monotonic_ms()
+        self.stopped = False
+
+    @property
+    def round_age_s(self) -> float:
+        return (self.clock.monotonic_ms() - self.ended_ms) / 1_000
+
+    @property
+    def series(self) -> int:
+        return sum([each.series for each in self.reported.values()])
+
+    def metric_rows(self) -> Iterator[MetricRow]:
+        """Figures of the rounds."""
+        return ROUNDS.rows(self)
+
+    def start(self) -> None:
+        """Begin to note ends and to write."""
+        self.steps.run(self.noting())
+        self.steps.run(self.writing())
+
+    def stop(self) -> None:
+        """Write nothing any more. The series go on after a restart, or end by their silence."""
+        self.stopped = True
+
+    def noting(self) -> Steps:
+        """Note ends until the stop."""
+        while not self.stopped:
+            yield from self.meter.note_ends()
+            yield Pause(self.host_settings.interval_ms)
+
+    def writing(self) -> Steps:
+        """Make rounds until the stop. A long one is followed by a pause of the same length at least."""
+        interval_ms = self.settings.export_interval_ms
+        took_ms = 0
+        while True:
+            yield Pause(max(interval_ms - took_ms, took_ms))
+            if self.stopped:
+                return
+            started_ms = self.clock.monotonic_ms()
+            yield from self.round()
+            self.ended_ms = self.clock.monotonic_ms()
+            took_ms = self.ended_ms - started_ms
+            self.round_s = took_ms / 1_000
+            self.rounds["completed"] += 1
+
+    def round(self) -> Steps:
+        """Measure all groups, and write those that have changed."""
+        self.meter.begin()
+        self.seen = set()
+        chosen = [group for group in list(self.groups) if self.is_wanted(group.group_id)]
+        counts: dict[str, SeriesCount] = {}
+        for group in chosen:
+            offsets = self.groups.offsets.of_group(group.group_id)
+            counts[group.group_id] = series_count(len(offsets), len({topic_id for topic_id, _ in offsets}))
+            yield None
+        finest = self.settings.granularity
+        fallen = dict(within(counts, finest, self.settings.max_series))
+        for group in chosen:
+            if self.groups.groups.get(group.group_id) is not group:
+                continue
+            measured: Measured = yield from self.meter.measured(group)
+            granularity = fallen.get(group.group_id, finest)
+            if self.is_idle(group, measured):
+                granularity = Granularity.GROUP
+            instance_id = group_instance(self.cluster_id, group.group_id)
+            yield from self.report(instance_id, measured.lag, granularity)
+        for topic in self.meter.read_topics():
+            ends = self.meter.ends_of(topic)
+            yield from self.report(topic_instance(self.cluster_id, topic.name), ends, Granularity.PARTITION)
+        for instance_id in self.reported.keys() - self.seen:
+            yield from self.end(instance_id)
+        kept = {group: counts[group].topic if to is Granularity.TOPIC else 0 for group, to in fallen.items()}
+        of_budget = sum([counts[group].partition - left for group, left in kept.items()])
+        self.left_out = {"age": self.meter.ageless, "budget": of_budget}
+
+    def is_wanted(self, group_id: str) -> bool:
+        return group_id not in self.groups.offsets.owned and self.wants_group(group_id)
+
+    def is_idle(self, group: Group, measured: Measured) -> bool:
+        """Whether an empty group has not committed for a long time."""
+        silent_ms = self.clock.now_ms() - measured.committed_ms
+        return group.is_empty and silent_ms > self.settings.idle_groups_ms
+
+    def report(self, instance_id: bytes, subject: GroupLag | TopicEnds, granularity: Granularity) -> Steps:
+        """Write a group or a topic, unless the same was written a short time ago."""
+        self.seen.add(instance_id)
+        before, now_ms = self.reported.get(instance_id), self.clock.monotonic_ms()
+        is_recent = before is not None and now_ms - before.written_ms < REWRITE_MS
+        if before is not None and is_recent and before[:2] == (subject, granularity):
+            return
+        series = sum(1 for _ in points_of(subject, granularity))
+        self.reported[instance_id] = Reported(subject, granularity, now_ms, series)
+        yield from self.write(instance_id, points_of(subject, granularity), before)
+
+    def end(self, instance_id: bytes) -> Steps:
+        """End all series of a group or a topic that is no longer there."""
+        yield from self.write(instance_id, iter(()), self.reported.pop(instance_id), terminating=True)
+
+    def write(
+        self,
+        instance_id: bytes,
+        points: Iterator[Point],
+        before: Reported | None,
+        *,
+        terminating: bool = False,
+    ) -> Steps:
+        """Write points, and the ends of those that were there before."""
+        past = () if before is None else points_of(before.subject, before.granularity)
+        now_ms = self.clock.now_ms()
+        name = self.settings.cluster_name or self.cluster_id
+        context = RequestContext(self.connection, PUSH_TELEMETRY, 0, 0, None, now_ms)
+        for data in payloads(points, past, now_ms, name):
+            payload = ClientTelemetryPayload(instance_id, terminating, data)
+            record = TelemetryRecord(context, REWRITE_MS, payload, 0, UNCOMPRESSED, labeled=False)
+            self.source.bring(record, self.source.labels(record))
+            yield None
