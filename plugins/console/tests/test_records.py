@@ -54,3 +54,15 @@ def test_a_number_that_cannot_be_shown_is_refused_and_counted(changed: dict[str,
 
     assert kept.context.client_id == "orders-1"
     assert reader.fleet.counts.malformed_records == 1
+
+
+def test_a_group_is_no_client() -> None:
+    """The lag of groups is in the topic, too."""
+    of_group = received()
+    of_group = of_group._replace(
+        record=of_group.record._replace(headers=(*of_group.record.headers, ("source", b"lag")))
+    )
+    reader = View(nowhere).reader
+
+    assert [each.source for each in reader.decoded([of_group, received()])] == [None]
+    assert reader.fleet.counts.malformed_records == 0

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from odradek.cli.client_view import OWN, ClientRow, ClientView
-from odradek.plugin.context import UNKNOWN
+from odradek.plugin.context import UNKNOWN, ClientTelemetryContext
+from odradek.plugin.payload import ClientTelemetryPayload
+from odradek.testing import request_context
 from odradek.wire.uuid_text import uuid_text
 
 INSTANCE = bytes(range(16))
@@ -42,6 +45,18 @@ def test_no_cell_is_folded_on_a_narrow_terminal(columns: int) -> None:
         ["2.16.1-rdkafka-2.16.0", "3", "metrics", "connections", "2"],
         [uuid_text(INSTANCE), "11", "attributes"],
     ]
+
+
+def test_a_group_is_no_client() -> None:
+    """The lag of groups comes as records, too, from no address."""
+    shown = ClientView()
+    request = request_context()
+    context = replace(request, connection=replace(request.connection, client_address=""))
+    payload = ClientTelemetryPayload(INSTANCE, terminating=False, data=b"")
+
+    shown.export_metrics(ClientTelemetryContext(300_000, context), payload)
+
+    assert shown.rows == {}
 
 
 def test_large_values_are_whole_numbers() -> None:

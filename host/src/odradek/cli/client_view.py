@@ -96,6 +96,8 @@ class ClientView:
     def export_metrics(self, context: ClientTelemetryContext, payload: ClientTelemetryPayload) -> None:
         """Add one push to the row of its client instance."""
         connection = context.request.connection
+        if not connection.client_address:
+            return  # the lag of a group
         row = self.rows.setdefault(
             payload.client_instance_id,
             ClientRow(

@@ -14,8 +14,6 @@ from odradek.lag.group_lag import Granularity, GroupLag, PartitionLag, TopicEnds
 from odradek.otlp.metrics_writer import NUMBER_ATTRIBUTE, Attributes, Window, encoded_attributes
 from odradek.wire.uuid_text import named_uuid
 
-SOURCE_NAME: Final = "lag"
-"""The name of the records' source."""
 SCOPE: Final = "io.odradek.lag"
 CLUSTER_NAME: Final = "cluster.name"
 POINTS_OF_PAYLOAD: Final = 500

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from odradek.broker.broker import Broker
 from odradek.lag.lag_settings import Measured
-from odradek.lag.report import SOURCE_NAME
 from odradek.meters.metrics import source_rows
 from odradek.metrics.metric import MetricRow
 from odradek.programs.config import HostConfig
 from odradek.programs.pushes import Pushes
 from odradek.programs.spine import Part
 from odradek.telemetry.record_source import RecordSource
+from odradek.topic.telemetry_topic import LAG_SOURCE
 
 
 def lag_part(config: HostConfig, pushes: Pushes, broker: Broker) -> list[Part]:
@@ -21,7 +21,7 @@ def lag_part(config: HostConfig, pushes: Pushes, broker: Broker) -> list[Part]:
         return []
     from odradek.broker.lag_rounds import LagRounds  # hosts without it start faster
 
-    source = RecordSource(SOURCE_NAME, pushes.manager, pushes.sources.keep)
+    source = RecordSource(LAG_SOURCE, pushes.manager, pushes.sources.keep)
     rounds = LagRounds(
         config.host_lag,
         config.lag,

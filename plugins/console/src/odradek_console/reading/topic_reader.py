@@ -21,6 +21,7 @@ from odradek.client.leaders import Partition
 from odradek.client.resources import EARLIEST, LATEST
 from odradek.plugin import ConfigError, Origin, TelemetryRecord
 from odradek.topic import MalformedTelemetry
+from odradek.topic.telemetry_topic import LAG_SOURCE
 from odradek_console.engine.fleet import Fleet
 from odradek_console.reading.records import decoded
 
@@ -159,12 +160,14 @@ class TopicReader:
                 is_done = self.prepare(CHECKED_AT_ONCE, self.now_ms())
 
     def decoded(self, batch: Iterable[Received]) -> Iterable[TelemetryRecord]:
-        """The pushes of a batch; other records are counted."""
+        """The pushes of a batch, without records about groups; those of no host are counted."""
         for found in batch:
             try:
                 record = decoded(found, self.now_ms() + AHEAD_MS)
             except MalformedTelemetry:
                 self.fleet.counts.malformed_records += 1
+                continue
+            if record.source == LAG_SOURCE:
                 continue
             topic_id = self.topic_id.hex() or self.topic
             record.position = Origin(topic_id, found.partition[1], found.record.offset)
