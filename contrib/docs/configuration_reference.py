@@ -92,7 +92,7 @@ def default(each: Setting) -> str:
 
 def scope(each: Setting) -> str:
     """The owner of the setting at run time, and its key there."""
-    if each.scope in (Scope.TOPIC, Scope.GROUP):
+    if each.own_key:
         where = "topic" if not each.in_file else each.scope
         return f"{where} `{each.own_key}`"
     if each.by_listener and each.scope is Scope.BROKER:

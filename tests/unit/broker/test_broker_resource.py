@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from odradek.broker.broker import Broker
+from odradek.broker.configs.broker_resource import WITHOUT_LISTENER
 from odradek.broker.configs.config_resources import LOGGERS
 from odradek.broker.dynamic_config import CERTIFICATE_KEYS, LOG_KEYS
 from odradek.log.log_config import LogConfig
@@ -37,6 +38,14 @@ OWN, COMMON, STATIC, DEFAULT = (
     ConfigSource.STATIC_BROKER,
     ConfigSource.DEFAULT,
 )
+
+REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
+KEYS_OF_ROOMS = {
+    "group.consumer.assignment.interval.ms",
+    "log.cleaner.backoff.ms",
+    "log.cleaner.dedupe.buffer.size",
+    "producer.id.expiration.ms",
+}
 
 
 def alter(
@@ -183,8 +192,20 @@ def test_a_change_survives_a_restart() -> None:
     ("key", "value", "words"),
     [
         ("num.partitions", "3", "Cannot update these configs dynamically: [num.partitions]"),
-        ("nope", "3", "nope: not a setting of this host"),
-        ("broker.rack", "a", "broker.rack: not a setting of this host"),
+        ("broker.rack", "a", "Cannot update these configs dynamically: [broker.rack]"),
+        ("broker.id", "2", "Cannot update these configs dynamically: [broker.id]"),
+        (
+            "listener.name.tls.ssl.client.auth",
+            "none",
+            "Cannot update these configs dynamically: [listener.name.tls.ssl.client.auth]",
+        ),
+        ("ssl.keystore.location", "a", f"{WITHOUT_LISTENER}: [ssl.keystore.location]"),
+        ("num.io.threads", "0", "Invalid value 0 for configuration num.io.threads: Value must be at least 1"),
+        (
+            "sasl.login.refresh.window.jitter",
+            "x",
+            "Invalid value x for configuration sasl.login.refresh.window.jitter: Not a number of type DOUBLE",
+        ),
         (
             "log.segment.bytes",
             "1",
@@ -239,7 +260,7 @@ def test_each_key_of_a_topic_has_a_default_that_can_be_set(broker: Broker) -> No
     rows = described(broker, BROKER, NODE)
 
     assert {name for name, row in rows.items() if not row.read_only} == (
-        LOG_KEYS.keys() | CERTIFICATE_KEYS.keys() | CONNECTION_KEYS.keys()
+        LOG_KEYS.keys() | CERTIFICATE_KEYS.keys() | CONNECTION_KEYS.keys() | KEYS_OF_ROOMS
     )
 
 
@@ -290,7 +311,7 @@ def test_a_secret_is_not_shown() -> None:
 
 @pytest.mark.parametrize(
     ("key", "default"),
-    [("broker.rack", None), ("config.providers", ""), ("broker.heartbeat.interval.ms", "2000")],
+    [("broker.rack", None), ("metric.reporters", REPORTER), ("broker.heartbeat.interval.ms", "2000")],
 )
 def test_a_key_of_kafka_alone_is_described_where_it_is_asked_for(
     broker: Broker, key: str, default: str | None

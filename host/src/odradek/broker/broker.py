@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from odradek.broker.answering import Answering
 from odradek.broker.broker_settings import Endpoint
@@ -16,6 +16,7 @@ from odradek.broker.dynamic_config import DynamicConfig
 from odradek.broker.features import Features
 from odradek.broker.fetch.fetch_session import FetchSessionCache
 from odradek.broker.topic_changes import ChangeableTopics
+from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.log.batch_work import BatchOffload
 from odradek.log.log_manager import LogManager
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from odradek.broker.acls import Acls
     from odradek.security.sasl_authenticator import SaslAuthenticator
 
+T = TypeVar("T")
 FEATURES = "features"
 """The host's own value that has the levels of features, as JSON."""
 
@@ -97,6 +99,23 @@ class Broker(Answering):
         self.topics.set_defaults(self.config.log_config())
         self.config.enforce(self.quotas, self.connection_quotas)
         self.certificates.update(self.config.certificate_texts())
+
+    def follow(self, start: T, use: Callable[[T], object]) -> None:
+        """Put settings of a room in force whenever they change at run time, and now.
+
+        Args:
+            start: The settings at the start.
+            use: Takes the changed ones.
+        """
+        self.config.rooms.append((start, use))
+        use(self.config.of_room(start))
+
+    def use_group_config(self, config: GroupConfig) -> None:
+        """Use changed settings of groups; those that groups have of their own still come first."""
+        if config != self.groups.config:
+            self.groups.use_config(config)
+            for name in self.metadata.resource_names(ResourceType.GROUP):
+                self.groups.configure(name, self.metadata.resource(ResourceType.GROUP, name))
 
     def finalize(self, levels: Mapping[str, int]) -> None:
         """Set the levels of features, for this run and those to come.

@@ -214,6 +214,8 @@ def compose_broker(
     )
     if metadata.resource_names(ResourceType.BROKER):
         broker.load_dynamic_config()
+    broker.follow(stores.logs.producer_ids.config, stores.logs.producer_ids.use_config)
+    broker.follow(groups.config, broker.use_group_config)
     return broker
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from odradek.settings.setting import Setting
 from odradek.wire.config_resource import ConfigSource
 
+NOT_A_LIST = "Can't {upper} to key {key} because its type is not LIST."
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigSynonym:

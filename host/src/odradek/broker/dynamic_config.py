@@ -6,25 +6,30 @@ that is set on all brokers, which overrides the configuration file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from odradek.broker.config_entry import ConfigEntry, ConfigSynonym
+from odradek.broker.kafka_keys import NEVER_SHOWN, kafka_keys, unknown_key
 from odradek.log.log_config import LogConfig
 from odradek.plugin.config import ConfigError
 from odradek.quota.connection_limits import (
+    MAX_CONNECTION_CREATION_RATE,
+    MAX_CONNECTIONS,
     MAX_CONNECTIONS_PER_IP,
     MAX_CONNECTIONS_PER_IP_OVERRIDES,
     ConnectionLimits,
     connection_setting,
+    positive_limit,
 )
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.quota.replication_rates import ReplicationRates
 from odradek.security.tls_settings import TlsSettings
 from odradek.settings.kinds import rendered
-from odradek.settings.listener_values import base_of, declaration_of, wider_keys
-from odradek.settings.reading import by_key, changed
+from odradek.settings.listener_values import base_of, wider_keys
+from odradek.settings.reading import Checked, by_key, changed
 from odradek.settings.setting import Scope, Setting
 from odradek.settings.start_values import StartValue
 from odradek.wire.api_error import ApiError
@@ -45,12 +50,8 @@ WITHOUT_OVERRIDES = (
 )
 
 
-def dynamic_setting(name: str) -> Setting | None:
-    """The declaration of a key that changes at run time; None for any other key."""
-    for keys in (LOG_KEYS, RATE_KEYS):
-        if name in keys:
-            return keys[name][1].of_broker()
-    return declaration_of(name, CERTIFICATE_KEYS) or connection_setting(name)
+Room = tuple[Any, Callable[[Any], object]]
+"""A room's settings at the start, and what puts changed ones in force."""
 
 
 @dataclass(slots=True)
@@ -67,6 +68,31 @@ class DynamicConfig:
     """Values set at run time on all brokers (BROKER without a name)."""
     node: Mapping[str, str] = field(default_factory=dict)
     """Values set at run time on this broker."""
+    rooms: list[Room] = field(default_factory=list)
+    """Those with settings that change at run time."""
+
+    def setting(self, name: str) -> Setting | None:
+        """The declaration of a key that changes at run time; None for any other key.
+
+        A listener's key has that of the broker's key, even if listeners have no values of their own.
+        """
+        base = base_of(name)
+        found = self.declaration(base)
+        if found is None or not found.dynamic:
+            return None
+        return found if base == name else replace(found, name=name)
+
+    def declaration(self, name: str) -> Setting | None:
+        """The declaration of a key of brokers: the host's, or Kafka's."""
+        if name in self.start:
+            return self.start[name].setting
+        return RATE_KEYS[name][1] if name in RATE_KEYS else kafka_keys().get(name)
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether a key is read at the start only, as a listener's key, too."""
+        return self.setting(name) is None and (
+            base_of(name) in self.start or name in kafka_keys() or name in NEVER_SHOWN
+        )
 
     @property
     def on_cluster(self) -> Mapping[str, str]:
@@ -118,13 +144,32 @@ class DynamicConfig:
         self.log_config()
         try:
             changed(ReplicationRates(), self.set_keys(RATE_KEYS))
-            self.limits.changed(self.connection_texts())
+            limits = self.connection_texts()
+            self.limits.changed(limits)
+            for key in (MAX_CONNECTIONS, MAX_CONNECTION_CREATION_RATE):
+                if key in limits:
+                    positive_limit(key, limits[key])
+            for settings in (self.of_room(start) for start, _ in self.rooms):
+                if isinstance(settings, Checked):
+                    settings.check()
         except ConfigError as error:
             words = WITHOUT_OVERRIDES if error.path == MAX_CONNECTIONS_PER_IP else error.problem
             raise ApiError(ErrorCode.INVALID_REQUEST, words) from None
 
+    def of_room(self, start: Any) -> Any:
+        """The settings of a room with those that are set at run time.
+
+        Raises:
+            ConfigError: A text is not a value of its setting.
+        """
+        kind: Any = type(start)
+        keys = by_key(kind)
+        return changed(start, self.set_keys({key: each for key, (_, each) in keys.items() if each.dynamic}))
+
     def enforce(self, managers: QuotaManagers, quotas: ConnectionQuotas) -> None:
-        """Put the connection limits and replication rates in force."""
+        """Put the connection limits, the replication rates and the settings of rooms in force."""
+        for start, use in self.rooms:
+            use(self.of_room(start))
         quotas.update(self.connection_texts())
         texts = self.set_keys(RATE_KEYS)
         rates = changed(ReplicationRates(), texts)
@@ -159,51 +204,48 @@ class DynamicConfig:
         for value in known:
             if value.given:
                 yield ConfigSynonym(value.setting.name, value.text, ConfigSource.STATIC_BROKER)
-        for value in known:
-            default = value.setting.default_text
-            if default is not None and base_of(value.setting.name) == value.setting.name:
-                yield ConfigSynonym(value.setting.name, default, ConfigSource.DEFAULT)
+        for key in (self.declaration(each) for each in names if each not in RATE_KEYS):
+            if key is not None and key.default_text is not None and base_of(key.name) == key.name:
+                yield ConfigSynonym(key.name, key.default_text, ConfigSource.DEFAULT)
 
     def shown_keys(self) -> set[str]:
         """The keys in a description of this broker."""
-        set_keys = {key for key in {**self.cluster, **self.node} if dynamic_setting(key) is not None}
-        return {*self.start, *set_keys}
+        return {*self.start, *self.cluster, *self.node}
 
     def entry(self, name: str) -> ConfigEntry:
-        """Describe one of the `shown_keys` of this broker."""
-        declaration = dynamic_setting(name)
-        key = self.start[name].setting if declaration is None else declaration
+        """Describe one key of this broker, or one of Kafka's that is not set."""
         synonyms = self.synonyms(name)
         source = synonyms[0].source if synonyms else ConfigSource.DEFAULT
         value = synonyms[0].value if synonyms else None
-        if source in (ConfigSource.STATIC_BROKER, ConfigSource.DEFAULT):
+        if source in (ConfigSource.STATIC_BROKER, ConfigSource.DEFAULT) and name in self.start:
             value = self.start[name].text
-        entry = ConfigEntry(
-            key=key,
-            value=None if value is None else rendered(key.kind.type, value),
-            source=source,
-            synonyms=synonyms,
-            # Kafka shows the keys of listeners as read-only, although they can be changed
-            read_only=declaration is None or base_of(name) != name,
-        )
-        return hidden(entry) if key.sensitive else entry
+        return self.described(name, value, source, synonyms, is_rendered=True)
 
     def cluster_entry(self, name: str) -> ConfigEntry:
         """Describe one key that is set on all brokers."""
-        key = dynamic_setting(name)
-        assert key is not None
         source = ConfigSource.DYNAMIC_DEFAULT_BROKER
         synonyms = [each for each in self.synonyms(name) if each.source is source]
+        return self.described(name, synonyms[0].value, source, synonyms, is_rendered=False)
+
+    def described(
+        self,
+        name: str,
+        value: str | None,
+        source: ConfigSource,
+        synonyms: Sequence[ConfigSynonym],
+        *,
+        is_rendered: bool,
+    ) -> ConfigEntry:
+        """A key with its values; those of a secret are hidden."""
+        changeable = self.setting(name)
+        key = changeable or self.declaration(name) or unknown_key(name)
+        if key.sensitive:
+            value, synonyms = None, [replace(synonym, value=None) for synonym in synonyms]
         return ConfigEntry(
             key=key,
-            value=synonyms[0].value,
+            value=rendered(key.kind.type, value) if is_rendered and value is not None else value,
             source=source,
             synonyms=synonyms,
-            read_only=base_of(name) != name,
+            # Kafka shows the keys of listeners as read-only, although they can be changed
+            read_only=changeable is None or base_of(name) != name,
         )
-
-
-def hidden(entry: ConfigEntry) -> ConfigEntry:
-    """Return an entry without its values."""
-    synonyms = [replace(synonym, value=None) for synonym in entry.synonyms]
-    return replace(entry, value=None, synonyms=synonyms)

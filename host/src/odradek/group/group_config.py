@@ -113,7 +113,7 @@ class GroupConfig:
     consumer_assignment_interval_ms: int = setting(
         "group.consumer.assignment.interval.ms", Whole(INT), 1_000,
         "Shortest time between two assignments of a group of the consumer protocol.", unit="ms",
-        scope=Scope.GROUP, own_key="consumer.assignment.interval.ms",
+        scope=Scope.BROKER_AND_GROUP, own_key="consumer.assignment.interval.ms",
     )
     consumer_min_assignment_interval_ms: int = setting(
         "group.consumer.min.assignment.interval.ms", Whole(INT), 0,

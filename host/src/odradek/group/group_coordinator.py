@@ -118,6 +118,13 @@ class GroupCoordinator:
         if isinstance(group, ConsumerGroup):
             group.config = config
 
+    def use_config(self, config: GroupConfig) -> None:
+        """Use other settings for all groups, those with own ones included."""
+        self.config = config
+        for group in self.groups.values():
+            if isinstance(group, ConsumerGroup):
+                group.config = config
+
     def adopt(self, group: ConsumerGroup) -> None:
         """Register a new group of the consumer protocol, which may replace a classic one and have its
         members.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from odradek.settings.kinds import INT, Whole
-from odradek.settings.setting import setting
+from odradek.settings.setting import Scope, setting
 from odradek.settings.state_limit import StateLimit
 from odradek.waiting.clock import Clock
 
@@ -18,6 +18,7 @@ class ProducerIdConfig:
     expiration_ms: int = setting(
         "producer.id.expiration.ms", Whole(INT, 1), 86_400_000,
         "A partition forgets an idempotent producer after this time without a batch.", unit="ms",
+        scope=Scope.BROKER,
     )
     max_ids: int = setting(
         "producer.ids.max", Whole(INT, 1), 1_000_000,
@@ -40,3 +41,7 @@ class ProducerIds:
         self.limit = StateLimit(
             "producer ids", "producer.ids.max", self.config.max_ids, lambda: self.known, self.clock
         )
+
+    def use_config(self, config: ProducerIdConfig) -> None:
+        """Forget producers after another time from now on."""
+        self.config = config

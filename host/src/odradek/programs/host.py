@@ -143,6 +143,7 @@ class Host:
                 followed_cluster=",".join(config.follow.servers) or None,
                 certificates=spine.certificates,
             )
+        self.broker.follow(config.upkeep, ground.upkeep.use_settings)
         spine.certificates.update(self.broker.config.certificate_texts())
         self.dispatcher = Dispatcher(self.broker, load_handlers())
 

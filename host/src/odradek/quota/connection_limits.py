@@ -135,7 +135,7 @@ class ConnectionLimits:
             if key in CONNECTION_KEYS:
                 own[key] = text
             else:
-                by_listener[key] = listener_limit(key, text)
+                by_listener[key] = positive_limit(key, text)
         limits = replace(changed(self, own), by_listener=by_listener)
         limits.check()
         return limits
@@ -150,8 +150,8 @@ def connection_setting(key: str) -> Setting | None:
     return declaration_of(key, CONNECTION_KEYS)
 
 
-def listener_limit(key: str, text: str) -> int:
-    """Return the limit of one listener.
+def positive_limit(key: str, text: str) -> int:
+    """Return a limit that is changed at run time, of the host or of one listener.
 
     Raises:
         ConfigError: The key is unknown, or the value is wrong; 0 is not allowed here.

@@ -40,6 +40,8 @@ class Scope(StrEnum):
     """Like `BROKER` as the default of topics, and each topic can have its own value."""
     GROUP = "group"
     """Each group; the host's own value is read when it starts."""
+    BROKER_AND_GROUP = "broker, group"
+    """Each group, and the host's own value can be changed, too."""
     SUBSCRIPTION = "subscription"
     """Each subscription; the host has no value."""
     QUOTA = "quota"
@@ -85,7 +87,7 @@ class Setting:
     @property
     def dynamic(self) -> bool:
         """Whether it can be changed on BROKER resources."""
-        return self.scope in (Scope.BROKER, Scope.LISTENER, Scope.TOPIC)
+        return self.scope in (Scope.BROKER, Scope.LISTENER, Scope.TOPIC, Scope.BROKER_AND_GROUP)
 
     def text(self, value: Any) -> str | None:
         """Return a value as Kafka prints it; None for null."""

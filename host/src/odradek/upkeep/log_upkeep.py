@@ -21,7 +21,7 @@ from odradek.log.partition_folder import Partition
 from odradek.log.partition_log import PartitionLog
 from odradek.log.replica_move import ReplicaMove
 from odradek.settings.kinds import LONG, Flag, Whole
-from odradek.settings.setting import setting
+from odradek.settings.setting import Scope, setting
 from odradek.waiting.clock import Clock, Timer, TimerTask
 from odradek.waiting.deferred import Offload, offload_inline
 from odradek.waiting.step_runner import StepRunner
@@ -52,12 +52,13 @@ class UpkeepSettings:
         "log.cleaner.enable", Flag(), True, "Whether topics with the cleanup policy `compact` are compacted.",
     )
     cleaner_backoff_ms: int = setting(
-        "log.cleaner.backoff.ms", Whole(LONG, 1), 15_000,
-        "How long compaction pauses when there is nothing to compact.", unit="ms",
+        "log.cleaner.backoff.ms", Whole(LONG), 15_000,
+        "How long compaction pauses when there is nothing to compact.", unit="ms", scope=Scope.BROKER,
     )
     cleaner_dedupe_buffer_bytes: int = setting(
         "log.cleaner.dedupe.buffer.size", Whole(LONG, 1 << 20), DEDUPE_BUFFER_BYTES,
         "Memory for the keys of one round of compaction; each key takes 200 bytes.", unit="bytes",
+        scope=Scope.BROKER,
     )
     # fmt: on
 
@@ -123,9 +124,13 @@ class LogUpkeep:
         self.runner.stop()
         self.flusher.stop()
 
+    def use_settings(self, settings: UpkeepSettings) -> None:
+        """Use other settings from the next round on."""
+        self.settings = settings
+
     def later(self, wait_ms: int, action: Callable[[], None]) -> None:
         if not self.stopped:
-            self.timer.schedule(self.clock.monotonic_ms() + wait_ms, action)
+            self.timer.schedule(self.clock.monotonic_ms() + max(wait_ms, 1), action)
 
     def remove_tree(self, folder: Path) -> None:
         """Delete a folder that is no longer used, off the loop and after those before it."""

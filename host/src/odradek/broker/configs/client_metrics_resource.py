@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from odradek.broker.broker import Broker
-from odradek.broker.config_entry import ConfigEntry, ConfigSynonym
+from odradek.broker.config_entry import NOT_A_LIST, ConfigEntry, ConfigSynonym
 from odradek.settings.kinds import rendered
 from odradek.settings.setting import Setting
 from odradek.settings.state_limit import StateLimit
@@ -18,6 +18,8 @@ from odradek.wire.error_code import ErrorCode
 class ClientMetricsResource:
     """All subscriptions. A name without properties has the defaults, and matches no client."""
 
+    not_a_list = NOT_A_LIST
+
     def entries(self, name: str, broker: Broker, asked: Collection[str]) -> Sequence[ConfigEntry]:
         """The three keys."""
         if not name:
@@ -25,7 +27,7 @@ class ClientMetricsResource:
         properties = broker.metadata.resource(ResourceType.CLIENT_METRICS, name)
         return [entry(key, properties.get(key.name)) for key in client_metrics_configs.CONFIG_KEYS]
 
-    def listed(self, key: str) -> Setting | None:
+    def listed(self, key: str, broker: Broker) -> Setting | None:
         """None, even for the two lists: Kafka cannot append to them."""
         return None
 

@@ -111,7 +111,7 @@ def subscriptions(
             check_form(change, times[(change.type, change.name)])
             check_right(change, rights)
             before = broker.metadata.resource(change.type, change.name)
-            after = changed(change, before, resource_of(change.type, ""))
+            after = changed(change, before, resource_of(change.type, ""), broker)
         except ApiError:
             continue  # it is refused when its turn comes
         if after != before:
@@ -177,7 +177,7 @@ def alter_some(
                     check_right(change, rights)
                     resource = resource_of(change.type, f"Unknown resource type {change.type}")
                     before = broker.metadata.resource(change.type, change.name)
-                    after = changed(change, before, resource)
+                    after = changed(change, before, resource, broker)
                     check_lengths(before, after)
                     limit = resource.limit(broker) if after and not before else None
                     if limit is not None:
@@ -247,7 +247,9 @@ def check_lengths(before: Mapping[str, str], after: Mapping[str, str]) -> None:
             )
 
 
-def changed(change: ResourceChange, before: dict[str, str], resource: ConfigResource) -> dict[str, str]:
+def changed(
+    change: ResourceChange, before: dict[str, str], resource: ConfigResource, broker: Broker
+) -> dict[str, str]:
     """The keys after a change.
 
     Raises:
@@ -255,7 +257,7 @@ def changed(change: ResourceChange, before: dict[str, str], resource: ConfigReso
     """
     after = {} if change.replace else dict(before)
     for key in change.keys:
-        value = new_value(key, before.get(key.key), resource)
+        value = new_value(key, before.get(key.key), resource, broker)
         if value is None:
             after.pop(key.key, None)
         else:
@@ -263,7 +265,7 @@ def changed(change: ResourceChange, before: dict[str, str], resource: ConfigReso
     return after
 
 
-def new_value(change: KeyChange, before: str | None, resource: ConfigResource) -> str | None:
+def new_value(change: KeyChange, before: str | None, resource: ConfigResource, broker: Broker) -> str | None:
     """A key's value after a change; None to remove the key."""
     if change.operation == ConfigOperation.SET:
         return change.value
@@ -272,12 +274,11 @@ def new_value(change: KeyChange, before: str | None, resource: ConfigResource) -
     if change.operation not in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT):
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka answers so because of a NullPointerException
     operation = ConfigOperation(change.operation)
-    declaration = resource.listed(change.key)
+    declaration = resource.listed(change.key, broker)
     if declaration is None or declaration.kind.type is not ConfigType.LIST:
-        raise ApiError(
-            ErrorCode.INVALID_CONFIG,
-            f"Can't {operation.name} to key {change.key} because its type is not LIST.",
-        )
+        upper = operation.name
+        words = resource.not_a_list.format(key=change.key, upper=upper, lower=upper.lower())
+        raise ApiError(ErrorCode.INVALID_CONFIG, words)
     start = declaration.default_text if before is None else before
     present, wanted = elements(start or ""), elements(change.value or "")
     if operation is ConfigOperation.APPEND:

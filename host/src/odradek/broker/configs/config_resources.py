@@ -21,6 +21,11 @@ from odradek.wire.error_code import ErrorCode
 class ConfigResource(Protocol):
     """All resources of one type."""
 
+    not_a_list: str
+    """Kafka's words against appending to ``{key}`` and subtracting from it; ``{upper}`` or ``{lower}`` is the
+    operation.
+    """
+
     def entries(self, name: str, broker: Broker, asked: Collection[str]) -> Iterable[ConfigEntry]:
         """Every key of one resource.
 
@@ -33,8 +38,12 @@ class ConfigResource(Protocol):
             ApiError: There is no such resource. A generator raises it when it begins.
         """
 
-    def listed(self, key: str) -> Setting | None:
-        """The declaration of a key whose items can be appended and subtracted if it is a list."""
+    def listed(self, key: str, broker: Broker) -> Setting | None:
+        """The declaration of a key whose items can be appended and subtracted if it is a list.
+
+        Raises:
+            ApiError: INVALID_CONFIG: the key is unknown, and Kafka has words for that.
+        """
 
     def validate(
         self, name: str, before: Mapping[str, str], after: Mapping[str, str], broker: Broker

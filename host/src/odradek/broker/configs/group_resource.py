@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from odradek.broker.broker import Broker
-from odradek.broker.config_entry import ConfigEntry, ConfigSynonym
+from odradek.broker.config_entry import NOT_A_LIST, ConfigEntry, ConfigSynonym
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_properties import validate
 from odradek.settings.kinds import rendered
 from odradek.settings.reading import by_key
-from odradek.settings.setting import Scope, Setting
+from odradek.settings.setting import Setting
 from odradek.settings.state_limit import StateLimit
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigSource, ResourceType
 from odradek.wire.error_code import ErrorCode
 
-HOST_KEYS = tuple(each for _, each in by_key(GroupConfig).values() if each.scope is Scope.GROUP)
+HOST_KEYS = tuple(each for _, each in by_key(GroupConfig).values() if each.own_key)
 
 
 class GroupResource:
     """All groups, even those that do not exist yet."""
+
+    not_a_list = NOT_A_LIST
 
     def entries(self, name: str, broker: Broker, asked: Collection[str]) -> Sequence[ConfigEntry]:
         """All keys."""
@@ -29,7 +31,7 @@ class GroupResource:
         properties = broker.metadata.resource(ResourceType.GROUP, name)
         return [entry(key, properties.get(key.own_key), broker) for key in HOST_KEYS]
 
-    def listed(self, key: str) -> Setting | None:
+    def listed(self, key: str, broker: Broker) -> Setting | None:
         """No key is a list."""
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from odradek.broker.broker import Broker
-from odradek.broker.config_entry import ConfigEntry, ConfigSynonym
+from odradek.broker.config_entry import NOT_A_LIST, ConfigEntry, ConfigSynonym
 from odradek.broker.throttled_replicas import THROTTLED_REPLICAS
 from odradek.broker.topics import Topic, check_name
 from odradek.log.log_config import LogConfig
@@ -25,6 +25,8 @@ KEYS = {each.own_key: each.of_resource() for _, each in (*LOG_KEYS.values(), *TH
 class TopicResource:
     """All topics."""
 
+    not_a_list = NOT_A_LIST
+
     def entries(self, name: str, broker: Broker, asked: Collection[str]) -> Sequence[ConfigEntry]:
         """Every key of the log's configuration."""
         check_name(name)
@@ -33,7 +35,7 @@ class TopicResource:
         properties = broker.metadata.resource(ResourceType.TOPIC, name)
         return effective_entries(properties, broker)
 
-    def listed(self, key: str) -> Setting | None:
+    def listed(self, key: str, broker: Broker) -> Setting | None:
         """``cleanup.policy`` is a list; its default is Kafka's, even if the host has another."""
         return KEYS.get(key)
 

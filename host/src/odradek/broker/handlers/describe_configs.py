@@ -3,8 +3,9 @@
 Behavior:
     * All keys of a resource with the value in force and its source; unset keys with their defaults.
     * The answer has only the keys that the request names, without unknown ones; an empty list names all.
-    * A BROKER key that Kafka has and this host does not is described, with Kafka's default and read-only, if
-      the request names it.
+    * A BROKER key that Kafka has and this host does not is described, with Kafka's default, if the request
+      names it or if it is set. Its documentation says that it has no effect. The value of an unknown key is
+      hidden, as in Kafka.
     * A CLIENT_METRICS resource or group without properties has the defaults; its name is not an error.
     * A resource that is named twice is described twice.
     * BROKER without a name shows the keys that were set at run time on all brokers.
@@ -15,6 +16,7 @@ Versions:
 Differs from Kafka:
     * Keys that this host does not have, such as those of tiered storage, are shown only if they are named.
     * BROKER_LOGGER is refused with a message of this host.
+    * The documentation of keys is this host's own: Kafka's has paragraphs of HTML.
     * A request whose response would exceed ``response.max.bytes`` is POLICY_VIOLATION, once per resource.
 """
 
@@ -149,5 +151,5 @@ def shown(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfig
         ],
         is_sensitive=entry.key.sensitive,
         config_type=entry.key.kind.type,
-        documentation=entry.key.documentation if request.include_documentation else None,
+        documentation=(entry.key.documentation or None) if request.include_documentation else None,
     )

@@ -6,9 +6,12 @@ Behavior:
     * CLIENT_METRICS: the checks run on the merged result; a resource without keys is removed.
     * TOPIC, and the defaults of topics on BROKER (one node, or all without a name): existing logs use the new
       values from the next append on.
-    * BROKER: connection limits, of the host or of one listener, and rates of replication and of moves between
-      directories take effect at once. The throttled replicas are keys of TOPIC. Other keys of a broker can
-      only be set in its configuration file: INVALID_REQUEST.
+    * BROKER: connection limits, of the host or of one listener, rates of replication and of moves between
+      directories, ``producer.id.expiration.ms``, ``log.cleaner.backoff.ms``,
+      ``log.cleaner.dedupe.buffer.size`` and ``group.consumer.assignment.interval.ms`` take effect at once.
+      The throttled replicas are keys of TOPIC. Kafka's other keys that change at run time, and unknown ones,
+      are stored and have no effect; DescribeConfigs says so. Keys that are read at the start are
+      INVALID_REQUEST.
     * GROUP: ``consumer.session.timeout.ms``, ``consumer.heartbeat.interval.ms`` and
       ``consumer.assignment.interval.ms`` within the limits of ``group.consumer.min`` and ``max``; members use
       the new values from their next heartbeat on.
@@ -26,7 +29,20 @@ Differs from Kafka:
       ``telemetry.metrics.max``, and a new GROUP beyond ``groups.max`` are POLICY_VIOLATION.
     * With ``subscription.estimate = refuse``, a CLIENT_METRICS resource whose series would exceed a budget is
       INVALID_CONFIG, with the figures.
-    * BROKER keys that are not settings of this host are refused; Kafka stores them.
+    * BROKER settings that this host reads at its start are refused, also with the prefix of a listener, even
+      where Kafka changes them (``listeners``, ``listener.security.protocol.map``,
+      ``sasl.enabled.mechanisms``, ``ssl.cipher.suites``, ``ssl.client.auth``, ``ssl.enabled.protocols``) or
+      does not know them: a listener that stayed as it was would be less safe than its configuration says.
+    * BROKER keys that name Java classes (``metric.reporters``, ``principal.builder.class``,
+      ``ssl.engine.factory.class``) and ``cordoned.log.dirs`` are refused: there is nothing to load, and no
+      directory is ever cordoned.
+    * BROKER ``min.insync.replicas`` may be set on one node, and removed: there is only one replica.
+    * BROKER ``log.retention.ms``, ``log.retention.bytes`` and ``log.flush.interval.ms`` have the bounds of
+      the topics' keys, as has TOPIC ``retention.bytes``: Kafka takes -5 for -1, and refuses to keep for 0 ms.
+    * BROKER numbers of threads may be more than twice, or less than half, of those before: there are none.
+    * BROKER: to append to a list without a default, or to ``log.dir``, has an error of its own in Kafka.
+    * A BROKER resource has at most 1000 keys, of at most ``name.max.length`` (POLICY_VIOLATION).
+    * TOPIC keys of tiered storage and of dead letters are unknown: INVALID_CONFIG.
 """
 
 from __future__ import annotations
