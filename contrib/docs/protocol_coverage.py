@@ -47,6 +47,17 @@ Java object with addresses.
 
 An API that is not in this table, or a version outside its range, closes the connection, as in Kafka.
 ApiVersions above v5 is answered in v0 with the served range.
+
+Requests are read as Kafka reads them (`tests/integration/java/test_mutated_requests.py` compares the two):
+text that is not UTF-8 has replacement characters, tags may come in any order, and what a broker cannot read
+closes the connection. What differs:
+
+* All arrays and tags of a request together have at most 20 500 elements, where Kafka allows 1 000 000 in each
+  array ([why](../decisions/0014-smaller-requests-than-responses.md)).
+* A size, count or tag that does not fit into 31 bits closes the connection: Kafka drops the bits beyond 32, and
+  takes negative ones for null.
+* A client id may be null, where Kafka takes null for the empty one; PushTelemetry with null metrics is read,
+  because librdkafka sends it.
 """
 
 

@@ -311,14 +311,6 @@ def test_an_unserved_api_or_version_closes_the_connection(head: str, why: str) -
     assert not dispatcher.compiled
 
 
-def test_a_client_id_that_is_not_utf8_closes_the_connection() -> None:
-    dispatcher = Dispatcher(make_broker(), ROUTES)
-    frame = bytes.fromhex("0003 0000 0000004d 0002 fffe 00000000")
-
-    with pytest.raises(WireError, match="client id"):
-        dispatcher.answer(frame, 0, make_connection())
-
-
 @pytest.mark.parametrize("client_id", [None, "", "ä", "x" * 1_024, "ä" * 1_024])
 def test_any_string_and_null_is_a_client_id(client_id: str | None) -> None:
     seen: list[str | None] = []

@@ -21,6 +21,17 @@ def test_the_request_passes_and_names_the_software() -> None:
     assert (through.identity.software_name, through.identity.software_version) == ("librdkafka", "2.16.0")
 
 
+def test_text_that_is_not_utf_8_passes_as_it_is() -> None:
+    through = Through()
+    message = bare(18, 3, 1, b"\0\x03\xc3A\x02\xff\0", "xyz").replace(b"xyz", b"\xed\xa0\x80")
+
+    through.send(message)
+
+    assert through.sent == message
+    assert through.identity.client_id == "\ufffd"
+    assert (through.identity.software_name, through.identity.software_version) == ("\ufffdA", "\ufffd")
+
+
 def test_the_response_offers_telemetry() -> None:
     through = Through()
     through.send(request(ApiVersionsRequest(), 3, 1))

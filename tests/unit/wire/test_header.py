@@ -85,9 +85,13 @@ def test_less_than_an_api_key_and_version_is_truncated(size: int) -> None:
         peek_api(data)
 
 
-@pytest.mark.parametrize(
-    "broken", ["0001 ff 00", "0001 61 02 05 00 05 00", "0001 61 ffffffffff01", "0001 61 e907"]
-)
+def test_a_client_id_that_is_not_utf_8_is_read_as_in_kafka() -> None:
+    header, _ = read_request_header(bytes.fromhex("0048 0000 00000007 0004 61 eda080 00"), 0, True)
+
+    assert header.client_id == "a\ufffd"
+
+
+@pytest.mark.parametrize("broken", ["0001 61 ffffffffff01", "0001 61 914e"])
 def test_a_broken_header_is_a_wire_error(broken: str) -> None:
     data = bytes.fromhex("0048 0000 00000007" + broken)
 

@@ -9,6 +9,7 @@ from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.wire.errors import WireError
 from odradek.wire.header import API_VERSIONS_KEY
 from odradek.wire.types import Buffer
+from odradek.wire.utf8 import LENIENT
 from odradek.wire.varint import read_varint
 
 HEAD_BYTES = 12
@@ -71,8 +72,8 @@ def client_id_end(data: Buffer, pos: int) -> int:
 
 
 def client_id(data: bytes, pos: int) -> str:
-    """Return the client id of the frame at `pos`, which has to hold it; empty for null or bad UTF-8."""
-    return data[pos + 14 : client_id_end(data, pos)].decode("utf-8", "replace")
+    """Return the client id of the frame at `pos`, which has to hold it; empty for null."""
+    return data[pos + 14 : client_id_end(data, pos)].decode("utf-8", LENIENT)
 
 
 def after_tags(data: Buffer, at: int) -> int:

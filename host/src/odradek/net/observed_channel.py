@@ -19,6 +19,7 @@ from odradek.plugin.context import UNKNOWN, ConnectionContext
 from odradek.waiting.deferred import Deferred
 from odradek.wire.errors import WireError
 from odradek.wire.parts import Parts
+from odradek.wire.utf8 import LENIENT
 
 LENGTH_BYTES: Final = 4
 SHORTEST_HEADER: Final = 10
@@ -116,7 +117,7 @@ class ObservedChannel(Channel):
         name, version = context.client_software_name, context.client_software_version
         identity.software_name = "" if name == UNKNOWN else name
         identity.software_version = "" if version == UNKNOWN else version
-        identity.client_id = bytes(frame[at : at + max(client_id_bytes, 0)]).decode("utf-8", "replace")
+        identity.client_id = bytes(frame[at : at + max(client_id_bytes, 0)]).decode("utf-8", LENIENT)
         self.is_stale = False
 
     def note_answer(self, answer: bytes | Parts | Throttled | WireError | None) -> None:

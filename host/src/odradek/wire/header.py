@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from odradek.wire.errors import Truncated, WireError
 from odradek.wire.types import Buffer, Message
+from odradek.wire.utf8 import LENIENT
 from odradek.wire.varint import skip_tags
 
 API_VERSIONS_KEY = 18
@@ -38,7 +39,7 @@ def read_client_id(buffer: Buffer, offset: int, size: int, flexible: bool) -> tu
 
     Raises:
         Truncated: The buffer ends inside the header.
-        WireError: The client id is not UTF-8, or the tagged section is broken.
+        WireError: The tagged section is broken.
     """
     try:
         client_id = None
@@ -47,15 +48,13 @@ def read_client_id(buffer: Buffer, offset: int, size: int, flexible: bool) -> tu
             offset += size
             if offset > len(buffer):
                 raise Truncated(f"need {size} bytes at {start}, have {len(buffer) - start}")
-            client_id = str(buffer[start:offset], "utf-8")
+            client_id = str(buffer[start:offset], "utf-8", LENIENT)
         if flexible:
             # Clients send an empty section, which is one zero byte.
             offset = skip_tags(buffer, offset) if buffer[offset] else offset + 1
         return client_id, offset
     except IndexError as error:
         raise Truncated(f"request header continues past {len(buffer)} bytes") from error
-    except UnicodeDecodeError as error:
-        raise WireError(f"client id: {error}") from error
 
 
 def request_header(header: RequestHeader, flexible: bool) -> bytes:

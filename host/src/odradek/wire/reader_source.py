@@ -21,7 +21,8 @@ from odradek.wire.codegen import Source, literal
 from odradek.wire.errors import Truncated, WireError
 from odradek.wire.layout import ArrayOf, Field, Kind, StructOf, has_records, smallest_size
 from odradek.wire.types import Blob, Scalar
-from odradek.wire.varint import MAX_TAGS, read_varint, tag_disorder, too_many_tags
+from odradek.wire.utf8 import LENIENT
+from odradek.wire.varint import MAX_STRING, MAX_TAGS, long_string, read_varint, too_many_tags
 
 MAX_ELEMENTS = 20_500
 """The most elements in all arrays of a request together, structures and numbers alike. Tags count too."""
@@ -44,11 +45,6 @@ def forbidden_null(name: str) -> WireError:
     return WireError(f"{name} is null")
 
 
-def wrong_size(name: str, offset: int, stop: int) -> WireError:
-    """The error for a tagged field whose size is not that of its value."""
-    return WireError(f"tagged field {name} ends at {offset}, but its size says {stop}")
-
-
 def too_many(name: str, count: int, most: int) -> WireError:
     """The error for more array elements and tags than a message may have."""
     return WireError(f"{count} more elements in {name} make more than {most}")
@@ -64,14 +60,13 @@ RUNTIME: dict[str, Any] = {
     "Truncated": Truncated,
     "WireError": WireError,
     "forbidden_null": forbidden_null,
+    "long_string": long_string,
     "new": object.__new__,
     "read_varint": read_varint,
     "short": short,
-    "tag_disorder": tag_disorder,
     "too_many": too_many,
     "too_many_tags": too_many_tags,
     "unpack_from": struct.unpack_from,
-    "wrong_size": wrong_size,
 }
 
 
@@ -114,8 +109,6 @@ class ReaderSource:
                 line(f"return {made}, o")
             with block("except (IndexError, StructError) as error:"):
                 line(f"raise Truncated(f'{title}: the message continues past {{len(b)}} bytes') from error")
-            with block("except UnicodeDecodeError as error:"):
-                line(f"raise WireError(f'{title}: {{error}}') from error")
         return self.source.function("read", title)
 
     def flush(self) -> None:
@@ -226,7 +219,10 @@ class ReaderSource:
         with self.source.block("if o > end:"):
             self.source.line(f"raise short(o - {start}, {start}, end)")
         if kind is Blob.STRING:
-            self.line(f"{target} = str(b[{start}:o], 'utf-8')")
+            if flexible:
+                with self.source.block(f"if {size} > {MAX_STRING + 1}:"):
+                    self.source.line(f"raise long_string({name!r}, {size} - 1)")
+            self.line(f"{target} = str(b[{start}:o], 'utf-8', {LENIENT!r})")
         elif kind is Blob.BYTES:
             self.line(f"{target} = b[{start}:o] if b.__class__ is bytes else bytes(b[{start}:o])")
         else:
@@ -274,37 +270,26 @@ class ReaderSource:
         self.line(f"{items}.append({value})")
 
     def tags(self, made: str, shape: StructOf) -> None:
-        """Read the tagged section: known fields are set, others skipped."""
+        """Read the tagged section: known fields are set, others skipped. As in Kafka, tags may come in any
+        order and more than once, and the size of a known one is not looked at.
+        """
         line, block, name = self.source.line, self.source.block, self.source.name
-        count, last, number, size, stop = name("n"), name("last"), name("tag"), name("n"), name("stop")
+        count, number, size = name("n"), name("tag"), name("n")
         self.varint(count)
         with block(f"if {count}:"):
             with block(f"if {count} > {MAX_TAGS}:"):
-                line(f"raise too_many_tags({count}, {MAX_TAGS})")
+                line(f"raise too_many_tags({count})")
             self.charge(count, "a tagged section")
-            line(f"{last} = -1")
             with block(f"for _ in range({count}):"):
                 self.varint(number)
                 self.varint(size)
-                with block(f"if {number} <= {last}:"):
-                    line(f"raise tag_disorder({number}, {last})")
-                line(f"{last} = {number}")
-                line(f"{stop} = o + {size}")
-                with block(f"if {stop} > end:"):
-                    line(f"raise short({size}, o, end)")
-                self.tagged_fields(made, shape, number, stop)
-
-    def tagged_fields(self, made: str, shape: StructOf, number: str, stop: str) -> None:
-        """Read the field of a tag, or skip it."""
-        line, block = self.source.line, self.source.block
-        for field in shape.tagged:
-            with block(f"if {number} == {field.tag}:"):
-                self.field(f"{made}.{field.name}", field, True)
-                self.flush()
-                with block(f"if o != {stop}:"):
-                    line(f"raise wrong_size({field.name!r}, o, {stop})")
-                line("continue")
-        line(f"o = {stop}")
+                for field in shape.tagged:
+                    with block(f"if {number} == {field.tag}:"):
+                        self.field(f"{made}.{field.name}", field, True)
+                        self.line("continue")
+                line(f"o += {size}")
+                with block("if o > end:"):
+                    line(f"raise short({size}, o - {size}, end)")
 
 
 def has_loops(kind: Kind) -> bool:

@@ -11,8 +11,8 @@ LARGEST = 0x7FFF_FFFF
 """Lengths, counts and tags fit into a Java int."""
 MAX_TAGS = 10_000
 """The most tags in a tagged section, as in Kafka 4.4."""
-MAX_HEADER_TAGS = 1000
-"""The same in a header. Clients send a few at most, and skipping 10 000 takes 5 ms."""
+MAX_STRING = 32_767
+"""The most bytes of a string, as in Kafka 4.4. Older versions of messages cannot declare more."""
 
 
 def read_varint(buffer: Buffer | bytearray, offset: int, largest: int = LARGEST) -> tuple[int, int]:
@@ -54,29 +54,25 @@ def skip_tags(buffer: Buffer, offset: int) -> int:
 
     Raises:
         IndexError: The buffer ends first, or a tag extends beyond it.
-        WireError: The tags do not ascend, or there are more than `MAX_HEADER_TAGS`.
+        WireError: There are more than `MAX_TAGS`.
     """
     count, offset = read_varint(buffer, offset)
-    if count > MAX_HEADER_TAGS:
-        raise too_many_tags(count, MAX_HEADER_TAGS)
-    last = -1
+    if count > MAX_TAGS:
+        raise too_many_tags(count)
     for _ in range(count):
-        number, offset = read_varint(buffer, offset)
+        _, offset = read_varint(buffer, offset)
         size, offset = read_varint(buffer, offset)
-        if number <= last:
-            raise tag_disorder(number, last)
-        last = number
         offset += size
     if offset > len(buffer):
         raise IndexError
     return offset
 
 
-def tag_disorder(number: int, last: int) -> WireError:
-    """The error for a tag that is repeated or follows a larger one."""
-    return WireError(f"tag {number} after tag {last}")
+def too_many_tags(count: int) -> WireError:
+    """The error for a tagged section with more than `MAX_TAGS`."""
+    return WireError(f"{count} tags are more than {MAX_TAGS}")
 
 
-def too_many_tags(count: int, most: int) -> WireError:
-    """The error for a tagged section with more than ``most`` tags."""
-    return WireError(f"{count} tags are more than {most}")
+def long_string(name: str, size: int) -> WireError:
+    """The error for a string of more than `MAX_STRING` bytes."""
+    return WireError(f"{name} of {size} bytes is longer than {MAX_STRING}")

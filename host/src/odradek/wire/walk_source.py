@@ -27,7 +27,7 @@ from odradek.wire.errors import Truncated, WireError
 from odradek.wire.layout import ArrayOf, Field, Kind, StructOf
 from odradek.wire.reader_source import forbidden_null, short
 from odradek.wire.types import Blob, Scalar
-from odradek.wire.varint import MAX_TAGS, read_varint, tag_disorder, too_many_tags
+from odradek.wire.varint import MAX_TAGS, read_varint, too_many_tags
 
 ATOM_BYTES: Final = 64
 """A streamed walk reads at most so much between two looks at its limit: more than the header of a batch."""
@@ -94,7 +94,6 @@ RUNTIME: dict[str, Any] = {
     "forbidden_null": forbidden_null,
     "read_varint": read_varint,
     "short": short,
-    "tag_disorder": tag_disorder,
     "too_many_tags": too_many_tags,
 }
 
@@ -337,22 +336,18 @@ class WalkSource:
     def tags(self) -> None:
         """Walk over a tagged section."""
         line, block, name = self.source.line, self.source.block, self.source.name
-        count, last, number, size = name("n"), name("last"), name("tag"), name("n")
+        count, size = name("n"), name("n")
         self.byte(count)
         safe = self.safe
         with block(f"if {count}:"):
             line(f"{count}, o = read_varint(b, o - 1)")
             with block(f"if {count} > {MAX_TAGS}:"):
-                line(f"raise too_many_tags({count}, {MAX_TAGS})")
-            line(f"{last} = -1")
+                line(f"raise too_many_tags({count})")
             with block(f"for _ in range({count}):"):
                 self.safe = 0
                 self.need(10)
-                line(f"{number}, o = read_varint(b, o)")
+                line("_, o = read_varint(b, o)")
                 line(f"{size}, o = read_varint(b, o)")
-                with block(f"if {number} <= {last}:"):
-                    line(f"raise tag_disorder({number}, {last})")
-                line(f"{last} = {number}")
                 line(f"o += {size}")
             if self.streamed:
                 self.look()

@@ -9,6 +9,7 @@ from odradek.gateway.request_heads import after_tags, client_id_end
 from odradek.gateway.rewriting.fields import LENGTH_BYTES, text_start
 from odradek.wire.layout import layout
 from odradek.wire.types import Blob
+from odradek.wire.utf8 import LENIENT
 from odradek.wire.walk_source import Walk, Wanted, compile_walk
 
 
@@ -44,7 +45,7 @@ def beginning(
         the version does not have.
 
     Raises:
-        WireError, UnicodeDecodeError: The bytes are malformed, or end too early.
+        WireError: The bytes are malformed, or end too early.
     """
     walk, texts = beginning_walk(request, version, reads, before)  # type: ignore[arg-type]  # mypy doubts that classes are hashable
     end, _, *found = walk(head, body_at(request, version, head, at), len(head))
@@ -52,5 +53,5 @@ def beginning(
     for number, (name, place) in enumerate(zip(reads, found[::2], strict=True)):
         if place is not None and name in texts:
             start = text_start(head, place, version in request.FLEXIBLE)
-            values[number] = head[start : values[number]].decode()
+            values[number] = head[start : values[number]].decode("utf-8", LENIENT)
     return end, values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from odradek.wire.errors import WireError
-from odradek.wire.varint import MAX_HEADER_TAGS, read_varint, tag_disorder, too_many_tags, varint
+from odradek.wire.varint import MAX_TAGS, read_varint, too_many_tags, varint
 
 BROKEN = (IndexError, struct.error, UnicodeDecodeError, WireError)
 """The exceptions of reading past the end, a wrong size or a wrong text."""
@@ -46,18 +46,18 @@ def tags_at(data: bytes, at: int) -> tuple[Tags, int]:
 
     Raises:
         IndexError: The data ends first.
-        WireError: The tags do not ascend, or there are more than `MAX_HEADER_TAGS`.
+        WireError: The tags do not ascend, or there are more than `MAX_TAGS`.
     """
     count, at = read_varint(data, at)
-    if count > MAX_HEADER_TAGS:
-        raise too_many_tags(count, MAX_HEADER_TAGS)
+    if count > MAX_TAGS:
+        raise too_many_tags(count)
     tags: Tags = []
     last = -1
     for _ in range(count):
         number, at = read_varint(data, at)
         size, at = read_varint(data, at)
         if number <= last:
-            raise tag_disorder(number, last)
+            raise WireError(f"tag {number} after tag {last}")
         last = number
         end = at + size
         if end > len(data):
