@@ -54,8 +54,8 @@ closes the connection. What differs:
 
 * All arrays and tags of a request together have at most 20 500 elements, where Kafka allows 1 000 000 in each
   array ([why](../decisions/0014-smaller-requests-than-responses.md)).
-* A size, count or tag that does not fit into 31 bits closes the connection: Kafka drops the bits beyond 32, and
-  takes negative ones for null.
+* A size, count or tag that does not fit into 31 bits closes the connection: Kafka drops the bits beyond 32,
+  and takes negative ones for null.
 * A client id may be null, where Kafka takes null for the empty one; PushTelemetry with null metrics is read,
   because librdkafka sends it.
 """

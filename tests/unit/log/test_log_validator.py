@@ -62,14 +62,28 @@ def test_log_append_time_is_stamped() -> None:
     assert [record.timestamp_ms for record in records(data)] == [NOW_MS, NOW_MS]
 
 
-@pytest.mark.parametrize("config", [LogConfig(), STAMPING])
-def test_a_producer_cannot_set_log_append_time(config: LogConfig) -> None:
-    sent = build_batch([Record(None, b"x")], log_append_time_ms=NOW_MS)
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_the_bit_of_log_append_time_of_a_producer_is_taken_away(codec: Codec) -> None:
+    sent = batch_of(b"a", timestamp_ms=NOW_MS, codec=codec)
 
-    with pytest.raises(ApiError) as refusal:
+    data, _, header = stored(altered(sent, attributes=int(codec) | 8), LogConfig())
+
+    assert header.timestamp_type is TimestampType.CREATE_TIME
+    assert is_intact(data, header)
+    assert [record.timestamp_ms for record in records(data)] == [NOW_MS]
+
+
+@pytest.mark.parametrize(("config", "timestamp_ms"), [(STAMPING, NOW_MS), (LogConfig(), -1)])
+def test_a_producer_cannot_set_log_append_time_where_there_is_no_other(
+    config: LogConfig, timestamp_ms: int
+) -> None:
+    sent = altered(batch_of(b"a", b"b", timestamp_ms=timestamp_ms), attributes=8)
+
+    with pytest.raises(InvalidRecords) as refusal:
         stored(sent, config)
 
     assert refusal.value.code == ErrorCode.INVALID_TIMESTAMP
+    assert [error.batch_index for error in refusal.value.record_errors] == [0, 1]
 
 
 def test_a_wrong_max_timestamp_is_corrected() -> None:

@@ -181,7 +181,7 @@ def test_restamping_updates_the_crc() -> None:
         (BATCH + BATCH, ErrorCode.INVALID_RECORD),
         (BATCH + changed(16, ">b", 1), ErrorCode.INVALID_RECORD),
         (changed(16, ">b", 1), ErrorCode.INVALID_RECORD),
-        (changed(16, ">b", 3), ErrorCode.INVALID_RECORD),
+        (changed(16, ">b", 3), ErrorCode.CORRUPT_MESSAGE),
         (changed(8, ">i", 48), ErrorCode.CORRUPT_MESSAGE),
         (changed(8, ">i", -1), ErrorCode.CORRUPT_MESSAGE),
         (changed(0, ">q", 1), ErrorCode.INVALID_RECORD),

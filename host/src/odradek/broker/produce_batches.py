@@ -19,12 +19,14 @@ from odradek.log.partition_log import PartitionLog
 from odradek.plugin.context import RequestContext
 from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
+from odradek.wire.batch_check import check_extent
 from odradek.wire.compression import Buffer
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.wire.record_batch import HEADER_BYTES, parse_header
 
 TOPIC_ID_VERSION: Final = 13
+ALL_ACKS: Final = (-1, 0, 1)
 WORK_BYTES: Final = 1 << 20
 """Batches go to the worker together up to this size; a larger batch goes alone."""
 
@@ -43,13 +45,22 @@ def is_transactional(records: Buffer) -> bool:
 
 
 def prepared(
-    topic: Topic, log: PartitionLog, records: Buffer, context: RequestContext, budget: OpeningBudget
+    topic: Topic,
+    log: PartitionLog,
+    records: Buffer,
+    acks: int,
+    context: RequestContext,
+    budget: OpeningBudget,
 ) -> PreparedBatch | BatchWork:
-    """Validate one batch within a budget; see `PartitionLog.prepare`.
+    """Validate one batch within a budget; see `PartitionLog.prepare`. Kafka looks at the acks of a request
+    only for batches that are whole, of partitions that exist.
 
     Raises:
         ApiError: The batch is refused.
     """
+    if acks not in ALL_ACKS:
+        check_extent(records, context.api_version)
+        raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
     check, guard = None, topic.guard
     if guard is not None:
         if guard.closed:
@@ -95,7 +106,8 @@ class ProduceBatches:
                 if topic is None or log is None:
                     continue
                 try:
-                    batch = prepared(topic, log, partition.records or b"", context, self.budget)
+                    records = partition.records or b""
+                    batch = prepared(topic, log, records, request.acks, context, self.budget)
                 except ApiError as error:
                     self.outcomes[number, place] = error.kept()
                     continue

@@ -144,8 +144,6 @@ def prepared(
             MESSAGE_TOO_LARGE.
         TooMuchWork: The batch exceeds the budget.
     """
-    if header.attributes & TIMESTAMP_TYPE_FLAG:
-        raise ApiError(ErrorCode.INVALID_TIMESTAMP, "a producer cannot set log append time")
     check_count(header, budget.batch_records)
     budget.charge(header.record_count)
     if header.attributes & CODEC_MASK:
@@ -153,6 +151,8 @@ def prepared(
     else:
         body = batch[HEADER_BYTES:]
     scan = _scanned(body, header, budget)
+    if header.attributes & TIMESTAMP_TYPE_FLAG:
+        _check_timestamp_type(header, config)
     if check is not None or _breaks_rules(scan, config, now_ms):
         budget.charge((LISTING if check is None else CHECKING) * header.record_count)
         _check_records(_listed(body, header), config, now_ms, check)
@@ -191,7 +191,7 @@ def _in_place(
     timestamp_type = config.message_timestamp_type
     if timestamp_type is LOG_APPEND_TIME:
         max_timestamp_ms = now_ms
-    elif max_timestamp_ms == header.max_timestamp_ms:
+    elif max_timestamp_ms == header.max_timestamp_ms and not header.attributes & TIMESTAMP_TYPE_FLAG:
         # The usual case: only 16 bytes change, none of which the CRC covers.
         return PreparedBatch(header, batch[STAMPED_BYTES:], max_timestamp_ms)
     # The header is the client's claim. The index and the consumers get the real maximum.
@@ -235,6 +235,17 @@ def _scanned(body: bytes | memoryview, header: RecordBatchHeader, budget: Openin
         raise ApiError(ErrorCode.INVALID_RECORD, str(error)) from error
     budget.charge(scan.headers)
     return scan
+
+
+def _check_timestamp_type(header: RecordBatchHeader, config: LogConfig) -> None:
+    """As in Kafka, only a topic with log append time, or the lack of a time, refuses a batch that claims to
+    have been stamped already; elsewhere the claim is taken away.
+    """
+    if config.message_timestamp_type is LOG_APPEND_TIME or header.max_timestamp_ms == NO_TIMESTAMP:
+        problem = "a producer cannot set log append time"
+        indexes = range(min(header.record_count, MAX_RECORD_ERRORS))
+        errors = [RecordError(index, problem) for index in indexes]
+        raise InvalidRecords(ErrorCode.INVALID_TIMESTAMP, errors)
 
 
 def _breaks_rules(scan: RecordScan, config: LogConfig, now_ms: int) -> bool:

@@ -6,6 +6,7 @@ After org.apache.kafka.common.requests.ProduceRequest and org.apache.kafka.stora
 
 from __future__ import annotations
 
+import struct
 from typing import Final
 
 from odradek.wire.api_error import ApiError
@@ -26,6 +27,10 @@ from odradek.wire.record_batch import (
 
 _ZSTD: Final = int(Codec.ZSTD)
 _FIRST_VERSION_WITH_ZSTD: Final = 7
+_LENGTH: Final = struct.Struct(">i").unpack_from
+_MAGIC_AT: Final = 16
+_LEAST_LENGTH: Final = 14
+"""Of a record of the oldest format, without its offset and its size."""
 
 
 def check_batch(
@@ -36,10 +41,8 @@ def check_batch(
     produce_version: int = INT32_MAX,
     transactions: bool = False,
 ) -> RecordBatchHeader:
-    """Check one partition's bytes of a Produce request, without opening the batch.
-
-    A torn second batch after the first is accepted, because Kafka's log drops it: append only
-    ``header.size_bytes`` of ``data``.
+    """Check one partition's bytes of a Produce request, without opening the batch: as `check_extent`, and
+    what the log checks. Append only ``header.size_bytes`` of ``data``.
 
     Args:
         data: The ``records`` field.
@@ -52,16 +55,9 @@ def check_batch(
         ApiError: INVALID_RECORD, CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE,
             UNSUPPORTED_COMPRESSION_TYPE, INVALID_TXN_STATE.
     """
-    present_bytes = len(data)
-    if present_bytes < HEADER_BYTES:
-        raise ApiError(ErrorCode.INVALID_RECORD, f"no record batch in {present_bytes} bytes")
-    header = parse_header(data)
-    size_bytes = header.batch_length + LOG_OVERHEAD_BYTES
-    _check_kind(header, produce_version)
-    batch = data
-    if size_bytes != present_bytes:
-        _check_extent(data, size_bytes)
-        batch = memoryview(data)[:size_bytes]
+    header = check_extent(data, produce_version)
+    size_bytes = header.size_bytes
+    batch = data if size_bytes == len(data) else memoryview(data)[:size_bytes]
     if size_bytes > max_message_bytes:
         raise ApiError(
             ErrorCode.MESSAGE_TOO_LARGE, f"batch of {size_bytes} bytes, at most {max_message_bytes} allowed"
@@ -79,10 +75,46 @@ def check_batch(
     return header
 
 
-def _check_kind(header: RecordBatchHeader, produce_version: int) -> None:
-    if header.magic != MAGIC:
-        raise ApiError(ErrorCode.INVALID_RECORD, f"batch of magic {header.magic}, must be {MAGIC}")
-    codec = header.attributes & CODEC_MASK
+def check_extent(data: Buffer, produce_version: int) -> RecordBatchHeader:
+    """Check that there is one batch of the current format. Bytes after it that are no whole batch are
+    ignored, as in Kafka.
+
+    Raises:
+        ApiError: INVALID_RECORD, CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE.
+    """
+    size_bytes = _whole_batch(data, 0)
+    if not size_bytes:
+        raise ApiError(ErrorCode.INVALID_RECORD, f"no whole record batch in {len(data)} bytes")
+    if data[_MAGIC_AT] != MAGIC:
+        raise ApiError(ErrorCode.INVALID_RECORD, f"batch of magic {data[_MAGIC_AT]}, must be {MAGIC}")
+    if size_bytes < HEADER_BYTES:
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"batch of {size_bytes} bytes, a header has {HEADER_BYTES}")
+    header = parse_header(data)
+    _check_codec(header.attributes & CODEC_MASK, produce_version)
+    if size_bytes != len(data) and _whole_batch(data, size_bytes):
+        raise ApiError(ErrorCode.INVALID_RECORD, "more than one record batch")
+    return header
+
+
+def _whole_batch(data: Buffer, at: int) -> int:
+    """The size of the batch at an offset, 0 if it is not whole (ByteBufferLogInputStream).
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE.
+    """
+    left = len(data) - at
+    if left < LOG_OVERHEAD_BYTES:
+        return 0
+    (length,) = _LENGTH(data, at + 8)
+    if length < _LEAST_LENGTH:
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"batch of length {length}, at least {_LEAST_LENGTH}")
+    if left > _MAGIC_AT and data[at + _MAGIC_AT] > MAGIC:
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {data[at + _MAGIC_AT]}")
+    size_bytes: int = length + LOG_OVERHEAD_BYTES
+    return size_bytes if size_bytes <= left else 0
+
+
+def _check_codec(codec: int, produce_version: int) -> None:
     if codec < _ZSTD:
         return
     if codec == _ZSTD and produce_version < _FIRST_VERSION_WITH_ZSTD:
@@ -91,21 +123,6 @@ def _check_kind(header: RecordBatchHeader, produce_version: int) -> None:
         )
     if codec > _ZSTD:
         raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"unknown codec {codec}")
-
-
-def _check_extent(data: Buffer, size_bytes: int) -> None:
-    if size_bytes < HEADER_BYTES:
-        raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"batch of {size_bytes} bytes, a header has {HEADER_BYTES}")
-    left = len(data) - size_bytes
-    if left < 0:
-        raise ApiError(ErrorCode.INVALID_RECORD, f"batch of {size_bytes} bytes, {len(data)} present")
-    if left < HEADER_BYTES:
-        return  # too short for a second batch: Kafka ignores such a tail
-    second = parse_header(data, size_bytes)
-    # Kafka's iterator ends before a batch that is not whole, so only a whole one counts as a second batch. It
-    # checks the magic before the size.
-    if second.magic != MAGIC or second.size_bytes <= left:
-        raise ApiError(ErrorCode.INVALID_RECORD, "more than one record batch")
 
 
 def _check_fields(header: RecordBatchHeader) -> None:

@@ -71,7 +71,6 @@ from odradek.wire.types import between
 ProduceAnswer = ProduceResponse | None
 """None with acks=0."""
 
-ALL_ACKS = (-1, 0, 1)
 WRITE, TOPIC = AclOperation.WRITE, ResourceType.TOPIC
 THIS_LEADER = LeaderIdAndEpoch()
 """Clients are told of no other leader: there is none."""
@@ -111,8 +110,6 @@ def refusal_of(index: int, error: ApiError, log: PartitionLog) -> PartitionProdu
 def produce(
     request: ProduceRequest, context: RequestContext, broker: Broker
 ) -> ProduceAnswer | Deferred[ProduceAnswer]:
-    if request.acks not in ALL_ACKS:
-        raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
     writes = broker.authorization.rights(context, WRITE, TOPIC)
     work = ProduceWork(request, context, broker, writes)
     topics = request.topic_data
@@ -174,7 +171,7 @@ def produce_one(work: ProduceWork, data: TopicProduceData) -> ProduceAnswer | De
     else:
         budget = work.budget()
         try:
-            batch = prepared(topic, log, partition.records or b"", work.context, budget)
+            batch = prepared(topic, log, partition.records or b"", work.request.acks, work.context, budget)
             if isinstance(batch, BatchWork):
                 batches = ProduceBatches(work.broker.offload, budget)
                 batches.waiting.append(((0, 0), batch))
