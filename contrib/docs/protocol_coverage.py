@@ -58,6 +58,16 @@ closes the connection. What differs:
   and takes negative ones for null.
 * A client id may be null, where Kafka takes null for the empty one; PushTelemetry with null metrics is read,
   because librdkafka sends it.
+
+`tests/integration/java/test_compressed_batches.py` compares batches in every form of every codec. What Kafka
+takes is taken, and what it refuses is refused, but for these:
+
+* INVALID_RECORD refuses what cannot be decompressed, where Kafka mostly answers UNKNOWN_SERVER_ERROR.
+* gzip with reserved flags, lz4 with a wrong content size or checksum, and a frame of zstd after the records
+  that ends early are refused: Kafka reads no further than the records, the decoders of other clients do.
+* Compressed records that contradict their own sizes are refused: Kafka takes them, and no consumer can read
+  them.
+* More than 128 members of gzip or frames of zstd are refused: encoders write one, and each takes time.
 """
 
 

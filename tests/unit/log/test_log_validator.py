@@ -193,14 +193,18 @@ def test_the_size_limit_applies_after_recompression_too() -> None:
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
-def test_wrong_offset_deltas_are_corrected_in_compressed_batches_only(codec: Codec) -> None:
+def test_wrong_offset_deltas_are_refused_in_compressed_batches_only(codec: Codec) -> None:
     inner = b"\x0c\x00\x00\x00\x01\x01\x00" + b"\x0c\x00\x00\x08\x01\x01\x00"  # deltas 0 and 4
     sent = altered(batch_of(b"a", b"b", codec=codec), body=compress(codec, inner))
 
-    data, _, header = stored(sent, LogConfig())
-
-    assert is_intact(data, header)
-    assert [record.offset for record in records(data)] == ([50, 54] if codec is Codec.NONE else [50, 51])
+    if codec is Codec.NONE:
+        assert [record.offset for record in records(stored(sent, LogConfig())[0])] == [50, 54]
+    else:
+        with pytest.raises(ApiError) as refusal:
+            stored(sent, LogConfig())
+        assert refusal.value.code == ErrorCode.INVALID_RECORD
+    rebuilt = stored(sent, LogConfig(compression_type=Codec.ZSTD))[0]
+    assert [record.offset for record in records(rebuilt)] == [50, 51]
 
 
 @pytest.mark.parametrize(("most_bytes", "accepted"), [(1_070, True), (1_069, False)])

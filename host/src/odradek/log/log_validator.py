@@ -156,9 +156,11 @@ def prepared(
     if check is not None or _breaks_rules(scan, config, now_ms):
         budget.charge((LISTING if check is None else CHECKING) * header.record_count)
         _check_records(_listed(body, header), config, now_ms, check)
-    if _must_be_rebuilt(scan, header, config):
+    if config.compression_type is not None and config.compression_type != header.codec:
         budget.charge(LISTING * header.record_count)
         return _rebuilt(_listed(body, header), header, config, now_ms)
+    if not scan.consecutive and header.codec != Codec.NONE:  # nor does Kafka rebuild such a batch
+        raise ApiError(ErrorCode.INVALID_RECORD, "the offsets of a compressed batch are not consecutive")
     return _in_place(batch, header, config, now_ms, scan.max_timestamp_ms)
 
 
@@ -290,13 +292,6 @@ def _check_records(
                 break
     if errors:
         raise InvalidRecords(ErrorCode.INVALID_TIMESTAMP if untimely else ErrorCode.INVALID_RECORD, errors)
-
-
-def _must_be_rebuilt(scan: RecordScan, header: RecordBatchHeader, config: LogConfig) -> bool:
-    if config.compression_type is not None and config.compression_type != header.codec:
-        return True
-    # Kafka does not check the offsets of an uncompressed batch either
-    return not scan.consecutive and header.codec != Codec.NONE
 
 
 def _rebuilt(

@@ -7,6 +7,7 @@ than about ``max_bytes`` plus 64 kB, or more than a few milliseconds of bookkeep
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from collections.abc import Callable
@@ -90,33 +91,33 @@ def _too_large() -> TooLarge:
 # gzip
 
 
+_GZIP_TAIL_BYTES: Final = 18
+_NO_MEMBER: Final = re.compile("header|method")
+"""What zlib says about the beginning of a member."""
+
+
 def _gunzip(data: Buffer, max_bytes: int) -> bytes:
-    content, rest = _gzip_member(data, max_bytes)
-    if not rest:
-        return content
-    parts = [content]
-    left = max_bytes - len(content)
-    for _ in range(MAX_MEMBERS - 1):
-        content, rest = _gzip_member(rest, left)
-        parts.append(content)
+    # As Java's GZIPInputStream: what follows a member and does not begin like one is ignored.
+    parts: list[bytes] = []
+    rest, left = data, max_bytes
+    for _ in range(MAX_MEMBERS):
+        member = zlib.decompressobj(31)
+        try:
+            content = member.decompress(rest, left + 1)
+        except zlib.error as error:
+            if parts and _NO_MEMBER.search(str(error)):
+                return b"".join(parts)
+            raise CorruptData(f"gzip: {error}") from None
         left -= len(content)
-        if not rest:
+        if left < 0:
+            raise _too_large()
+        if not member.eof:
+            raise CorruptData("gzip: ends inside a member")
+        parts.append(content)
+        rest = member.unused_data
+        if len(rest) <= _GZIP_TAIL_BYTES:
             return b"".join(parts)
     raise CorruptData(f"more than {MAX_MEMBERS} gzip members")
-
-
-def _gzip_member(data: Buffer, max_bytes: int) -> tuple[bytes, bytes]:
-    """Content of the first member, and the bytes after it."""
-    member = zlib.decompressobj(31)
-    try:
-        content = member.decompress(data, max_bytes + 1)
-    except zlib.error as error:
-        raise CorruptData(f"gzip: {error}") from None
-    if len(content) > max_bytes:
-        raise _too_large()
-    if not member.eof:
-        raise CorruptData("gzip: ends inside a member")
-    return content, member.unused_data
 
 
 def _gzip(data: bytes) -> bytes:
@@ -145,7 +146,11 @@ def _xerial_blocks(data: memoryview, max_bytes: int) -> bytes:
     blocks_left = 64 + len(data) // 256
     blocks: list[bytes] = []
     position, left = len(_XERIAL_HEADER), max_bytes
-    while position < len(data):
+    # As xerial's SnappyInputStream: a length that is cut ends the blocks, and another header may come.
+    while position + _BLOCK_LENGTH.size <= len(data):
+        if bytes(data[position : position + 8]) == _XERIAL_MAGIC:
+            position += len(_XERIAL_HEADER)
+            continue
         start, end = _xerial_block(data, position)
         blocks.append(_snappy_block(data[start:end], left))
         left -= len(blocks[-1])
@@ -153,16 +158,14 @@ def _xerial_blocks(data: memoryview, max_bytes: int) -> bytes:
         if not blocks_left:
             raise CorruptData("snappy: too many small blocks")
         position = end
-    if position != len(data):
+    if len(data) < len(_XERIAL_HEADER):
         raise CorruptData("snappy: ends inside the header")
     return b"".join(blocks) if len(blocks) != 1 else blocks[0]
 
 
 def _xerial_block(data: memoryview, position: int) -> tuple[int, int]:
     """Start and end of the raw block whose length is at ``position``."""
-    start = position + 4
-    if start > len(data):
-        raise CorruptData("snappy: ends inside a block length")
+    start = position + _BLOCK_LENGTH.size
     (length,) = _BLOCK_LENGTH.unpack_from(data, position)
     if not 0 <= length <= len(data) - start:
         raise CorruptData(f"snappy: block of {length} bytes, {len(data) - start} left")
@@ -196,10 +199,13 @@ def _snappy(data: bytes) -> bytes:
 # lz4, the standard frame format
 
 
+_LZ4_LENGTH: Final = struct.Struct("<I")
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 _LZ4_INDEPENDENT: Final = 0x20
 _LZ4_CHECKED: Final = _LZ4_INDEPENDENT | 0x01
 """The flag of a dictionary beside it."""
+_LZ4_STORED: Final = b"\0\0\0\x80"
+"""The length of a stored block without content."""
 
 
 def _unlz4(data: Buffer, max_bytes: int) -> bytes:
@@ -215,9 +221,20 @@ def _unlz4(data: Buffer, max_bytes: int) -> bytes:
         raise _too_large()
     if not frame.eof:
         raise CorruptData("lz4: ends inside the frame")
-    if frame.unused_data:
-        raise CorruptData(f"lz4: {len(frame.unused_data)} bytes after the frame")
+    if _LZ4_STORED in bytes(data) and _ends_early(data):
+        raise CorruptData("lz4: a stored block without content")
     return content
+
+
+def _ends_early(data: Buffer) -> bool:
+    """Whether the first block without content is a stored one: Kafka's decoder takes it for the end."""
+    flags = data[4]
+    at, check_bytes = 7 + (flags & 0x08), (flags & 0x10) >> 2
+    while True:
+        (length,) = _LZ4_LENGTH.unpack_from(data, at)
+        if not length & 0x7FFF_FFFF:
+            return bool(length)
+        at += _LZ4_LENGTH.size + (length & 0x7FFF_FFFF) + check_bytes
 
 
 def _lz4(data: bytes) -> bytes:
