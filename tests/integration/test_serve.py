@@ -53,6 +53,7 @@ def test_the_ready_line_has_the_real_port_and_sigterm_stops_it(tmp_path: Path) -
     )
     assert (broker.node_id, broker.host, broker.port) == (7, *address(serve))
     assert status == 0
+    assert "why=SIGTERM" in next(line for line in serve.errors if "stopping" in line)
 
 
 def test_sigint_stops_it_too(tmp_path: Path) -> None:

@@ -93,6 +93,9 @@ class ScriptedIntake:
         self.stored += [record for record in records if id(record) not in named]
         return Receipt(stored=len(records) - len(refused), refused=refused)
 
+    def listening(self) -> None:
+        pass
+
     def unreadable(self, records: int) -> None:
         self.unread += records
 

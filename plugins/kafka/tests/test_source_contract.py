@@ -173,6 +173,9 @@ class Host:
         self.stored += records
         return Receipt(stored=len(records))
 
+    def listening(self) -> None:
+        pass
+
     def unreadable(self, records: int) -> None:
         self.unread += records
 

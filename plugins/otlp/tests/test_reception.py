@@ -53,6 +53,9 @@ class Log:
                 receipt.left.append(record)
         return receipt
 
+    def listening(self) -> None:
+        pass
+
     def unreadable(self, records: int) -> None:
         self.unread += records
 

@@ -8,7 +8,7 @@ import pytest
 from deltalake.exceptions import DeltaError
 from pyspark.errors import PySparkException
 
-from odradek_spark.cli.ingest import stop_on_signals
+from odradek_spark.cli.ingest import stop_on_signals, told_while_stopping
 from odradek_spark.cli.maintenance import Due, Maintenance
 from odradek_spark.cli.options import kept_days
 from odradek_spark.cli.session import settings
@@ -171,3 +171,19 @@ def test_a_signal_stops_it() -> None:
             signal.signal(number, handler)
 
     assert stop.is_set()
+
+
+def test_a_stop_is_told_again_and_again_until_it_ends() -> None:
+    stop, told, twice = threading.Event(), list[str](), threading.Event()
+
+    def say(line: str) -> None:
+        told.append(line)
+        if len(told) == 2:
+            twice.set()
+
+    with told_while_stopping(stop, say, every_s=0):
+        assert told == []
+        stop.set()
+        assert twice.wait(20)
+
+    assert all(line.startswith("stopping; waiting for") for line in told)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from threading import Event
 from typing import Any, Final
 
 from odradek.hosting.source_runner import HostIntake
@@ -51,7 +52,7 @@ class Host:
 
     def store(self, records: list[TelemetryRecord]) -> Receipt:
         async def stored() -> Receipt:
-            return await HostIntake(self.entrance, asyncio.get_running_loop()).store(records)
+            return await HostIntake(self.entrance, asyncio.get_running_loop(), Event()).store(records)
 
         return asyncio.run(stored())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 import re
 import signal
@@ -22,6 +23,8 @@ from odradek.testing.host_context import FOR_TESTS, HostContext, memory_folder, 
 from odradek.testing.running_host import RunningHost
 from odradek.testing.virtual_clock import VirtualClock
 from odradek.waiting.clock import SystemClock
+
+log = logging.getLogger("odradek")
 
 STDIN = 0
 CONTROL = "127.0.0.1:0"
@@ -115,20 +118,20 @@ def run_ephemeral(
         ConfigError: The configuration is not usable, or the address of the control port is not.
     """
     address, token = control_address(control), control_token(control)
-    ended: SimpleQueue[None] = SimpleQueue()  # its put may be called by a signal handler
+    ended: SimpleQueue[str] = SimpleQueue()  # its put may be called by a signal handler
     held = held_hangup()
     for name in ("SIGTERM", "SIGINT", "SIGHUP"):
         if hasattr(signal, name):
-            signal.signal(getattr(signal, name), lambda *_: ended.put(None))
+            signal.signal(getattr(signal, name), lambda number, _: ended.put(signal.Signals(number).name))
     if held is not None and held.came:
-        ended.put(None)
+        ended.put("SIGHUP")
     with host as running:
         server = ControlServer(Operations(running), address, token)
         try:
             ready(running, server.url)
             if is_pipe(STDIN):
                 threading.Thread(target=until_closed, args=(STDIN, ended), daemon=True).start()
-            ended.get()
+            log.info("stopping", extra={"why": ended.get()})
         finally:
             server.close()
             running.forget_faults()  # `check` is an operation: the exit status would reach no test
@@ -143,10 +146,10 @@ def is_pipe(descriptor: int) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
-def until_closed(descriptor: int, ended: SimpleQueue[None]) -> None:
+def until_closed(descriptor: int, ended: SimpleQueue[str]) -> None:
     """Read until the other end closes."""
     try:
         while os.read(descriptor, 4096):
             pass
     finally:
-        ended.put(None)
+        ended.put("end of standard input")

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from threading import Lock
+from threading import Event, Lock
 from typing import Final
 
 from odradek.delivery.batch_delivery import BatchDelivery, backoff_ms
@@ -47,6 +47,8 @@ class ForwarderCalls:
         self.lock = lock
         self.uniform = uniform
         self.destination = DestinationLog(name, settings.failure_max_attempts)
+        self.opened = Event()
+        """Set after the first attempt to start."""
 
     async def start(self, stopping: asyncio.Event) -> bool:
         """Start the plugin, again and again until it succeeds; False if the runner stops first.
@@ -66,8 +68,10 @@ class ForwarderCalls:
                 with self.lock:
                     self.ledger.failures += 1
                     self.ledger.last_error = described(error)
+                self.opened.set()
                 await waited(stopping, backoff_ms(settings, attempts, self.uniform))
             else:
+                self.opened.set()
                 self.destination.started()
                 return True
         return False

@@ -18,3 +18,9 @@ def problem_of(runners: Iterable[ForwarderRunner]) -> str | None:
     """Which plugin does not work, and why; None if all do. Destinations may be down. Call from any thread."""
     found = ((runner.name, runner.problem()) for runner in runners)
     return next((f"forwarder {name}: {problem}" for name, problem in found if problem), None)
+
+
+def running_forwarders(runners: Iterable[ForwarderRunner]) -> str:
+    """The forwarders that have not ended, for an operator."""
+    names = [each.name for each in runners if each.thread is not None and each.thread.is_alive()]
+    return f"forwarders: {', '.join(names)}"

@@ -11,7 +11,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from threading import Thread
+from threading import Event, Thread
 from typing import Any, Final, NamedTuple, TypeVar
 
 from odradek.otlp.labels import EncodedLabels
@@ -50,9 +50,10 @@ Ready = TelemetryRecord | Faulty
 class HostIntake:
     """The `odradek.plugin.Intake` of one source. Its methods run on the source's thread, except as noted."""
 
-    def __init__(self, entrance: RecordSource, host_loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, entrance: RecordSource, host_loop: asyncio.AbstractEventLoop, opened: Event) -> None:
         self.entrance = entrance
         self.host_loop = host_loop
+        self.opened = opened
 
     async def store(self, records: Sequence[TelemetryRecord]) -> Receipt:
         """Check and label the records here, and store them on the host's loop, piece by piece."""
@@ -83,6 +84,10 @@ class HostIntake:
                     receipt.left.append(record)
         receipt.left += untried
         return receipt
+
+    def listening(self) -> None:
+        """Take note that the source listens."""
+        self.opened.set()
 
     def unreadable(self, records: int) -> None:
         """Count records that the plugin could not read."""
@@ -197,13 +202,15 @@ class SourceRunner:
         self.loop: asyncio.AbstractEventLoop | None = None
         self.task: asyncio.Task[None] | None = None
         self.thread: Thread | None = None
+        self.opened = Event()
+        """Set once the source listens, or its first call has ended."""
         self.stopping = False
 
     # on the host's loop
 
     def start(self) -> None:
         """Start the thread without waiting for the plugin."""
-        intake = HostIntake(self.entrance, asyncio.get_running_loop())
+        intake = HostIntake(self.entrance, asyncio.get_running_loop(), self.opened)
         self.loop = new_loop()
         self.task = self.loop.create_task(self.keep_running(intake))
         name = f"odradek-source-{self.entrance.name}"
@@ -253,6 +260,7 @@ class SourceRunner:
             if now_ms - started_ms >= STEADY_MS:
                 self.backoff_s = self.first_backoff_s
             self.stats.fail(error, now_ms)
+            self.opened.set()
             await asyncio.sleep(self.backoff_s)
             self.backoff_s = min(2 * self.backoff_s, BACKOFF_MAX_S)
 

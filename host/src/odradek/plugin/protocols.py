@@ -256,7 +256,11 @@ class RenamesLabels(Protocol):
 
 @runtime_checkable
 class Listens(Protocol):
-    """A forwarder that listens on an address of its own, which several workers of a gateway cannot share."""
+    """A forwarder or a source that listens on an address of its own.
+
+    A program is ready once it listens there, or could not. Several workers of a gateway cannot share the
+    address of a forwarder.
+    """
 
     listens: str | None
     """The address, ``HOST:PORT``; None if it does not listen."""

@@ -42,6 +42,9 @@ class Intake(Protocol):
         labels of a record that is not `TelemetryRecord.labeled`. Calls may overlap.
         """
 
+    def listening(self) -> None:
+        """Tell the host that the listeners of the source are open; see `odradek.plugin.Listens`."""
+
     def unreadable(self, records: int) -> None:
         """Count records that are not telemetry at all, so that the accounts have everything that came."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import logging
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -17,6 +18,8 @@ try:
     import resource
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
+
+log = logging.getLogger("odradek")
 
 MOST_DESCRIPTORS = 1 << 20
 """More connections than one process can serve. The limit of a container may be a thousand times higher."""
@@ -80,12 +83,13 @@ def run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
 
-        def stop_soon() -> None:
+        def stop_soon(number: signal.Signals) -> None:
             tell_supervisor(STOPPING)
+            log.info("stopping", extra={"why": number.name})
             stop.set()
 
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop_soon)
+            loop.add_signal_handler(number, stop_soon, number)
         await main(stop)
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
@@ -105,6 +109,7 @@ def on_hangup(reload: Callable[[], object], stop: asyncio.Event) -> None:
 
     def hung_up() -> None:
         if had_terminal and not has_terminal():
+            log.info("stopping", extra={"why": "SIGHUP"})
             stop.set()
         elif not stop.is_set():
             reload()

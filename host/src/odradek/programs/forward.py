@@ -16,9 +16,10 @@ from typing import Final
 from odradek.client.shared_topic import SharedTopic
 from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.delivery.spooled_record import RecordFormat
-from odradek.hosting.forwarder_reports import runner_rows
+from odradek.hosting.forwarder_reports import runner_rows, running_forwarders
 from odradek.hosting.forwarder_runner import ForwarderRunner
 from odradek.hosting.group_feed import GroupFeed
+from odradek.hosting.listening import listening
 from odradek.hosting.plugin_manager import HostPluginManager
 from odradek.hosting.receiver_forwarder import RECEIVERS, ReceiverForwarder
 from odradek.hosting.record_labels import RecordLabels
@@ -85,8 +86,14 @@ class Forward:
         spine.parts += [
             self.plugins.part,
             *spine.base,
-            Part(stop=self.leave_groups),
-            Part(self.start_runners, self.stop_runners, self.metric_rows, self.not_ready),
+            Part(stop=self.leave_groups, waits_for=lambda: f"groups to leave: {', '.join(self.groups)}"),
+            Part(
+                self.start_runners,
+                self.stop_runners,
+                self.metric_rows,
+                self.not_ready,
+                waits_for=lambda: running_forwarders(self.runners),
+            ),
         ]
 
     def forwarders(self) -> Iterator[tuple[str, Forwarder, ForwarderSettings]]:
@@ -140,8 +147,9 @@ class Forward:
             runner.start()
 
     async def joined(self) -> None:
-        """Wait until all groups have assigned their partitions."""
-        await asyncio.gather(*(asyncio.wrap_future(feed.joined) for feed in self.feeds))
+        """Wait until all groups have assigned their partitions, and forwarders listen that have addresses."""
+        opened = listening(*((each.forwarder, each.calls.opened) for each in self.runners))
+        await asyncio.gather(opened, *(asyncio.wrap_future(feed.joined) for feed in self.feeds))
 
     async def watch(self, stop: asyncio.Event) -> str | None:
         """Wait for the stop; return the reason if a forwarder ended before."""

@@ -144,7 +144,7 @@ class Ground:
         )
         self.companions = Companions(plugins.all if runs_companions else (), clock)
         self.opened = opened
-        self.clients = Part(self.open, self.close_listeners)
+        self.clients = Part(self.open, self.close_listeners, waits_for=self.connected)
         self.files = Part(self.load, self.close, self.metric_rows, self.not_ready)
         self.work = Part(self.start_work, self.stop_work)
 
@@ -190,6 +190,12 @@ class Ground:
         closes = [each.close(self.spine.stop_s) for each in self.listeners if each.acceptor]
         await asyncio.gather(self.companions.stop(self.spine.stop_s), *closes)
 
+    def connected(self) -> str:
+        """The connections, and the companions that may still run."""
+        connections = sum(len(each.channels) for each in self.listeners)
+        names = [each.name for each in self.companions.runners]
+        return f"{connections} connections" + (f", companions: {', '.join(names)}" if names else "")
+
     @property
     def addresses(self) -> list[str]:
         """The addresses of the listeners, with the ports that were bound."""
@@ -226,7 +232,12 @@ class Ground:
         """Close all files. The next start recovers what is not saved within ``shutdown.timeout.ms``."""
         clock = self.spine.clock
         deadline_ms = clock.monotonic_ms() + self.spine.stop_s * 1000
-        self.storage.close(lambda: clock.monotonic_ms() < deadline_ms)
+
+        def has_time() -> bool:
+            self.spine.stop_report.look()
+            return clock.monotonic_ms() < deadline_ms
+
+        self.storage.close(has_time)
 
     def not_ready(self) -> str | None:
         return None if self.logs.online else OFFLINE

@@ -12,8 +12,9 @@ from odradek.gateway.dropping_sink import DroppingSink
 from odradek.gateway.telemetry_settings import SpoolFull, SubscriptionSource
 from odradek.group.group_offsets import GroupOffsets
 from odradek.hosting.cluster_topic import cluster_topic
-from odradek.hosting.forwarder_reports import runner_rows
+from odradek.hosting.forwarder_reports import runner_rows, running_forwarders
 from odradek.hosting.forwarders import make_runners, make_spool, sink_of, start_runners
+from odradek.hosting.listening import listening
 from odradek.hosting.sources import Sources
 from odradek.meters.metrics import push_rows, worker_rows
 from odradek.metrics.metric import MetricRow
@@ -103,9 +104,11 @@ class Pushes:
         self.dropping = DroppingSink(kept) if kept and spool_full is SpoolFull.DROP else None
         self.sink: TelemetrySink | None = self.dropping or kept
         self.subscriptions = Part(self.load, manager.close, self.metric_rows)
-        self.delivery = Part(self.start_forwarders, self.stop_forwarders)
+        self.delivery = Part(
+            self.start_forwarders, self.stop_forwarders, waits_for=lambda: running_forwarders(self.forwarders)
+        )
         self.opening = Part(stop=self.close_workers)
-        self.bringing = Part(self.sources.start, self.stop_sources)
+        self.bringing = Part(self.bring, self.stop_sources, waits_for=lambda: "sources")
 
     @property
     def takes_records(self) -> bool:
@@ -142,6 +145,12 @@ class Pushes:
     async def close_workers(self) -> None:
         if self.workers is not None:
             await self.workers.close()
+
+    async def bring(self) -> None:
+        """Start the sources, and wait until every plugin listens that has an address."""
+        self.sources.start()
+        forwarders = [(each.forwarder, each.calls.opened) for each in self.forwarders]
+        await listening(*forwarders, *((each.source, each.opened) for each in self.sources.runners))
 
     async def stop_sources(self) -> None:
         await self.sources.stop(self.spine.stop_s)

@@ -23,6 +23,7 @@ from odradek.process.file_threads import FileThreads
 from odradek.process.timer_driver import TimerDriver
 from odradek.programs.certificates import Certificates
 from odradek.programs.config import HostConfig
+from odradek.programs.stop_report import StopReport
 from odradek.waiting.clock import Clock, SystemClock, Timer
 
 if TYPE_CHECKING:
@@ -36,6 +37,11 @@ def nothing() -> None:
     """What a part does that has nothing to do."""
 
 
+def quick() -> str:
+    """What a stop waits for that waits for nobody."""
+    return "open files and threads"
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A part of a program, as the program sees it."""
@@ -46,6 +52,8 @@ class Part:
     metric_rows: Callable[[], Iterable[MetricRow]] = tuple
     not_ready: Probe = nothing
     """Why load balancers should send no clients here; None if they should. Called on other threads."""
+    waits_for: Callable[[], str] = quick
+    """What its stop waits for now, for an operator."""
 
 
 class Spine:
@@ -93,13 +101,16 @@ class Spine:
         self.stop_s = config.shutdown_timeout_ms / 1000
         """How long a part may take to stop."""
         self.has_started = False
+        self.stopping = Part()
+        """The part that is being stopped."""
+        self.stop_report = StopReport(self.clock, lambda: self.stopping.waits_for())
         self.parts: list[Part] = []
         """The parts of the program, with `base` among them."""
         self.base = (
             Part(stop=self.close_threads),
             Part(self.driver.start, self.driver.stop),
             Part(self.certificates.start, metric_rows=self.certificate_rows),
-            Part(self.open_outlets, self.close_outlets),
+            Part(self.open_outlets, self.close_outlets, waits_for=lambda: "the last push of metrics"),
         )
 
     def new_threads(self, number: int = 1) -> FileThreads:
@@ -135,9 +146,17 @@ class Spine:
     async def stop(self) -> None:
         """Stop the parts, each of them whatever the others do."""
         self.outlets.drain()
-        async with AsyncExitStack() as closing:  # from the last to the first
-            for part in self.parts:
-                closing.push_async_callback(done, part.stop)
+        self.stop_report.begin()
+        try:
+            async with AsyncExitStack() as closing:  # from the last to the first
+                for part in self.parts:
+                    closing.push_async_callback(self.stop_part, part)
+        finally:
+            self.stop_report.end()
+
+    async def stop_part(self, part: Part) -> None:
+        self.stopping = part
+        await done(part.stop)
 
     def hurry(self) -> None:
         """Let the stop wait for nothing."""

@@ -33,6 +33,7 @@ class OtlpSource:
 
     def __init__(self, settings: SourceSettings) -> None:
         self.settings = settings
+        self.listens = ",".join(str(each) for each in (settings.http, settings.grpc) if each is not None)
         self.ports: list[int] = []
         """The ports that are bound, HTTP first; empty while the source does not run."""
         self.reception: Reception | None = None
@@ -52,6 +53,7 @@ class OtlpSource:
                 ports.append(await listener.start())
             self.ports = ports
             log.info("OTLP source listens", extra={"ports": ports})
+            intake.listening()
             await asyncio.Event().wait()
         finally:
             self.ports = []

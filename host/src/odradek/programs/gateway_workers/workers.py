@@ -65,7 +65,10 @@ class Workers:
         """The steps of the kill switch, which a worker that starts later takes, too."""
         self.serving = [self.worker(number, command) for number in range(config.gateway.workers)]
         self.former = [self.worker(number, command, True) for number in former_workers(config)]
-        self.spine.parts += [*self.spine.base, Part(stop=self.stop_workers, not_ready=self.not_ready)]
+        self.spine.parts += [
+            *self.spine.base,
+            Part(stop=self.stop_workers, not_ready=self.not_ready, waits_for=self.running),
+        ]
 
     def worker(self, number: int, command: Sequence[str], is_former: bool = False) -> Worker:
         """A worker that has not been started."""
@@ -170,6 +173,12 @@ class Workers:
     async def stop(self) -> None:
         """Stop all workers, at the same time."""
         await self.spine.stop()
+
+    def running(self) -> str:
+        """The workers that have not ended."""
+        every = (*self.serving, *self.former)
+        running = [each.number for each in every if each.process and each.process.returncode is None]
+        return f"workers: {', '.join(map(str, running))}"
 
     async def stop_workers(self) -> None:
         config = self.config

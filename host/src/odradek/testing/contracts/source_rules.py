@@ -51,6 +51,9 @@ class KitIntake:
                 self.stored.append(record)
         return receipt
 
+    def listening(self) -> None:
+        pass
+
     def unreadable(self, records: int) -> None:
         self.skipped += records
 

@@ -87,6 +87,7 @@ def serve(behind: Console, settings: ServerSettings, *, until_stdin_ends: bool) 
         raise click.ClickException(f"--listen {host}:{port}: {error.strerror or error}") from None
 
     def stop(*_: object) -> None:
+        log.info("stopping")
         behind.stopping.set()
         behind.view.reader.stopped.set()
         behind.watch.stopping.set()

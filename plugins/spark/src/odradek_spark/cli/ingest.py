@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     from odradek_spark.ingest.run import Watch
 
+STOPPING_S = 5.0
+"""Seconds between the lines of a stop."""
 RUN_LINE_S = 60.0
 """Seconds between the progress lines of ``run``, which runs for days."""
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -133,9 +135,10 @@ def ingest_settings(options: dict[str, Any]) -> IngestSettings:
 def ingest(master: str, remote: str | None, conf: tuple[str, ...], once: bool, **options: Any) -> None:
     """Decode the telemetry topic into the tables, each push exactly once."""
     with explained():
-        settings = ingest_settings(options)
+        settings, stop = ingest_settings(options), threading.Event()
         looked_at(settings, remote, once=once)
         with (
+            told_while_stopping(stop, say),
             session(master, remote, conf) as spark,
             Shown(sys.stderr) as shown,
             IngestWatch(settings, shown.show) as watch,
@@ -144,7 +147,7 @@ def ingest(master: str, remote: str | None, conf: tuple[str, ...], once: bool, *
                 spark,
                 settings,
                 once=once,
-                stop=stop_on_signals(threading.Event()),
+                stop=stop_on_signals(stop),
                 say=shown.say,
                 watch=watch,
             )
@@ -190,6 +193,7 @@ def run(
         maintenance = Maintenance(settings.dataset, **options)
         looked_at(settings, remote, once=False)
         with (
+            told_while_stopping(stop, say),
             pulsing(metrics_listener) as pulse,
             session(master, remote, conf) as spark,
             Shown(sys.stderr, RUN_LINE_S) as shown,
@@ -285,6 +289,27 @@ def stop_on_signals(stop: threading.Event) -> threading.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     return stop
+
+
+@contextmanager
+def told_while_stopping(
+    stop: threading.Event, say: Callable[[str], object], every_s: float = STOPPING_S
+) -> Iterator[None]:
+    """Say that the program stops, and again each ``every_s`` until the body ends."""
+    ended = threading.Event()
+
+    def tell() -> None:
+        stop.wait()
+        while not ended.is_set():
+            say("stopping; waiting for the running batch and job, and for Spark")
+            ended.wait(every_s)
+
+    threading.Thread(target=tell, name="stopping", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+        stop.set()
 
 
 def wait_for_end(stop: threading.Event) -> None:
