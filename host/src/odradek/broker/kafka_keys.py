@@ -18,9 +18,9 @@ DOCUMENTATION = "A setting of Apache Kafka that this host does not have: it has 
 TABLE = "kafka_keys.txt"
 """When a key changes, key, type and default; no default means null. A type may have a smallest value.
 
-``start``: Kafka reads it at its start. ``cordoned.log.dirs`` and classes are among them, although Kafka changes
-them: without an effect they would be a promise that is not kept. ``one``: it changes at run time, and only with
-the id of a broker. ``all``: it changes on one broker or on all.
+``start``: Kafka reads it at its start. ``cordoned.log.dirs`` and classes are among them, although Kafka
+changes them: without an effect they would be a promise that is not kept. ``one``: it changes at run time, and
+only with the id of a broker. ``all``: it changes on one broker or on all.
 """
 NEVER_SHOWN = frozenset({"broker.id", "log.dir"})
 """Others of the first kind: their defaults would be wrong here."""
