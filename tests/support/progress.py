@@ -77,10 +77,6 @@ class Progress:
         """The median time from the end of a throttle time to the next arrival or throttle time."""
         return median(self.waits_s(self.throttles))
 
-    def longest_pause_s(self) -> float:
-        """The longest time without an arrival for which the client was not throttled."""
-        return max(self.waits_s([*self.throttles, *((at_s, 0) for at_s, _ in self.arrivals)]))
-
     def waits_s(self, events: Points) -> Iterator[float]:
         """The times from the end of each event to the next one of any kind."""
         lengths = dict.fromkeys((at_s for at_s, _ in self.arrivals), 0.0) | dict(self.throttles)

@@ -14,7 +14,8 @@ from typing import Any
 from support.child_process import child_process
 from support.waiting import wait_until
 
-START_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 90.0
+ANSWER_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class PrometheusServer:
         return [(row["metric"], float(row["value"][1])) for row in found["data"]["result"]]
 
     def get(self, path: str) -> Any:
-        with urllib.request.urlopen(self.url + path, timeout=10) as response:
+        with urllib.request.urlopen(self.url + path, timeout=ANSWER_TIMEOUT_S) as response:
             return json.load(response)
 
     def is_ready(self) -> bool:

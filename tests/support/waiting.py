@@ -9,7 +9,8 @@ from typing import TypeVar
 
 Found = TypeVar("Found")
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
+"""Long for a busy machine; only a test that fails waits for so long."""
 
 
 def wait_until(

@@ -30,7 +30,7 @@ class WireClient:
     """One connection. Every operation is bounded by ``timeout_s``."""
 
     def __init__(
-        self, address: tuple[str, int], client_id: str | None = "raw", timeout_s: float = 10
+        self, address: tuple[str, int], client_id: str | None = "raw", timeout_s: float = 30
     ) -> None:
         self.socket = socket.create_connection(address, timeout_s)
         self.client_id = client_id
