@@ -18,9 +18,12 @@ RECORDS = 10
 PROTOCOLS = ["classic", "consumer"]
 
 
+TOPIC = "read-by-groups"
+
+
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The tool, and groups to describe: each has read four of the ten records of the topic of its name."""
+    """The tool, and groups to describe: each has read four of the ten records of the topic."""
 
     tools: ConsoleTools
 
@@ -33,15 +36,13 @@ class Groups:
         return [line.split() for line in self.run(*args) if "has no active members" not in line]
 
     def make(self, name: str, protocol: str = "classic") -> None:
-        self.tools.create_topic(name)
-        self.tools.produce_lines(name, [f"v{number}" for number in range(RECORDS)])
         options = ("--group", name, "--from-beginning", "--command-property", f"group.protocol={protocol}")
-        self.tools.consume_lines(name, COMMITTED, *options)
+        self.tools.consume_lines(TOPIC, COMMITTED, *options)
 
     @contextmanager
     def member(self, name: str, protocol: str) -> Iterator[subprocess.Popen[str]]:
         """A console consumer that has read a line and therefore is in the group."""
-        options = ("--topic", name, "--group", name, "--command-property", f"group.protocol={protocol}")
+        options = ("--topic", TOPIC, "--group", name, "--command-property", f"group.protocol={protocol}")
         with self.tools.started("kafka-console-consumer", *options, "--from-beginning") as consumer:
             assert consumer.stdout is not None
             while not consumer.stdout.readline().startswith("v"):
@@ -51,6 +52,8 @@ class Groups:
 
 @pytest.fixture(scope="module")
 def groups(tools: ConsoleTools) -> Groups:
+    tools.create_topic(TOPIC)
+    tools.produce_lines(TOPIC, [f"v{number}" for number in range(RECORDS)])
     return Groups(tools)
 
 
@@ -80,7 +83,7 @@ def test_an_empty_groups_offsets_are_described(groups: Groups, used: str) -> Non
     lines = groups.cells("--describe", "--group", used)
 
     heading = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID"
-    assert lines == [heading.split(), [used, used, "0", "4", "10", "6", "-", "-", "-"]]
+    assert lines == [heading.split(), [used, TOPIC, "0", "4", "10", "6", "-", "-", "-"]]
 
 
 def test_an_empty_groups_state_is_described(groups: Groups, used: str) -> None:
@@ -92,59 +95,49 @@ def test_an_empty_groups_state_is_described(groups: Groups, used: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_live_members_assignment_is_described(groups: Groups, protocol: str) -> None:
+def test_a_group_with_a_live_member_is_described_and_neither_deleted_nor_reset(
+    groups: Groups, protocol: str
+) -> None:
     name = f"alive-{protocol}"
-    groups.make(name, protocol)
 
     with groups.member(name, protocol):
         offsets = groups.cells("--describe", "--group", name)
         members = groups.cells("--describe", "--group", name, "--members", "--verbose")
         state = groups.cells("--describe", "--group", name, "--state")
+        deleted = groups.tools.run(GROUPS, "--delete", "--group", name)
+        reset = groups.tools.run(
+            GROUPS, "--reset-offsets", "--group", name, "--all-topics", "--to-earliest", "--execute"
+        )
 
-    assert offsets[1][:3] == [name, name, "0"]
+    assert offsets[1][:3] == [name, TOPIC, "0"]
     assert offsets[1][7:] == ["/127.0.0.1", "console-consumer"]
     assert members[1][0] == name
     assert members[1][2:4] == ["/127.0.0.1", "console-consumer"]
-    assert f"{name}(0)" in members[1] or f"{name}:0" in " ".join(members[1])
+    assert f"{TOPIC}(0)" in members[1] or f"{TOPIC}:0" in " ".join(members[1])
     assert state[1][-2:] == ["Stable", "1"]
-
-
-def test_a_group_with_a_live_member_is_neither_deleted_nor_reset(groups: Groups) -> None:
-    groups.make("busy")
-
-    with groups.member("busy", "classic"):
-        deleted = groups.tools.run(GROUPS, "--delete", "--group", "busy")
-        reset = groups.tools.run(
-            GROUPS, "--reset-offsets", "--group", "busy", "--all-topics", "--to-earliest", "--execute"
-        )
-
     assert "GroupNotEmptyException" in deleted.said
     assert "current state is Stable" in reset.said
 
 
-@pytest.mark.parametrize(
-    ("to", "expected"),
-    [
-        (("--to-earliest",), "0"),
-        (("--to-latest",), "10"),
-        (("--to-offset", "5"), "5"),
-        (("--shift-by", "-1"), "3"),
-        (("--to-datetime", "2020-01-01T00:00:00.000"), "0"),
-        (("--by-duration", "PT0S"), "10"),
-        (("--to-current",), "4"),
-    ],
-    ids=lambda value: value[0] if isinstance(value, tuple) else value,
-)
-def test_a_reset_shows_the_new_offsets(groups: Groups, to: tuple[str, ...], expected: str) -> None:
-    if "tried" not in groups.run("--list"):
-        groups.make("tried")
+def test_a_reset_shows_the_new_offsets(groups: Groups) -> None:
+    groups.make("tried")
+    expected = {
+        ("--to-earliest",): "0",
+        ("--to-latest",): "10",
+        ("--to-offset", "5"): "5",
+        ("--shift-by", "-1"): "3",
+        ("--to-datetime", "2020-01-01T00:00:00.000"): "0",
+        ("--by-duration", "PT0S"): "10",
+        ("--to-current",): "4",
+    }
 
-    lines = groups.cells("--reset-offsets", "--group", "tried", "--all-topics", *to, "--dry-run")
+    found = {
+        to: groups.cells("--reset-offsets", "--group", "tried", "--all-topics", *to, "--dry-run")[-2:]
+        for to in expected
+    }
 
-    assert lines[-2:] == [
-        ["GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"],
-        ["tried", "tried", "0", expected],
-    ]
+    heading = ["GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"]
+    assert found == {to: [heading, ["tried", TOPIC, "0", offset]] for to, offset in expected.items()}
 
 
 def test_an_executed_reset_is_committed_and_exported(groups: Groups, used: str) -> None:
@@ -156,23 +149,23 @@ def test_an_executed_reset_is_committed_and_exported(groups: Groups, used: str) 
         "--group",
         name,
         "--topic",
-        f"{name}:0",
+        f"{TOPIC}:0",
         "--to-offset",
         "7",
         "--execute",
         "--export",
     )
 
-    assert executed == [f"{name},0,7"]
+    assert executed == [f"{TOPIC},0,7"]
     assert groups.cells("--describe", "--group", name)[1][3] == "7"
 
 
 def test_offsets_are_deleted(groups: Groups) -> None:
     groups.make("forgetful")
 
-    deleted = groups.cells("--delete-offsets", "--group", "forgetful", "--topic", "forgetful")
+    deleted = groups.cells("--delete-offsets", "--group", "forgetful", "--topic", TOPIC)
 
-    assert deleted[-1] == ["forgetful", "0", "Successful"]
+    assert deleted[-1] == [TOPIC, "0", "Successful"]
     assert groups.cells("--describe", "--group", "forgetful") == []
 
 

@@ -31,9 +31,9 @@ aiokafka = pytest.importorskip("aiokafka")
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 PARTITIONS = 3
-RECORDS = 4000
+RECORDS = 2000
 RECORDS_PER_S = 400
-"""The load lasts ten seconds: long enough for a leader to move and a node to die meanwhile."""
+"""The load lasts five seconds and more: long enough for a leader to move and a node to die meanwhile."""
 TOPICS = ("numbers-of-java", "numbers-of-librdkafka", "numbers-of-aiokafka")
 READ_TIMEOUT_S = 40
 """Without a further record, reading ends."""
