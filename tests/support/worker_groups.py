@@ -1,7 +1,7 @@
 """Puts tests that share something costly on one worker of ``pytest --dist loadgroup``, longest tests first.
 
-Tests that share the Spark session, a Kafka cluster or the browser are one group; so are tests that share a
-fixture of their module. Every other test goes to whichever worker is free.
+Tests that share the Spark session, a Kafka cluster, the JVM of Kafka's tools or the browser are one group; so
+are tests that share a fixture of their module. Every other test goes to whichever worker is free.
 """
 
 from __future__ import annotations
@@ -10,17 +10,23 @@ from itertools import chain
 
 import pytest
 
-SHARED = ("spark", "kafka_nodes", "chromium")
-"""Fixtures of which each worker would have its own, which would cost more than it saves."""
+SHARED = {
+    "spark": "spark",
+    "kafka_nodes": "kafka_nodes",
+    "chromium": "chromium",
+    "jvm": "jvm",
+    "clients": "jvm",
+}
+"""Fixtures of which each worker would have its own, which would cost more than it saves, and their groups."""
 
 
 def group_of(item: pytest.Item) -> str | None:
     """The group of a test; None if it shares nothing with others."""
     if not isinstance(item, pytest.Function):
         return None
-    for name in SHARED:
+    for name, group in SHARED.items():
         if name in item.fixturenames:
-            return name
+            return group
     definitions = chain.from_iterable(item._fixtureinfo.name2fixturedefs.values())
     if any(definition.scope == "module" for definition in definitions):
         return item.path.name
