@@ -21,7 +21,7 @@ RECORDS = 1_000_000
 SIZE_BYTES = 100
 PARTITIONS = 6
 TOPIC = "numbered"
-KILLS = 5
+KILLS = 3
 MEMBERS = 3
 BATCH = 1_000
 PAUSE_S = 0.05
@@ -36,11 +36,10 @@ def value(number: int) -> bytes:
 
 
 class KillableHost:
-    """``odradek serve``, killed several times and restarted on the same port with the same data."""
+    """``odradek serve``, killed three times and restarted on the same port with the same data."""
 
-    def __init__(self, data_dir: Path, kills: int) -> None:
+    def __init__(self, data_dir: Path) -> None:
         self.port = free_port()
-        self.kills = kills
         self.killed = 0
         self.said: list[str] = []
         """The standard error of the killed processes, in lines."""
@@ -53,8 +52,8 @@ class KillableHost:
         return f"127.0.0.1:{self.port}"
 
     def kill_when_due(self, acknowledged: int) -> None:
-        """Kill with SIGKILL and start again, ``kills`` times, evenly over the acknowledged records."""
-        if self.killed < self.kills and acknowledged >= (self.killed + 1) * RECORDS // (self.kills + 1):
+        """Kill with SIGKILL and start again, `KILLS` times, evenly over the acknowledged records."""
+        if self.killed < KILLS and acknowledged >= (self.killed + 1) * RECORDS // (KILLS + 1):
             self.killed += 1
             self.serve.kill()
             self.said += self.serve.errors

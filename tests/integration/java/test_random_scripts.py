@@ -6,7 +6,6 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from contrib.capture.kafka_node import kafka_node
 
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.find_coordinator import FindCoordinatorRequest
-from support.hosts import serving
+from support.hosts import running_host
 from support.random_script import Memory, Script, in_common
 from support.waiting import wait_until
 from support.wire_client import WireClient
@@ -96,11 +95,11 @@ def kafka() -> Iterator[int]:
         yield node.port
 
 
-@pytest.fixture
-def host(tmp_path: Path) -> Iterator[int]:
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The port of a host."""
-    with serving(tmp_path, "--set", "group.initial.rebalance.delay.ms=0") as process:
-        yield int(process.bootstrap.rpartition(":")[2])
+    with running_host(tmp_path_factory.mktemp("host"), "group.initial.rebalance.delay.ms=0") as host:
+        yield host.address[1]
 
 
 @pytest.mark.parametrize("seed", range(8))
