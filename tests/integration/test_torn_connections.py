@@ -30,7 +30,7 @@ from support.waiting import wait_until
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 TOPIC = "numbers"
-FAULTS_S = 45
+FAULTS_S = 20
 STILL_S = 2.0
 DELAY_S = 0.2
 BETWEEN_S = 1.5
