@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from odradek.client.users import new_credential
 from odradek.security.scram import ScramMechanism
 from support.certificates import Files, authority, client, server
 from support.hosts import ThreadedHost, running_host
+from support.tools import Done, command_line
 
 pytestmark = pytest.mark.ci
 
@@ -40,17 +39,19 @@ def host(files: Files) -> Iterator[ThreadedHost]:
         yield started
 
 
-def topics(
-    host: ThreadedHost, files: Files, number: int, properties: str
-) -> subprocess.CompletedProcess[str]:
-    """Run ``odradek topics --list`` at one listener."""
-    config = files.write("client.properties", f"request.timeout.ms=5000\n{properties}")
-    address = f"localhost:{host.host.listeners[number].bound_port}"
-    return subprocess.run(
-        [sys.executable, "-m", "odradek", "topics", "--list", "--bootstrap-server", address,
-         "--command-config", config],
-        capture_output=True, text=True, timeout=30, check=False,
-    )  # fmt: skip
+Topics = Callable[[ThreadedHost, int, str], Done]
+
+
+@pytest.fixture
+def topics(files: Files, capsys: pytest.CaptureFixture[str]) -> Topics:
+    """Runs ``odradek topics --list`` at one listener, with these properties."""
+
+    def run(host: ThreadedHost, number: int, properties: str) -> Done:
+        config = files.write("client.properties", f"request.timeout.ms=5000\n{properties}")
+        address = f"localhost:{host.host.listeners[number].bound_port}"
+        return command_line(address, "topics", capsys)("--list", "--command-config", config)
+
+    return run
 
 
 def one_line(text: str) -> str:
@@ -59,7 +60,9 @@ def one_line(text: str) -> str:
 
 
 @pytest.mark.parametrize("inline", [False, True])
-def test_a_command_uses_ssl_with_a_client_certificate(host: ThreadedHost, files: Files, inline: bool) -> None:
+def test_a_command_uses_ssl_with_a_client_certificate(
+    host: ThreadedHost, files: Files, topics: Topics, inline: bool
+) -> None:
     key_store = f"ssl.keystore.type=PEM\nssl.keystore.location={files.client}\n"
     if inline:
         key_store = (
@@ -67,15 +70,15 @@ def test_a_command_uses_ssl_with_a_client_certificate(host: ThreadedHost, files:
             f"ssl.keystore.certificate.chain={one_line(client().certificate)}\n"
         )
 
-    done = topics(host, files, 1, f"security.protocol=SSL\nssl.truststore.location={files.ca}\n{key_store}")
+    done = topics(host, 1, f"security.protocol=SSL\nssl.truststore.location={files.ca}\n{key_store}")
 
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.status, done.err) == (0, [])
 
 
-def test_a_command_uses_sasl_ssl(host: ThreadedHost, files: Files) -> None:
-    done = topics(host, files, 2, f"security.protocol=SASL_SSL\nssl.truststore.location={files.ca}\n{LOGIN}")
+def test_a_command_uses_sasl_ssl(host: ThreadedHost, files: Files, topics: Topics) -> None:
+    done = topics(host, 2, f"security.protocol=SASL_SSL\nssl.truststore.location={files.ca}\n{LOGIN}")
 
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.status, done.err) == (0, [])
 
 
 @pytest.mark.parametrize(
@@ -104,7 +107,7 @@ def test_a_command_uses_sasl_ssl(host: ThreadedHost, files: Files) -> None:
          "no-file", "expired", "expired-client", "wrong-key-password", "key-of-another"],
 )  # fmt: skip
 def test_a_command_says_why_it_cannot_connect(
-    host: ThreadedHost, files: Files, number: int, properties: str, why: str
+    host: ThreadedHost, files: Files, topics: Topics, number: int, properties: str, why: str
 ) -> None:
     stores = {
         "stranger": files.stranger,
@@ -114,19 +117,21 @@ def test_a_command_says_why_it_cannot_connect(
     }
     filled = properties.format(ca=files.ca, other_ca=files.other_ca, **stores)
 
-    done = topics(host, files, number, filled)
+    done = topics(host, number, filled)
 
-    assert done.returncode != 0
-    assert why in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert done.status != 0
+    assert len(done.err) == 1
+    assert why in done.err[0]
 
 
-def test_the_name_is_checked_unless_the_check_is_switched_off(files: Files, tmp_path: Path) -> None:
+def test_the_name_is_checked_unless_the_check_is_switched_off(
+    files: Files, topics: Topics, tmp_path: Path
+) -> None:
     key_store = f"ssl.keystore.location={files.elsewhere}"
     trust = f"security.protocol=SSL\nssl.truststore.location={files.ca}\n"
     with running_host(tmp_path / "data", ELSEWHERE, key_store) as host:
-        checked = topics(host, files, 1, trust)
-        unchecked = topics(host, files, 1, trust + "ssl.endpoint.identification.algorithm=\n")
+        checked = topics(host, 1, trust)
+        unchecked = topics(host, 1, trust + "ssl.endpoint.identification.algorithm=\n")
 
-    assert "the certificate is refused: Hostname mismatch" in checked.stderr
-    assert (unchecked.returncode, unchecked.stderr) == (0, "")
+    assert "the certificate is refused: Hostname mismatch" in checked.err[0]
+    assert (unchecked.status, unchecked.err) == (0, [])

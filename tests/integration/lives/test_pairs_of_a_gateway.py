@@ -6,6 +6,7 @@ import asyncio
 import ssl
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -76,90 +77,100 @@ BY_GATEWAY: dict[str, tuple[Callable[[ClientSide], None], Client]] = {
 }
 
 
-def left(
+@dataclass(slots=True)
+class Case:
+    """An end of a pair: what the client does, what the broker does, and how the gateway ends it."""
+
+    client: Client
+    broker: Broker
+    listener: str = "PLAINTEXT"
+    end: Callable[[ClientSide], None] | None = None
+
+
+CASES = {
+    **{name: Case(client, broker) for name, (client, broker) in ENDS.items()},
+    **{
+        f"TLS, {name}": Case(over_tls(context(), client), broker, "SSL")
+        for name, (client, broker) in ENDS.items()
+    },
+    **{name: Case(client, answers, end=end) for name, (end, client) in BY_GATEWAY.items()},
+}
+
+
+async def left(host: Gateway, case: Case) -> Counter[str]:
+    """What a pair leaves, with the garbage of the loop."""
+    found = next(each for each in host.listeners if each.address.name == case.listener)
+    listener = cast(GatewayListener, found)
+    channels = cast(set[ClientSide], cast(Any, listener.channels))
+
+    async def life() -> None:
+        done = asyncio.create_task(asyncio.to_thread(connection, listener.bound_port, case.client))
+        if case.end is not None:
+            await ended(lambda: any(each.idle_since_ms() is not None for each in channels))
+            for each in list(channels):
+                case.end(each)
+        await done
+        await ended(lambda: not (listener.channels or listener.connecting or listener.peers))
+
+    return await left_by(life)
+
+
+def all_left(
     folder: Path,
     new_loop: Callable[[], asyncio.AbstractEventLoop],
-    client: Client,
     port: int,
+    cases: dict[str, Case],
+    begin: Callable[[Case], object] = lambda case: None,
     *,
-    listener_name: str = "PLAINTEXT",
     tls: ssl.SSLContext | None = None,
-    end: Callable[[ClientSide], None] | None = None,
     patience_ms: int = 20_000,
-) -> Counter[str]:
-    """What a pair leaves, beside the garbage of the loop.
+) -> dict[str, Counter[str]]:
+    """What pairs leave, by the names of their cases; only those that leave something.
 
     Args:
         folder: For data.
         new_loop: Makes the loop.
-        client: What the client does.
         port: The broker's.
-        listener_name: The client's.
+        cases: The ends, one after the other.
+        begin: Called before each of them.
         tls: Of the broker.
-        end: Ends the pair.
         patience_ms: For a dial.
     """
     values = (LISTENERS, f"data.dir={folder / 'data'}", f"gateway.dial.timeout.ms={patience_ms}")
     config = load_config(None, (*values, f"gateway.upstream=127.0.0.1:{port}", *Files(folder).settings), ())
 
-    async def run() -> Counter[str]:
+    async def run() -> dict[str, Counter[str]]:
         host = Gateway(config, [("127.0.0.1", port)], tls, False, lambda why: None)
         host.ground.quotas.is_enabled = True
         await host.start()
-        found = next(each for each in host.listeners if each.address.name == listener_name)
-        listener = cast(GatewayListener, found)
-        channels = cast(set[ClientSide], cast(Any, listener.channels))
-
-        async def life() -> None:
-            done = asyncio.create_task(asyncio.to_thread(connection, listener.bound_port, client))
-            if end is not None:
-                await ended(lambda: any(each.idle_since_ms() is not None for each in channels))
-                for each in list(channels):
-                    end(each)
-            await done
-            await ended(lambda: not (listener.channels or listener.connecting or listener.peers))
-
         try:
-            of_loop = await left_by_loop()
-            return await left_by(life) - of_loop - of_loop
+            of_loop, found = await left_by_loop(), {}
+            for name, case in cases.items():
+                begin(case)
+                found[name] = await left(host, case) - of_loop - of_loop
+            return found
         finally:
             await host.stop()
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        return runner.run(run())
+        return {name: counts for name, counts in runner.run(run()).items() if counts}
 
 
 @pytest.mark.parametrize("new_loop", loops())
-@pytest.mark.parametrize("name", ENDS)
-@pytest.mark.parametrize("tls", [False, True], ids=["plaintext", "TLS"])
-def test_an_end_of_client_or_broker(
-    tmp_path: Path, new_loop: Callable[[], asyncio.AbstractEventLoop], name: str, tls: bool
-) -> None:
-    client, behavior = ENDS[name]
-    if tls:
-        client = over_tls(context(), client)
+def test_pairs_leave_nothing(tmp_path: Path, new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    now: list[Broker] = [answers]
 
-    with broker_of(behavior) as port:
-        found = left(tmp_path, new_loop, client, port, listener_name="SSL" if tls else "PLAINTEXT")
+    def begin(case: Case) -> None:
+        now[0] = case.broker
 
-    assert found == Counter()
+    with broker_of(lambda client: now[0](client)) as port:
+        found = all_left(tmp_path, new_loop, port, CASES, begin)
+
+    assert found == {}
 
 
-@pytest.mark.parametrize("new_loop", loops())
-@pytest.mark.parametrize("name", BY_GATEWAY)
-def test_an_end_by_the_gateway(
-    tmp_path: Path, new_loop: Callable[[], asyncio.AbstractEventLoop], name: str
-) -> None:
-    end, client = BY_GATEWAY[name]
-
-    with broker_of(answers) as port:
-        found = left(tmp_path, new_loop, client, port, end=end)
-
-    assert found == Counter()
-
-
-DIALS: dict[str, tuple[Broker, ssl.SSLContext | None, int]] = {
-    "refused": (answers, None, 20_000),
+DIALS: dict[str, tuple[Broker | None, ssl.SSLContext | None, int]] = {
+    "refused": (None, None, 20_000),
     "no TLS": (speaks_no_tls, context(), 20_000),
     "no hello": (waits, context(), 20),
     "reset in the handshake": (resets(takes_a_request), context(), 20_000),
@@ -172,12 +183,12 @@ def test_a_dial_that_fails(
     tmp_path: Path, new_loop: Callable[[], asyncio.AbstractEventLoop], name: str
 ) -> None:
     behavior, tls, patience_ms = DIALS[name]
-    client = waits_after(sends(REQUEST))
+    case = Case(waits_after(sends(REQUEST)), behavior or answers)
 
-    with broker_of(behavior) as port:
-        if name != "refused":
-            found = left(tmp_path, new_loop, client, port, tls=tls, patience_ms=patience_ms)
-    if name == "refused":
-        found = left(tmp_path, new_loop, client, port)
+    with broker_of(case.broker) as port:
+        if behavior is not None:
+            found = all_left(tmp_path, new_loop, port, {name: case}, tls=tls, patience_ms=patience_ms)
+    if behavior is None:  # nobody listens there any more
+        found = all_left(tmp_path, new_loop, port, {name: case})
 
-    assert found == Counter()
+    assert found == {}
