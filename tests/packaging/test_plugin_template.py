@@ -35,7 +35,7 @@ def run(*command: str | Path, folder: Path) -> str:
     done = subprocess.run(
         list(map(str, command)),
         cwd=folder,
-        env=environment | {"ODRADEK_RELEASE": "1"},
+        env=environment | {"ODRADEK_RELEASE": "1", "PIP_NO_COMPILE": "1"},
         capture_output=True,
         text=True,
         timeout=LIMIT_S,

@@ -28,6 +28,7 @@ class Reader:
             "HOME": str(folder),
             "PIP_CACHE_DIR": pip_cache(),
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PIP_NO_COMPILE": "1",  # most of what is installed is never imported
             "COLUMNS": str(TERMINAL_COLUMNS),
         }
 
