@@ -60,7 +60,7 @@ def test_each_step_works_as_on_the_page(folder: Path) -> None:
         port = serve.bootstrap.rpartition(":")[2]
         described = run(then, folder, port)
         program = text("python").replace(PORT, port)
-        produced = subprocess.run([sys.executable, "-c", program], cwd=folder, timeout=30, check=False)
+        produced = subprocess.run([sys.executable, "-c", program], cwd=folder, timeout=60, check=False)
         after = run(last, folder, port)
     finally:
         status = serve.terminate()

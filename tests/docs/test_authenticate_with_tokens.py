@@ -37,7 +37,7 @@ def test_each_block_works_as_on_the_page(tmp_path: Path) -> None:
         try:
             port = serve.bootstrap.rpartition(":")[2]
             program = text("python").replace(PORT, port)
-            produced = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, timeout=30, check=False)
+            produced = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, timeout=60, check=False)
             listed = subprocess.run(
                 [sys.executable, "-m", *shlex.split(text("sh").replace(PORT, port))],
                 cwd=tmp_path,

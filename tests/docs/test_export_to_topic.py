@@ -30,7 +30,7 @@ def texts(language: str) -> list[str]:
 
 def run(arguments: list[str], folder: Path) -> str:
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -43,7 +43,7 @@ def only(language: str) -> str:
 def run(arguments: list[str]) -> str:
     """The output of a program of the tutorial."""
     finished = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=60, check=False
     )
     assert finished.returncode == 0, finished.stderr
     return finished.stdout

@@ -201,7 +201,7 @@ def test_franz_go_behaves_as_the_conformance_page_says(
         host.fault("PushTelemetry", error="UNKNOWN_SUBSCRIPTION_ID").wait(20)
         refused = host.telemetry.wait_for_push(error="UNKNOWN_SUBSCRIPTION_ID")
         host.telemetry.wait_for(client_id="a-gopher", after=refused, timeout_s=20)
-        process.communicate("", timeout=20)
+        process.communicate("", timeout=60)
 
     report = host.telemetry.conformance("a-gopher")
 

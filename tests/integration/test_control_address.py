@@ -133,7 +133,7 @@ def test_an_address_that_cannot_be_used_is_one_line(address: str, expected: str)
     command = [sys.executable, "-m", "odradek", "serve", "--ephemeral", "--control", address]
     environment = {**os.environ, "ODRADEK_CONTROL_TOKEN": ""}
 
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"odradek: --control: {expected.format(address)}\n"

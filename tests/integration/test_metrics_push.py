@@ -172,7 +172,7 @@ def test_without_an_endpoint_the_exporter_is_not_imported(tmp_path: Path) -> Non
     environment = same_imports()
     command = [sys.executable, "-c", program, str(tmp_path)]
 
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
     assert done.stdout == "[]\n", done.stderr
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.ci
 def failed(*arguments: str) -> subprocess.CompletedProcess[str]:
     """A run of serve that must fail to start."""
     command = [sys.executable, "-m", "odradek", "serve", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 def assert_one_line(result: subprocess.CompletedProcess[str], *expected: str) -> None:

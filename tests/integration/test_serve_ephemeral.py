@@ -186,7 +186,7 @@ def test_it_stops_with_the_process_that_started_it() -> None:
     data = Path(process.stdout.readline().split(" data=")[1].split(" ")[0])
     assert data.is_dir()
 
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
 
     assert process.returncode == 0
     assert not data.exists()
@@ -195,7 +195,7 @@ def test_it_stops_with_the_process_that_started_it() -> None:
 def test_a_control_port_in_use_is_one_line(control: Control) -> None:
     command = [sys.executable, "-m", "odradek", "serve", "--ephemeral", "--control", control.address]
 
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.endswith(f"--control: cannot listen on {control.address}: address already in use\n")

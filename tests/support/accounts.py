@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from odradek.programs.host import Host
 
-SCRAPE_TIMEOUT_S = 10
+SCRAPE_TIMEOUT_S = 60
 Accounts = defaultdict[tuple[str, str], int]
 
 

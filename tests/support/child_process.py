@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-STOP_S = 20.0
+STOP_S = 60.0
 
 
 def same_imports() -> dict[str, str]:

@@ -22,7 +22,7 @@ from odradek.testing.host_thread import HostThread
 from odradek.waiting.clock import Clock
 
 LOOPBACK = "PLAINTEXT://127.0.0.1:0"
-READY_TIMEOUT_S = 60
+READY_TIMEOUT_S = 120
 """Imports are slow on a busy machine."""
 EVERYTHING = ("subscriptions.all.metrics=*", "subscriptions.all.interval.ms=200")
 """A subscription for every client, short enough for a test."""
@@ -115,14 +115,14 @@ class ServeProcess:
         """``host:port`` of the first listener."""
         return self.ready.split("listeners=")[1].split(" ")[0].split(",")[0].split("://")[1]
 
-    def next_push(self, wanted: Callable[[dict[str, Any]], bool], timeout_s: float = 20) -> dict[str, Any]:
+    def next_push(self, wanted: Callable[[dict[str, Any]], bool], timeout_s: float = 60) -> dict[str, Any]:
         """The next line of the stdout plugin for which ``wanted`` is true."""
         while True:
             row: dict[str, Any] = json.loads(self.lines.get(timeout=timeout_s))
             if wanted(row):
                 return row
 
-    def terminate(self, timeout_s: float = 15) -> int:
+    def terminate(self, timeout_s: float = 60) -> int:
         """Send SIGTERM; return the exit status."""
         self.process.send_signal(signal.SIGTERM)
         status = self.process.wait(timeout_s)

@@ -12,7 +12,7 @@ from pathlib import Path
 from support.reference_page import ROOT, blocks
 
 INSTALL_PAGE = "howto/install.md"
-COMMAND_LIMIT_S = 300
+COMMAND_LIMIT_S = 600
 # Pytest fits its summary to the terminal, except in what it takes for a CI build.
 TERMINAL_COLUMNS = 80
 NOT_A_READERS = ("PYTHON", "PYTEST", "CI", "BUILD_NUMBER", "VIRTUAL_ENV")

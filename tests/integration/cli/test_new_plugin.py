@@ -25,7 +25,7 @@ def test_its_tests_pass_unchanged(tmp_path: Path) -> None:
         env=os.environ | {"PYTHONPATH": str(ROOT / "host/src")},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

@@ -34,7 +34,7 @@ HOST = (
 )
 TROUBLE = {"OdradekForwarderStalled": ["otlp"], "OdradekStateNearLimit": ["telemetry.subscriptions.max"]}
 """The alerts that this host sets off, with the plugin or setting of each."""
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 
 def rules(prometheus: PrometheusServer) -> dict[str, dict[str, Any]]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1_500)]
 ROOT = Path(__file__).resolve().parents[3]
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 CONFIG = """
 global: {{scrape_interval: 1s}}
 scrape_configs:

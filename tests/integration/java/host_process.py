@@ -18,7 +18,7 @@ from support.child_process import same_imports
 from support.hosts import READY_TIMEOUT_S
 
 READY = "odradek ready listeners=PLAINTEXT://"
-STOP_TIMEOUT_S = 20
+STOP_TIMEOUT_S = 60
 
 Push = dict[str, Any]
 """One line of the plugin ``stdout``: context, metrics, names, labels."""
@@ -48,7 +48,7 @@ class HostProcess:
         except queue.Empty:
             return None
 
-    def wait_for_push(self, wanted: Callable[[Push], bool], timeout_s: float = 20) -> Push:
+    def wait_for_push(self, wanted: Callable[[Push], bool], timeout_s: float = 60) -> Push:
         """The first push for which ``wanted`` is true, already read or still to come.
 
         Raises:

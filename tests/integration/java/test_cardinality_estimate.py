@@ -16,7 +16,7 @@ from odradek.testing import RunningHost
 from support.waiting import wait_until
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
-PATIENCE_S = 40
+PATIENCE_S = 60
 INTERVAL_MS = 300
 KINDS = ("producer", "consumer")
 SOME = (

@@ -13,7 +13,7 @@ from odradek.testing import RunningHost
 from odradek.testing.conformance import ConformanceReport
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
-PATIENCE_S = 30
+PATIENCE_S = 60
 APPLICATION = "org.apache.kafka.stream.task.active.buffer.count"
 TIMED = ("first push:", "interval:")
 """Rules that a busy machine breaks."""

@@ -14,7 +14,7 @@ from odradek.wire.error_code import ErrorCode
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
 TOPIC, GROUP = "copied", "copier"
-PATIENCE_S = 30
+PATIENCE_S = 60
 VERSIONS = {
     "4.3.1": {"ApiVersions": {4}, "TxnOffsetCommit": {5}, "DeleteGroups": {2}},
     "4.4.0": {"ApiVersions": {5}, "TxnOffsetCommit": {6}, "DeleteGroups": {3}},

@@ -21,7 +21,7 @@ from support.wire_client import WireClient
 pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
 GROUP = "odradek.forwarder.fake"
 COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 class FarSide:

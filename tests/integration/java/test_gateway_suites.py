@@ -38,7 +38,7 @@ confluent_kafka = pytest.importorskip("confluent_kafka")
 admin = pytest.importorskip("confluent_kafka.admin")
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(150)]
-PATIENCE_S = 40
+PATIENCE_S = 90
 LARGE_BYTES = 5_000_000
 """More than a gateway holds of a response."""
 

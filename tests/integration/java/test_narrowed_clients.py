@@ -14,7 +14,7 @@ from odradek.wire.error_code import ErrorCode
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
-PATIENCE_S = 30
+PATIENCE_S = 60
 MAX_BYTES = 1_000
 """A Java producer pushes 2 300 bytes, or 500 with the standard metrics; librdkafka at most 500."""
 

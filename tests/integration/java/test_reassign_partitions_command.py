@@ -16,7 +16,7 @@ from integration.java.jvm import Jvm
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
 REASSIGN = "kafka-reassign-partitions"
-MOVE_TIMEOUT_S = 20
+MOVE_TIMEOUT_S = 60
 
 
 @dataclass(frozen=True, slots=True)

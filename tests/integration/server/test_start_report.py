@@ -106,7 +106,7 @@ def test_the_command_that_the_warning_names_creates_a_subscription(tmp_path: Pat
     with serving(tmp_path, "--log-format", "json") as serve:
         wait_until(lambda: NO_SUBSCRIPTION in rows(serve), lambda: serve.errors)
         _, *arguments = shlex.split(rows(serve)[NO_SUBSCRIPTION]["create"])
-        done = subprocess.run([*ODRADEK, *arguments], capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run([*ODRADEK, *arguments], capture_output=True, text=True, timeout=60, check=False)
 
     assert done.stdout == "Altered client metrics config for all.\n"
 
@@ -161,6 +161,6 @@ def test_a_host_serves_without_a_stdout(tmp_path: Path) -> None:
     with WireClient(("127.0.0.1", int(port))) as client:
         client.introduce()
     process.terminate()
-    _, errors = process.communicate(timeout=15)
+    _, errors = process.communicate(timeout=60)
 
     assert (process.returncode, about_itself(errors.splitlines())) == (0, [])
