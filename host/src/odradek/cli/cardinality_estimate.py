@@ -24,13 +24,7 @@ from odradek.client.fetch import Reader
 from odradek.client.leaders import Partition
 from odradek.client.resources import LATEST, ConfigResource
 from odradek.client.subscriptions import subscription
-from odradek.estimate.budgets import (
-    ALL_KEY,
-    APP_KEY,
-    CLIENT_KEY,
-    PRINCIPAL_KEY,
-    SubscriptionBudgets,
-)
+from odradek.estimate.budgets import ALL_KEY, APP_KEY, CLIENT_KEY, PRINCIPAL_KEY, SubscriptionBudgets
 from odradek.estimate.estimate import Estimate
 from odradek.estimate.estimate import estimate as estimated
 from odradek.estimate.figures import as_object, lines, number

@@ -73,11 +73,7 @@ ssl.keystore.location={directory / CLIENT}""")
 
 
 def write(
-    directory: Path,
-    hosts: Sequence[str] = (),
-    user: str = "client",
-    days: int = 365,
-    kind: str = "ec",
+    directory: Path, hosts: Sequence[str] = (), user: str = "client", days: int = 365, kind: str = "ec"
 ) -> list[Path]:
     """Write the files; return their paths.
 

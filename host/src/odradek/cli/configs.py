@@ -86,9 +86,7 @@ class Entity:
 @click.option("--group", metavar="ID", help="Short for --entity-type groups --entity-name ID.")
 @click.option("--all", is_flag=True, help="Show defaults and static configs too.")
 @click.option(
-    "--add-config",
-    metavar="K1=V1,K2=[V2,V3]",
-    help="Keys to set; put a value with commas in brackets.",
+    "--add-config", metavar="K1=V1,K2=[V2,V3]", help="Keys to set; put a value with commas in brackets."
 )
 @click.option(
     "--add-config-file",

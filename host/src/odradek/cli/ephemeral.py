@@ -102,11 +102,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def run_ephemeral(
-    host: EphemeralHost,
-    control: str,
-    ready: Callable[[RunningHost, str], object],
-) -> None:
+def run_ephemeral(host: EphemeralHost, control: str, ready: Callable[[RunningHost, str], object]) -> None:
     """Run a host with a control port until a signal, or until the process that started it is gone.
 
     Args:

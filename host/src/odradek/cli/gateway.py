@@ -21,10 +21,7 @@ from odradek.programs.program_keys import Program
 @click.command(epilog=f"\b\nAll keys of the configuration:\n  {REFERENCE}")
 @click.option("--upstream", metavar="HOST:PORT[,...]", help="Brokers of the cluster; sets gateway.upstream.")
 @click.option(
-    "--workers",
-    type=int,
-    metavar="N",
-    help="Processes that share ports and work; sets gateway.workers.",
+    "--workers", type=int, metavar="N", help="Processes that share ports and work; sets gateway.workers."
 )
 @click.option(WORKER, "is_worker", is_flag=True, hidden=True)
 @config_options

@@ -43,15 +43,7 @@ GOES_WITH = {
     "export": RESET,
     **dict.fromkeys(SCENARIOS, RESET),
 }
-STATES = (
-    "Assigning",
-    "CompletingRebalance",
-    "Dead",
-    "Empty",
-    "PreparingRebalance",
-    "Reconciling",
-    "Stable",
-)
+STATES = ("Assigning", "CompletingRebalance", "Dead", "Empty", "PreparingRebalance", "Reconciling", "Stable")
 TYPES = ("Classic", "Consumer")
 LEAST_WIDTH = 15
 

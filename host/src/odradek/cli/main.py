@@ -39,14 +39,8 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
         "odradek.cli.client_metrics:client_metrics",
         "List, describe, alter and delete subscriptions.",
     ),
-    "configs": (
-        "odradek.cli.configs:configs",
-        "Describe and alter configs.",
-    ),
-    "conformance": (
-        "odradek.cli.conformance:conformance",
-        "Report how a client implements KIP-714.",
-    ),
+    "configs": ("odradek.cli.configs:configs", "Describe and alter configs."),
+    "conformance": ("odradek.cli.conformance:conformance", "Report how a client implements KIP-714."),
     "consume": ("odradek.cli.consume:consume", "Print records of topics."),
     "delete-records": (
         "odradek.cli.delete_records:delete_records",
@@ -56,10 +50,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "forward": ("odradek.cli.forward:forward", "Run forwarders on a telemetry topic of a cluster."),
     "gateway": ("odradek.cli.gateway:gateway", "Run a proxy in front of a Kafka cluster."),
     "get-offsets": ("odradek.cli.get_offsets:get_offsets", "Show offsets of partitions."),
-    "groups": (
-        "odradek.cli.groups:groups",
-        "List, describe and delete groups; move their offsets.",
-    ),
+    "groups": ("odradek.cli.groups:groups", "List, describe and delete groups; move their offsets."),
     "new-plugin": ("odradek.cli.new_plugin:new_plugin", "Create a plugin from the template."),
     "plugins": ("odradek.cli.plugins:plugins", "List installed plugins."),
     "produce": ("odradek.cli.produce:produce", "Write records from standard input."),

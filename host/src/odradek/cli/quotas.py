@@ -88,9 +88,7 @@ def short_options(command: Command) -> Command:
     for kind in reversed(TYPES):
         singular = kind.removesuffix("s")
         command = click.option(
-            f"--{singular}-defaults",
-            is_flag=True,
-            help=f"Short for --entity-type {kind} --entity-default.",
+            f"--{singular}-defaults", is_flag=True, help=f"Short for --entity-type {kind} --entity-default."
         )(command)
         command = click.option(
             f"--{singular}", metavar="NAME", help=f"Short for --entity-type {kind} --entity-name NAME."

@@ -262,10 +262,4 @@ def delete(admin: AdminClient, options: dict[str, Any]) -> None:
     admin.delete_topics(existing(admin, options), retry_on_quota_violation=False)
 
 
-ACTION = {
-    "list_names": list_names,
-    "describe": describe,
-    "create": create,
-    "alter": alter,
-    "delete": delete,
-}
+ACTION = {"list_names": list_names, "describe": describe, "create": create, "alter": alter, "delete": delete}

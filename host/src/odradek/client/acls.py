@@ -16,11 +16,7 @@ from odradek.wire.messages.delete_acls import (
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
-from odradek.wire.messages.describe_acls import (
-    AclDescription,
-    DescribeAclsRequest,
-    DescribeAclsResponse,
-)
+from odradek.wire.messages.describe_acls import AclDescription, DescribeAclsRequest, DescribeAclsResponse
 
 Described = TypeVar("Described", DescribeAclsRequest, DeleteAclsFilter)
 
@@ -30,10 +26,7 @@ def describe(cluster: Cluster, wanted: AclFilter) -> list[Acl]:
     response: DescribeAclsResponse = cluster.any().send(filled(DescribeAclsRequest(), wanted))
     check(response.error_code, response.error_message, "DescribeAcls")
     return [
-        Acl(
-            pattern_of(resource.resource_type, resource.resource_name, resource.pattern_type),
-            entry_of(row),
-        )
+        Acl(pattern_of(resource.resource_type, resource.resource_name, resource.pattern_type), entry_of(row))
         for resource in response.resources
         for row in resource.acls
     ]

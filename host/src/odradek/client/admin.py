@@ -148,8 +148,7 @@ class AdminClient:
         """Change keys. If one resource is refused, the others are changed nevertheless."""
         values(
             self.retries.settle_each(
-                changes,
-                lambda pending: configs.alter_configs(self.cluster, changes, pending, validate_only),
+                changes, lambda pending: configs.alter_configs(self.cluster, changes, pending, validate_only)
             )
         )
 
@@ -277,8 +276,7 @@ class AdminClient:
     def delete_records_of_each(self, before: Mapping[Partition, int]) -> dict[Partition, int | RequestFailed]:
         """The result of each: the first remaining offset, as for `delete_records`."""
         return self.retries.settle_each(
-            before,
-            lambda pending: offsets.delete_records(self.cluster, before, pending, self.timeout_ms),
+            before, lambda pending: offsets.delete_records(self.cluster, before, pending, self.timeout_ms)
         )
 
     def list_groups(self, *, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupListing]:
@@ -349,8 +347,7 @@ class AdminClient:
                 lambda: elections.elect_leaders(self.cluster, kind, None, self.timeout_ms)
             )
         return self.retries.settle_each(
-            partitions,
-            lambda pending: elections.elect_leaders(self.cluster, kind, pending, self.timeout_ms),
+            partitions, lambda pending: elections.elect_leaders(self.cluster, kind, pending, self.timeout_ms)
         )
 
     def describe_user_scram_credentials(

@@ -36,11 +36,7 @@ class RequestFailed(ClientError):
     """
 
     def __init__(
-        self,
-        code: ErrorCode,
-        message: str | None = None,
-        subject: str | None = None,
-        throttle_ms: int = 0,
+        self, code: ErrorCode, message: str | None = None, subject: str | None = None, throttle_ms: int = 0
     ) -> None:
         text = f"{code.name}: {message}" if message else code.name
         super().__init__(f"{subject}: {text}" if subject else text)

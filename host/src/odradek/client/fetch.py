@@ -88,10 +88,7 @@ class Reader:
     ) -> dict[Partition, PartitionData | RequestFailed]:
         """Send one request to each leader and return the response for each partition."""
         return each_leader(
-            self.cluster,
-            self.positions,
-            lambda leader, group: self.fetched(leader, group, wait_ms),
-            metadata,
+            self.cluster, self.positions, lambda leader, group: self.fetched(leader, group, wait_ms), metadata
         )
 
     def fetched(

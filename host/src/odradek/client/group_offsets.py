@@ -66,8 +66,7 @@ def offset_fetch(
         topics=None if topics is None else list(map(asked_alone, topics, topics.values())),
         groups=[
             OffsetFetchRequestGroup(
-                group_id=group,
-                topics=None if topics is None else list(map(asked, topics, topics.values())),
+                group_id=group, topics=None if topics is None else list(map(asked, topics, topics.values()))
             )
         ],
         require_stable=require_stable,
@@ -120,10 +119,7 @@ def offset(row: Row) -> CommittedOffset:
 
 
 def offset_commit(
-    cluster: Cluster,
-    group: str,
-    new: Mapping[Partition, CommittedOffset],
-    partitions: Iterable[Partition],
+    cluster: Cluster, group: str, new: Mapping[Partition, CommittedOffset], partitions: Iterable[Partition]
 ) -> dict[Partition, RequestFailed | None]:
     """Commit the offsets of ``partitions``; return the result of each. See `AdminClient.offset_commit`."""
     request = OffsetCommitRequest(

@@ -84,9 +84,7 @@ def assignments(new: NewPartitions) -> list[CreatePartitionsAssignment] | None:
 def delete_topics(cluster: Cluster, names: Sequence[str], timeout_ms: int) -> dict[str, RequestFailed | None]:
     """Send the request and return the result of each topic, by name."""
     request = DeleteTopicsRequest(
-        topics=[DeleteTopicState(name=name) for name in names],
-        topic_names=list(names),
-        timeout_ms=timeout_ms,
+        topics=[DeleteTopicState(name=name) for name in names], topic_names=list(names), timeout_ms=timeout_ms
     )
     response: DeleteTopicsResponse = cluster.controller().send(request)
     throttle_ms = response.throttle_time_ms

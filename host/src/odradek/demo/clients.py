@@ -33,10 +33,7 @@ class Clients:
         self.ended = threading.Event()
         self.read_until_s = math.inf
         self.producing = threading.Thread(target=self.produce, name="produce", daemon=True)
-        self.threads = [
-            self.producing,
-            threading.Thread(target=self.consume, name="consume", daemon=True),
-        ]
+        self.threads = [self.producing, threading.Thread(target=self.consume, name="consume", daemon=True)]
         if with_slow_consumer:
             self.threads.append(threading.Thread(target=self.consume_slowly, name="slow", daemon=True))
 

@@ -213,12 +213,7 @@ async def show_gateways(
 
 
 async def show(
-    config: HostConfig,
-    display: Display,
-    clients: Clients,
-    seconds: int,
-    stop: asyncio.Event,
-    parts: Parts,
+    config: HostConfig, display: Display, clients: Clients, seconds: int, stop: asyncio.Event, parts: Parts
 ) -> None:
     """Run the host and the clients until time is up, then the pipeline if there is one."""
     async with AsyncExitStack() as stack:

@@ -7,14 +7,7 @@ Files of certificates and secrets may change while the host runs. Nothing here o
 from __future__ import annotations
 
 from odradek.bounds.small_file import read_small_file
-from odradek.endpoints.credentials import (
-    OURS,
-    BadSecret,
-    Credentials,
-    SecretKind,
-    read_secret,
-    read_secrets,
-)
+from odradek.endpoints.credentials import OURS, BadSecret, Credentials, SecretKind, read_secret, read_secrets
 from odradek.endpoints.listener_tls import ListenerTls, RenewedTls, not_renewed
 from odradek.endpoints.listeners import (
     Address,

@@ -149,8 +149,7 @@ def activated(
     config.finish()
     if wanted and not any(offers.values()):
         raise ConfigError(
-            path,
-            f"--plugin {plugin.name}: the plugin offers nothing with this table; set the keys it needs",
+            path, f"--plugin {plugin.name}: the plugin offers nothing with this table; set the keys it needs"
         )
     state = PluginState.ACTIVE if any(offers.values()) else PluginState.IDLE
     forwarders = named_forwarders(plugin.name, offers.get(FORWARDER.name, ()))

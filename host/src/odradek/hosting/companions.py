@@ -42,10 +42,7 @@ class CompanionRunner(KeptProcess):
             self.stats.fail(error, self.clock.monotonic_ms())
             raise OSError(errno.EINVAL, f"its command() raised {described(error)}") from error
         return await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=STDERR,
-            start_new_session=True,
+            *command, stdin=asyncio.subprocess.PIPE, stdout=STDERR, start_new_session=True
         )
 
 

@@ -46,13 +46,7 @@ class Metrics:
     name_chars: int = 0
     """Total length of the names of sensors that can expire."""
 
-    def sensor(
-        self,
-        name: str,
-        now_ms: int,
-        *,
-        expiry_ms: int = NEVER_MS,
-    ) -> Sensor:
+    def sensor(self, name: str, now_ms: int, *, expiry_ms: int = NEVER_MS) -> Sensor:
         """Return the sensor of this name; create it if it does not exist."""
         known = self.find(name)
         if known is not None:

@@ -18,12 +18,7 @@ from odradek.bounds.sampled_log import SampledLog
 from odradek.metrics.sensor import NEVER_MS
 from odradek.net.peer import Peer
 from odradek.net.proxy_settings import ProxySettings
-from odradek.quota.connection_quotas import (
-    Arrival,
-    ConnectionQuotas,
-    ConnectionThrottled,
-    TooManyConnections,
-)
+from odradek.quota.connection_quotas import Arrival, ConnectionQuotas, ConnectionThrottled, TooManyConnections
 from odradek.quota.throttled_channels import ThrottledChannels
 from odradek.waiting.clock import Timer
 from odradek.wire.host_address import java_host_address

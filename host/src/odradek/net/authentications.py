@@ -148,9 +148,7 @@ class Authentications:
             except BadJwksUrl as error:
                 raise ConfigError(JWKS_URL, str(error)) from None
             times = RefreshTimes(
-                refresh_ms=settings.refresh_ms,
-                retry_ms=settings.retry_ms,
-                retry_max_ms=settings.retry_max_ms,
+                refresh_ms=settings.refresh_ms, retry_ms=settings.retry_ms, retry_max_ms=settings.retry_max_ms
             )
             self.key_sets[settings] = KeySet(
                 url, fetch, times, self.clock, self.timer, self.key_threads.offload

@@ -129,8 +129,7 @@ class ListenerTls:
         self.reloads += 1
         self.is_stale = False
         log.info(
-            "certificates reloaded",
-            extra={"listener": self.listener, "subject": found.certificate.subject},
+            "certificates reloaded", extra={"listener": self.listener, "subject": found.certificate.subject}
         )
 
     def days_left(self, now_ms: int) -> float:

@@ -14,13 +14,7 @@ from odradek.plugin.authorizer import (
     PatternType,
     ResourceType,
 )
-from odradek.plugin.client_quota import (
-    ABSENT,
-    DEFAULT,
-    ClientQuotaEntity,
-    ClientQuotaType,
-    ConfigEntityType,
-)
+from odradek.plugin.client_quota import ABSENT, DEFAULT, ClientQuotaEntity, ClientQuotaType, ConfigEntityType
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.plugin.context import UNKNOWN, ClientTelemetryContext, ConnectionContext, RequestContext
 from odradek.plugin.context_labels import CLIENT_LABELS, CONTEXT_LABELS, DEFAULT_LABELS, context_labels

@@ -207,10 +207,7 @@ class Reject(Exception):
     """
 
     def __init__(
-        self,
-        reason: str,
-        records: Sequence[TelemetryRecord] = (),
-        delivered: Sequence[TelemetryRecord] = (),
+        self, reason: str, records: Sequence[TelemetryRecord] = (), delivered: Sequence[TelemetryRecord] = ()
     ) -> None:
         super().__init__(reason)
         self.records = records

@@ -69,8 +69,7 @@ class NameLimit:
         """
         self.refusals.add(kind, NAME_KEY, self.most)
         raise ApiError(
-            ErrorCode.POLICY_VIOLATION,
-            f"{NAME_KEY} allows {self.most} characters: the {kind} has {length}.",
+            ErrorCode.POLICY_VIOLATION, f"{NAME_KEY} allows {self.most} characters: the {kind} has {length}."
         )
 
 

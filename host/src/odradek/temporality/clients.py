@@ -8,13 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from odradek.temporality.client_state import (
-    CLIENT_BYTES,
-    NO_STREAM,
-    STREAM_BYTES,
-    ClientState,
-    read_client,
-)
+from odradek.temporality.client_state import CLIENT_BYTES, NO_STREAM, STREAM_BYTES, ClientState, read_client
 from odradek.temporality.counts import Counts, Limits
 from odradek.temporality.shape import SLOT_BYTES, Shape, Shapes, stored_identities
 from odradek.temporality.stream_key import StreamKey, StreamKeys

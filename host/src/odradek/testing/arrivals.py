@@ -131,12 +131,7 @@ class Wait(Coroutine[Any, Any, Found], Generic[Found]):
         self.started = True
         return self.waiting.send(value)
 
-    def throw(
-        self,
-        kind: Any,
-        value: Any = None,
-        traceback: TracebackType | None = None,
-    ) -> Any:
+    def throw(self, kind: Any, value: Any = None, traceback: TracebackType | None = None) -> Any:
         self.started = True
         return self.waiting.throw(kind if value is None else value)
 

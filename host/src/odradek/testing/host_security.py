@@ -95,11 +95,7 @@ class HostSecurity:
         if user is not None:
             if user not in self.users:
                 raise ValueError(f"no user {user!r}: start the host with users={{{user!r}: PASSWORD}}")
-            found |= {
-                "sasl.mechanism": MECHANISM,
-                "sasl.username": user,
-                "sasl.password": self.users[user],
-            }
+            found |= {"sasl.mechanism": MECHANISM, "sasl.username": user, "sasl.password": self.users[user]}
         return found
 
 

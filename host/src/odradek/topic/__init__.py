@@ -23,9 +23,7 @@ __all__ = [
     "record_key",
 ]
 
-ON_FIRST_USE = {
-    "decode_message": "topic_messages",
-}
+ON_FIRST_USE = {"decode_message": "topic_messages"}
 """The module of each name that needs protobuf, or the libraries of compression."""
 
 

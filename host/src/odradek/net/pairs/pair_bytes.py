@@ -8,13 +8,7 @@ that stays incomplete would never leave.
 from __future__ import annotations
 
 from odradek.gateway.pair_state import Pause
-from odradek.net.held_bytes import (
-    EXTRA_BYTES,
-    AnswerBytes,
-    Holder,
-    MemorySettings,
-    limit_or_default,
-)
+from odradek.net.held_bytes import EXTRA_BYTES, AnswerBytes, Holder, MemorySettings, limit_or_default
 from odradek.waiting.clock import Clock, Timer
 
 

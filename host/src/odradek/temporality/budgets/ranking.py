@@ -88,9 +88,7 @@ def counts(folding: Folding, by: str) -> list[tuple[tuple[str, str], SeriesCount
     return [(("", name), count) for name, count in list(tables[by].items())]
 
 
-def merged(
-    found: Sequence[tuple[tuple[str, str], SeriesCount]],
-) -> list[tuple[tuple[str, str], SeriesCount]]:
+def merged(found: Sequence[tuple[tuple[str, str], SeriesCount]]) -> list[tuple[tuple[str, str], SeriesCount]]:
     """The counts of several engines together. Details are those of the largest."""
     largest: dict[tuple[str, str], SeriesCount] = {}
     totals: Counter[tuple[str, str]] = Counter()

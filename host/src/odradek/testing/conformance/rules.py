@@ -35,10 +35,7 @@ RULES: Final = (
     Rule("compression", "uses an accepted codec, or none", conversation_rules.compression, True),
     Rule("size", "keeps pushes within the size limit", conversation_rules.size, False),
     Rule(
-        "first push",
-        "first pushes 0.5 to 1.5 intervals after the handshake",
-        timing_rules.first_push,
-        False,
+        "first push", "first pushes 0.5 to 1.5 intervals after the handshake", timing_rules.first_push, False
     ),
     Rule("interval", "pushes once per interval", timing_rules.interval, True),
     Rule("terminating push", "sends a last push when it closes", timing_rules.terminating, True),

@@ -27,11 +27,7 @@ HUGE_METRICS, HUGE_TEXT = 4_096, "x" * 1_024
 LONG_TEXT = "x" * 32_767
 """The longest string of Kafka's protocol."""
 GARBAGE = b"\xff\xfe no protobuf \x00" * 7
-SPOOFED = {
-    "client_instance_id": "AAAAAAAAAAAAAAAAAAAAAQ",
-    "client_id": "orders",
-    "principal": "User:admin",
-}
+SPOOFED = {"client_instance_id": "AAAAAAAAAAAAAAAAAAAAAQ", "client_id": "orders", "principal": "User:admin"}
 LABELS = {"client_id": "orders", "node_id": "1", "topic": "static"}
 ODD_TEXT = 'o"r\\d\ne\x00r,s=\u202e\U0001f600'
 """A legal client id: it may be any UTF-8."""
@@ -140,9 +136,7 @@ def metrics_data(
     point = NumberDataPoint(as_double=number, attributes=key_values(attributes))
     named = [
         Metric(
-            name=f"contract.push.{number}.{index}",
-            description=description,
-            gauge=Gauge(data_points=[point]),
+            name=f"contract.push.{number}.{index}", description=description, gauge=Gauge(data_points=[point])
         )
         for index in range(metrics)
     ]
