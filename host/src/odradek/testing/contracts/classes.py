@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 
 from odradek.testing.contracts.kinds import rules_of
@@ -10,12 +12,22 @@ from odradek.testing.contracts.subject import Kind, Subject
 
 
 class Contract:
-    """The base of all test classes. Override the fixture `subject`."""
+    """The base of all test classes, with a test for each rule. Override the fixture `subject`."""
+
+    kind: ClassVar[Kind]
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Called by pytest for each test of the class."""
+        if "rule" in metafunc.fixturenames:
+            metafunc.parametrize("rule", rules_of(self.kind), ids=str)
 
     @pytest.fixture
     def subject(self) -> Subject:
         """The plugin under test: ``return Subject(make=MyReceiver)``."""
         raise NotImplementedError(f"{type(self).__name__} must override the fixture subject")
+
+    def test_rule(self, rule: Rule, subject: Subject) -> None:
+        check(rule, subject)
 
 
 def check(rule: Rule, subject: Subject) -> None:
@@ -31,46 +43,34 @@ def check(rule: Rule, subject: Subject) -> None:
 class ReceiverContract(Contract):
     """Tests a receiver (KIP-714) that the hook ``odradek_client_telemetry`` returns."""
 
-    @pytest.mark.parametrize("rule", rules_of(Kind.RECEIVER), ids=str)
-    def test_rule(self, rule: Rule, subject: Subject) -> None:
-        check(rule, subject)
+    kind = Kind.RECEIVER
 
 
 class ExporterContract(Contract):
     """Tests an exporter (KIP-1217) that the hook ``odradek_client_telemetry`` returns."""
 
-    @pytest.mark.parametrize("rule", rules_of(Kind.EXPORTER), ids=str)
-    def test_rule(self, rule: Rule, subject: Subject) -> None:
-        check(rule, subject)
+    kind = Kind.EXPORTER
 
 
 class ForwarderContract(Contract):
     """Tests a forwarder that the hook ``odradek_forwarder`` returns."""
 
-    @pytest.mark.parametrize("rule", rules_of(Kind.FORWARDER), ids=str)
-    def test_rule(self, rule: Rule, subject: Subject) -> None:
-        check(rule, subject)
+    kind = Kind.FORWARDER
 
 
 class EnricherContract(Contract):
     """Tests an enricher that the hook ``odradek_enricher`` returns."""
 
-    @pytest.mark.parametrize("rule", rules_of(Kind.ENRICHER), ids=str)
-    def test_rule(self, rule: Rule, subject: Subject) -> None:
-        check(rule, subject)
+    kind = Kind.ENRICHER
 
 
 class QuotaCallbackContract(Contract):
     """Tests a quota callback that the hook ``odradek_quota_callback`` returns."""
 
-    @pytest.mark.parametrize("rule", rules_of(Kind.QUOTA_CALLBACK), ids=str)
-    def test_rule(self, rule: Rule, subject: Subject) -> None:
-        check(rule, subject)
+    kind = Kind.QUOTA_CALLBACK
 
 
 class SourceContract(Contract):
     """Tests a source that the hook ``odradek_source`` returns."""
 
-    @pytest.mark.parametrize("rule", rules_of(Kind.SOURCE), ids=str)
-    def test_rule(self, rule: Rule, subject: Subject) -> None:
-        check(rule, subject)
+    kind = Kind.SOURCE

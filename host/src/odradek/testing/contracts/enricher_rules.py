@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from odradek.plugin import UNKNOWN, Enricher, RequestContext
 from odradek.testing.contracts.observing import (
     Watch,
+    beside_another,
     called,
-    closed,
     closes_unused,
     contents,
     opened,
     refuse_changes,
     shown,
+    taken_by,
     within_budget,
 )
 from odradek.testing.contracts.rule import RuleBroken, rules
@@ -46,17 +46,13 @@ def labels_of(enricher: Enricher, context: RequestContext) -> Any:
 
 
 async def returns_in_time(subject: Subject) -> None:
+    contexts = [context_of(f"orders-{number}") for number in range(ROUND)]
     async with opened(subject) as enricher:
 
-        def calls() -> list[Callable[[], Any]]:
-            return [call_of(enricher, number) for number in range(ROUND)]
+        def call(number: int) -> None:
+            enricher.labels(number.to_bytes(16), contexts[number])
 
-        await within_budget("labels", calls, subject.budget_ms or BUDGET_MS)
-
-
-def call_of(enricher: Enricher, number: int) -> Callable[[], Any]:
-    context = context_of(f"orders-{number}")
-    return lambda: enricher.labels(number.to_bytes(16), context)
+        await within_budget("labels", call, lambda: range(ROUND), subject.budget_ms or BUDGET_MS)
 
 
 async def changes_nothing(subject: Subject) -> None:
@@ -76,31 +72,6 @@ async def keeps_nothing(subject: Subject) -> None:
         records.clear()
         del record
         watch.refuse_leftovers("after its calls")
-
-
-async def stands_beside_another(subject: Subject) -> None:
-    async with opened(subject) as one, opened(subject) as other:
-        labels_of(one, context_of())
-        with contextlib.suppress(RuleBroken):
-            await closed(subject, one)
-        labels_of(other, context_of())
-
-
-async def takes_empty(subject: Subject) -> None:
-    unknown = connection_of(client_software_name=UNKNOWN, client_software_version=UNKNOWN)
-    async with opened(subject) as enricher:
-        for client_id in (None, ""):
-            labels_of(enricher, context_of(client_id, unknown))
-
-
-async def takes_huge(subject: Subject) -> None:
-    async with opened(subject) as enricher:
-        labels_of(enricher, context_of(LONG_TEXT))
-
-
-async def takes_odd_text(subject: Subject) -> None:
-    async with opened(subject) as enricher:
-        labels_of(enricher, context_of(ODD_TEXT))
 
 
 async def sees_through_spoofed(subject: Subject) -> None:
@@ -142,6 +113,7 @@ async def answers_as_agreed(subject: Subject) -> None:
                     )
 
 
+UNKNOWN_SOFTWARE: Final = connection_of(client_software_name=UNKNOWN, client_software_version=UNKNOWN)
 ENRICHER_RULES: Final = rules(
     Kind.ENRICHER,
     {
@@ -149,10 +121,10 @@ ENRICHER_RULES: Final = rules(
         "changes-nothing": (changes_nothing,),
         "keeps-nothing": (keeps_nothing,),
         "closes-unused": (closes_unused, Capability.CLOSE),
-        "starts-twice": (stands_beside_another,),
-        "empty": (takes_empty,),
-        "huge": (takes_huge,),
-        "undecodable": (takes_odd_text,),
+        "starts-twice": (beside_another(labels_of, context_of()),),
+        "empty": (taken_by(labels_of, context_of(None, UNKNOWN_SOFTWARE), context_of("", UNKNOWN_SOFTWARE)),),
+        "huge": (taken_by(labels_of, context_of(LONG_TEXT)),),
+        "undecodable": (taken_by(labels_of, context_of(ODD_TEXT)),),
         "spoofed": (sees_through_spoofed,),
         "answers-as-agreed": (answers_as_agreed,),
     },

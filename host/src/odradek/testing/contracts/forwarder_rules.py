@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import inspect
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from odradek.plugin import Forwarder, Reject, Retry, TelemetryRecord
+from odradek.testing.contracts import observing
 from odradek.testing.contracts.observing import (
     ROUNDS,
     BytesWatch,
@@ -25,8 +26,8 @@ from odradek.testing.contracts.observing import (
     located,
     refuse_changes,
 )
-from odradek.testing.contracts.rule import RuleBroken, rules
-from odradek.testing.contracts.samples import GARBAGE, Samples, context_of, numbers_of
+from odradek.testing.contracts.rule import Check, RuleBroken, rules
+from odradek.testing.contracts.samples import GARBAGE, ONE_CLIENT, SAME_NAMES, Samples, context_of, numbers_of
 from odradek.testing.contracts.subject import FORWARDER_BUDGET_MS, Capability, FarSideState, Kind, Subject
 
 BATCH = 40
@@ -41,16 +42,10 @@ Answer = Retry | Reject | None
 
 @asynccontextmanager
 async def opened(subject: Subject) -> AsyncIterator[Forwarder]:
-    """Yield a new, started forwarder whose destination is up. Errors of the final close are ignored here."""
-    subject.turn(FarSideState.UP)
-    forwarder: Forwarder = called("make", subject.make)
-    try:
+    """A forwarder that was started, closed at the end."""
+    async with observing.opened(subject) as forwarder:
         await awaited("start", forwarder.start)
         yield forwarder
-    finally:
-        subject.turn(FarSideState.UP)
-        with contextlib.suppress(RuleBroken):
-            await closed(subject, forwarder)
 
 
 async def answer_of(forwarder: Forwarder, batch: Sequence[TelemetryRecord]) -> Answer:
@@ -179,25 +174,25 @@ async def takes_empty(subject: Subject) -> None:
         await delivered(subject, forwarder, batch, "one push was empty and one had no client id")
 
 
-async def takes_terminating(subject: Subject) -> None:
-    samples = Samples()
-    async with opened(subject) as forwarder:
-        batch = [samples.push(), samples.push(terminating=True), samples.push()]
-        await delivered(subject, forwarder, batch, "one of them was terminating")
+def delivers(
+    batch: Callable[[Samples], Sequence[TelemetryRecord]],
+    why: str,
+    first: Callable[[Samples], TelemetryRecord] | None = None,
+) -> Check:
+    """A batch arrives, whatever became of a first push."""
+
+    async def check(subject: Subject) -> None:
+        samples = Samples()
+        async with opened(subject) as forwarder:
+            if first is not None:
+                await answer_of(forwarder, [first(samples)])
+            await delivered(subject, forwarder, batch(samples), why)
+
+    return check
 
 
-async def takes_huge(subject: Subject) -> None:
-    samples = Samples()
-    async with opened(subject) as forwarder:
-        await answer_of(forwarder, [samples.huge()])
-        await delivered(subject, forwarder, samples.pushes(1), "after a huge push")
-
-
-async def outlives_undecodable(subject: Subject) -> None:
-    samples = Samples()
-    async with opened(subject) as forwarder:
-        await answer_of(forwarder, [samples.push(data=GARBAGE)])
-        await delivered(subject, forwarder, samples.pushes(1), "after an undecodable push")
+def one_push(samples: Samples) -> list[TelemetryRecord]:
+    return samples.pushes(1)
 
 
 async def takes_concurrent(subject: Subject) -> None:
@@ -207,20 +202,6 @@ async def takes_concurrent(subject: Subject) -> None:
         await asyncio.gather(
             *(delivered(subject, forwarder, batch, "during concurrent delivers") for batch in batches)
         )
-
-
-async def sees_through_spoofed(subject: Subject) -> None:
-    samples = Samples()
-    async with opened(subject) as forwarder:
-        batch = samples.spoofed()
-        await delivered(subject, forwarder, batch, "their labels claim that they come from one client")
-
-
-async def takes_same_names(subject: Subject) -> None:
-    samples = Samples()
-    async with opened(subject) as forwarder:
-        batch = samples.with_same_names()
-        await delivered(subject, forwarder, batch, "labels have the names of attributes")
 
 
 async def asks_to_retry(subject: Subject) -> None:
@@ -366,17 +347,19 @@ FORWARDER_RULES: Final = rules(
         "closes-unused": (closes_unused, Capability.CLOSE),
         "starts-twice": (starts_twice,),
         "empty": (takes_empty,),
-        "terminating": (takes_terminating,),
-        "huge": (takes_huge,),
-        "undecodable": (outlives_undecodable,),
+        "terminating": (delivers(Samples.terminating, "one of them was terminating"),),
+        "huge": (delivers(one_push, "after a huge push", Samples.huge),),
+        "undecodable": (
+            delivers(one_push, "after an undecodable push", lambda samples: samples.push(data=GARBAGE)),
+        ),
         "concurrent": (takes_concurrent, Capability.CONCURRENT),
-        "spoofed": (sees_through_spoofed,),
+        "spoofed": (delivers(Samples.spoofed, ONE_CLIENT),),
         "far-side-down": (asks_to_retry, FAR_SIDE),
         "far-side-slow": (ends_when_cancelled, FAR_SIDE),
         "far-side-refusing": (says_that_it_was_refused, FAR_SIDE),
         "flushes": (leaves_nothing_behind, FAR_SIDE),
         "accounts": (accounts_for_everything, FAR_SIDE),
         "answers-as-agreed": (answers_as_agreed,),
-        "same-names": (takes_same_names,),
+        "same-names": (delivers(Samples.with_same_names, SAME_NAMES),),
     },
 )

@@ -12,10 +12,10 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 from odradek.plugin import TelemetryRecord
-from odradek.testing.contracts.rule import RuleBroken
+from odradek.testing.contracts.rule import Check, RuleBroken
 from odradek.testing.contracts.samples import numbers_in
 from odradek.testing.contracts.subject import FarSide, FarSideState, Subject
 from odradek.testing.contracts.thread_deaths import place_of
@@ -23,6 +23,7 @@ from odradek.testing.contracts.thread_deaths import place_of
 ROUNDS = 5
 """Attempts per timing check. Only slowness in every round fails, because other processes also need time."""
 STEP_S = 0.01
+Item = TypeVar("Item")
 
 
 def called(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -67,13 +68,14 @@ def timed_ms(function: Callable[..., Any], *arguments: Any) -> float:
 
 
 async def within_budget(
-    what: str, calls: Callable[[], Sequence[Callable[[], Any]]], budget_ms: float
+    what: str, call: Callable[[Item], Any], items: Callable[[], Sequence[Item]], budget_ms: float
 ) -> None:
     """Check that there is a round in which each call finishes within the budget.
 
     Args:
         what: The name of the method.
-        calls: Returns the calls of a new round.
+        call: Calls it.
+        items: Returns what a new round calls it with.
         budget_ms: Milliseconds for each call.
 
     Raises:
@@ -81,8 +83,8 @@ async def within_budget(
     """
     slowest_ms = 0.0
     for _ in range(ROUNDS):
-        for call in calls():
-            slowest_ms = timed_ms(called, what, call)
+        for item in items():
+            slowest_ms = timed_ms(called, what, call, item)
             await asyncio.sleep(0)
             if slowest_ms > budget_ms:
                 break
@@ -194,13 +196,39 @@ async def closed(subject: Subject, offer: Any, what: str = "close") -> None:
 
 @asynccontextmanager
 async def opened(subject: Subject) -> AsyncIterator[Any]:
-    """Yield a new object. Errors of the final close are ignored here."""
+    """An object of the plugin, closed at the end. The far side is up at both ends."""
+    subject.turn(FarSideState.UP)
     offer = called("make", subject.make)
     try:
         yield offer
     finally:
+        subject.turn(FarSideState.UP)
         with contextlib.suppress(RuleBroken):
             await closed(subject, offer)
+
+
+def taken_by(use: Callable[[Any, Item], object], *items: Item) -> Check:
+    """The plugin accepts each of these."""
+
+    async def takes(subject: Subject) -> None:
+        async with opened(subject) as offer:
+            for item in items:
+                use(offer, item)
+
+    return takes
+
+
+def beside_another(use: Callable[[Any, Item], object], item: Item) -> Check:
+    """The plugin works after another one of its kind was closed."""
+
+    async def stands(subject: Subject) -> None:
+        async with opened(subject) as one, opened(subject) as other:
+            use(one, item)
+            with contextlib.suppress(RuleBroken):
+                await closed(subject, one)
+            use(other, item)
+
+    return stands
 
 
 async def closes_unused(subject: Subject) -> None:

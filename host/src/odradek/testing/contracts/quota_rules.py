@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import product
 from typing import Any, Final
 
 from odradek.plugin import ClientQuotaCallback, ClientQuotaEntity, ClientQuotaType
-from odradek.testing.contracts.observing import called, closed, closes_unused, opened, shown, within_budget
+from odradek.testing.contracts.observing import (
+    beside_another,
+    called,
+    closes_unused,
+    opened,
+    shown,
+    taken_by,
+    within_budget,
+)
 from odradek.testing.contracts.rule import RuleBroken, rules
 from odradek.testing.contracts.samples import LONG_TEXT, ODD_TEXT
 from odradek.testing.contracts.subject import BUDGET_MS, Capability, Kind, Subject
@@ -30,24 +37,21 @@ def limit_of(callback: ClientQuotaCallback, tags: Any, kind: ClientQuotaType = P
     return called("quota_limit", callback.quota_limit, kind, tags)
 
 
-def ask(callback: ClientQuotaCallback, user: str, client_id: str) -> None:
+def ask(callback: ClientQuotaCallback, names: tuple[str, str]) -> None:
     """Make all calls that the host makes for a request, for each quota type."""
     for kind in ClientQuotaType:
-        limit_of(callback, tags_of(callback, user, client_id, kind), kind)
+        limit_of(callback, tags_of(callback, *names, kind), kind)
         called("quota_reset_required", callback.quota_reset_required, kind)
 
 
 async def returns_in_time(subject: Subject) -> None:
+    users = [f"user-{number}" for number in range(ROUND)]
     async with opened(subject) as callback:
 
-        def calls() -> list[Callable[[], Any]]:
-            return [call_of(callback, f"user-{number}") for number in range(ROUND)]
+        def call(user: str) -> None:
+            callback.quota_limit(PRODUCE, callback.quota_metric_tags(PRODUCE, user, "app"))
 
-        await within_budget("the calls for a request", calls, subject.budget_ms or BUDGET_MS)
-
-
-def call_of(callback: ClientQuotaCallback, user: str) -> Callable[[], Any]:
-    return lambda: callback.quota_limit(PRODUCE, callback.quota_metric_tags(PRODUCE, user, "app"))
+        await within_budget("the calls for a request", call, lambda: users, subject.budget_ms or BUDGET_MS)
 
 
 async def changes_nothing(subject: Subject) -> None:
@@ -57,30 +61,6 @@ async def changes_nothing(subject: Subject) -> None:
         limit_of(callback, tags)
         if tags != before:
             raise RuleBroken(f"quota_limit changed the tags from {before} to {tags}")
-
-
-async def stands_beside_another(subject: Subject) -> None:
-    async with opened(subject) as one, opened(subject) as other:
-        ask(one, "alice", "app")
-        with contextlib.suppress(RuleBroken):
-            await closed(subject, one)
-        ask(other, "alice", "app")
-
-
-async def takes_empty(subject: Subject) -> None:
-    async with opened(subject) as callback:
-        ask(callback, "ANONYMOUS", "")
-        ask(callback, "", "")
-
-
-async def takes_huge(subject: Subject) -> None:
-    async with opened(subject) as callback:
-        ask(callback, LONG_TEXT, LONG_TEXT)
-
-
-async def takes_odd_text(subject: Subject) -> None:
-    async with opened(subject) as callback:
-        ask(callback, ODD_TEXT, ODD_TEXT)
 
 
 async def sees_through_spoofed(subject: Subject) -> None:
@@ -144,10 +124,10 @@ QUOTA_RULES: Final = rules(
         "returns-in-time": (returns_in_time,),
         "changes-nothing": (changes_nothing,),
         "closes-unused": (closes_unused, Capability.CLOSE),
-        "starts-twice": (stands_beside_another,),
-        "empty": (takes_empty,),
-        "huge": (takes_huge,),
-        "undecodable": (takes_odd_text,),
+        "starts-twice": (beside_another(ask, ("alice", "app")),),
+        "empty": (taken_by(ask, ("ANONYMOUS", ""), ("", "")),),
+        "huge": (taken_by(ask, (LONG_TEXT, LONG_TEXT)),),
+        "undecodable": (taken_by(ask, (ODD_TEXT, ODD_TEXT)),),
         "spoofed": (sees_through_spoofed,),
         "accounts": (accounts_for_updates, Capability.UPDATES),
         "answers-as-agreed": (answers_as_agreed,),

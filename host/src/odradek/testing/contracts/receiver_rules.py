@@ -9,9 +9,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from odradek.plugin import ClientTelemetryContext, TelemetryRecord
+from odradek.testing.contracts import observing
 from odradek.testing.contracts.observing import (
     BytesWatch,
     Watch,
@@ -24,8 +26,8 @@ from odradek.testing.contracts.observing import (
     refuse_changes,
     within_budget,
 )
-from odradek.testing.contracts.rule import RuleBroken, rules
-from odradek.testing.contracts.samples import GARBAGE, Samples, context_of, numbers_of
+from odradek.testing.contracts.rule import Check, RuleBroken, rules
+from odradek.testing.contracts.samples import GARBAGE, ONE_CLIENT, SAME_NAMES, Samples, context_of, numbers_of
 from odradek.testing.contracts.subject import BUDGET_MS, Capability, FarSideState, Kind, Subject
 
 ROUND = 20
@@ -77,15 +79,9 @@ def export_of(offer: Any) -> tuple[Callable[..., Any], bool]:
 
 @asynccontextmanager
 async def opened(subject: Subject) -> AsyncIterator[Receiving]:
-    """Yield a new receiver whose destination is up. Errors of the final close are ignored here."""
-    subject.turn(FarSideState.UP)
-    receiving = Receiving(called("make", subject.make))
-    try:
-        yield receiving
-    finally:
-        subject.turn(FarSideState.UP)
-        with contextlib.suppress(RuleBroken):
-            await closed(subject, receiving.offer)
+    """A receiver, closed at the end."""
+    async with observing.opened(subject) as offer:
+        yield Receiving(offer)
 
 
 async def refuse_losses(subject: Subject, records: Sequence[TelemetryRecord], why: str) -> None:
@@ -103,15 +99,7 @@ async def refuse_losses(subject: Subject, records: Sequence[TelemetryRecord], wh
 async def returns_in_time(subject: Subject) -> None:
     samples, budget_ms = Samples(), subject.budget_ms or BUDGET_MS
     async with opened(subject) as receiving:
-
-        def calls() -> list[Callable[[], None]]:
-            return [call_of(receiving, record) for record in samples.pushes(ROUND)]
-
-        await within_budget(EXPORT, calls, budget_ms)
-
-
-def call_of(receiving: Receiving, record: TelemetryRecord) -> Callable[[], None]:
-    return lambda: receiving.push(record)
+        await within_budget(EXPORT, receiving.push, lambda: samples.pushes(ROUND), budget_ms)
 
 
 async def changes_nothing(subject: Subject) -> None:
@@ -159,12 +147,16 @@ async def takes_empty(subject: Subject) -> None:
         )
 
 
-async def takes_terminating(subject: Subject) -> None:
-    samples = Samples()
-    async with opened(subject) as receiving:
-        records = [samples.push(), samples.push(terminating=True), samples.push()]
-        receiving.pushes(records)
-        await refuse_losses(subject, records, "one of them was terminating")
+def receives(pushes: Callable[[Samples], Sequence[TelemetryRecord]], why: str) -> Check:
+    """All of these pushes arrive."""
+
+    async def check(subject: Subject) -> None:
+        records = pushes(Samples())
+        async with opened(subject) as receiving:
+            receiving.pushes(records)
+            await refuse_losses(subject, records, why)
+
+    return check
 
 
 async def takes_huge(subject: Subject) -> None:
@@ -206,30 +198,6 @@ async def takes_concurrent(subject: Subject) -> None:
         await refuse_losses(subject, every, f"{THREADS} threads pushed concurrently")
 
 
-async def sees_through_spoofed(subject: Subject) -> None:
-    samples = Samples()
-    async with opened(subject) as receiving:
-        records = samples.spoofed()
-        receiving.pushes(records)
-        await refuse_losses(subject, records, "their labels claim that they come from one client")
-
-
-async def takes_same_names(subject: Subject) -> None:
-    samples = Samples()
-    async with opened(subject) as receiving:
-        records = samples.with_same_names()
-        receiving.pushes(records)
-        await refuse_losses(subject, records, "labels have the names of attributes")
-
-
-async def outlives_far_side_down(subject: Subject) -> None:
-    await outlives(subject, FarSideState.DOWN)
-
-
-async def outlives_far_side_refusing(subject: Subject) -> None:
-    await outlives(subject, FarSideState.REFUSING)
-
-
 async def outlives(subject: Subject, state: FarSideState) -> None:
     """Check that the plugin still accepts pushes, and delivers again when the destination is back."""
     samples = Samples()
@@ -260,16 +228,13 @@ async def recovery(subject: Subject, receiving: Receiving, samples: Samples, whe
 async def waits_for_no_far_side(subject: Subject) -> None:
     samples, budget_ms = Samples(), subject.budget_ms or BUDGET_MS
     async with opened(subject) as receiving:
-
-        def calls() -> list[Callable[[], None]]:
-            return [call_of(receiving, record) for record in samples.pushes(ROUND)]
-
         try:
-            await within_budget(EXPORT, calls, budget_ms)
+            await within_budget(EXPORT, receiving.push, lambda: samples.pushes(ROUND), budget_ms)
         except RuleBroken:
             return  # it is slow even with a fast destination, which R1 reports
         subject.turn(FarSideState.SLOW)
-        await within_budget(f"with a slow destination, {EXPORT}", calls, budget_ms)
+        what = f"with a slow destination, {EXPORT}"
+        await within_budget(what, receiving.push, lambda: samples.pushes(ROUND), budget_ms)
 
 
 async def flushes(subject: Subject) -> None:
@@ -346,18 +311,18 @@ RECEIVER_RULES: Final = rules(
         "closes-unused": (closes_unused, Capability.CLOSE),
         "starts-twice": (stands_beside_another,),
         "empty": (takes_empty,),
-        "terminating": (takes_terminating,),
+        "terminating": (receives(Samples.terminating, "one of them was terminating"),),
         "huge": (takes_huge,),
         "undecodable": (outlives_undecodable,),
         "concurrent": (takes_concurrent, Capability.CONCURRENT),
-        "spoofed": (sees_through_spoofed,),
-        "far-side-down": (outlives_far_side_down, FAR_SIDE),
+        "spoofed": (receives(Samples.spoofed, ONE_CLIENT),),
+        "far-side-down": (partial(outlives, state=FarSideState.DOWN), FAR_SIDE),
         "far-side-slow": (waits_for_no_far_side, FAR_SIDE),
-        "far-side-refusing": (outlives_far_side_refusing, FAR_SIDE),
+        "far-side-refusing": (partial(outlives, state=FarSideState.REFUSING), FAR_SIDE),
         "flushes": (flushes, FAR_SIDE, FLUSH, Capability.CLOSE),
         "accounts": (accounts_for_everything, Capability.ACCOUNTS),
         "answers-as-agreed": (answers_as_agreed,),
-        "same-names": (takes_same_names,),
+        "same-names": (receives(Samples.with_same_names, SAME_NAMES),),
     },
 )
 EXPORTER_RULES: Final = tuple(replace(rule, kind=Kind.EXPORTER) for rule in RECEIVER_RULES)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from threading import Thread
 from typing import Any
 
-from odradek.testing.contracts.explanations import EXPLANATIONS, THREADS, THREADS_TITLE
+from odradek.testing.contracts.explanations import EXPLANATIONS, NAMES, THREADS_TITLE
 from odradek.testing.contracts.subject import Capability, Kind, Subject
 from odradek.testing.contracts.thread_deaths import ThreadDeaths
 
@@ -32,8 +32,6 @@ class CannotTell(Exception):
     """The plugin or the subject lacks a capability that the rule needs."""
 
 
-NAMES = tuple(EXPLANATIONS)
-"""The names of all rules, starting with R1."""
 Check = Callable[[Subject], Awaitable[None]]
 
 
@@ -53,7 +51,7 @@ class Rule:
     @property
     def explanation(self) -> str:
         """The demand of the rule, what breaks it, and what to do instead, in two lines."""
-        return EXPLANATIONS[self.name]
+        return EXPLANATIONS[str(self)]
 
 
 def rules(kind: Kind, checks: Mapping[str, tuple[Check, *tuple[Capability, ...]]]) -> tuple[Rule, ...]:
@@ -84,7 +82,7 @@ class Verdict:
     def explanation(self) -> tuple[str, str]:
         """A title, and what the plugin must do: the rule, or what concerns all rules if a thread died."""
         if isinstance(self.error, ThreadDied):
-            return THREADS_TITLE, THREADS
+            return THREADS_TITLE, EXPLANATIONS[THREADS_TITLE]
         return str(self.rule), self.rule.explanation
 
 

@@ -26,6 +26,8 @@ RECEIVED_MS = 1_760_000_000_000
 HUGE_METRICS, HUGE_TEXT = 4_096, "x" * 1_024
 LONG_TEXT = "x" * 32_767
 """The longest string of Kafka's protocol."""
+ONE_CLIENT = "their labels claim that they come from one client"
+SAME_NAMES = "labels have the names of attributes"
 GARBAGE = b"\xff\xfe no protobuf \x00" * 7
 SPOOFED = {"client_instance_id": "AAAAAAAAAAAAAAAAAAAAAQ", "client_id": "orders", "principal": "User:admin"}
 LABELS = {"client_id": "orders", "node_id": "1", "topic": "static"}
@@ -95,6 +97,10 @@ class Samples:
     def pushes(self, count: int) -> list[TelemetryRecord]:
         """Create plain pushes."""
         return [self.push() for _ in range(count)]
+
+    def terminating(self) -> list[TelemetryRecord]:
+        """Three pushes of which the second one is terminating."""
+        return [self.push(), self.push(terminating=True), self.push()]
 
     def spoofed(self) -> list[TelemetryRecord]:
         """Create pushes of three users whose labels all claim to come from one client of an administrator."""
