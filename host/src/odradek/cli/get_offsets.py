@@ -42,18 +42,13 @@ TIMES = {
 @click.option("--topic", metavar="REGEX", help="The topics; all by default.")
 @click.option("--partitions", metavar="P1,P2", help="Partition ids; all by default.")
 @click.option(
-    "--topic-partitions",
-    metavar="T1:1,T2:0-3,T3",
+    "--topic-partitions", metavar="T1:1,T2:0-3,T3",
     help="Topics, each with a partition or a range without its end: N, N-M, N-, -M; all by default.",
-)
+)  # fmt: skip
 @click.option(
-    "--time",
-    "when",
-    default="latest",
-    show_default=True,
-    metavar="TIME",
+    "--time", "when", default="latest", show_default=True, metavar="TIME",
     help=f"The offset of the first record at or after this time in ms since 1970, or {', '.join(TIMES)}.",
-)
+)  # fmt: skip
 @click.option("--exclude-internal-topics", is_flag=True, help="Leave out internal topics.")
 @json_option
 def get_offsets(

@@ -8,15 +8,6 @@ from odradek.findings.concerns import CONCERNS, Chart, Concern
 from odradek.findings.troubles import FINDINGS, HINTS, TROUBLES, Condition, Trouble
 
 __all__ = [
-    "CONCERNS",
-    "FINDINGS",
-    "HINTS",
-    "TROUBLES",
-    "Chart",
-    "ClientMetric",
-    "Concern",
-    "Condition",
-    "Trouble",
-    "app_name",
-    "client_metrics",
-]
+    "CONCERNS", "FINDINGS", "HINTS", "TROUBLES", "Chart", "ClientMetric", "Concern", "Condition", "Trouble",
+    "app_name", "client_metrics",
+]  # fmt: skip

@@ -5,9 +5,9 @@ Importing this room is cheap: the names that need a library are loaded on first 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from odradek.bounds.first_use import on_first_use
 from odradek.otlp.protobuf_bytes import NotOtlp, delimited
 
 if TYPE_CHECKING:
@@ -29,48 +29,20 @@ if TYPE_CHECKING:
     from odradek.otlp.sender_records import Sender, data_points, otlp_records
 
 __all__ = [
-    "MergedResourceMetrics",
-    "NotOtlp",
-    "Sender",
-    "ShallowResourceMetrics",
-    "ShallowScopeMetrics",
-    "body_start",
-    "data_points",
-    "delimited",
-    "labeler",
-    "merged_resources",
-    "merged_scopes",
-    "message_classes",
-    "metric_name",
-    "metrics_of_json",
-    "otlp_records",
-    "resource_metrics",
-    "shallow_resource_metrics",
-    "shallow_scope_metrics",
-]
+    "MergedResourceMetrics", "NotOtlp", "Sender", "ShallowResourceMetrics", "ShallowScopeMetrics",
+    "body_start", "data_points", "delimited", "labeler", "merged_resources", "merged_scopes",
+    "message_classes", "metric_name", "metrics_of_json", "otlp_records", "resource_metrics",
+    "shallow_resource_metrics", "shallow_scope_metrics",
+]  # fmt: skip
 
-ON_FIRST_USE = {
-    "MergedResourceMetrics": "metrics_data",
-    "Sender": "sender_records",
-    "ShallowResourceMetrics": "metrics_data",
-    "ShallowScopeMetrics": "metrics_data",
-    "body_start": "push_bytes",
-    "data_points": "sender_records",
-    "labeler": "labeled_payload",
-    "merged_resources": "metrics_data",
-    "merged_scopes": "metrics_data",
-    "message_classes": "private_messages",
-    "metric_name": "metrics_data",
-    "metrics_of_json": "otlp_json",
-    "otlp_records": "sender_records",
-    "resource_metrics": "metrics_data",
-    "shallow_resource_metrics": "metrics_data",
-    "shallow_scope_metrics": "metrics_data",
-}
-"""The module of each name that needs protobuf, or the libraries of compression."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in ON_FIRST_USE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{ON_FIRST_USE[name]}"), name)
+# The module of each name that needs protobuf, or the libraries of compression.
+__getattr__ = on_first_use(
+    __name__,
+    metrics_data="MergedResourceMetrics ShallowResourceMetrics ShallowScopeMetrics merged_resources "
+    "merged_scopes metric_name resource_metrics shallow_resource_metrics shallow_scope_metrics",
+    sender_records="Sender data_points otlp_records",
+    push_bytes="body_start",
+    labeled_payload="labeler",
+    private_messages="message_classes",
+    otlp_json="metrics_of_json",
+)

@@ -6,9 +6,9 @@ import this room; names that need protobuf's messages are loaded on first use.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from odradek.bounds.first_use import on_first_use
 from odradek.temporality.counts import Counts, Limits, Rejection
 from odradek.temporality.totals_figures import TotalsFigures
 from odradek.temporality.totals_settings import TotalsSettings, read_cumulative, read_totals
@@ -23,40 +23,18 @@ if TYPE_CHECKING:
     from odradek.temporality.stream_key import Identity, Kind
 
 __all__ = [
-    "BadState",
-    "Changes",
-    "Counts",
-    "CumulativeForwarder",
-    "Engine",
-    "Identity",
-    "KeepsTotals",
-    "Kind",
-    "Limits",
-    "Rejection",
-    "Series",
-    "StateFile",
-    "StoreFailed",
-    "TotalsFigures",
-    "TotalsSettings",
-    "TotalsStore",
-    "read_cumulative",
-    "read_totals",
-]
+    "BadState", "Changes", "Counts", "CumulativeForwarder", "Engine", "Identity", "KeepsTotals", "Kind",
+    "Limits", "Rejection", "Series", "StateFile", "StoreFailed", "TotalsFigures", "TotalsSettings",
+    "TotalsStore", "read_cumulative", "read_totals",
+]  # fmt: skip
 
-ON_FIRST_USE = {
-    "BadState": "shape",
-    "Changes": "clients",
-    "CumulativeForwarder": "cumulative_forwarder",
-    "Engine": "engine",
-    "Identity": "stream_key",
-    "Kind": "stream_key",
-    "Series": "engine",
-    "StateFile": "state_file",
-}
-"""The module of each name that needs protobuf's messages or SQLite."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in ON_FIRST_USE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{ON_FIRST_USE[name]}"), name)
+# The module of each name that needs protobuf's messages or SQLite.
+__getattr__ = on_first_use(
+    __name__,
+    shape="BadState",
+    clients="Changes",
+    cumulative_forwarder="CumulativeForwarder",
+    engine="Engine Series",
+    stream_key="Identity Kind",
+    state_file="StateFile",
+)

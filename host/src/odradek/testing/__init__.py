@@ -6,9 +6,10 @@ first host starts or when a name of this module is used.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from odradek.bounds.first_use import on_first_use
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,39 +27,23 @@ if TYPE_CHECKING:
     from odradek.testing.virtual_clock import VirtualClock
 
 __all__ = [
-    "ConformanceReport",
-    "DataPoint",
-    "Fault",
-    "FaultNotHit",
-    "MockClock",
-    "NothingCame",
-    "Push",
-    "Request",
-    "RunningHost",
-    "VirtualClock",
-    "host",
-    "request_context",
-]
+    "ConformanceReport", "DataPoint", "Fault", "FaultNotHit", "MockClock", "NothingCame", "Push", "Request",
+    "RunningHost", "VirtualClock", "host", "request_context",
+]  # fmt: skip
 
-MODULES = {
-    "ConformanceReport": "conformance",
-    "DataPoint": "data_points",
-    "Fault": "fault",
-    "FaultNotHit": "fault",
-    "MockClock": "clock",
-    "NothingCame": "arrivals",
-    "Push": "telemetry_log",
-    "Request": "request_log",
-    "RunningHost": "running_host",
-    "VirtualClock": "virtual_clock",
-    "request_context": "requests",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{MODULES[name]}"), name)
+__getattr__ = on_first_use(
+    __name__,
+    conformance="ConformanceReport",
+    data_points="DataPoint",
+    fault="Fault FaultNotHit",
+    clock="MockClock",
+    arrivals="NothingCame",
+    telemetry_log="Push",
+    request_log="Request",
+    running_host="RunningHost",
+    virtual_clock="VirtualClock",
+    requests="request_context",
+)
 
 
 def host(

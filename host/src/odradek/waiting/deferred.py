@@ -41,7 +41,7 @@ class Deferred(Generic[R]):
     """
 
     __slots__ = (
-        "abandon", "around", "callback", "done", "finish", "gone", "hurry", "outcome", "steps", "taken"
+        "abandon", "around", "callback", "done", "finish", "gone", "hurry", "outcome", "steps", "taken",
     )  # fmt: skip
 
     def __init__(self) -> None:

@@ -108,8 +108,8 @@ class ClientSide(SocketEnd):
     """The connection of a pair to its client."""
 
     __slots__ = (
-        "answer", "closing", "context", "dial", "held", "listener", "pair", "read_on_bytes",
-        "reads_to_bytes", "since_ms",
+        "answer", "closing", "context", "dial", "held", "listener", "pair", "read_on_bytes", "reads_to_bytes",
+        "since_ms",
     )  # fmt: skip
 
     context: ConnectionContext

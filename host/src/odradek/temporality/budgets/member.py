@@ -40,19 +40,9 @@ class Member:
     """A live client instance."""
 
     __slots__ = (
-        "budgets",
-        "client",
-        "counts",
-        "ended",
-        "facts",
-        "hidden",
-        "live",
-        "parts",
-        "placed",
-        "places",
-        "shape",
-        "weights",
-    )
+        "budgets", "client", "counts", "ended", "facts", "hidden", "live", "parts", "placed", "places",
+        "shape", "weights",
+    )  # fmt: skip
 
     def __init__(
         self,

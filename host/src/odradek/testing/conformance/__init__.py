@@ -7,16 +7,6 @@ from odradek.testing.conformance.report import ConformanceReport, RuleRow, confo
 from odradek.testing.conformance.rules import RULES
 
 __all__ = [
-    "RULES",
-    "ConformanceReport",
-    "Exchange",
-    "Handshake",
-    "MetricRow",
-    "Observation",
-    "Pushed",
-    "RuleRow",
-    "State",
-    "Verdict",
-    "conformance_report",
-    "from_record",
-]
+    "RULES", "ConformanceReport", "Exchange", "Handshake", "MetricRow", "Observation", "Pushed", "RuleRow",
+    "State", "Verdict", "conformance_report", "from_record",
+]  # fmt: skip

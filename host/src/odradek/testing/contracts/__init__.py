@@ -6,8 +6,9 @@ A plugin's author only writes ``class TestMine(ReceiverContract)`` with the fixt
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from odradek.bounds.first_use import on_first_use
 
 if TYPE_CHECKING:
     from odradek.testing.contracts.classes import (
@@ -31,46 +32,17 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Accounts",
-    "Capability",
-    "EnricherContract",
-    "ExporterContract",
-    "FarSide",
-    "FarSideState",
-    "ForwarderContract",
-    "Kind",
-    "Outcome",
-    "QuotaCallbackContract",
-    "ReceiverContract",
-    "Rule",
-    "RuleBroken",
+    "Accounts", "Capability", "EnricherContract", "ExporterContract", "FarSide", "FarSideState",
+    "ForwarderContract", "Kind", "Outcome", "QuotaCallbackContract", "ReceiverContract", "Rule",
+    "RuleBroken", "SourceContract", "Subject", "Supply", "Verdict", "rules_of", "verdict", "verdicts",
+]  # fmt: skip
+
+# The names by module. They are imported lazily because the classes need pytest, which a host lacks.
+__getattr__ = on_first_use(
+    __name__,
+    classes="EnricherContract ExporterContract ForwarderContract QuotaCallbackContract ReceiverContract "
     "SourceContract",
-    "Subject",
-    "Supply",
-    "Verdict",
-    "rules_of",
-    "verdict",
-    "verdicts",
-]
-
-PLACES = {
-    "classes": (
-        "EnricherContract",
-        "ExporterContract",
-        "ForwarderContract",
-        "QuotaCallbackContract",
-        "ReceiverContract",
-        "SourceContract",
-    ),
-    "kinds": ("rules_of",),
-    "rule": ("Outcome", "Rule", "RuleBroken", "Verdict", "verdict", "verdicts"),
-    "subject": ("Accounts", "Capability", "FarSide", "FarSideState", "Kind", "Subject", "Supply"),
-}
-"""The names by module. They are imported lazily because the classes need pytest, which a host lacks."""
-
-
-def __getattr__(name: str) -> Any:
-    for module, names in PLACES.items():
-        if name in names:
-            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    kinds="rules_of",
+    rule="Outcome Rule RuleBroken Verdict verdict verdicts",
+    subject="Accounts Capability FarSide FarSideState Kind Subject Supply",
+)
