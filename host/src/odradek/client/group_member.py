@@ -179,19 +179,15 @@ class GroupMember:
         Raises:
             ClientError: They are not committed; see `heartbeat`.
         """
+        rows = [
+            OffsetCommitRequestPartition(partition_index=index, committed_offset=offset)
+            for index, offset in positions.items()
+        ]
         request = OffsetCommitRequest(
             group_id=self.group_id,
             generation_id_or_member_epoch=self.generation,
             member_id=self.member_id,
-            topics=[
-                OffsetCommitRequestTopic(
-                    name=self.topic,
-                    partitions=[
-                        OffsetCommitRequestPartition(partition_index=index, committed_offset=offset)
-                        for index, offset in positions.items()
-                    ],
-                )
-            ],
+            topics=[OffsetCommitRequestTopic(name=self.topic, partitions=rows)],
         )
         response: OffsetCommitResponse = self.coordinator.send(request, most_version=NAMES_VERSION)
         for topic in response.topics:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
@@ -10,8 +10,8 @@ from typing import TypeVar
 from odradek.client.cluster import Cluster
 from odradek.client.connection import Connection
 from odradek.client.coordinators import each_group
-from odradek.client.errors import RequestFailed, check, failure
-from odradek.client.leaders import Partition, by_topic, partition_text
+from odradek.client.errors import RequestFailed, check
+from odradek.client.leaders import Partition, by_topic, nothing, outcomes_of, partition_text, topics_of
 from odradek.client.resources import Node
 from odradek.client.retries import values
 from odradek.wire.messages.offset_commit import (
@@ -56,19 +56,21 @@ class CommittedOffset:
     metadata: str = ""
 
 
+def asked(kind: Callable[..., Value], partitions: Sequence[Partition] | None) -> list[Value] | None:
+    """The topics of a request, in the form of the versions with one group or with several; None for all."""
+    if partitions is None:
+        return None
+    return [kind(name=topic, partition_indexes=rows) for topic, rows in by_topic(partitions).items()]
+
+
 def offset_fetch(
-    cluster: Cluster, group: str, partitions: Iterable[Partition] | None, require_stable: bool
+    cluster: Cluster, group: str, partitions: Sequence[Partition] | None, require_stable: bool
 ) -> dict[Partition, CommittedOffset]:
     """Fetch the committed offsets; see `AdminClient.offset_fetch`."""
-    topics = None if partitions is None else by_topic(partitions)
     request = OffsetFetchRequest(
         group_id=group,
-        topics=None if topics is None else list(map(asked_alone, topics, topics.values())),
-        groups=[
-            OffsetFetchRequestGroup(
-                group_id=group, topics=None if topics is None else list(map(asked, topics, topics.values()))
-            )
-        ],
+        topics=asked(OffsetFetchRequestTopic, partitions),
+        groups=[OffsetFetchRequestGroup(group_id=group, topics=asked(OffsetFetchRequestTopics, partitions))],
         require_stable=require_stable,
     )
 
@@ -79,16 +81,6 @@ def offset_fetch(
         return committed(response, group)
 
     return at_coordinator(cluster, group, ask)
-
-
-def asked_alone(topic: str, indexes: list[int]) -> OffsetFetchRequestTopic:
-    """A topic in the form of the versions with one group per request."""
-    return OffsetFetchRequestTopic(name=topic, partition_indexes=indexes)
-
-
-def asked(topic: str, indexes: list[int]) -> OffsetFetchRequestTopics:
-    """A topic in the form of the versions with several groups per request."""
-    return OffsetFetchRequestTopics(name=topic, partition_indexes=indexes)
 
 
 def committed(response: OffsetFetchResponse, group: str) -> dict[Partition, CommittedOffset]:
@@ -122,25 +114,12 @@ def offset_commit(
     cluster: Cluster, group: str, new: Mapping[Partition, CommittedOffset], partitions: Iterable[Partition]
 ) -> dict[Partition, RequestFailed | None]:
     """Commit the offsets of ``partitions``; return the result of each. See `AdminClient.offset_commit`."""
-    request = OffsetCommitRequest(
-        group_id=group,
-        topics=[
-            OffsetCommitRequestTopic(
-                name=topic, partitions=[commit(index, new[topic, index]) for index in indexes]
-            )
-            for topic, indexes in by_topic(partitions).items()
-        ],
-    )
+    topics = topics_of(OffsetCommitRequestTopic, partitions, lambda at: commit(at[1], new[at]))
+    request = OffsetCommitRequest(group_id=group, topics=topics)
 
     def ask(connection: Connection) -> dict[Partition, RequestFailed | None]:
         response: OffsetCommitResponse = connection.send(request, most_version=NAMES_VERSION)
-        return {
-            (topic.name, row.partition_index): failure(
-                row.error_code, subject=partition_text((topic.name, row.partition_index))
-            )
-            for topic in response.topics
-            for row in topic.partitions
-        }
+        return outcomes_of(response.topics, nothing)
 
     return at_coordinator(cluster, group, ask)
 
@@ -159,27 +138,17 @@ def offset_delete(
     cluster: Cluster, group: str, partitions: Iterable[Partition]
 ) -> dict[Partition, RequestFailed | None]:
     """Delete offsets and return the result of each partition; see `AdminClient.offset_delete`."""
-    request = OffsetDeleteRequest(
-        group_id=group,
-        topics=[
-            OffsetDeleteRequestTopic(
-                name=topic,
-                partitions=[OffsetDeleteRequestPartition(partition_index=index) for index in indexes],
-            )
-            for topic, indexes in by_topic(partitions).items()
-        ],
+    topics = topics_of(
+        OffsetDeleteRequestTopic,
+        partitions,
+        lambda at: OffsetDeleteRequestPartition(partition_index=at[1]),
     )
+    request = OffsetDeleteRequest(group_id=group, topics=topics)
 
     def ask(connection: Connection) -> dict[Partition, RequestFailed | None]:
         response: OffsetDeleteResponse = connection.send(request)
         check(response.error_code, subject=group)
-        return {
-            (topic.name, row.partition_index): failure(
-                row.error_code, subject=partition_text((topic.name, row.partition_index))
-            )
-            for topic in response.topics
-            for row in topic.partitions
-        }
+        return outcomes_of(response.topics, nothing)
 
     return at_coordinator(cluster, group, ask)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from odradek.client.cluster import Cluster
 from odradek.client.connection import Connection
@@ -15,6 +15,7 @@ from odradek.wire.messages.metadata import MetadataResponse
 Partition = tuple[str, int]
 """Topic and index."""
 Value = TypeVar("Value")
+Topic = TypeVar("Topic")
 
 
 def partition_text(partition: Partition) -> str:
@@ -84,3 +85,31 @@ def by_topic(partitions: Iterable[Partition]) -> dict[str, list[int]]:
     for topic, index in partitions:
         found[topic].append(index)
     return found
+
+
+def topics_of(
+    kind: Callable[..., Topic], partitions: Iterable[Partition], row: Callable[[Partition], object]
+) -> list[Topic]:
+    """The partitions of a request, by topic.
+
+    Args:
+        kind: The message of a topic.
+        partitions: The partitions.
+        row: Makes the message of a partition.
+    """
+    return [
+        kind(name=topic, partitions=[row((topic, index)) for index in indexes])
+        for topic, indexes in by_topic(partitions).items()
+    ]
+
+
+def outcomes_of(
+    topics: Iterable[Any], value: Callable[[Any], Value]
+) -> dict[Partition, Value | RequestFailed]:
+    """The result of each partition of a response: its refusal, or the value of its row."""
+    rows = {(topic.name, row.partition_index): row for topic in topics for row in topic.partitions}
+    return {at: failure(row.error_code, subject=partition_text(at)) or value(row) for at, row in rows.items()}
+
+
+def nothing(_row: Any) -> None:
+    """The value of a request that succeeds without one."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from odradek.client.cluster import Cluster
 from odradek.client.connection import Connection
-from odradek.client.errors import RequestFailed, failure
-from odradek.client.leaders import Partition, by_topic, each_leader, leaders, partition_text
+from odradek.client.errors import RequestFailed
+from odradek.client.leaders import Partition, each_leader, leaders, outcomes_of, topics_of
 from odradek.client.resources import (
     EARLIEST_LOCAL,
     EARLIEST_PENDING_UPLOAD,
@@ -41,32 +41,16 @@ def list_offsets(
 
     def ask(leader: Connection, group: list[Partition]) -> dict[Partition, Offset | RequestFailed]:
         least_version = max(LEAST_VERSION.get(timestamps[each], 1) for each in group)
-        request = ListOffsetsRequest(replica_id=CONSUMER, topics=questions(group, timestamps))
+        topics = topics_of(
+            ListOffsetsTopic,
+            group,
+            lambda at: ListOffsetsPartition(partition_index=at[1], timestamp=timestamps[at]),
+        )
+        request = ListOffsetsRequest(replica_id=CONSUMER, topics=topics)
         response: ListOffsetsResponse = leader.send(request, least_version)
-        return {
-            (topic.name, row.partition_index): failure(
-                row.error_code, subject=partition_text((topic.name, row.partition_index))
-            )
-            or Offset(row.offset, row.timestamp)
-            for topic in response.topics
-            for row in topic.partitions
-        }
+        return outcomes_of(response.topics, lambda row: Offset(row.offset, row.timestamp))
 
     return each_leader(cluster, partitions, ask)
-
-
-def questions(group: Iterable[Partition], timestamps: Mapping[Partition, int]) -> list[ListOffsetsTopic]:
-    """The partitions of a request, with their timestamps."""
-    return [
-        ListOffsetsTopic(
-            name=topic,
-            partitions=[
-                ListOffsetsPartition(partition_index=index, timestamp=timestamps[topic, index])
-                for index in indexes
-            ],
-        )
-        for topic, indexes in by_topic(group).items()
-    ]
 
 
 def led(cluster: Cluster, partitions: Iterable[Partition]) -> list[Partition]:
@@ -82,25 +66,13 @@ def delete_records(
     """Delete records of ``partitions`` and return the new first offsets; see `AdminClient.delete_records`."""
 
     def ask(leader: Connection, group: list[Partition]) -> dict[Partition, int | RequestFailed]:
-        topics = [
-            DeleteRecordsTopic(
-                name=topic,
-                partitions=[
-                    DeleteRecordsPartition(partition_index=index, offset=before[topic, index])
-                    for index in indexes
-                ],
-            )
-            for topic, indexes in by_topic(group).items()
-        ]
-        response: DeleteRecordsResponse = leader.send(
-            DeleteRecordsRequest(topics=topics, timeout_ms=timeout_ms)
+        topics = topics_of(
+            DeleteRecordsTopic,
+            group,
+            lambda at: DeleteRecordsPartition(partition_index=at[1], offset=before[at]),
         )
-        outcomes: dict[Partition, int | RequestFailed] = {}
-        for topic in response.topics:
-            for row in topic.partitions:
-                partition = topic.name, row.partition_index
-                error = failure(row.error_code, subject=partition_text(partition))
-                outcomes[partition] = row.low_watermark if error is None else error
-        return outcomes
+        request = DeleteRecordsRequest(topics=topics, timeout_ms=timeout_ms)
+        response: DeleteRecordsResponse = leader.send(request)
+        return outcomes_of(response.topics, lambda row: int(row.low_watermark))
 
     return each_leader(cluster, partitions, ask)

@@ -109,21 +109,9 @@ def joined(pieces: Iterable[DescribeTopicPartitionsResponseTopic]) -> dict[str, 
             name=name,
             topic_id=piece.topic_id,
             is_internal=piece.is_internal,
-            partitions=[*before, *map(with_eligible, piece.partitions)],
+            partitions=[*before, *map(partition, piece.partitions)],
         )
     return found
-
-
-def with_eligible(row: DescribeTopicPartitionsResponsePartition) -> PartitionDescription:
-    """Convert a partition from DescribeTopicPartitions, where null stands for an empty list."""
-    return PartitionDescription(
-        index=row.partition_index,
-        leader=row.leader_id if row.leader_id >= 0 else None,
-        replicas=row.replica_nodes,
-        in_sync=row.isr_nodes,
-        eligible_leader_replicas=row.eligible_leader_replicas or (),
-        last_known_eligible=row.last_known_elr or (),
-    )
 
 
 def by_metadata(cluster: Cluster, names: Sequence[str]) -> list[TopicDescription]:
@@ -140,11 +128,15 @@ def by_metadata(cluster: Cluster, names: Sequence[str]) -> list[TopicDescription
     return [described[name] for name in names]
 
 
-def partition(row: MetadataResponsePartition) -> PartitionDescription:
-    """Convert a partition from Metadata."""
+def partition(
+    row: MetadataResponsePartition | DescribeTopicPartitionsResponsePartition,
+) -> PartitionDescription:
+    """Convert a partition. Metadata has no eligible replicas; null stands for an empty list."""
     return PartitionDescription(
         index=row.partition_index,
         leader=row.leader_id if row.leader_id >= 0 else None,
         replicas=row.replica_nodes,
         in_sync=row.isr_nodes,
+        eligible_leader_replicas=getattr(row, "eligible_leader_replicas", None) or (),
+        last_known_eligible=getattr(row, "last_known_elr", None) or (),
     )

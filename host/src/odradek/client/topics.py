@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from odradek.client.cluster import Cluster
 from odradek.client.errors import RequestFailed, failure
@@ -34,10 +35,7 @@ def create_topics(
         topics=[creatable(topic) for topic in topics], timeout_ms=timeout_ms, validate_only=validate_only
     )
     response: CreateTopicsResponse = cluster.controller().send(request, DEFAULTS_VERSION)
-    throttle_ms = response.throttle_time_ms
-    return {
-        row.name: failure(row.error_code, row.error_message, row.name, throttle_ms) for row in response.topics
-    }
+    return outcomes(response.topics, response.throttle_time_ms)
 
 
 def creatable(topic: NewTopic) -> CreatableTopic:
@@ -67,11 +65,7 @@ def create_partitions(
         validate_only=validate_only,
     )
     response: CreatePartitionsResponse = cluster.controller().send(request)
-    throttle_ms = response.throttle_time_ms
-    return {
-        row.name: failure(row.error_code, row.error_message, row.name, throttle_ms)
-        for row in response.results
-    }
+    return outcomes(response.results, response.throttle_time_ms)
 
 
 def assignments(new: NewPartitions) -> list[CreatePartitionsAssignment] | None:
@@ -87,8 +81,9 @@ def delete_topics(cluster: Cluster, names: Sequence[str], timeout_ms: int) -> di
         topics=[DeleteTopicState(name=name) for name in names], topic_names=list(names), timeout_ms=timeout_ms
     )
     response: DeleteTopicsResponse = cluster.controller().send(request)
-    throttle_ms = response.throttle_time_ms
-    return {
-        row.name or "": failure(row.error_code, row.error_message, row.name, throttle_ms)
-        for row in response.responses
-    }
+    return outcomes(response.responses, response.throttle_time_ms)
+
+
+def outcomes(rows: Iterable[Any], throttle_ms: int) -> dict[str, RequestFailed | None]:
+    """The result of each topic, by name."""
+    return {row.name or "": failure(row.error_code, row.error_message, row.name, throttle_ms) for row in rows}
