@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from odradek.cli.followed_cluster import client_of
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import ClusterWatch, Observed, read_subscriptions
 from odradek.client.command_config import CommandConfig
@@ -28,7 +27,7 @@ INTERVAL_MS = 200
 
 
 def admin_of(bootstrap: str) -> AdminClient:
-    return client_of([bootstrap], CommandConfig())
+    return CommandConfig().admin(bootstrap)
 
 
 def alter(bootstrap: str, name: str, metrics: str) -> None:

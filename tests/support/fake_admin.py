@@ -135,7 +135,9 @@ class FakeAdmin:
     def list_config_resources(self, types: Collection[int]) -> list[ConfigResource]:
         return [resource for resource in self.configs if resource.type in types]
 
-    def incremental_alter_configs(self, changes: Mapping[ConfigResource, Sequence[ConfigChange]]) -> None:
+    def incremental_alter_configs(
+        self, changes: Mapping[ConfigResource, Sequence[ConfigChange]], *, validate_only: bool = False
+    ) -> None:
         if self.failure:
             raise self.failure
         self.done.append(dict(changes))

@@ -77,7 +77,7 @@ def test_a_client_that_reaches_another_cluster_starts_over(
     with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as client:
         told.wait(PATIENCE_S)
 
-        host.call(lambda: setattr(host.dispatcher.broker, "cluster_id", "another"))
+        host.call(lambda: setattr(host.host.broker, "cluster_id", "another"))
         host.requests.wait_for("Produce", client_id="moved", count=3, timeout_s=PATIENCE_S)
         client.communicate("\n", timeout=PATIENCE_S)
 

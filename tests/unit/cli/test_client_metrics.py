@@ -6,8 +6,8 @@ from typing import ClassVar, Self
 
 import pytest
 
-from odradek.cli import connect
 from odradek.cli.main import run
+from odradek.client import command_config
 from odradek.client.errors import ClientError, RequestFailed, UnsupportedVersion
 from odradek.client.resources import ConfigChange, ConfigEntry, ConfigResource
 from odradek.wire.config_resource import ConfigOperation, ResourceType
@@ -53,7 +53,9 @@ class FakeAdmin:
             for key, value in values.items()
         ]
 
-    def incremental_alter_configs(self, changes: Mapping[ConfigResource, Sequence[ConfigChange]]) -> None:
+    def incremental_alter_configs(
+        self, changes: Mapping[ConfigResource, Sequence[ConfigChange]], *, validate_only: bool = False
+    ) -> None:
         if self.failure:
             raise self.failure
         self.changes.extend((resource.name, list(rows)) for resource, rows in changes.items())
@@ -61,7 +63,7 @@ class FakeAdmin:
 
 @pytest.fixture(autouse=True)
 def admin(monkeypatch: pytest.MonkeyPatch) -> type[FakeAdmin]:
-    monkeypatch.setattr(connect, "AdminClient", FakeAdmin)
+    monkeypatch.setattr(command_config, "AdminClient", FakeAdmin)
     for name in ("stored", "changes", "made_with"):
         monkeypatch.setattr(FakeAdmin, name, type(getattr(FakeAdmin, name))())
     monkeypatch.setattr(FakeAdmin, "failure", None)

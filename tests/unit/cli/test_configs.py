@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from odradek.cli import connect
 from odradek.cli.main import run
+from odradek.client import command_config
 from odradek.client.groups import GroupListing
 from odradek.client.resources import ConfigChange, ConfigEntry, ConfigResource, ConfigSynonym
 from odradek.wire.config_resource import ConfigOperation, ConfigSource, ResourceType
@@ -22,7 +22,7 @@ SUB = ConfigResource(ResourceType.CLIENT_METRICS, "sub")
 @pytest.fixture
 def admin(monkeypatch: pytest.MonkeyPatch) -> FakeAdmin:
     fake = FakeAdmin(topics={"orders": topic("orders"), "empty": topic("empty")})
-    monkeypatch.setattr(connect, "AdminClient", fake.client)
+    monkeypatch.setattr(command_config, "AdminClient", fake.client)
     return fake
 
 

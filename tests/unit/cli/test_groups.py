@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from odradek.cli import connect
 from odradek.cli.main import run
+from odradek.client import command_config
 from odradek.client.errors import UnsupportedVersion
 from odradek.client.group_offsets import CommittedOffset
 from odradek.client.groups import GroupListing
@@ -27,7 +27,7 @@ def admin(monkeypatch: pytest.MonkeyPatch) -> FakeAdmin:
         first=dict.fromkeys(ORDERS, 10),
         last=dict.fromkeys(ORDERS, 30),
     )
-    monkeypatch.setattr(connect, "AdminClient", fake.client)
+    monkeypatch.setattr(command_config, "AdminClient", fake.client)
     return fake
 
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from odradek.cli import connect
 from odradek.cli.main import run
 from odradek.cli.quotas import java_double
+from odradek.client import command_config
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.wire.error_code import ErrorCode
 from support.fake_admin import FakeAdmin, refused
@@ -24,7 +24,7 @@ def admin(monkeypatch: pytest.MonkeyPatch) -> FakeAdmin:
             ClientQuotaEntity(ip="1.2.3.4"): {"connection_creation_rate": 3},
         }
     )
-    monkeypatch.setattr(connect, "AdminClient", fake.client)
+    monkeypatch.setattr(command_config, "AdminClient", fake.client)
     return fake
 
 

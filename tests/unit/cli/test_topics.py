@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from odradek.cli import connect
 from odradek.cli.main import run
+from odradek.client import command_config
 from odradek.client.errors import ConnectFailed
 from odradek.client.resources import ConfigEntry, ConfigResource, NewPartitions, NewTopic
 from odradek.wire.config_resource import ConfigSource, ConfigType, ResourceType
@@ -22,7 +22,7 @@ def admin(monkeypatch: pytest.MonkeyPatch) -> FakeAdmin:
             "__consumer_offsets": topic("__consumer_offsets", is_internal=True),
         }
     )
-    monkeypatch.setattr(connect, "AdminClient", fake.client)
+    monkeypatch.setattr(command_config, "AdminClient", fake.client)
     return fake
 
 

@@ -26,14 +26,9 @@ MAX_BYTES: Final = 4 << 20
 MAX_ROWS: Final = 1_000
 BY: Final = ("app", "principal", "metric", "label", "software")
 COLUMNS: Final[Mapping[str, str]] = {
-    "series": "SERIES",
-    "share": "SHARE",
-    "new_per_hour": "NEW-PER-HOUR",
-    "clients": "CLIENTS",
-    "label": "LABEL",
-    "values": "VALUES",
-    "example": "EXAMPLE",
-}
+    "series": "SERIES", "share": "SHARE", "new_per_hour": "NEW-PER-HOUR", "clients": "CLIENTS",
+    "label": "LABEL", "values": "VALUES", "example": "EXAMPLE",
+}  # fmt: skip
 """The headings of the columns, by the names of their values in JSON."""
 OF_CLIENTS: Final = ("label", "values")
 OF_STREAMS: Final = {"metric": ("clients",), "label": ("clients", "label")}

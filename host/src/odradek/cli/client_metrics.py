@@ -7,77 +7,30 @@ stderr.
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from odradek.cli.connect import cluster_options, connected
 from odradek.cli.listing import json_option, show
-from odradek.cli.usage import flag
+from odradek.cli.usage import one_action, only_with
 from odradek.client.admin import AdminClient
-from odradek.client.resources import ConfigChange
-from odradek.client.subscriptions import delete_subscription, deletion, subscription
+from odradek.client.subscriptions import alter_subscription, delete_subscription, subscription
 from odradek.wire.limits import INT32_MAX
 from odradek.wire.uuid_text import uuid_text
 
 FAILING = "Error while executing client metrics command :"
 ACTIONS = ("alter", "delete", "describe", "list_names")
-MISPLACED = {
-    "alter": ("as_json",),
-    "delete": ("as_json", "generate_name", "interval", "match", "metrics"),
-    "describe": ("generate_name", "interval", "match", "metrics"),
-    "list_names": ("name", "generate_name", "interval", "match", "metrics"),
+SETTING = ("interval", "match", "metrics")
+GOES_WITH = {
+    "name": ("alter", "delete", "describe"),
+    "as_json": ("describe", "list_names"),
+    "generate_name": ("alter",),
+    **dict.fromkeys(SETTING, ("alter",)),
 }
-"""Options that cannot be combined with an action (ClientMetricsCommand.java)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arguments:
-    """The command line. None means that an option was not given; an empty string deletes the option's key."""
-
-    alter: bool
-    delete: bool
-    describe: bool
-    list_names: bool
-    name: str | None
-    generate_name: bool
-    metrics: str | None
-    interval: str | None
-    match: str | None
-    as_json: bool
-
-    @property
-    def action(self) -> str:
-        """The action. Valid after `check` has passed."""
-        return next(action for action in ACTIONS if getattr(self, action))
-
-    def check(self) -> None:
-        """Apply the rules of the tool.
-
-        Raises:
-            click.UsageError: The command line breaks one of them.
-        """
-        if sum(getattr(self, action) for action in ACTIONS) != 1:
-            raise click.UsageError(
-                "command must include exactly one action: --alter, --delete, --describe or --list"
-            )
-        for option in MISPLACED.get(self.action, ()):
-            if getattr(self, option) not in (None, False):
-                raise click.UsageError(f"option {flag(option)} can't be used with {flag(self.action)}")
-        if self.alter and (self.name is None) != self.generate_name:
-            raise click.UsageError("one of --name or --generate-name must be specified with --alter")
-        if self.delete and self.name is None:
-            raise click.UsageError("a client metrics resource name must be specified with --delete")
-
-    def changes(self) -> list[ConfigChange]:
-        """The changes that ``--alter`` makes. An empty value deletes its key."""
-        values = {"interval.ms": self.interval, "metrics": self.metrics, "match": self.match}
-        return [
-            ConfigChange(key, value) if value else deletion(key)
-            for key, value in values.items()
-            if value is not None
-        ]
+"""As in ClientMetricsCommand.java."""
 
 
 def milliseconds(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -107,51 +60,54 @@ def milliseconds(context: click.Context, parameter: click.Parameter, value: str 
     "client_software_version, client_source_address or client_source_port; empty to unset.",
 )
 @json_option
-def client_metrics(bootstrap_server: str, command_config: Path | None, **options: bool | str | None) -> None:
+def client_metrics(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
     """List, describe, alter and delete subscriptions (CLIENT_METRICS resources) of any broker.
 
     Give exactly one of --alter, --delete, --describe and --list.
     """
-    arguments = Arguments(**options)  # type: ignore[arg-type]
-    arguments.check()
+    action = one_action(options, ACTIONS)
+    only_with(options, action, GOES_WITH)
+    if action == "alter" and (options["name"] is None) != options["generate_name"]:
+        raise click.UsageError("one of --name or --generate-name must be specified with --alter")
+    if action == "delete" and options["name"] is None:
+        raise click.UsageError("a client metrics resource name must be specified with --delete")
     with connected(FAILING, bootstrap_server, command_config) as admin:
-        ACTION[arguments.action](admin, arguments)
+        ACTION[action](admin, options)
 
 
-def alter(admin: AdminClient, arguments: Arguments) -> None:
+def alter(admin: AdminClient, options: Mapping[str, Any]) -> None:
     """Create or change a subscription."""
-    name = generated_name() if arguments.name is None else arguments.name
-    admin.incremental_alter_configs({subscription(name): arguments.changes()})
+    name = generated_name() if options["name"] is None else options["name"]
+    given = {"interval.ms": options["interval"], "metrics": options["metrics"], "match": options["match"]}
+    properties = {key: value or None for key, value in given.items() if value is not None}
+    alter_subscription(admin, name, properties)
     click.echo(f"Altered client metrics config for {name}.")
 
 
-def delete(admin: AdminClient, arguments: Arguments) -> None:
+def delete(admin: AdminClient, options: Mapping[str, Any]) -> None:
     """Delete every key that the broker describes, including defaults, as the tool does."""
-    name = arguments.name or ""
-    delete_subscription(admin, name)
-    click.echo(f"Deleted client metrics config for {name}.")
+    delete_subscription(admin, options["name"])
+    click.echo(f"Deleted client metrics config for {options['name']}.")
 
 
-def describe(admin: AdminClient, arguments: Arguments) -> None:
+def describe(admin: AdminClient, options: Mapping[str, Any]) -> None:
     """Print the keys of one subscription, or of all."""
-    known = admin.list_client_metrics()
-    if arguments.name is not None and arguments.name not in known:
-        missing = (
-            f"The client metric resource {arguments.name} doesn't exist and doesn't have dynamic config."
-        )
-        click.echo(missing, err=arguments.as_json)
+    known, wanted = admin.list_client_metrics(), options["name"]
+    if wanted is not None and wanted not in known:
+        missing = f"The client metric resource {wanted} doesn't exist and doesn't have dynamic config."
+        click.echo(missing, err=options["as_json"])
         return
-    for name in known if arguments.name is None else [arguments.name]:
+    for name in known if wanted is None else [wanted]:
         resource = subscription(name)
         configs = {entry.name: entry.value for entry in admin.describe_configs([resource])[resource]}
         lines = [f"Client metrics configs for {name} are:", *(f"  {key}={configs[key]}" for key in configs)]
-        show(arguments.as_json, [{"name": name, "configs": configs}], lines)
+        show(options["as_json"], [{"name": name, "configs": configs}], lines)
 
 
-def list_names(admin: AdminClient, arguments: Arguments) -> None:
+def list_names(admin: AdminClient, options: Mapping[str, Any]) -> None:
     """Print the names, or an empty line if there are none, as the tool does."""
     names = admin.list_client_metrics()
-    show(arguments.as_json, ({"name": name} for name in names), ["\n".join(names)])
+    show(options["as_json"], ({"name": name} for name in names), ["\n".join(names)])
 
 
 ACTION = {"alter": alter, "delete": delete, "describe": describe, "list_names": list_names}

@@ -36,12 +36,9 @@ ENTITY_TYPES = {
     "groups": ResourceType.GROUP,
 }
 SHORT = {
-    "topic": "topics",
-    "broker": "brokers",
-    "broker_defaults": "brokers",
-    "client_metrics": "client-metrics",
+    "topic": "topics", "broker": "brokers", "broker_defaults": "brokers", "client_metrics": "client-metrics",
     "group": "groups",
-}
+}  # fmt: skip
 """Options that give type and name at once, and their type."""
 DEFAULT_NAME = ""
 """The resource name of the defaults for all brokers."""

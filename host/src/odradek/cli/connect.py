@@ -26,26 +26,31 @@ def bootstrap(context: click.Context, parameter: click.Parameter, value: str | N
     return value
 
 
+def options_of(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """A decorator that adds these options before the other ones of a command."""
+
+    def added(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return added
+
+
 def cluster_options(command: Command, required: bool = True) -> Command:
     """Add ``--bootstrap-server`` and ``--command-config`` before the other options of a command."""
-    options = (
+    options = options_of(
         click.option(
-            "--bootstrap-server",
-            required=required,
-            metavar="HOST:PORT[,...]",
-            callback=bootstrap,
+            "--bootstrap-server", required=required, metavar="HOST:PORT[,...]", callback=bootstrap,
             help="Brokers to connect to, tried in order.",
         ),
         click.option(
-            "--command-config",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            "--command-config", type=click.Path(exists=True, dir_okay=False, path_type=Path),
             help="Properties file of the client: client.id, request.timeout.ms, security.protocol, sasl.*, "
-            "ssl.*",
+                "ssl.*",
         ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    )  # fmt: skip
+    return options(command)
 
 
 @contextmanager
@@ -71,14 +76,9 @@ def connected(
         ConfigError: The file is not usable.
     """
     config = load_command_config(command_config)
-    timeout_s = (timeout_ms or config.request_timeout_ms) / 1000
+    waiting = Progress(f"waiting for {bootstrap_server}", silent=not progress)
     try:
-        with (
-            Progress(f"waiting for {bootstrap_server}", silent=not progress),
-            AdminClient(
-                bootstrap_server, config.client_id, timeout_s, config.login, config.context()
-            ) as admin,
-        ):
+        with waiting, config.admin(bootstrap_server, timeout_ms) as admin:
             yield admin
     except ClientError as error:
         raise CommandFailed(f"{failing} {error}") from error

@@ -6,14 +6,13 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from odradek.client.address import addresses
-from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import ClusterWatch, Observed
-from odradek.client.command_config import CommandConfig, load_command_config
+from odradek.client.command_config import load_command_config
 from odradek.gateway.follow_settings import SERVERS, FollowSettings
 
 if TYPE_CHECKING:
@@ -23,17 +22,6 @@ log = logging.getLogger(__name__)
 
 FIRST_POLL_S: Final = 5.0
 """Time for the cluster to answer before the start goes on without it."""
-
-
-def client_of(servers: Sequence[str], connection: CommandConfig) -> AdminClient:
-    """A client for requests to a cluster, with the certificates and secrets of now."""
-    return AdminClient(
-        ",".join(servers),
-        client_id=connection.client_id,
-        timeout_s=connection.request_timeout_ms / 1000,
-        login=connection.login,
-        tls=connection.context(),
-    )
 
 
 async def first_poll(watch: ClusterWatch) -> Observed:
@@ -65,7 +53,8 @@ async def following(host: Host, settings: FollowSettings) -> AsyncIterator[None]
     Raises:
         ConfigError: An address or the properties file is not usable.
     """
-    addresses(",".join(settings.servers), SERVERS)
+    servers = ",".join(settings.servers)
+    addresses(servers, SERVERS)
     connection = load_command_config(settings.command_config)
     followed = host.pushes.followed
     assert followed is not None
@@ -74,7 +63,7 @@ async def following(host: Host, settings: FollowSettings) -> AsyncIterator[None]
     def polled(state: Observed) -> None:
         loop.call_soon_threadsafe(followed.polled, state)
 
-    watch = ClusterWatch(lambda: client_of(settings.servers, connection), settings.interval_ms, polled)
+    watch = ClusterWatch(lambda: connection.admin(servers), settings.interval_ms, polled)
     followed.polled(await first_poll(watch))
     watch.start()
     try:

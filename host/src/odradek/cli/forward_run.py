@@ -172,11 +172,5 @@ class ForwardRun:
 
     def connected(self) -> AdminClient:
         """A client with the certificates and secrets of now. It connects on first use."""
-        connection = self.connection
-        return AdminClient(
-            self.bootstrap_server,
-            client_id=connection.client_id,
-            timeout_s=min(connection.request_timeout_ms, REQUEST_TIMEOUT_MS) / 1000,
-            login=connection.login,
-            tls=connection.context(),
-        )
+        timeout_ms = min(self.connection.request_timeout_ms, REQUEST_TIMEOUT_MS)
+        return self.connection.admin(self.bootstrap_server, timeout_ms)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from odradek.cli.followed_cluster import client_of, first_poll
+from odradek.cli.followed_cluster import first_poll
 from odradek.client.address import addresses
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import ClusterWatch, Observed
@@ -93,7 +93,7 @@ class GatewayRun:
 
     def connected(self) -> AdminClient:
         """A client for the gateway's own requests, with the certificates and secrets of now."""
-        return client_of(self.config.gateway.upstream, self.connection)
+        return self.connection.admin(",".join(self.config.gateway.upstream))
 
 
 async def polled_first(watch: ClusterWatch, made: Pairs) -> Observed:

@@ -9,7 +9,7 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 
 import click
@@ -33,16 +33,6 @@ log = logging.getLogger(__name__)
 PARENT_LOCK = ".lock.workers"
 """Locked by the parent; ``.lock`` is the first worker's, and that of a gateway without workers."""
 WORKER = "--worker"
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerStart(Start):
-    """The options of a worker."""
-
-    worker: int
-
-    def config(self) -> HostConfig:
-        return shared(Start.config(self), self.worker)
 
 
 def needs_parent(config: HostConfig) -> bool:
@@ -112,15 +102,7 @@ def run_worker(start: Start) -> None:
         return record
 
     logging.setLogRecordFactory(marked)
-    own = WorkerStart(
-        start.config_file,
-        start.overrides,
-        start.plugins,
-        start.recover_metadata,
-        start.log_level,
-        start.program,
-        assignment.worker,
-    )
+    own = replace(start, adapted=partial(shared, worker=assignment.worker))
     config = own.config()
 
     async def main(stop: asyncio.Event, failed: Failed) -> None:

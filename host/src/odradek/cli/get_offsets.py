@@ -28,13 +28,9 @@ from odradek.client.resources import (
 
 FAILING = "Error occurred:"
 TIMES = {
-    "latest": LATEST,
-    "earliest": EARLIEST,
-    "max-timestamp": MAX_TIMESTAMP,
-    "earliest-local": EARLIEST_LOCAL,
-    "latest-tiered": LATEST_TIERED,
-    "earliest-pending-upload": EARLIEST_PENDING_UPLOAD,
-}
+    "latest": LATEST, "earliest": EARLIEST, "max-timestamp": MAX_TIMESTAMP, "earliest-local": EARLIEST_LOCAL,
+    "latest-tiered": LATEST_TIERED, "earliest-pending-upload": EARLIEST_PENDING_UPLOAD,
+}  # fmt: skip
 
 
 @click.command("get-offsets")

@@ -16,41 +16,23 @@ View = tuple[Iterable[Mapping[str, Any]], list[str]]
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 WIDE = 15
 OFFSETS: Sequence[Column] = (
-    ("GROUP", WIDE),
-    ("TOPIC", WIDE),
-    ("PARTITION", 10),
-    ("LEADER-EPOCH", WIDE),
-    ("CURRENT-OFFSET", WIDE),
-    ("LOG-END-OFFSET", WIDE),
-    ("LAG", WIDE),
-    ("CONSUMER-ID", WIDE),
-    ("HOST", WIDE),
-    ("CLIENT-ID", 0),
-)
+    ("GROUP", WIDE), ("TOPIC", WIDE), ("PARTITION", 10), ("LEADER-EPOCH", WIDE), ("CURRENT-OFFSET", WIDE),
+    ("LOG-END-OFFSET", WIDE), ("LAG", WIDE), ("CONSUMER-ID", WIDE), ("HOST", WIDE), ("CLIENT-ID", 0),
+)  # fmt: skip
 LEADER_EPOCH = 3
 """Index of the column that is shown only with ``--verbose``."""
 MEMBERS: Sequence[Column] = (
-    ("GROUP", WIDE),
-    ("CONSUMER-ID", WIDE),
-    ("GROUP-INSTANCE-ID", 17),
-    ("HOST", WIDE),
-    ("CLIENT-ID", WIDE),
+    ("GROUP", WIDE), ("CONSUMER-ID", WIDE), ("GROUP-INSTANCE-ID", 17), ("HOST", WIDE), ("CLIENT-ID", WIDE),
     ("#PARTITIONS", WIDE),
-)
+)  # fmt: skip
 INSTANCE_ID = 2
 """Index of the column that is shown only if a member has a group instance id."""
 ASSIGNMENTS: Sequence[Column] = (
-    ("CURRENT-EPOCH", WIDE),
-    ("CURRENT-ASSIGNMENT", 20),
-    ("TARGET-EPOCH", WIDE),
-    ("TARGET-ASSIGNMENT", 20),
-)
+    ("CURRENT-EPOCH", WIDE), ("CURRENT-ASSIGNMENT", 20), ("TARGET-EPOCH", WIDE), ("TARGET-ASSIGNMENT", 20),
+)  # fmt: skip
 STATE: Sequence[Column] = (
-    ("GROUP", WIDE),
-    ("COORDINATOR (ID)", 25),
-    ("ASSIGNMENT-STRATEGY", 20),
-    ("STATE", 20),
-)
+    ("GROUP", WIDE), ("COORDINATOR (ID)", 25), ("ASSIGNMENT-STRATEGY", 20), ("STATE", 20),
+)  # fmt: skip
 EPOCHS: Sequence[Column] = (("GROUP-EPOCH", WIDE), ("TARGET-ASSIGNMENT-EPOCH", 25))
 
 

@@ -29,20 +29,12 @@ ACTIONS = ("list_names", "describe", "delete", "reset_offsets", "delete_offsets"
 RESET = ("reset_offsets",)
 GOES_WITH = {
     "group": ("describe", "delete", "reset_offsets", "delete_offsets"),
-    "all_groups": ("describe", "delete", "reset_offsets"),
-    "offsets": ("describe",),
-    "members": ("describe",),
-    "verbose": ("describe",),
-    "state": ("list_names", "describe"),
-    "type": ("list_names",),
+    "all_groups": ("describe", "delete", "reset_offsets"), "offsets": ("describe",), "members": ("describe",),
+    "verbose": ("describe",), "state": ("list_names", "describe"), "type": ("list_names",),
     "topic": ("reset_offsets", "delete_offsets"),
     "as_json": ("list_names", "describe", "reset_offsets", "delete_offsets"),
-    "all_topics": RESET,
-    "dry_run": RESET,
-    "execute": RESET,
-    "export": RESET,
-    **dict.fromkeys(SCENARIOS, RESET),
-}
+    **dict.fromkeys(("all_topics", "dry_run", "execute", "export", *SCENARIOS), RESET),
+}  # fmt: skip
 STATES = ("Assigning", "CompletingRebalance", "Dead", "Empty", "PreparingRebalance", "Reconciling", "Stable")
 TYPES = ("Classic", "Consumer")
 LEAST_WIDTH = 15
@@ -105,9 +97,10 @@ def groups(bootstrap_server: str, command_config: Path | None, **options: Any) -
     """
     action = one_action(options, ACTIONS)
     only_with(options, action, GOES_WITH)
-    CHECK[action](options)
+    check, work = RUN[action]
+    check(options)
     with connected(FAILING, bootstrap_server, command_config, options["timeout"]) as admin:
-        fail(ACTION[action](admin, options))
+        fail(work(admin, options))
 
 
 def fail(failures: Sequence[str]) -> None:
@@ -242,18 +235,11 @@ def status(outcome: RequestFailed | None) -> str:
     return "Successful" if outcome is None else f"Error: {outcome.code.name}"
 
 
-CHECK = {
-    "list_names": check_list,
-    "describe": check_describe,
-    "delete": check_groups,
-    "reset_offsets": check_reset,
-    "delete_offsets": check_delete_offsets,
+RUN = {
+    "list_names": (check_list, list_names),
+    "describe": (check_describe, describe),
+    "delete": (check_groups, delete),
+    "reset_offsets": (check_reset, reset_offsets),
+    "delete_offsets": (check_delete_offsets, delete_offsets),
 }
-ACTION = {
-    "list_names": list_names,
-    "describe": describe,
-    "delete": delete,
-    "reset_offsets": reset_offsets,
-    "delete_offsets": delete_offsets,
-}
-"""Each returns its failures, one text per group."""
+"""By action: the check of the command line, and the work."""

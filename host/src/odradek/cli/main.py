@@ -69,13 +69,9 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
 COMMAND_GROUP = "odradek.commands"
 """Entry point group of the subcommands of plugins. Each entry point names a click command."""
 EXTRAS = {
-    "clients": "console",
-    "console": "console",
-    "spark": "spark",
-    "subscriptions": "console",
-    "top": "console",
-    "watch": "console",
-}
+    "clients": "console", "console": "console", "spark": "spark", "subscriptions": "console",
+    "top": "console", "watch": "console",
+}  # fmt: skip
 """The extra that installs each subcommand of a plugin."""
 
 

@@ -47,6 +47,8 @@ class Start:
     recover_metadata: bool
     log_level: str
     program: Program
+    adapted: Callable[[HostConfig], HostConfig] = lambda config: config
+    """Adapts the configuration to the process: a worker of a gateway has a share of it."""
 
     def config(self) -> HostConfig:
         """Read the configuration.
@@ -57,7 +59,7 @@ class Start:
         config = load_config(self.config_file, self.overrides, self.plugins)
         check_config(self.program, config)
         hide_in_log(config.secrets)
-        return config
+        return self.adapted(config)
 
 
 Failed = Callable[[str], None]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from types import TracebackType
 from typing import Any, Self, TextIO
 
 QUIET_S = 2.0
@@ -45,9 +44,7 @@ class Progress:
             self.painter.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.shown:
             self.ended.set()
             self.painter.join()

@@ -11,15 +11,9 @@ from odradek.cli.record_properties import is_true, record_properties
 from odradek.wire.record import Record
 
 READER_DEFAULTS = {
-    "parse.key": "false",
-    "parse.headers": "false",
-    "key.separator": "\t",
-    "headers.delimiter": "\t",
-    "headers.separator": ",",
-    "headers.key.separator": ":",
-    "null.marker": "",
-    "ignore.error": "false",
-}
+    "parse.key": "false", "parse.headers": "false", "key.separator": "\t", "headers.delimiter": "\t",
+    "headers.separator": ",", "headers.key.separator": ":", "null.marker": "", "ignore.error": "false",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,10 @@ from odradek.wire.record import NO_TIMESTAMP
 from odradek.wire.record_batch import TimestampType
 
 FORMATTER_DEFAULTS = {
-    "print.timestamp": "false",
-    "print.partition": "false",
-    "print.offset": "false",
-    "print.epoch": "false",
-    "print.headers": "false",
-    "print.key": "false",
-    "print.value": "true",
-    "key.separator": "\t",
-    "line.separator": "\n",
-    "headers.separator": ",",
-    "null.literal": "null",
-}
+    "print.timestamp": "false", "print.partition": "false", "print.offset": "false", "print.epoch": "false",
+    "print.headers": "false", "print.key": "false", "print.value": "true", "key.separator": "\t",
+    "line.separator": "\n", "headers.separator": ",", "null.literal": "null",
+}  # fmt: skip
 TIMESTAMPS = {TimestampType.CREATE_TIME: b"CreateTime", TimestampType.LOG_APPEND_TIME: b"LogAppendTime"}
 
 

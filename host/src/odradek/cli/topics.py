@@ -29,6 +29,11 @@ from odradek.wire.uuid_text import parse_uuid
 
 FAILING = "Error while executing topic command :"
 ACTIONS = ("list_names", "describe", "create", "alter", "delete")
+REPORTS = (
+    "under_replicated_partitions", "unavailable_partitions", "under_min_isr_partitions",
+    "at_min_isr_partitions",
+)  # fmt: skip
+"""Options that restrict the partitions to show."""
 GOES_WITH = {
     "config": ("create",),
     "partitions": ("create", "alter"),
@@ -37,18 +42,12 @@ GOES_WITH = {
     "if_exists": ("alter", "delete", "describe"),
     "if_not_exists": ("create",),
     "exclude_internal": ("list_names", "describe"),
-    "topic_id": ("describe",),
-    "partition_size_limit_per_response": ("describe",),
-    "topics_with_overrides": ("describe",),
-    "under_replicated_partitions": ("describe",),
-    "unavailable_partitions": ("describe",),
-    "under_min_isr_partitions": ("describe",),
-    "at_min_isr_partitions": ("describe",),
+    **dict.fromkeys(
+        ("topic_id", "partition_size_limit_per_response", "topics_with_overrides", *REPORTS), ("describe",)
+    ),
     "as_json": ("list_names", "describe"),
 }
 COLLISION = "WARNING: metric names do not distinguish '.' from '_': use only one of them in topic names."
-REPORTS = tuple(option for option in GOES_WITH if option.endswith("_partitions"))
-"""Options that restrict the partitions to show."""
 
 
 @click.command("topics")

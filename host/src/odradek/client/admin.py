@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import Self
 
 from odradek.client import (
@@ -91,9 +90,7 @@ class AdminClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from odradek.client.admin import AdminClient
 from odradek.client.sasl import SaslLogin
 from odradek.client.sasl_config import sasl_login
 from odradek.client.tls import ClientTls
@@ -32,6 +33,19 @@ class CommandConfig:
     tls: ClientTls | None = None
     table: PluginConfig = field(default_factory=lambda: PluginConfig("--command-config", {}), compare=False)
     """The whole file, for commands that use more keys."""
+
+    def admin(self, servers: str, timeout_ms: int | None = None) -> AdminClient:
+        """A client with the certificates and secrets of now.
+
+        Args:
+            servers: Addresses of the brokers, separated by commas.
+            timeout_ms: Overrides ``request.timeout.ms``.
+
+        Raises:
+            ConfigError: A file of TLS or the list of addresses is not usable.
+        """
+        timeout_s = (timeout_ms or self.request_timeout_ms) / 1000
+        return AdminClient(servers, self.client_id, timeout_s, self.login, self.context())
 
     def context(self) -> ssl.SSLContext | None:
         """Read the files of TLS; None without TLS.

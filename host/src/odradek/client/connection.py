@@ -10,7 +10,6 @@ import importlib
 import ssl
 from random import uniform
 from time import monotonic
-from types import TracebackType
 from typing import Any, Self
 
 import odradek
@@ -85,9 +84,7 @@ class Connection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from odradek.client.cluster import Cluster
 from odradek.client.connection import Connection
@@ -131,12 +131,14 @@ def by_metadata(cluster: Cluster, names: Sequence[str]) -> list[TopicDescription
 def partition(
     row: MetadataResponsePartition | DescribeTopicPartitionsResponsePartition,
 ) -> PartitionDescription:
-    """Convert a partition. Metadata has no eligible replicas; null stands for an empty list."""
-    return PartitionDescription(
+    """Convert a partition. Metadata does not tell which replicas are eligible; null is an empty list."""
+    found = PartitionDescription(
         index=row.partition_index,
         leader=row.leader_id if row.leader_id >= 0 else None,
         replicas=row.replica_nodes,
         in_sync=row.isr_nodes,
-        eligible_leader_replicas=getattr(row, "eligible_leader_replicas", None) or (),
-        last_known_eligible=getattr(row, "last_known_elr", None) or (),
     )
+    if isinstance(row, MetadataResponsePartition):
+        return found
+    eligible, last_known = row.eligible_leader_replicas or (), row.last_known_elr or ()
+    return replace(found, eligible_leader_replicas=eligible, last_known_eligible=last_known)

@@ -44,12 +44,15 @@ Failed = Callable[[sqlite3.Error], MetadataFailure]
 
 
 class MetadataFailures:
-    """Logs the failures of one metadata file, whichever store finds them."""
+    """Logs the failures of one metadata file, whichever store finds them.
 
-    def __init__(self, path: Path | str) -> None:
-        self.path = path
-        self.clock: Clock | None = None
-        """Paces the log; without a clock only the first failure is logged."""
+    Args:
+        path: The file.
+        clock: Paces the log; without a clock only the first failure is logged.
+    """
+
+    def __init__(self, path: Path | str, clock: Clock | None = None) -> None:
+        self.path, self.clock = path, clock
         self.log = SampledLog(log)
 
     def storage_error(self, error: sqlite3.Error) -> MetadataFailure:

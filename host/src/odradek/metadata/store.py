@@ -17,6 +17,7 @@ from odradek.metadata.failure import MetadataFailure, MetadataFailures, failing_
 from odradek.metadata.schema import SCHEMA_VERSION, migrate, refusal, version_of
 from odradek.metadata.stored_types import value_of_wrong_type
 from odradek.metadata.transaction import transaction
+from odradek.waiting.clock import Clock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
@@ -72,15 +73,16 @@ class MetadataStore:
 
     Args:
         path: The file; ``:memory:`` keeps everything in memory.
+        clock: Paces the log of failures.
         read_only: Change nothing, also not the files beside it; for another process than the host.
 
     Raises:
         StoreError: The file is damaged or has a version that this host does not know.
     """
 
-    def __init__(self, path: Path | str, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path | str, clock: Clock | None = None, *, read_only: bool = False) -> None:
         self.path = path
-        self.failures = MetadataFailures(path)
+        self.failures = MetadataFailures(path, clock)
         self._depth = 0
         """Transactions that are open within each other."""
         try:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
 from odradek.client.lease import is_over
 from odradek.gateway.cluster_subscriptions import ClusterSubscriptions, Wanted
@@ -16,29 +16,13 @@ from odradek.programs.file_subscriptions import FileSubscriptions
 from odradek.waiting.clock import Clock
 from odradek.wire.api_error import ApiError
 
+if TYPE_CHECKING:
+    from odradek.client.cluster_watch import Observed
+
 log = logging.getLogger(__name__)
 
 OF_CLUSTER: Final = "subscriptions.of.cluster"
 """The key of the last known subscriptions of the cluster, for a restart while the cluster is down."""
-
-
-class ClusterState(Protocol):
-    """The result of one poll of the cluster; see `odradek.client.cluster_watch.Observed`."""
-
-    @property
-    def cluster_id(self) -> str | None: ...
-
-    @property
-    def nodes(self) -> Sequence[tuple[int, str, int]]: ...
-
-    @property
-    def subscriptions(self) -> Mapping[str, Mapping[str, str]] | None: ...
-
-    @property
-    def refusal(self) -> str | None: ...
-
-    @property
-    def failure(self) -> str | None: ...
 
 
 class FollowedSubscriptions:
@@ -63,7 +47,7 @@ class FollowedSubscriptions:
         self.metadata = metadata
         self.clock = clock
 
-    def polled(self, state: ClusterState) -> None:
+    def polled(self, state: Observed) -> None:
         """Take note of the result of a poll; on the host's loop.
 
         Never raises: a poll must not disturb the host.
@@ -75,7 +59,7 @@ class FollowedSubscriptions:
         except Exception:
             log.exception("result of a poll cannot be used")
 
-    def take(self, state: ClusterState) -> None:
+    def take(self, state: Observed) -> None:
         """`polled`.
 
         Raises:

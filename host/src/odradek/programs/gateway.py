@@ -12,7 +12,7 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from odradek.broker.answering import Answering
 from odradek.broker.authorization import Authorization
@@ -36,7 +36,6 @@ from odradek.net.listener_kinds import handshakes_of, strangers
 from odradek.net.pairs.client_side import ClientSide, GatewayListener
 from odradek.net.pairs.dialer import Address
 from odradek.programs.config import HostConfig
-from odradek.programs.followed_subscriptions import ClusterState
 from odradek.programs.gateway_pairs import pairs_of
 from odradek.programs.ground import Ground
 from odradek.programs.observation import observation_of
@@ -52,6 +51,9 @@ from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscr
 from odradek.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from odradek.wire.messages.list_config_resources import ListConfigResourcesRequest
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
+
+if TYPE_CHECKING:
+    from odradek.client.cluster_watch import Observed
 
 log = logging.getLogger(__name__)
 
@@ -224,7 +226,7 @@ class Gateway:
         if path is not None:
             self.pairs.follow_file(path, self.timer)
 
-    def polled(self, state: ClusterState) -> None:
+    def polled(self, state: Observed) -> None:
         """Take note of the result of a poll of the cluster; on the loop.
 
         Never raises: telemetry must not disturb what passes through the gateway.
@@ -240,7 +242,7 @@ class Gateway:
         assert self.pushes.followed is not None
         self.pushes.followed.polled(state)
 
-    def learn(self, state: ClusterState) -> None:
+    def learn(self, state: Observed) -> None:
         """Take note of the brokers and the id of the cluster."""
         for node in state.nodes:
             self.pairs.learned(*node)

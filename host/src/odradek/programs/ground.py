@@ -111,10 +111,10 @@ class Ground:
             recover_metadata=recover_metadata,
             open_segments=self.connection_quotas.descriptors.segments,
             directory_failed=self.directory_failed,
+            clock=clock,
         )
         self.metadata, self.logs = self.storage.metadata, self.storage.logs
         with self.storage.closed_on_error(), self.storage.loading():
-            self.metadata.failures.clock = clock
             cluster_id(self.metadata, random_uuid)
             self.topics = ChangeableTopics(
                 self.metadata,

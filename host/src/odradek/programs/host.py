@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
+from odradek.broker.broker import Broker
 from odradek.broker.broker_settings import Endpoint
 from odradek.broker.composition import compose_broker, compose_groups
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Route, load_handlers
 from odradek.estimate.on_demand import estimates_of
 from odradek.gateway.observation.settings import Observe
 from odradek.gateway.telemetry_settings import SubscriptionSource
@@ -57,6 +58,7 @@ class Host:
         plugins: The plugins; by default those that are installed.
         recover_metadata: Rebuild a lost or damaged metadata file from the partitions.
         failed: Called with the reason when the host can do nothing any more; it should be stopped.
+        dispatcher: Makes what answers requests, from the broker and its handlers.
 
     Raises:
         ConfigError: The data directory, a plugin or a certificate is not usable.
@@ -70,6 +72,7 @@ class Host:
         *,
         recover_metadata: bool = False,
         failed: Callable[[str], None] = lambda _reason: None,
+        dispatcher: Callable[[Broker, dict[int, Route]], Dispatcher] = Dispatcher,
     ) -> None:
         self.config = config
         self.spine = spine = Spine(config, clock)
@@ -89,6 +92,7 @@ class Host:
         self.listeners = self.ground.listeners
         with self.ground.storage.closed_on_error():
             self.make_broker()
+            self.dispatcher = dispatcher(self.broker, load_handlers())
             self.make_listeners(principals)
 
     def make_broker(self) -> None:
@@ -145,7 +149,6 @@ class Host:
             )
         self.broker.follow(config.upkeep, ground.upkeep.use_settings)
         spine.certificates.update(self.broker.config.certificate_texts())
-        self.dispatcher = Dispatcher(self.broker, load_handlers())
 
     def make_listeners(self, principals: BuiltPrincipals | None) -> None:
         """Make what takes connections, and list all parts.

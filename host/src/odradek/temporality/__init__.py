@@ -30,11 +30,6 @@ __all__ = [
 
 # The module of each name that needs protobuf's messages or SQLite.
 __getattr__ = on_first_use(
-    __name__,
-    shape="BadState",
-    clients="Changes",
-    cumulative_forwarder="CumulativeForwarder",
-    engine="Engine Series",
-    stream_key="Identity Kind",
-    state_file="StateFile",
-)
+    __name__, shape="BadState", clients="Changes", cumulative_forwarder="CumulativeForwarder",
+    engine="Engine Series", stream_key="Identity Kind", state_file="StateFile",
+)  # fmt: skip

@@ -32,18 +32,10 @@ __all__ = [
 ]  # fmt: skip
 
 __getattr__ = on_first_use(
-    __name__,
-    conformance="ConformanceReport",
-    data_points="DataPoint",
-    fault="Fault FaultNotHit",
-    clock="MockClock",
-    arrivals="NothingCame",
-    telemetry_log="Push",
-    request_log="Request",
-    running_host="RunningHost",
-    virtual_clock="VirtualClock",
-    requests="request_context",
-)
+    __name__, conformance="ConformanceReport", data_points="DataPoint", fault="Fault FaultNotHit",
+    clock="MockClock", arrivals="NothingCame", telemetry_log="Push", request_log="Request",
+    running_host="RunningHost", virtual_clock="VirtualClock", requests="request_context",
+)  # fmt: skip
 
 
 def host(

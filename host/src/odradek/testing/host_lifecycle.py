@@ -9,7 +9,10 @@ from dataclasses import replace
 from importlib.metadata import entry_points
 
 import odradek
+from odradek.broker.broker import Broker
 from odradek.broker.broker_settings import Endpoint
+from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.routes import Route
 from odradek.hosting.plugin_manager import BUILTIN, GROUP, HostPluginManager, load_plugins
 from odradek.net.listener import ListenerAddress
 from odradek.programs.config import HostConfig
@@ -40,6 +43,7 @@ class HostLifecycle:
         clock: Its clock; None for the machine's.
         plugins: Names of the plugins to load.
         watch: Called on the host's loop with each created host, before it listens.
+        dispatcher: Makes what answers the requests of each host.
     """
 
     def __init__(
@@ -48,11 +52,10 @@ class HostLifecycle:
         clock: VirtualClock | None,
         plugins: Collection[str],
         watch: Callable[[Host], object],
+        dispatcher: Callable[[Broker, dict[int, Route]], Dispatcher],
     ) -> None:
-        self.config = config
-        self.clock = clock
-        self.plugins = plugins
-        self.watch = watch
+        self.config, self.clock, self.plugins = config, clock, plugins
+        self.watch, self.dispatcher = watch, dispatcher
         self.thread: HostThread
         self.running = False
         self.reserved: list[socket.socket] = []
@@ -64,7 +67,8 @@ class HostLifecycle:
         Raises:
             ConfigError: The configuration is not usable. Nothing is left running.
         """
-        self.thread = HostThread(self.config, self.clock, installed_plugins(self.plugins), self.watch)
+        plugins = installed_plugins(self.plugins)
+        self.thread = HostThread(self.config, self.clock, plugins, self.watch, self.dispatcher)
         self.release()
         self.thread.start()
         self.running = True

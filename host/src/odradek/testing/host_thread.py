@@ -8,6 +8,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import TypeVar
 
+from odradek.broker.broker import Broker
+from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.routes import Route
 from odradek.hosting.plugin_manager import HostPluginManager
 from odradek.net.listener_settings import EVERY_ADDRESS
 from odradek.programs.config import HostConfig
@@ -28,6 +31,7 @@ class HostThread:
         clock: Clock of the host; None for the machine's.
         plugins: The installed plugins; None to discover them.
         before_start: Called on the host's loop with the created host, before it listens.
+        dispatcher: Makes what answers the host's requests.
     """
 
     def __init__(
@@ -36,9 +40,10 @@ class HostThread:
         clock: Clock | None = None,
         plugins: HostPluginManager | None = None,
         before_start: Callable[[Host], object] | None = None,
+        dispatcher: Callable[[Broker, dict[int, Route]], Dispatcher] = Dispatcher,
     ) -> None:
         self.config, self.clock, self.plugins = config, clock, plugins
-        self.before_start = before_start
+        self.before_start, self.dispatcher = before_start, dispatcher
         self.host: Host
         self.address: tuple[str, int]
         """Host and port of the first listener; the loopback address if it listens on all addresses."""
@@ -82,7 +87,7 @@ class HostThread:
 
     def make(self) -> Host:
         """The host, on its loop, not started."""
-        return Host(self.config, self.clock, self.plugins)
+        return Host(self.config, self.clock, self.plugins, dispatcher=self.dispatcher)
 
     async def live(self) -> None:
         """Run the host from its start to its end."""

@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeVar, get_args
 
+from odradek.broker.broker import Broker
 from odradek.broker.client_quotas import CLIENT_KEYS, IP_KEYS, Alteration
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Route
 from odradek.client.users import new_credential
 from odradek.plugin.client_quota import ABSENT, ClientQuotaEntity, Name
 from odradek.programs.config import HostConfig
@@ -53,7 +54,7 @@ class RunningHost:
     ) -> None:
         self.security = security or HostSecurity()
         self.virtual_clock = clock
-        self.lifecycle = HostLifecycle(config, clock, plugins, self.watch)
+        self.lifecycle = HostLifecycle(config, clock, plugins, self.watch, self.watched)
         self.arrivals = Arrivals()
         self.arrivals.explain = self.what_came
         self.requests = RequestLog(self.arrivals)
@@ -62,21 +63,18 @@ class RunningHost:
         """The pushes of all clients."""
         self.topics = HostTopics(lambda: self.thread)
         self.groups = HostGroups(lambda: self.thread, self.arrivals)
-        self.dispatcher: WatchedDispatcher
         self.faults: list[Fault] = []
 
     def watch(self, host: Host) -> None:
-        """Wrap the handlers of a host that has not started."""
-        self.dispatcher = WatchedDispatcher(
-            host.broker, load_handlers(), self.requests, self.telemetry, self.faults
-        )
-        self.requests.apis = {api_name(route.request.API_KEY) for route in self.dispatcher.routes.values()}
-        host.dispatcher = self.dispatcher
-        for listener in host.listeners:
-            listener.dispatcher = self.dispatcher
+        """See the pushes of a host that has not started, and drive its clock."""
         host.receivers.register("odradek.testing", self.telemetry)
         if self.virtual_clock is not None:
             self.virtual_clock.drive(self.thread)
+
+    def watched(self, broker: Broker, routes: dict[int, Route]) -> WatchedDispatcher:
+        """The dispatcher of a host, which records requests and applies faults."""
+        self.requests.apis = {api_name(route.request.API_KEY) for route in routes.values()}
+        return WatchedDispatcher(broker, routes, self.requests, self.telemetry, self.faults)
 
     @property
     def thread(self) -> HostThread:

@@ -23,6 +23,7 @@ from odradek.log.partition_folder import (
 from odradek.metadata.damage import NEVER_USED, damage, loss, set_aside
 from odradek.metadata.schema import refusal, version_in
 from odradek.metadata.store import TRANSACTIONS_LOST, MetadataStore, StoreError, TopicRow
+from odradek.waiting.clock import Clock
 from odradek.wire.types import NIL_UUID
 from odradek.wire.uuid_text import uuid_text
 
@@ -37,7 +38,12 @@ ADVICE = (
 
 
 def open_metadata(
-    path: Path, directories: Sequence[Path], now_ms: int, *, recover: bool = False
+    path: Path,
+    directories: Sequence[Path],
+    now_ms: int,
+    clock: Clock | None = None,
+    *,
+    recover: bool = False,
 ) -> MetadataStore:
     """Open the metadata file, which may be new.
 
@@ -45,6 +51,7 @@ def open_metadata(
         path: The file.
         directories: The log directories. Nothing is written to them.
         now_ms: The time of the start.
+        clock: Paces the log of failures.
         recover: Rebuild the topics if the file is lost or damaged.
 
     Raises:
@@ -58,14 +65,14 @@ def open_metadata(
     if problem is None:
         if recover:
             log.warning("nothing to recover: the metadata file is intact", extra={"file": str(path)})
-        return MetadataStore(path)
+        return MetadataStore(path, clock)
     if not recover:
         raise StoreError(f"{problem}; {ADVICE}")
     log.error("recovering the metadata file", extra={"problem": problem})
     if damage(path) is not None or loss(path) != NEVER_USED:
         for aside in set_aside(path, f".{uuid4().hex}{STRAY_SUFFIX}"):
             log.error("set a metadata file aside", extra={"set_aside": str(aside)})
-    metadata = MetadataStore(path)
+    metadata = MetadataStore(path, clock)
     try:
         fill(metadata, recovered_topics(directories), now_ms)
     except BaseException:

@@ -18,6 +18,7 @@ from odradek.metadata.transaction_store import SqliteTransactionStore
 from odradek.plugin.config import ConfigError
 from odradek.upkeep.data_dir import DataDir, UnusableDirectory
 from odradek.upkeep.metadata_recovery import open_metadata
+from odradek.waiting.clock import Clock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
@@ -69,6 +70,7 @@ class Storage:
         recover_metadata: Rebuild a lost or damaged metadata file from the partitions.
         open_segments: The most segment files that are open at a time.
         directory_failed: Called with the directories that still work, after one has failed.
+        clock: Paces the log of failures of the metadata file.
 
     Raises:
         ConfigError: The data directory or all log directories cannot be used, another process uses one, or
@@ -86,6 +88,7 @@ class Storage:
         recover_metadata: bool = False,
         open_segments: int = 512,
         directory_failed: Callable[[list[Path]], None] = lambda _online: None,
+        clock: Clock | None = None,
     ) -> None:
         with ExitStack() as opened:
             opened.enter_context(DataDir(path))
@@ -107,7 +110,7 @@ class Storage:
                     failed[directory] = error.problem
             online = [each for each in directories if each not in failed]
             self.metadata_path = path / METADATA_FILE
-            self.open_metadata(opened, online, now_ms, recover_metadata)
+            self.open_metadata(opened, online, now_ms, clock, recover_metadata)
             failed |= unwritable(online, key)
             try:
                 self.logs = LogManager(
@@ -125,7 +128,12 @@ class Storage:
             self.opened = opened.pop_all()
 
     def open_metadata(
-        self, opened: ExitStack, directories: Sequence[Path], now_ms: int, recover: bool
+        self,
+        opened: ExitStack,
+        directories: Sequence[Path],
+        now_ms: int,
+        clock: Clock | None,
+        recover: bool,
     ) -> None:
         """Open the metadata file for each of its stores.
 
@@ -133,7 +141,7 @@ class Storage:
             ConfigError: The file cannot be used.
         """
         try:
-            self.metadata = open_metadata(self.metadata_path, directories, now_ms, recover=recover)
+            self.metadata = open_metadata(self.metadata_path, directories, now_ms, clock, recover=recover)
             opened.callback(self.metadata.close)
             self.offsets = SqliteOffsetStore(self.metadata_path, self.metadata.failures)
             opened.callback(self.offsets.close)

@@ -24,12 +24,9 @@ UNKNOWN_WAIT_S = 5.0
 Address = tuple[str, int]
 BOOTSTRAP = "bootstrap"
 KINDS: Mapping[str, type[OSError]] = {
-    "tls": ssl.SSLError,
-    "timeout": TimeoutError,
-    "refused": ConnectionRefusedError,
-    "reset": ConnectionError,
+    "tls": ssl.SSLError, "timeout": TimeoutError, "refused": ConnectionRefusedError, "reset": ConnectionError,
     "unknown-host": socket.gaierror,
-}
+}  # fmt: skip
 
 
 class Dialer:

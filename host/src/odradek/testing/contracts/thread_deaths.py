@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 import traceback
-from types import TracebackType
 from typing import Self
 
 SETTLE_S = 0.05
@@ -25,9 +24,7 @@ class ThreadDeaths:
         threading.excepthook = self.record
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         threading.excepthook = self.previous
 
     def record(self, died: threading.ExceptHookArgs) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import singledispatch
+from operator import attrgetter
 from typing import Any
 
 from odradek.testing.conformance import ConformanceReport
 from odradek.testing.data_points import DataPoint
+from odradek.testing.fault import Fault
 from odradek.testing.host_topics import StoredRecord
 from odradek.testing.request_log import Request
 from odradek.testing.telemetry_log import Push
@@ -62,51 +64,37 @@ def _(value: StoredRecord) -> dict[str, Any]:
 
 
 @as_json.register
-def _(value: DataPoint) -> dict[str, Any]:
-    return {
-        "metric": value.metric,
-        "kind": value.kind,
-        "value": as_json(value.value),
-        "unit": value.unit,
-        "time_ms": value.time_ms,
-        "delta": value.delta,
-        "monotonic": value.monotonic,
-        "labels": as_json(value.labels),
-    }
+def _(value: Fault) -> str:
+    return str(value)
+
+
+SOFTWARE = ("context.connection.client_software_name", "context.connection.client_software_version")
+SHOWN: Mapping[type, Sequence[str]] = {
+    DataPoint: ("metric", "kind", "value", "unit", "time_ms", "delta", "monotonic", "labels"),
+    Push: (
+        "number", "client_id", "request.subscription_id", *SOFTWARE, "error", "fault", "terminating",
+        "points",
+    ),
+    Request: (
+        "api", "version", "client_id", *SOFTWARE, "context.received_ms", "request_bytes", "response_bytes",
+        "answered", "error", "fault",
+    ),
+}  # fmt: skip
+"""The attributes to show; the last part of each is its name."""
+
+
+@as_json.register(DataPoint)
+@as_json.register(Request)
+def shown(value: Any) -> dict[str, Any]:
+    """The attributes of `SHOWN`."""
+    return {path.rpartition(".")[2]: as_json(attrgetter(path)(value)) for path in SHOWN[type(value)]}
 
 
 @as_json.register
 def _(value: Push) -> dict[str, Any]:
-    return {
-        "number": value.number,
-        "client_id": value.client_id,
-        "client_instance_id": uuid_text(value.request.client_instance_id),
-        "subscription_id": value.request.subscription_id,
-        "client_software_name": value.context.connection.client_software_name,
-        "client_software_version": value.context.connection.client_software_version,
-        "error": as_json(value.error),
-        "fault": None if value.fault is None else str(value.fault),
-        "terminating": value.terminating,
-        "sent_bytes": len(value.request.metrics or b""),
-        "points": as_json(value.points),
-    }
-
-
-@as_json.register
-def _(value: Request) -> dict[str, Any]:
-    return {
-        "api": value.api,
-        "version": value.version,
-        "client_id": value.client_id,
-        "client_software_name": value.context.connection.client_software_name,
-        "client_software_version": value.context.connection.client_software_version,
-        "received_ms": value.context.received_ms,
-        "request_bytes": value.request_bytes,
-        "response_bytes": value.response_bytes,
-        "answered": value.answered,
-        "error": as_json(value.error),
-        "fault": None if value.fault is None else str(value.fault),
-    }
+    request = value.request
+    instance_id, sent_bytes = uuid_text(request.client_instance_id), len(request.metrics or b"")
+    return {**shown(value), "client_instance_id": instance_id, "sent_bytes": sent_bytes}
 
 
 @as_json.register
