@@ -86,29 +86,17 @@ class DestinationLog:
         self.fault = described(error)
         self.faults = self.faults + 1 if method == self.failing else 1
         self.failing = method
-        self.bugs[method].write(
-            logging.ERROR,
-            now_ms,
-            "plugin %s failed in %s; trying again",
-            self.name,
-            method,
-            error=error,
-            plugin=self.name,
-            problem=self.fault,
-            records=records,
-        )
+        self.bug(f"{method}; trying again", method, error, now_ms, records=records)
 
     def metrics_failed(self, error: Exception, now_ms: int) -> None:
         """The plugin's own figures cannot be read; the host's are shown without them."""
-        self.bugs[METRICS].write(
-            logging.ERROR,
-            now_ms,
-            "plugin %s failed in its metrics",
-            self.name,
-            error=error,
-            plugin=self.name,
-            problem=described(error),
-        )
+        self.bug("its metrics", METRICS, error, now_ms)
+
+    def bug(self, where: str, method: str, error: Exception, now_ms: int, **more: object) -> None:
+        """Log an error of the plugin's own with its traceback."""
+        fields = {"plugin": self.name, "problem": described(error), **more}
+        message = "plugin %s failed in %s"
+        self.bugs[method].write(logging.ERROR, now_ms, message, self.name, where, error=error, **fields)
 
     def given_up(self, records: Sequence[TelemetryRecord], reason: str, then: str) -> None:
         """Records will not be delivered.

@@ -184,11 +184,10 @@ def stored(partition: int, log: PartitionLog) -> list[StoredRecord]:
         for header, batch in record_batches(data):
             offset = header.next_offset
             if not header.is_control:
-                found += [as_stored(partition, record) for record in records(batch, header)]
+                found += [
+                    StoredRecord(
+                        partition, row.offset, row.key, row.value, row.timestamp_ms, tuple(row.headers)
+                    )
+                    for row in records(batch, header)
+                ]
     return [record for record in found if record.offset >= log.log_start_offset]
-
-
-def as_stored(partition: int, record: Any) -> StoredRecord:
-    return StoredRecord(
-        partition, record.offset, record.key, record.value, record.timestamp_ms, tuple(record.headers)
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from odradek.testing.conformance.exchange import ClientInstance, Exchange, received_ms
 
@@ -26,16 +27,7 @@ class Finding:
     seen: str
 
 
-def wrong(seen: str) -> Finding:
-    return Finding(Verdict.WRONG, seen)
-
-
-def ok(seen: str) -> Finding:
-    return Finding(Verdict.OK, seen)
-
-
-def unseen(seen: str) -> Finding:
-    return Finding(Verdict.UNSEEN, seen)
+wrong, ok, unseen = (partial(Finding, verdict) for verdict in Verdict)
 
 
 def worst(findings: Iterable[Finding]) -> Finding:

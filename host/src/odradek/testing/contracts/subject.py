@@ -45,6 +45,10 @@ class Capability(StrEnum):
     """`Subject.supply` is set: the test puts pushes where a source reads them."""
 
 
+OF_THE_TEST = (Capability.FAR_SIDE, Capability.ACCOUNTS, Capability.SUPPLY)
+"""The fields of `Subject` that a test sets."""
+
+
 class FarSideState(StrEnum):
     """The behavior of the destination."""
 
@@ -127,17 +131,11 @@ class Subject:
 
     def lacks(self, capability: Capability) -> str | None:
         """The reason why the plugin lacks a capability; None if it has it."""
-        match capability:
-            case Capability.CLOSE:
-                return None if callable(getattr(self.make(), "close", None)) else "it has no close method"
-            case Capability.FAR_SIDE:
-                return None if self.far_side is not None else "Subject.far_side is not set"
-            case Capability.ACCOUNTS:
-                return None if self.accounts is not None else "Subject.accounts is not set"
-            case Capability.SUPPLY:
-                return None if self.supply is not None else "Subject.supply is not set"
-            case _:
-                return None if capability in self.declares else f"it does not declare {capability.value!r}"
+        if capability is Capability.CLOSE:
+            return None if callable(getattr(self.make(), "close", None)) else "it has no close method"
+        if capability in OF_THE_TEST:
+            return None if getattr(self, capability) is not None else f"Subject.{capability} is not set"
+        return None if capability in self.declares else f"it does not declare {capability.value!r}"
 
     def turn(self, state: FarSideState) -> None:
         """Change the behavior of the destination, if there is one."""

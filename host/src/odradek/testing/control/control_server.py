@@ -13,6 +13,7 @@ import logging
 import socket
 import socketserver
 import threading
+from collections.abc import Sequence
 from hmac import compare_digest
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
@@ -44,20 +45,19 @@ class Refused(Exception):
         self.status = status
 
 
+STATUS: Sequence[tuple[tuple[type[Exception], ...], HTTPStatus]] = (
+    ((UnknownOperation,), HTTPStatus.NOT_FOUND),
+    ((NothingCame,), HTTPStatus.REQUEST_TIMEOUT),
+    ((ValueError, ApiError, ConfigError, OverflowError, RecursionError), HTTPStatus.BAD_REQUEST),
+    ((FaultNotHit, RuntimeError), HTTPStatus.CONFLICT),  # the host has stopped
+)
+
+
 def status_of(error: Exception) -> HTTPStatus | None:
     """The status for an error; None for one that is not the caller's."""
-    match error:
-        case Refused():
-            return error.status
-        case UnknownOperation():
-            return HTTPStatus.NOT_FOUND
-        case NothingCame():
-            return HTTPStatus.REQUEST_TIMEOUT
-        case ValueError() | ApiError() | ConfigError() | OverflowError() | RecursionError():
-            return HTTPStatus.BAD_REQUEST
-        case FaultNotHit() | RuntimeError():  # the host has stopped
-            return HTTPStatus.CONFLICT
-    return None
+    if isinstance(error, Refused):
+        return error.status
+    return next((status for kinds, status in STATUS if isinstance(error, kinds)), None)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -175,18 +175,12 @@ class Server(BoundedThreads, socketserver.TCPServer):
     operations: Operations
     token: str | None
 
+    def __init__(self, host: str, port: int) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        super().__init__((host, port), Handler)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         log.debug("control connection broke", exc_info=True)
-
-
-class IPv6Server(Server):
-    """The same for an IPv6 address."""
-
-    address_family = socket.AF_INET6
-
-
-def server_class(address: Endpoint) -> type[Server]:
-    return IPv6Server if ":" in address.host else Server
 
 
 class ControlServer:
@@ -204,7 +198,7 @@ class ControlServer:
     def __init__(self, operations: Operations, address: Endpoint, token: str | None) -> None:
         self.name = f"[{address.host}]" if ":" in address.host else address.host
         try:
-            self.server = server_class(address)((address.host, address.port), Handler)
+            self.server = Server(address.host, address.port)
         except (OSError, UnicodeError) as error:
             reason = str(getattr(error, "strerror", None) or error).lower()
             raise ConfigError(OPTION, f"cannot listen on {self.name}:{address.port}: {reason}") from error
