@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
 from odradek.cli.errors import CommandFailed
 from odradek.cli.progress import Progress
+from odradek.cli.usage import Command, options_of
 from odradek.client.address import addresses
 from odradek.client.admin import AdminClient
 from odradek.client.command_config import load_command_config
 from odradek.client.errors import ClientError
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def bootstrap(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -24,17 +22,6 @@ def bootstrap(context: click.Context, parameter: click.Parameter, value: str | N
     if value is not None:
         addresses(value, "--bootstrap-server")
     return value
-
-
-def options_of(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """A decorator that adds these options before the other ones of a command."""
-
-    def added(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return added
 
 
 def cluster_options(command: Command, required: bool = True) -> Command:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from odradek.cli.connect import options_of
+from odradek.cli.usage import options_of
 from odradek.endpoints.log_lines import FORMATTERS
 
 config_options = options_of(

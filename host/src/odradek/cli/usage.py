@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
 import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 SPECIAL = {
     "list_names": "--list",
@@ -83,3 +86,14 @@ def topic_pattern(text: str, option: str) -> re.Pattern[str]:
         return re.compile(text.strip().replace(",", "|").replace(" ", "").strip("\"'"))
     except re.error as error:
         raise click.UsageError(f"option {option}: {text!r} is not a regular expression: {error}") from None
+
+
+def options_of(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """A decorator that adds these options before the other ones of a command."""
+
+    def added(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return added
