@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,6 +98,22 @@ def test_a_group_with_a_member_of_either_protocol_is_described(
     assert (deleted.status, deleted.err) == (1, [f"{FAILING}{name}: NON_EMPTY_GROUP"])
     assert reset.status == 1
     assert f"group '{name}' is Stable" in reset.err[0]
+
+
+def test_the_lag_in_seconds_is_the_age_of_the_next_record(tool: Tool) -> None:
+    """Records are a second apart; the search is exact to a second."""
+    tool("--reset-offsets", "--group", "timed", "--to-offset", "4", "--topic", "orders:0", "--execute")
+    tool("--reset-offsets", "--group", "timed", "--to-latest", "--topic", "orders:1", "--execute")
+    before_s = time.time()
+    described = tool("--describe", "--group", "timed", "--time", "--json")
+    heading = tool("--describe", "--group", "timed", "--time").out[1].split()
+    tool("--delete", "--group", "timed")
+
+    behind, read = map(json.loads, described.out)
+    assert behind["lag"] == 6
+    assert behind["lag_seconds"] == pytest.approx(before_s - FIRST_MS / 1000 - 4, abs=10)
+    assert (read["lag"], read["lag_seconds"]) == (0, 0)
+    assert heading[3:7] == ["CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "LAG-SECONDS"]
 
 
 def test_a_group_is_created_described_and_deleted(tool: Tool) -> None:

@@ -175,14 +175,18 @@ def lz4s(content: bytes) -> Iterator[Body]:
         ("a wrong size", lz4_head(0x68, 0x40, struct.pack("<Q", 7)) + block + end),
         ("without an end", lz4_head(0x60, 0x40) + block),
         ("an empty stored block", lz4_head(0x60, 0x40) + struct.pack("<I", 1 << 31) + block + end),
-        ("two blocks", lz4_head(0x60, 0x40) + b"".join(
-            struct.pack("<I", 1 << 31 | len(part)) + part for part in (first, second)
-        ) + end),
+        (
+            "two blocks",
+            lz4_head(0x60, 0x40)
+            + b"".join(struct.pack("<I", 1 << 31 | len(part)) + part for part in (first, second))
+            + end,
+        ),
         ("a large block", lz4_head(0x60, 0x40) + struct.pack("<I", 1 << 31 | 70_000) + bytes(70_000) + end),
-        ("the old check of the header", LZ4_MAGIC + b"\x60\x40" + bytes([
-            xxh32(LZ4_MAGIC + b"\x60\x40") >> 8 & 0xFF
-        ]) + block + end),
-    ):  # fmt: skip
+        (
+            "the old check of the header",
+            LZ4_MAGIC + b"\x60\x40" + bytes([xxh32(LZ4_MAGIC + b"\x60\x40") >> 8 & 0xFF]) + block + end,
+        ),
+    ):
         yield Body(f"lz4 {label}", Codec.LZ4, data)
 
 

@@ -45,6 +45,7 @@ class LagScene:
             topics=self.broker.topics,
             source=self.source,
             clock=self.clock,
+            timer=self.clock.timer,
             steps=self.broker.steps,
         )
         self.sequence = 0

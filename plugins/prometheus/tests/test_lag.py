@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from odradek.lag.group_lag import GroupLag, PartitionLag, TopicLag
-from odradek.lag.report import group_points, payloads
+from odradek.lag.report import ended, group_points, payloads
 from odradek.lag.standing import Ends, standing
 from support.exposed_clients import Exposed
 
@@ -18,14 +16,10 @@ def group(*topics: str) -> GroupLag:
     return GroupLag(group="g", type="classic", state="Empty", members=0, topics=dict.fromkeys(topics, lag))
 
 
-def written(now: GroupLag, before: GroupLag) -> Iterator[bytes]:
-    return payloads(group_points(now), group_points(before), NOW_MS, "east")
-
-
 def test_a_lag_has_the_cluster_and_ends_with_its_topic() -> None:
     exposed, both, one = Exposed(), group("orders", "bills"), group("bills")
     nobody = {"client_id": None, "client_software_name": "odradek", "client_address": ""}
-    for data in written(both, both):
+    for data in payloads(group_points(both), NOW_MS, "east"):
         exposed.push(data=data, context=nobody)
     shown = {
         (series.family.name, labels["topic"]): (series.value, labels)
@@ -39,6 +33,6 @@ def test_a_lag_has_the_cluster_and_ends_with_its_topic() -> None:
     assert labels["cluster_name"] == "east"
     assert shown["odradek_group_lag_time_seconds", "bills"][0] == 12.5
 
-    for data in written(one, both):
+    for data in payloads(ended(group_points(both), group_points(one)), NOW_MS, "east"):
         exposed.push(data=data, context=nobody)
     assert {dict(each.labels).get("topic") for each in exposed.series()} == {None, "bills"}

@@ -155,13 +155,20 @@ def test_keys_that_are_set_are_described_as_by_kafka(
             assert change.asked(client, validate_only=False) == (0, None)
         wait_until(partial(shows, client, changes), "the changes")
         found = {key.name: key for key in described(client, ResourceType.BROKER, NODE)}
-        rows.append({
-            name: (
-                row.value, row.read_only, row.config_source, row.is_sensitive, row.config_type,
-                [(each.name, each.value, each.source) for each in row.synonyms],
-            )
-            for name, row in found.items() if name in changes
-        })  # fmt: skip
+        rows.append(
+            {
+                name: (
+                    row.value,
+                    row.read_only,
+                    row.config_source,
+                    row.is_sensitive,
+                    row.config_type,
+                    [(each.name, each.value, each.source) for each in row.synonyms],
+                )
+                for name, row in found.items()
+                if name in changes
+            }
+        )
         for key in changes:
             Question(ResourceType.BROKER, NODE, key, 1, None).asked(client, validate_only=False)
 

@@ -10,7 +10,6 @@ from odradek.broker.lag_rounds import REWRITE_MS
 from odradek.lag.group_lag import Granularity
 from odradek.lag.report import POINTS_OF_PAYLOAD, group_instance
 from odradek.topic.telemetry_topic import decode_record, encode_headers, record_key
-from odradek.waiting.steps import Pause
 from support.lag_scene import LagScene
 
 OF_TWO_GROUPS = 6
@@ -142,11 +141,34 @@ def test_a_group_in_which_the_host_consumes_is_left_out() -> None:
 def test_nothing_is_written_after_the_stop() -> None:
     scene = LagScene()
     scene.commit(0)
+    others = len(scene.clock.timer) - 2
     scene.rounds.stop()
     scene.clock.advance(120_000)
 
     assert scene.records == []
+    assert len(scene.clock.timer) == others
+
+
+def test_between_rounds_there_is_no_task() -> None:
+    """The garbage collector waits for a moment without tasks."""
+    scene = LagScene()
+    scene.commit(0)
+    scene.round()
+
     assert not scene.broker.steps.tasks
+
+
+def test_a_round_that_fails_is_counted_and_the_next_one_comes(caplog: pytest.LogCaptureFixture) -> None:
+    scene = LagScene()
+    scene.commit(0)
+    keep, scene.source.keep = scene.source.keep, lambda _record: bool(1 // 0)
+    scene.clock.advance(45_000)
+    scene.source.keep = keep
+    scene.round()
+
+    assert scene.rounds.rounds == {"failed": 1, "completed": 1}
+    assert caplog.messages == ["upkeep failed"]
+    assert scene.of()["lag"] == 0
 
 
 def test_a_record_that_finds_no_room_is_lost_and_counted() -> None:
@@ -171,7 +193,7 @@ def test_many_partitions_are_measured_in_short_steps() -> None:
             offsets[name.encode(), index] = None
     steps = list(scene.rounds.round())
 
-    assert not [each for each in steps if isinstance(each, Pause)]
+    assert set(steps) == {None}
     assert len(steps) >= len(offsets) // 50 + 3 * len(offsets) // POINTS_OF_PAYLOAD
     assert len(scene.series["group.lag"]) == len(offsets)
 

@@ -11,6 +11,7 @@ from odradek.lag.report import (
     POINTS_OF_PAYLOAD,
     Point,
     cut,
+    ended,
     group_instance,
     group_points,
     payloads,
@@ -66,7 +67,8 @@ def read(written: Iterable[bytes]) -> Series:
 
 
 def written(points: Iterable[Point], before: Iterable[Point] = ()) -> Series:
-    return read(payloads(points, before, NOW_MS, "east"))
+    points = list(points)
+    return read([*payloads(points, NOW_MS, "east"), *payloads(ended(before, points), NOW_MS, "east")])
 
 
 OF_GROUP: Series = {
@@ -146,7 +148,7 @@ def test_the_ends_of_a_topic() -> None:
 def test_ten_thousand_partitions_are_many_small_payloads() -> None:
     ends = Ends(0, 100, 100)
     wide = group(orders=TopicLag(partitions=[partition(index, 40, ends, 9) for index in range(10_000)]))
-    sent = list(payloads(group_points(wide), (), NOW_MS, "east"))
+    sent = list(payloads(group_points(wide), NOW_MS, "east"))
 
     assert len(sent) == -(-30_008 // POINTS_OF_PAYLOAD)
     assert max(map(len, sent)) < 64 << 10

@@ -10,9 +10,12 @@ from typing import Final
 
 MOST_BYTES: Final = 1 << 20
 KINDS: Final = {
-    stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
     stat.S_IFDIR: "a folder",
-}  # fmt: skip
+}
 
 
 def read_small_file(path: Path, most_bytes: int = MOST_BYTES) -> bytes:

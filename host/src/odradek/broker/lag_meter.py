@@ -27,7 +27,9 @@ from odradek.wire.record_batch import RecordBatchHeader, TimestampType
 MARKERS_MOST: Final = 1_000
 """A larger lag is not looked through for records of producers."""
 PARTITIONS_A_STEP: Final = 50
-"""A tenth of a millisecond."""
+"""Some tenths of a millisecond."""
+LOOKUP_WORK: Final = 10
+"""A lookup in the log takes as long as this many partitions."""
 
 
 class Measured(NamedTuple):
@@ -70,6 +72,8 @@ class LagMeter:
         self.lookups: dict[tuple[TopicPartition, int], Lookup] = {}
         """By partition and offset, of this round."""
         self.lookups_before: dict[tuple[TopicPartition, int], Lookup] = {}
+        self.work = 0
+        """Partitions since the last step."""
         self.ageless = 0
         """Partitions of this round whose lag in time is not known."""
 
@@ -119,7 +123,7 @@ class LagMeter:
         group_id, now_ms = group.group_id, self.clock.now_ms()
         partitions: dict[str, list[PartitionLag]] = {}
         committed_ms: dict[str, int] = {}
-        for number, (at, committed) in enumerate(list(self.groups.offsets.of_group(group_id).items()), 1):
+        for at, committed in list(self.groups.offsets.of_group(group_id).items()):
             topic = self.topics.by_id.get(at[0])
             log = topic.partition(at[1]) if topic is not None and self.wants_topic(topic.name) else None
             if topic is not None and log is not None and not log.offline:
@@ -127,7 +131,9 @@ class LagMeter:
                 partitions.setdefault(topic.name, []).append(found)
                 newest_ms = max(committed_ms.get(topic.name, 0), committed.commit_timestamp_ms)
                 committed_ms[topic.name] = newest_ms
-            if not number % PARTITIONS_A_STEP:
+            self.work += 1
+            if self.work >= PARTITIONS_A_STEP:
+                self.work = 0
                 yield None
         assigned = self.assigned(group)
         topics = {}
@@ -213,6 +219,7 @@ class LagMeter:
         found = self.lookups.get(key) or self.lookups_before.get(key)
         if found is None or (found.batch is None and found.end != end):
             found = Lookup(end, log.data_batch(offset, MARKERS_MOST))
+            self.work += LOOKUP_WORK
         self.lookups[key] = found
         return found
 

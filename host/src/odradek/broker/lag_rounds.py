@@ -8,9 +8,9 @@ consumes are left out: each record about them would move them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from functools import cache
-from typing import Final, NamedTuple
+from collections.abc import Callable, Generator, Iterator
+from functools import lru_cache, partial
+from typing import Any, Final, NamedTuple
 
 from odradek import __version__
 from odradek.bounds.bounded_regex import RegexBounds, compiled_within
@@ -22,6 +22,8 @@ from odradek.lag.group_lag import Granularity, GroupLag, SeriesCount, TopicEnds,
 from odradek.lag.lag_settings import HostLagSettings, LagSettings
 from odradek.lag.report import (
     Point,
+    SeriesSet,
+    ended,
     group_instance,
     group_points,
     payloads,
@@ -33,12 +35,13 @@ from odradek.plugin.context import ConnectionContext, RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.telemetry.record_source import UNCOMPRESSED, RecordSource
-from odradek.waiting.clock import Clock
+from odradek.waiting.clock import Clock, Timer
 from odradek.waiting.step_runner import StepRunner
-from odradek.waiting.steps import Pause, Steps
+from odradek.waiting.steps import Steps
 
 REWRITE_MS: Final = 300_000
 """Also the push interval of the records: the series of a writer that died end after three of them."""
+MATCHES_KEPT: Final = 10_000
 PUSH_TELEMETRY: Final = 72
 ROUNDS: Metrics[LagRounds] = Metrics("odradek.lag")
 ROUNDS.gauge("active", "1", "1 if this process measures the lag of groups", lambda _rounds: 1)
@@ -62,7 +65,11 @@ class Reported(NamedTuple):
     granularity: Granularity
     written_ms: int
     """On the monotonic clock."""
-    series: int
+    series: SeriesSet
+
+    @property
+    def points(self) -> Iterator[Point]:
+        return points_of(self.subject, self.granularity)
 
 
 def points_of(subject: GroupLag | TopicEnds, granularity: Granularity) -> Iterator[Point]:
@@ -71,9 +78,9 @@ def points_of(subject: GroupLag | TopicEnds, granularity: Granularity) -> Iterat
 
 
 def matcher(expression: str) -> Callable[[str], bool]:
-    """Whether a whole name matches; remembers the answers."""
+    """Whether a whole name matches; remembers the last answers."""
     matches = compiled_within(expression, RegexBounds()).fullmatch
-    return cache(lambda name: matches(name) is not None)
+    return lru_cache(MATCHES_KEPT)(lambda name: matches(name) is not None)
 
 
 class LagRounds:
@@ -88,7 +95,8 @@ class LagRounds:
         topics: Likewise.
         source: Takes the records.
         clock: The time.
-        steps: Runs the work.
+        timer: Begins the work.
+        steps: Runs it.
     """
 
     def __init__(
@@ -102,6 +110,7 @@ class LagRounds:
         topics: Topics,
         source: RecordSource,
         clock: Clock,
+        timer: Timer,
         steps: StepRunner,
     ) -> None:
         self.host_settings = host_settings
@@ -110,6 +119,7 @@ class LagRounds:
         self.groups = groups
         self.source = source
         self.clock = clock
+        self.timer = timer
         self.steps = steps
         self.meter = LagMeter(groups, topics, clock, matcher(settings.topics))
         self.wants_group = matcher(settings.groups)
@@ -139,7 +149,7 @@ class LagRounds:
 
     @property
     def series(self) -> int:
-        return sum([each.series for each in self.reported.values()])
+        return sum([each.series.number for each in self.reported.values()])
 
     def metric_rows(self) -> Iterator[MetricRow]:
         """Figures of the rounds."""
@@ -147,33 +157,34 @@ class LagRounds:
 
     def start(self) -> None:
         """Begin to note ends and to write."""
-        self.steps.run(self.noting())
-        self.steps.run(self.writing())
+        self.note()
+        self.later(self.settings.export_interval_ms, self.begin_round)
 
     def stop(self) -> None:
         """Write nothing any more. The series go on after a restart, or end by their silence."""
         self.stopped = True
 
-    def noting(self) -> Steps:
-        """Note ends until the stop."""
-        while not self.stopped:
-            yield from self.meter.note_ends()
-            yield Pause(self.host_settings.interval_ms)
+    def note(self) -> None:
+        """Note ends, again and again."""
+        if not self.stopped:
+            again = partial(self.later, self.host_settings.interval_ms, self.note)
+            self.steps.run(self.meter.note_ends(), lambda _outcome: again())
 
-    def writing(self) -> Steps:
-        """Make rounds until the stop. A long one is followed by a pause of the same length at least."""
-        interval_ms = self.settings.export_interval_ms
-        took_ms = 0
-        while True:
-            yield Pause(max(interval_ms - took_ms, took_ms))
-            if self.stopped:
-                return
-            started_ms = self.clock.monotonic_ms()
-            yield from self.round()
-            self.ended_ms = self.clock.monotonic_ms()
-            took_ms = self.ended_ms - started_ms
-            self.round_s = took_ms / 1_000
-            self.rounds["completed"] += 1
+    def later(self, wait_ms: int, action: Callable[[], None]) -> None:
+        """Act after a time. A task of the runner that only waits would look like work of the loop."""
+        self.timer.schedule(self.clock.monotonic_ms() + wait_ms, action)
+
+    def begin_round(self) -> None:
+        if not self.stopped:
+            self.steps.run(self.round(), partial(self.round_ended, self.clock.monotonic_ms()))
+
+    def round_ended(self, started_ms: int, outcome: object) -> None:
+        """Have the next round. A long one is followed by a pause of the same length at least."""
+        self.rounds["failed" if isinstance(outcome, Exception) else "completed"] += 1
+        self.ended_ms = self.clock.monotonic_ms()
+        took_ms = self.ended_ms - started_ms
+        self.round_s = took_ms / 1_000
+        self.later(max(self.settings.export_interval_ms - took_ms, took_ms), self.begin_round)
 
     def round(self) -> Steps:
         """Measure all groups, and write those that have changed."""
@@ -220,28 +231,29 @@ class LagRounds:
         is_recent = before is not None and now_ms - before.written_ms < REWRITE_MS
         if before is not None and is_recent and before[:2] == (subject, granularity):
             return
-        series = sum(1 for _ in points_of(subject, granularity))
+        series: SeriesSet = yield from self.write(instance_id, points_of(subject, granularity))
         self.reported[instance_id] = Reported(subject, granularity, now_ms, series)
-        yield from self.write(instance_id, points_of(subject, granularity), before)
+        if before is not None and before.series != series:
+            yield from self.write(instance_id, ended(before.points, points_of(subject, granularity)))
 
     def end(self, instance_id: bytes) -> Steps:
         """End all series of a group or a topic that is no longer there."""
-        yield from self.write(instance_id, iter(()), self.reported.pop(instance_id), terminating=True)
+        gone = ended(self.reported.pop(instance_id).points, ())
+        yield from self.write(instance_id, gone, terminating=True)
 
     def write(
-        self,
-        instance_id: bytes,
-        points: Iterator[Point],
-        before: Reported | None,
-        *,
-        terminating: bool = False,
-    ) -> Steps:
-        """Write points, and the ends of those that were there before."""
-        past = () if before is None else points_of(before.subject, before.granularity)
+        self, instance_id: bytes, points: Iterator[Point], *, terminating: bool = False
+    ) -> Generator[None, Any, SeriesSet]:
+        """Write points; return their series."""
         now_ms = self.clock.now_ms()
-        name = self.settings.cluster_name or self.cluster_id
         context = RequestContext(self.connection, PUSH_TELEMETRY, 0, 0, None, now_ms)
-        for data in payloads(points, past, now_ms, name):
+        written = payloads(points, now_ms, self.settings.cluster_name or self.cluster_id)
+        while True:
+            try:
+                data = next(written)
+            except StopIteration as stop:
+                series: SeriesSet = stop.value
+                return series
             payload = ClientTelemetryPayload(instance_id, terminating, data)
             record = TelemetryRecord(context, REWRITE_MS, payload, 0, UNCOMPRESSED, labeled=False)
             self.source.bring(record, self.source.labels(record))

@@ -21,10 +21,13 @@ from odradek.plugin.authorizer import (
 from odradek.security.acl import SUPPORTED, AclEntry, ResourcePattern
 
 RESOURCES: Final = {
-    "topics": ResourceType.TOPIC, "groups": ResourceType.GROUP, "cluster": ResourceType.CLUSTER,
-    "transactional_ids": ResourceType.TRANSACTIONAL_ID, "delegation_tokens": ResourceType.DELEGATION_TOKEN,
+    "topics": ResourceType.TOPIC,
+    "groups": ResourceType.GROUP,
+    "cluster": ResourceType.CLUSTER,
+    "transactional_ids": ResourceType.TRANSACTIONAL_ID,
+    "delegation_tokens": ResourceType.DELEGATION_TOKEN,
     "user_principals": ResourceType.USER,
-}  # fmt: skip
+}
 """The type of resource of each option."""
 PRINCIPALS: Final = ("allow_principals", "deny_principals")
 SIDES: Final = (

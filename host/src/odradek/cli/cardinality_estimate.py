@@ -70,11 +70,15 @@ class Subscriptions(NamedTuple):
 @click.option("--match", metavar="K1=V1,K2=V2", help="Clients to select, as for client-metrics --match.")
 @click.option(
     "--topic", metavar="NAME", default=TOPIC, show_default=True, help="The topic with the clients' pushes."
-)  # fmt: skip
+)
 @click.option(
-    "--max-pushes", type=click.IntRange(1), metavar="N", default=MAX_PUSHES, show_default=True,
+    "--max-pushes",
+    type=click.IntRange(1),
+    metavar="N",
+    default=MAX_PUSHES,
+    show_default=True,
     help="Read no more than the newest N pushes.",
-)  # fmt: skip
+)
 @click.option("--exit-code", is_flag=True, help="Exit with status 1 if a budget would be exceeded.")
 @json_option
 def estimate(

@@ -26,9 +26,14 @@ MAX_BYTES: Final = 4 << 20
 MAX_ROWS: Final = 1_000
 BY: Final = ("app", "principal", "metric", "label", "software")
 COLUMNS: Final[Mapping[str, str]] = {
-    "series": "SERIES", "share": "SHARE", "new_per_hour": "NEW-PER-HOUR", "clients": "CLIENTS",
-    "label": "LABEL", "values": "VALUES", "example": "EXAMPLE",
-}  # fmt: skip
+    "series": "SERIES",
+    "share": "SHARE",
+    "new_per_hour": "NEW-PER-HOUR",
+    "clients": "CLIENTS",
+    "label": "LABEL",
+    "values": "VALUES",
+    "example": "EXAMPLE",
+}
 """The headings of the columns, by the names of their values in JSON."""
 OF_CLIENTS: Final = ("label", "values")
 OF_STREAMS: Final = {"metric": ("clients",), "label": ("clients", "label")}
@@ -42,13 +47,15 @@ Example:
 
 @click.command("top", epilog=EPILOG)
 @click.option(
-    "--url", metavar="URL", default="http://127.0.0.1:9404",
+    "--url",
+    metavar="URL",
+    default="http://127.0.0.1:9404",
     help="The listener of [plugins.prometheus]; http://127.0.0.1:9404 by default.",
-)  # fmt: skip
+)
 @click.option("--by", type=click.Choice(BY), default=BY[0], help="Count the series of each of these.")
 @click.option(
     "-n", "--number", "most", metavar="N", type=click.IntRange(1, MAX_ROWS), default=20, help="Rows to print."
-)  # fmt: skip
+)
 @click.option("--token-file", metavar="FILE", type=FILE, help="A file with a token of the listener.")
 @click.option("--ca-file", metavar="FILE", type=FILE, help="PEM file with the CA of the listener.")
 @json_option

@@ -25,21 +25,30 @@ MISSING = "odradek certs needs cryptography: install the extra odradek[tls]"
 
 @click.command("certs")
 @click.option(
-    "--directory", required=True, type=click.Path(file_okay=False, path_type=Path),
+    "--directory",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
     help="Folder of the files. An authority in it is used again.",
-)  # fmt: skip
+)
 @click.option(
-    "--host", "hosts", multiple=True, metavar="NAME",
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
     help="Name or address that clients connect to; repeatable. Default: localhost, 127.0.0.1 and ::1.",
-)  # fmt: skip
+)
 @click.option("--user", default="client", show_default=True, help="Common name of the client certificate.")
 @click.option(
     "--days", type=click.IntRange(1, 3_650), default=365, show_default=True, help="How long they are valid."
-)  # fmt: skip
+)
 @click.option(
-    "--key", "kind", type=click.Choice(["ec", "rsa"]), default="ec", show_default=True,
+    "--key",
+    "kind",
+    type=click.Choice(["ec", "rsa"]),
+    default="ec",
+    show_default=True,
     help="Kind of the keys: P-256, or RSA with 2048 bits.",
-)  # fmt: skip
+)
 def certs(directory: Path, hosts: Sequence[str], user: str, days: int, kind: str) -> None:
     """Make a private authority, a server certificate and a client certificate.
 

@@ -9,13 +9,16 @@ from odradek.client.resources import ConfigEntry, ConfigResource
 from odradek.wire.config_resource import ConfigSource, ResourceType
 
 SOURCES = {
-    ConfigSource.UNKNOWN: "UNKNOWN", ConfigSource.TOPIC: "DYNAMIC_TOPIC_CONFIG",
+    ConfigSource.UNKNOWN: "UNKNOWN",
+    ConfigSource.TOPIC: "DYNAMIC_TOPIC_CONFIG",
     ConfigSource.DYNAMIC_BROKER: "DYNAMIC_BROKER_CONFIG",
     ConfigSource.DYNAMIC_DEFAULT_BROKER: "DYNAMIC_DEFAULT_BROKER_CONFIG",
-    ConfigSource.STATIC_BROKER: "STATIC_BROKER_CONFIG", ConfigSource.DEFAULT: "DEFAULT_CONFIG",
+    ConfigSource.STATIC_BROKER: "STATIC_BROKER_CONFIG",
+    ConfigSource.DEFAULT: "DEFAULT_CONFIG",
     ConfigSource.DYNAMIC_BROKER_LOGGER: "DYNAMIC_BROKER_LOGGER_CONFIG",
-    ConfigSource.CLIENT_METRICS: "DYNAMIC_CLIENT_METRICS_CONFIG", ConfigSource.GROUP: "DYNAMIC_GROUP_CONFIG",
-}  # fmt: skip
+    ConfigSource.CLIENT_METRICS: "DYNAMIC_CLIENT_METRICS_CONFIG",
+    ConfigSource.GROUP: "DYNAMIC_GROUP_CONFIG",
+}
 """The names in ConfigEntry.ConfigSource of the Java client."""
 OWN = {
     ResourceType.TOPIC: ConfigSource.TOPIC,

@@ -36,9 +36,12 @@ ENTITY_TYPES = {
     "groups": ResourceType.GROUP,
 }
 SHORT = {
-    "topic": "topics", "broker": "brokers", "broker_defaults": "brokers", "client_metrics": "client-metrics",
+    "topic": "topics",
+    "broker": "brokers",
+    "broker_defaults": "brokers",
+    "client_metrics": "client-metrics",
     "group": "groups",
-}  # fmt: skip
+}
 """Options that give type and name at once, and their type."""
 DEFAULT_NAME = ""
 """The resource name of the defaults for all brokers."""
@@ -79,20 +82,23 @@ class Entity:
 @click.option("--broker-defaults", is_flag=True, help="Short for --entity-type brokers --entity-default.")
 @click.option(
     "--client-metrics", metavar="NAME", help="Short for --entity-type client-metrics --entity-name NAME."
-)  # fmt: skip
+)
 @click.option("--group", metavar="ID", help="Short for --entity-type groups --entity-name ID.")
 @click.option("--all", is_flag=True, help="Show defaults and static configs too.")
 @click.option(
     "--add-config", metavar="K1=V1,K2=[V2,V3]", help="Keys to set; put a value with commas in brackets."
-)  # fmt: skip
+)
 @click.option(
-    "--add-config-file", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    "--add-config-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Properties file with the keys to set.",
-)  # fmt: skip
+)
 @click.option(
-    "--delete-config", multiple=True, metavar="K1,K2",
+    "--delete-config",
+    multiple=True,
+    metavar="K1,K2",
     help="Keys to reset to their defaults; may be repeated.",
-)  # fmt: skip
+)
 @json_option
 def configs(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
     """Describe and alter the configuration of topics, brokers, client metrics and groups.

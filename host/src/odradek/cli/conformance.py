@@ -30,12 +30,15 @@ TOPIC = "__client_telemetry"
 @click.command()
 @click.option("--client-id", required=True, metavar="ID", help="The client.id of the client.")
 @click.option(
-    "--since", default="1h", show_default=True, metavar="TIME",
+    "--since",
+    default="1h",
+    show_default=True,
+    metavar="TIME",
     help="Start: a duration ago (90s, 30m, 2h, 7d) or a time (2026-05-17T10:00:00, UTC without an offset).",
-)  # fmt: skip
+)
 @click.option(
     "--topic", default=TOPIC, show_default=True, metavar="NAME", help="The telemetry topic of the host."
-)  # fmt: skip
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @cluster_options
 def conformance(

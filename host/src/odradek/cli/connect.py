@@ -28,15 +28,19 @@ def cluster_options(command: Command, required: bool = True) -> Command:
     """Add ``--bootstrap-server`` and ``--command-config`` before the other options of a command."""
     options = options_of(
         click.option(
-            "--bootstrap-server", required=required, metavar="HOST:PORT[,...]", callback=bootstrap,
+            "--bootstrap-server",
+            required=required,
+            metavar="HOST:PORT[,...]",
+            callback=bootstrap,
             help="Brokers to connect to, tried in order.",
         ),
         click.option(
-            "--command-config", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            "--command-config",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
             help="Properties file of the client: client.id, request.timeout.ms, security.protocol, sasl.*, "
-                "ssl.*",
+            "ssl.*",
         ),
-    )  # fmt: skip
+    )
     return options(command)
 
 

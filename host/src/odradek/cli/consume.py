@@ -60,36 +60,42 @@ Examples:
 @click.option("--include", metavar="REGEX", help="The topics to read, without internal ones.")
 @click.option("--partition", type=click.IntRange(0), metavar="N", help="Read only this partition of --topic.")
 @click.option(
-    "--offset", metavar="OFFSET",
+    "--offset",
+    metavar="OFFSET",
     help="With --partition: start at an offset, earliest or latest (the default).",
-)  # fmt: skip
+)
 @click.option(
-    "--group", metavar="GROUP",
+    "--group",
+    metavar="GROUP",
     help="Start at the committed offsets of this group and commit; the group must have no members.",
-)  # fmt: skip
+)
 @click.option(
-    "--from-beginning", is_flag=True,
+    "--from-beginning",
+    is_flag=True,
     help="Start at the first record where the group has no committed offset.",
-)  # fmt: skip
+)
 @click.option("--max-messages", type=click.IntRange(0), metavar="N", help="Exit after N records.")
 @click.option(
     "--timeout-ms", type=click.IntRange(0), metavar="MS", help="Exit if no record arrives for so long."
-)  # fmt: skip
+)
 @click.option(
-    "--isolation-level", type=click.Choice(ISOLATION), default=ISOLATION[0], show_default=True,
+    "--isolation-level",
+    type=click.Choice(ISOLATION),
+    default=ISOLATION[0],
+    show_default=True,
     help="Whether to leave out records of open and aborted transactions.",
-)  # fmt: skip
+)
 @click.option(
     "--formatter-property", "properties", multiple=True, metavar="KEY=VALUE", help="What to print; see below."
-)  # fmt: skip
+)
 @click.option("--property", "old_properties", multiple=True, hidden=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, with all fields.")
 @click.option(
     "--telemetry", is_flag=True, help="Decode pushes of the telemetry topic; one JSON object per line."
-)  # fmt: skip
+)
 @click.option(
     "--skip-message-on-error", is_flag=True, help="With --telemetry: skip records that are not pushes."
-)  # fmt: skip
+)
 def consume(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
     """Print the records of topics as they arrive.
 

@@ -30,20 +30,29 @@ DEFAULT_TOPIC = SpoolSettings().topic_name
 @cluster_options
 @click.option(
     "--topic", default=DEFAULT_TOPIC, show_default=True, metavar="NAME", help="The telemetry topic to read."
-)  # fmt: skip
+)
 @click.option(
-    "--topic-format", type=click.Choice([each.value for each in TopicFormat]),
-    default=TopicFormat.ODRADEK.value, show_default=True,
+    "--topic-format",
+    type=click.Choice([each.value for each in TopicFormat]),
+    default=TopicFormat.ODRADEK.value,
+    show_default=True,
     help="Format of its records. otlp_*: plain OTLP, as an OpenTelemetry collector writes it.",
-)  # fmt: skip
+)
 @click.option(
-    "--topic-interval-ms", metavar="MS", type=click.IntRange(1, INT32_MAX), default=INTERVAL_MS,
-    show_default=True, help="Time between the exports of a client, which OTLP does not tell.",
-)  # fmt: skip
+    "--topic-interval-ms",
+    metavar="MS",
+    type=click.IntRange(1, INT32_MAX),
+    default=INTERVAL_MS,
+    show_default=True,
+    help="Time between the exports of a client, which OTLP does not tell.",
+)
 @click.option(
-    "--group", default=DEFAULT_GROUP, show_default=True, metavar="NAME",
+    "--group",
+    default=DEFAULT_GROUP,
+    show_default=True,
+    metavar="NAME",
     help="Start of the names of the consumer groups: each forwarder is in GROUP.FORWARDER.",
-)  # fmt: skip
+)
 @config_options
 @log_options
 def forward(

@@ -28,9 +28,13 @@ from odradek.client.resources import (
 
 FAILING = "Error occurred:"
 TIMES = {
-    "latest": LATEST, "earliest": EARLIEST, "max-timestamp": MAX_TIMESTAMP, "earliest-local": EARLIEST_LOCAL,
-    "latest-tiered": LATEST_TIERED, "earliest-pending-upload": EARLIEST_PENDING_UPLOAD,
-}  # fmt: skip
+    "latest": LATEST,
+    "earliest": EARLIEST,
+    "max-timestamp": MAX_TIMESTAMP,
+    "earliest-local": EARLIEST_LOCAL,
+    "latest-tiered": LATEST_TIERED,
+    "earliest-pending-upload": EARLIEST_PENDING_UPLOAD,
+}
 
 
 @click.command("get-offsets")
@@ -38,13 +42,18 @@ TIMES = {
 @click.option("--topic", metavar="REGEX", help="The topics; all by default.")
 @click.option("--partitions", metavar="P1,P2", help="Partition ids; all by default.")
 @click.option(
-    "--topic-partitions", metavar="T1:1,T2:0-3,T3",
+    "--topic-partitions",
+    metavar="T1:1,T2:0-3,T3",
     help="Topics, each with a partition or a range without its end: N, N-M, N-, -M; all by default.",
-)  # fmt: skip
+)
 @click.option(
-    "--time", "when", default="latest", show_default=True, metavar="TIME",
+    "--time",
+    "when",
+    default="latest",
+    show_default=True,
+    metavar="TIME",
     help=f"The offset of the first record at or after this time in ms since 1970, or {', '.join(TIMES)}.",
-)  # fmt: skip
+)
 @click.option("--exclude-internal-topics", is_flag=True, help="Leave out internal topics.")
 @json_option
 def get_offsets(

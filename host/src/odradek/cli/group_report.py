@@ -9,30 +9,52 @@ from odradek.cli.columns import Column, Table
 from odradek.client.admin import AdminClient
 from odradek.client.group_descriptions import GroupDescription, MemberDescription
 from odradek.client.leaders import Partition
-from odradek.client.resources import LATEST
+from odradek.client.resources import EARLIEST, LATEST
+from odradek.lag.time_search import TimeSearch
 
 View = tuple[Iterable[Mapping[str, Any]], list[str]]
 """A table as JSON objects, which have all columns, and as lines."""
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 WIDE = 15
 OFFSETS: Sequence[Column] = (
-    ("GROUP", WIDE), ("TOPIC", WIDE), ("PARTITION", 10), ("LEADER-EPOCH", WIDE), ("CURRENT-OFFSET", WIDE),
-    ("LOG-END-OFFSET", WIDE), ("LAG", WIDE), ("CONSUMER-ID", WIDE), ("HOST", WIDE), ("CLIENT-ID", 0),
-)  # fmt: skip
+    ("GROUP", WIDE),
+    ("TOPIC", WIDE),
+    ("PARTITION", 10),
+    ("LEADER-EPOCH", WIDE),
+    ("CURRENT-OFFSET", WIDE),
+    ("LOG-END-OFFSET", WIDE),
+    ("LAG", WIDE),
+    ("LAG-SECONDS", WIDE),
+    ("CONSUMER-ID", WIDE),
+    ("HOST", WIDE),
+    ("CLIENT-ID", 0),
+)
 LEADER_EPOCH = 3
 """Index of the column that is shown only with ``--verbose``."""
+LAG_SECONDS = 7
+"""Index of the column that is shown only with ``--time``."""
 MEMBERS: Sequence[Column] = (
-    ("GROUP", WIDE), ("CONSUMER-ID", WIDE), ("GROUP-INSTANCE-ID", 17), ("HOST", WIDE), ("CLIENT-ID", WIDE),
+    ("GROUP", WIDE),
+    ("CONSUMER-ID", WIDE),
+    ("GROUP-INSTANCE-ID", 17),
+    ("HOST", WIDE),
+    ("CLIENT-ID", WIDE),
     ("#PARTITIONS", WIDE),
-)  # fmt: skip
+)
 INSTANCE_ID = 2
 """Index of the column that is shown only if a member has a group instance id."""
 ASSIGNMENTS: Sequence[Column] = (
-    ("CURRENT-EPOCH", WIDE), ("CURRENT-ASSIGNMENT", 20), ("TARGET-EPOCH", WIDE), ("TARGET-ASSIGNMENT", 20),
-)  # fmt: skip
+    ("CURRENT-EPOCH", WIDE),
+    ("CURRENT-ASSIGNMENT", 20),
+    ("TARGET-EPOCH", WIDE),
+    ("TARGET-ASSIGNMENT", 20),
+)
 STATE: Sequence[Column] = (
-    ("GROUP", WIDE), ("COORDINATOR (ID)", 25), ("ASSIGNMENT-STRATEGY", 20), ("STATE", 20),
-)  # fmt: skip
+    ("GROUP", WIDE),
+    ("COORDINATOR (ID)", 25),
+    ("ASSIGNMENT-STRATEGY", 20),
+    ("STATE", 20),
+)
 EPOCHS: Sequence[Column] = (("GROUP-EPOCH", WIDE), ("TARGET-ASSIGNMENT-EPOCH", 25))
 
 
@@ -45,8 +67,17 @@ def notice(group: GroupDescription) -> str | None:
     return None
 
 
-def offsets_view(admin: AdminClient, group: GroupDescription, verbose: bool) -> View:
-    """The assigned partitions, members with the most partitions first, then the unassigned partitions."""
+def offsets_view(
+    admin: AdminClient, group: GroupDescription, verbose: bool, now_ms: int | None = None
+) -> View:
+    """The assigned partitions, members with the most partitions first, then the unassigned partitions.
+
+    Args:
+        admin: Of the cluster.
+        group: The group.
+        verbose: Show the leader epochs.
+        now_ms: The time, epoch milliseconds, to show the lag in time; None not to show it.
+    """
     committed = admin.offset_fetch(group.group_id)
     owned = [
         (partition, member)
@@ -57,9 +88,17 @@ def offsets_view(admin: AdminClient, group: GroupDescription, verbose: bool) -> 
     rows: list[tuple[Partition, MemberDescription | None]] = [*owned]
     rows += [(partition, None) for partition in left]
     ends = admin.list_offsets({partition: LATEST for partition, _ in rows}, known_only=True) if rows else {}
+    behind = {
+        partition: committed[partition].offset
+        for partition, _ in rows
+        if partition in committed and partition in ends
+        if committed[partition].offset < ends[partition].offset
+    }
+    ages_s = {} if now_ms is None else lag_times(admin, behind, now_ms)
     cells: list[list[object]] = []
     for partition, member in rows:
         at, end = committed.get(partition), ends.get(partition)
+        age_s = ages_s.get(partition) if partition in behind else 0 if at and end else None
         cells.append(
             [
                 group.group_id,
@@ -68,12 +107,37 @@ def offsets_view(admin: AdminClient, group: GroupDescription, verbose: bool) -> 
                 at and at.offset,
                 end and end.offset,
                 end.offset - at.offset if at and end else None,
+                age_s,
                 *((member.member_id, member.host, member.client_id) if member else (None, None, None)),
             ]
         )
-    full = Table(OFFSETS, cells)
+    full = Table(OFFSETS, cells) if now_ms is not None else Table(OFFSETS, cells).without(LAG_SECONDS)
     shown = full if verbose else full.without(LEADER_EPOCH)
     return full.objects(), ["", *shown.lines()] if rows else []
+
+
+def lag_times(admin: AdminClient, offsets: Mapping[Partition, int], now_ms: int) -> dict[Partition, float]:
+    """The age of the first record at or after each offset in seconds, by its timestamp.
+
+    All partitions are asked for in the same requests. One whose records have no timestamps is left out.
+    """
+    starts = admin.list_offsets(dict.fromkeys(offsets, EARLIEST), known_only=True) if offsets else {}
+    searches = {
+        partition: TimeSearch(max(offsets[partition], start.offset), now_ms)
+        for partition, start in starts.items()
+    }
+    while asked := {each: at for each, search in searches.items() if (at := search.asks_ms) is not None}:
+        found = admin.list_offsets(asked, known_only=True)
+        for partition in asked:
+            if partition in found:
+                searches[partition].answered(found[partition].offset, found[partition].timestamp_ms)
+            else:
+                del searches[partition]
+    return {
+        partition: max(now_ms - search.found_ms, 0) / 1_000
+        for partition, search in searches.items()
+        if search.found_ms is not None
+    }
 
 
 def members_view(group: GroupDescription, verbose: bool) -> View:

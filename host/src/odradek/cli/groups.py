@@ -23,18 +23,24 @@ from odradek.cli.offset_reset import SCENARIOS, reset_offsets
 from odradek.cli.usage import at_most_one, flag, one_action, only_with
 from odradek.client.admin import AdminClient
 from odradek.client.errors import RequestFailed
+from odradek.waiting.clock import SystemClock
 
 FAILING = "Error: Executing consumer group command failed due to"
 ACTIONS = ("list_names", "describe", "delete", "reset_offsets", "delete_offsets")
 RESET = ("reset_offsets",)
 GOES_WITH = {
     "group": ("describe", "delete", "reset_offsets", "delete_offsets"),
-    "all_groups": ("describe", "delete", "reset_offsets"), "offsets": ("describe",), "members": ("describe",),
-    "verbose": ("describe",), "state": ("list_names", "describe"), "type": ("list_names",),
+    "all_groups": ("describe", "delete", "reset_offsets"),
+    "offsets": ("describe",),
+    "time": ("describe",),
+    "members": ("describe",),
+    "verbose": ("describe",),
+    "state": ("list_names", "describe"),
+    "type": ("list_names",),
     "topic": ("reset_offsets", "delete_offsets"),
     "as_json": ("list_names", "describe", "reset_offsets", "delete_offsets"),
     **dict.fromkeys(("all_topics", "dry_run", "execute", "export", *SCENARIOS), RESET),
-}  # fmt: skip
+}
 STATES = ("Assigning", "CompletingRebalance", "Dead", "Empty", "PreparingRebalance", "Reconciling", "Stable")
 TYPES = ("Classic", "Consumer")
 LEAST_WIDTH = 15
@@ -50,45 +56,58 @@ LEAST_WIDTH = 15
 @click.option("--group", multiple=True, metavar="GROUP", help="The group; may be repeated.")
 @click.option("--all-groups", is_flag=True, help="All consumer groups.")
 @click.option("--offsets", is_flag=True, help="With --describe: show offsets and lag; the default.")
+@click.option("--time", is_flag=True, help="With --describe: show the lag in seconds too.")
 @click.option("--members", is_flag=True, help="With --describe: show the members.")
 @click.option(
-    "--state", is_flag=False, flag_value="", metavar="STATES",
+    "--state",
+    is_flag=False,
+    flag_value="",
+    metavar="STATES",
     help="With --describe: show the state. With --list: show states, or list only groups in STATES, such as "
-        "stable,empty.",
-)  # fmt: skip
+    "stable,empty.",
+)
 @click.option(
-    "--type", is_flag=False, flag_value="", metavar="TYPES",
+    "--type",
+    is_flag=False,
+    flag_value="",
+    metavar="TYPES",
     help="With --list: show types, or list only groups of TYPES: classic,consumer.",
-)  # fmt: skip
+)
 @click.option("--verbose", is_flag=True, help="With --describe: show epochs and assignments too.")
 @click.option(
-    "--topic", multiple=True, metavar="TOPIC[:P1,P2]",
+    "--topic",
+    multiple=True,
+    metavar="TOPIC[:P1,P2]",
     help="The partitions, all of a topic by default; may be repeated.",
-)  # fmt: skip
+)
 @click.option("--all-topics", is_flag=True, help="All partitions for which the group has offsets.")
 @click.option("--to-earliest", is_flag=True, help="Reset to the first record.")
 @click.option("--to-latest", is_flag=True, help="Reset to the end of the log.")
 @click.option(
     "--to-current", is_flag=True, help="Keep committed offsets; without one, reset to the end of the log."
-)  # fmt: skip
+)
 @click.option("--to-offset", type=click.IntRange(0), metavar="OFFSET", help="Reset to this offset.")
 @click.option("--shift-by", type=int, metavar="N", help="Move by N records; N may be negative.")
 @click.option(
-    "--to-datetime", metavar="TIME",
+    "--to-datetime",
+    metavar="TIME",
     help="Reset to this time, YYYY-MM-DDThh:mm:ss.sss, UTC without an offset.",
-)  # fmt: skip
+)
 @click.option("--by-duration", metavar="DURATION", help="Reset to a time this long ago, PnDTnHnMnS.")
 @click.option(
-    "--from-file", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    "--from-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Reset to the offsets in a CSV file, as --export prints it.",
-)  # fmt: skip
+)
 @click.option("--dry-run", is_flag=True, help="Show the new offsets without committing them; the default.")
 @click.option("--execute", is_flag=True, help="Commit the new offsets.")
 @click.option("--export", is_flag=True, help="Print the new offsets as CSV.")
 @click.option(
-    "--timeout", type=click.IntRange(1), metavar="MS",
+    "--timeout",
+    type=click.IntRange(1),
+    metavar="MS",
     help="Request timeout; default: request.timeout.ms of --command-config, or 30000.",
-)  # fmt: skip
+)
 @json_option
 def groups(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
     """List, describe and delete consumer groups of any broker, and move their offsets.
@@ -137,6 +156,7 @@ def check_describe(options: dict[str, Any]) -> None:
     """Check that groups are named, and that at most one view is requested."""
     check_groups(options)
     at_most_one(options, ("offsets", "members", "state"))
+    at_most_one(options, ("time", "members", "state"))
     if options["state"]:
         raise click.UsageError("option --state takes no value with --describe")
 
@@ -199,7 +219,8 @@ def describe(admin: AdminClient, options: dict[str, Any]) -> list[str]:
         elif options["state"] is not None:
             objects, lines = state_view(group, options["verbose"])
         else:
-            objects, lines = offsets_view(admin, group, options["verbose"])
+            now_ms = SystemClock().now_ms() if options["time"] else None
+            objects, lines = offsets_view(admin, group, options["verbose"], now_ms)
         show(options["as_json"], objects, lines)
     return failures
 

@@ -69,9 +69,13 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
 COMMAND_GROUP = "odradek.commands"
 """Entry point group of the subcommands of plugins. Each entry point names a click command."""
 EXTRAS = {
-    "clients": "console", "console": "console", "spark": "spark", "subscriptions": "console",
-    "top": "console", "watch": "console",
-}  # fmt: skip
+    "clients": "console",
+    "console": "console",
+    "spark": "spark",
+    "subscriptions": "console",
+    "top": "console",
+    "watch": "console",
+}
 """The extra that installs each subcommand of a plugin."""
 
 

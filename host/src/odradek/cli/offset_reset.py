@@ -25,9 +25,15 @@ from odradek.wire.error_code import ErrorCode
 
 Offsets = dict[Partition, int]
 SCENARIOS = (
-    "to_earliest", "to_latest", "to_current", "to_offset", "shift_by", "to_datetime", "by_duration",
+    "to_earliest",
+    "to_latest",
+    "to_current",
+    "to_offset",
+    "shift_by",
+    "to_datetime",
+    "by_duration",
     "from_file",
-)  # fmt: skip
+)
 INACTIVE = ("Empty", "Dead")
 COLUMNS = (("GROUP", 15), ("TOPIC", 15), ("PARTITION", 10), ("NEW-OFFSET", 0))
 

@@ -22,9 +22,11 @@ COLUMNS = ("name", "distribution", "version", "state", "hooks")
 
 @click.command()
 @click.option(
-    "--config", "config_file", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    "--config",
+    "config_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="TOML file of a host; its [plugins.<name>] tables determine the state.",
-)  # fmt: skip
+)
 @json_option
 def plugins(config_file: Path | None, as_json: bool) -> None:
     """List installed plugins.

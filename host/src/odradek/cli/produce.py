@@ -56,26 +56,41 @@ Examples:
 @cluster_options
 @click.option("--topic", required=True, metavar="NAME", help="The topic, which the broker may create.")
 @click.option(
-    "--reader-property", "properties", multiple=True, metavar="KEY=VALUE",
+    "--reader-property",
+    "properties",
+    multiple=True,
+    metavar="KEY=VALUE",
     help="How to parse a line; see below.",
-)  # fmt: skip
+)
 @click.option("--property", "old_properties", multiple=True, hidden=True)
 @click.option(
     "--json", "as_json", is_flag=True, help="Read one JSON object per line, as consume --json prints."
-)  # fmt: skip
+)
 @click.option(
-    "--compression-codec", type=click.Choice(list(CODECS)), is_flag=False, flag_value="gzip", default="none",
+    "--compression-codec",
+    type=click.Choice(list(CODECS)),
+    is_flag=False,
+    flag_value="gzip",
+    default="none",
     help="Compression of the batches; gzip without a value.",
-)  # fmt: skip
+)
 @click.option(
-    "--batch-size", type=click.IntRange(1), default=16384, show_default=True, metavar="BYTES",
+    "--batch-size",
+    type=click.IntRange(1),
+    default=16384,
+    show_default=True,
+    metavar="BYTES",
     help="Most bytes of input to send at once.",
-)  # fmt: skip
+)
 @click.option("--sync", is_flag=True, help="Send one record at a time.")
 @click.option(
-    "--request-required-acks", "acks", type=click.Choice(list(ACKS)), default="all", show_default=True,
+    "--request-required-acks",
+    "acks",
+    type=click.Choice(list(ACKS)),
+    default="all",
+    show_default=True,
     help="Replicas that must have a record: all in-sync ones, or the leader.",
-)  # fmt: skip
+)
 def produce(bootstrap_server: str, command_config: Path | None, topic: str, **options: Any) -> None:
     """Write a record for each line of standard input.
 

@@ -101,17 +101,26 @@ def short_options(command: Command) -> Command:
 @click.option("--describe", is_flag=True, help="Show quotas.")
 @click.option("--alter", is_flag=True, help="Change quotas.")
 @click.option(
-    "--entity-type", "types", type=click.Choice(list(TYPES)), multiple=True,
+    "--entity-type",
+    "types",
+    type=click.Choice(list(TYPES)),
+    multiple=True,
     help="Type of the entity; users and clients may be combined. --describe shows all quotas by default.",
-)  # fmt: skip
+)
 @click.option(
-    "--entity-name", "names", metavar="NAME", multiple=True,
+    "--entity-name",
+    "names",
+    metavar="NAME",
+    multiple=True,
     help="Name of the entity, in the order of the types; --describe shows all by default.",
-)  # fmt: skip
+)
 @click.option(
-    "--entity-default", "names", flag_value=DEFAULT_NAME, multiple=True,
+    "--entity-default",
+    "names",
+    flag_value=DEFAULT_NAME,
+    multiple=True,
     help="The default for entities without quotas of their own.",
-)  # fmt: skip
+)
 @short_options
 @click.option("--add-config", metavar="K1=V1,K2=V2", help="Quotas to set; others stay unchanged.")
 @click.option("--delete-config", multiple=True, metavar="K1,K2", help="Quotas to remove; may be repeated.")

@@ -11,9 +11,15 @@ from odradek.cli.record_properties import is_true, record_properties
 from odradek.wire.record import Record
 
 READER_DEFAULTS = {
-    "parse.key": "false", "parse.headers": "false", "key.separator": "\t", "headers.delimiter": "\t",
-    "headers.separator": ",", "headers.key.separator": ":", "null.marker": "", "ignore.error": "false",
-}  # fmt: skip
+    "parse.key": "false",
+    "parse.headers": "false",
+    "key.separator": "\t",
+    "headers.delimiter": "\t",
+    "headers.separator": ",",
+    "headers.key.separator": ":",
+    "null.marker": "",
+    "ignore.error": "false",
+}
 
 
 @dataclass(frozen=True, slots=True)

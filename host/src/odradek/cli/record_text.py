@@ -11,10 +11,18 @@ from odradek.wire.record import NO_TIMESTAMP
 from odradek.wire.record_batch import TimestampType
 
 FORMATTER_DEFAULTS = {
-    "print.timestamp": "false", "print.partition": "false", "print.offset": "false", "print.epoch": "false",
-    "print.headers": "false", "print.key": "false", "print.value": "true", "key.separator": "\t",
-    "line.separator": "\n", "headers.separator": ",", "null.literal": "null",
-}  # fmt: skip
+    "print.timestamp": "false",
+    "print.partition": "false",
+    "print.offset": "false",
+    "print.epoch": "false",
+    "print.headers": "false",
+    "print.key": "false",
+    "print.value": "true",
+    "key.separator": "\t",
+    "line.separator": "\n",
+    "headers.separator": ",",
+    "null.literal": "null",
+}
 TIMESTAMPS = {TimestampType.CREATE_TIME: b"CreateTime", TimestampType.LOG_APPEND_TIME: b"LogAppendTime"}
 
 

@@ -27,11 +27,13 @@ SHORT_DURATION = re.compile(r"(\d+)([dhms])")
 @click.command()
 @click.option(
     "--plugin", required=True, metavar="NAME", help="The forwarder's name in its group, such as otlp."
-)  # fmt: skip
+)
 @click.option(
-    "--since", required=True, metavar="TIME",
+    "--since",
+    required=True,
+    metavar="TIME",
     help="Start: a duration ago (90s, 30m, 2h, 7d) or a time (2026-05-17T10:00:00, UTC without an offset).",
-)  # fmt: skip
+)
 @click.option("--dry-run", is_flag=True, help="Show the new offsets without committing them.")
 @json_option
 @cluster_options

@@ -29,26 +29,32 @@ log = logging.getLogger(__name__)
 @click.command(epilog=f"\b\nAll keys of the configuration:\n  {REFERENCE}")
 @config_options
 @click.option(
-    "--recover-metadata", is_flag=True,
+    "--recover-metadata",
+    is_flag=True,
     help="If metadata.db is lost or damaged, rebuild the topics from their partitions.",
-)  # fmt: skip
+)
 @click.option(
-    "--check", "only_check", is_flag=True,
+    "--check",
+    "only_check",
+    is_flag=True,
     help="Check the configuration and exit; opens no port and changes no file.",
-)  # fmt: skip
+)
 @click.option(
-    "--ephemeral", is_flag=True,
+    "--ephemeral",
+    is_flag=True,
     help="For tests: free ports, data in a temporary directory, and a control port.",
-)  # fmt: skip
+)
 @click.option(
-    "--control", metavar="HOST:PORT",
+    "--control",
+    metavar="HOST:PORT",
     help="With --ephemeral: the control port; by default a free one of 127.0.0.1. Requests need the token in "
-        "ODRADEK_CONTROL_TOKEN, if it is set; it must be, if other machines can reach HOST.",
-)  # fmt: skip
+    "ODRADEK_CONTROL_TOKEN, if it is set; it must be, if other machines can reach HOST.",
+)
 @click.option(
-    "--virtual-clock", is_flag=True,
+    "--virtual-clock",
+    is_flag=True,
     help="With --ephemeral: the host's time stands still until the control port advances it.",
-)  # fmt: skip
+)
 @log_options
 def serve(
     config_file: Path | None,

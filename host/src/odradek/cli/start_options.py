@@ -11,26 +11,43 @@ from odradek.endpoints.log_lines import FORMATTERS
 
 config_options = options_of(
     click.option(
-        "--config", "config_file", type=click.Path(path_type=Path), metavar="FILE",
+        "--config",
+        "config_file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
         help="TOML file; the page below lists its keys.",
     ),
     click.option(
-        "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one key; may be repeated.",
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Override one key; may be repeated.",
     ),
     click.option(
-        "--plugin", "plugins", multiple=True, metavar="NAME", help="Activate a plugin; may be repeated.",
+        "--plugin",
+        "plugins",
+        multiple=True,
+        metavar="NAME",
+        help="Activate a plugin; may be repeated.",
     ),
-)  # fmt: skip
+)
 """``--config``, ``--set`` and ``--plugin``."""
 
 log_options = options_of(
     click.option(
-        "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info",
-        show_default=True, help="Lowest level to log on stderr.",
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"]),
+        default="info",
+        show_default=True,
+        help="Lowest level to log on stderr.",
     ),
     click.option(
-        "--log-format", type=click.Choice(list(FORMATTERS)), default="text", show_default=True,
+        "--log-format",
+        type=click.Choice(list(FORMATTERS)),
+        default="text",
+        show_default=True,
         help="Form of the log on stderr; json is one object per line.",
     ),
-)  # fmt: skip
+)
 """``--log-level`` and ``--log-format``."""

@@ -30,9 +30,11 @@ from odradek.wire.uuid_text import parse_uuid
 FAILING = "Error while executing topic command :"
 ACTIONS = ("list_names", "describe", "create", "alter", "delete")
 REPORTS = (
-    "under_replicated_partitions", "unavailable_partitions", "under_min_isr_partitions",
+    "under_replicated_partitions",
+    "unavailable_partitions",
+    "under_min_isr_partitions",
     "at_min_isr_partitions",
-)  # fmt: skip
+)
 """Options that restrict the partitions to show."""
 GOES_WITH = {
     "config": ("create",),
@@ -62,14 +64,15 @@ COLLISION = "WARNING: metric names do not distinguish '.' from '_': use only one
 @click.option("--partitions", type=click.IntRange(1), metavar="N", help="Total number of partitions.")
 @click.option(
     "--replication-factor", type=click.IntRange(1, 32767), metavar="N", help="Replicas per partition."
-)  # fmt: skip
+)
 @click.option(
-    "--replica-assignment", metavar="B1:B2,...",
+    "--replica-assignment",
+    metavar="B1:B2,...",
     help="Brokers of each partition; partitions are separated by commas.",
-)  # fmt: skip
+)
 @click.option(
     "--config", multiple=True, metavar="KEY=VALUE", help="Config of the new topic; may be repeated."
-)  # fmt: skip
+)
 @click.option("--if-exists", is_flag=True, help="Do not fail if the topic does not exist.")
 @click.option("--if-not-exists", is_flag=True, help="Do not fail if the topic exists.")
 @click.option("--exclude-internal", is_flag=True, help="Leave out internal topics.")
@@ -77,13 +80,15 @@ COLLISION = "WARNING: metric names do not distinguish '.' from '_': use only one
 @click.option("--unavailable-partitions", is_flag=True, help="Only partitions without a live leader.")
 @click.option(
     "--under-replicated-partitions", is_flag=True, help="Only partitions with out-of-sync replicas."
-)  # fmt: skip
+)
 @click.option("--under-min-isr-partitions", is_flag=True, help="Only partitions below min.insync.replicas.")
 @click.option("--at-min-isr-partitions", is_flag=True, help="Only partitions at min.insync.replicas.")
 @click.option(
-    "--partition-size-limit-per-response", type=click.IntRange(1), metavar="N",
+    "--partition-size-limit-per-response",
+    type=click.IntRange(1),
+    metavar="N",
     help="Partitions to request at once.",
-)  # fmt: skip
+)
 @json_option
 def topics(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
     """List, describe, create, alter and delete topics of any broker.

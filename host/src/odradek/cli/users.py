@@ -105,25 +105,34 @@ def failed(error: ApiError, subject: str) -> RequestFailed:
 @click.command("users")
 @partial(cluster_options, required=False)
 @click.option(
-    "--data-dir", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
     help="Use the data.dir of a stopped host instead of a broker; --add creates it.",
-)  # fmt: skip
+)
 @click.option("--list", "list_names", is_flag=True, help="List the users.")
 @click.option("--describe", is_flag=True, help="Show the mechanisms and iterations of all users.")
 @click.option("--add", metavar="NAME", help="Add a user, or change the password of a user.")
 @click.option("--delete", metavar="NAME", help="Delete a user, or some mechanisms of a user.")
 @click.option(
-    "--mechanism", "mechanisms", type=click.Choice(NAMES), multiple=True,
+    "--mechanism",
+    "mechanisms",
+    type=click.Choice(NAMES),
+    multiple=True,
     help="Only this mechanism; may be repeated; all by default.",
-)  # fmt: skip
+)
 @click.option(
-    "--iterations", type=click.IntRange(MIN_ITERATIONS, MAX_ITERATIONS), metavar="N",
+    "--iterations",
+    type=click.IntRange(MIN_ITERATIONS, MAX_ITERATIONS),
+    metavar="N",
     help=f"Hash iterations, more of which make guessing harder; {DEFAULT_ITERATIONS} by default.",
-)  # fmt: skip
+)
 @click.option(
-    "--password-file", type=click.File(encoding="utf-8"), metavar="FILE",
+    "--password-file",
+    type=click.File(encoding="utf-8"),
+    metavar="FILE",
     help="Read the password from the first line of FILE, - for standard input; prompt for it by default.",
-)  # fmt: skip
+)
 @listing.json_option
 def users(
     bootstrap_server: str | None, command_config: Path | None, data_dir: Path | None, **options: Any

@@ -37,9 +37,12 @@ Offer = tuple[str, Kind, Callable[[], Any]]
 @click.command("verify-plugin")
 @click.argument("name")
 @click.option(
-    "--set", "overrides", multiple=True, metavar="KEY=VALUE",
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
     help="Set a key of the plugin's table; may be repeated.",
-)  # fmt: skip
+)
 @json_option
 def verify_plugin(name: str, overrides: tuple[str, ...], as_json: bool) -> None:
     """Check an installed plugin against the contract.

@@ -41,40 +41,57 @@ LONGEST_S: Final = 3_600
 
 @click.command()
 @click.option(
-    "--seconds", type=click.IntRange(3, LONGEST_S), show_default=f"{DEFAULT_S}; with --console an hour",
+    "--seconds",
+    type=click.IntRange(3, LONGEST_S),
+    show_default=f"{DEFAULT_S}; with --console an hour",
     help="How long to run.",
-)  # fmt: skip
+)
 @click.option(
     "--otlp", metavar="ENDPOINT", help="Forward to this OTLP/HTTP endpoint, e.g. http://localhost:4318."
-)  # fmt: skip
+)
 @click.option(
-    "--spark", "with_spark", is_flag=True,
+    "--spark",
+    "with_spark",
+    is_flag=True,
     help="Afterwards load the pushes into tables, query them and draw a picture.",
-)  # fmt: skip
+)
 @click.option(
-    "--keep", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
+    "--keep",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
     help="With --spark: keep the tables and the picture in this folder.",
-)  # fmt: skip
+)
 @click.option(
-    "--prometheus", "prometheus_name", metavar="[PROGRAM]", is_flag=False, flag_value=PROGRAM,
+    "--prometheus",
+    "prometheus_name",
+    metavar="[PROGRAM]",
+    is_flag=False,
+    flag_value=PROGRAM,
     help="Show the metrics in Prometheus, by default the one in PATH.",
-)  # fmt: skip
+)
 @click.option(
-    "--console", "with_console", is_flag=True,
+    "--console",
+    "with_console",
+    is_flag=True,
     help="Show the clients in the browser, with a third one that is slow, until Ctrl-C.",
-)  # fmt: skip
+)
 @click.option(
-    "--secure", "with_security", is_flag=True,
+    "--secure",
+    "with_security",
+    is_flag=True,
     help="Use TLS and passwords, and allow each client no more than it needs.",
-)  # fmt: skip
+)
 @click.option(
-    "--gateway", "with_gateways", is_flag=True,
+    "--gateway",
+    "with_gateways",
+    is_flag=True,
     help="Show two gateways in front of a cluster, a producer that pushes, and one that cannot.",
-)  # fmt: skip
+)
 @click.option(
-    "--upstream", metavar="HOST:PORT[,...]",
+    "--upstream",
+    metavar="HOST:PORT[,...]",
     help=f"With --gateway: brokers of a cluster of yours, without TLS; both produce to its topic {TOPIC}.",
-)  # fmt: skip
+)
 def demo(
     seconds: int | None,
     otlp: str | None,

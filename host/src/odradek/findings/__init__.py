@@ -8,6 +8,15 @@ from odradek.findings.concerns import CONCERNS, Chart, Concern
 from odradek.findings.troubles import FINDINGS, HINTS, TROUBLES, Condition, Trouble
 
 __all__ = [
-    "CONCERNS", "FINDINGS", "HINTS", "TROUBLES", "Chart", "ClientMetric", "Concern", "Condition", "Trouble",
-    "app_name", "client_metrics",
-]  # fmt: skip
+    "CONCERNS",
+    "FINDINGS",
+    "HINTS",
+    "TROUBLES",
+    "Chart",
+    "ClientMetric",
+    "Concern",
+    "Condition",
+    "Trouble",
+    "app_name",
+    "client_metrics",
+]

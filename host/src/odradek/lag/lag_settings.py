@@ -44,50 +44,73 @@ EXPRESSION: Final = Special(type=ConfigType.STRING, shape="regular expression (R
 class HostLagSettings:
     """The lag that a host measures of its own groups."""
 
-    # fmt: off
     measured: Measured = setting(
-        "telemetry.lag", Choice({each.value: each for each in Measured}), Measured.GROUPS,
+        "telemetry.lag",
+        Choice({each.value: each for each in Measured}),
+        Measured.GROUPS,
         "Whose lag `odradek serve` writes into the telemetry topic: that of all `groups`, or `none`.",
         page=PAGE,
     )
     interval_ms: int = setting(
-        "telemetry.lag.interval.ms", Whole(INT, 1_000, 600_000), 2_000,
-        "How often the ends of partitions are noted, from which the lag in seconds is computed.", unit="ms",
+        "telemetry.lag.interval.ms",
+        Whole(INT, 1_000, 600_000),
+        2_000,
+        "How often the ends of partitions are noted, from which the lag in seconds is computed.",
+        unit="ms",
     )
-    # fmt: on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagSettings:
     """Which groups and topics, and what is written about them."""
 
-    # fmt: off
     cluster_name: str | None = setting(
-        "cluster.name", TEXT, None, "Name of the cluster in metrics of lag, the attribute `cluster.name`.",
-        unset="the cluster's id", page=PAGE,
+        "cluster.name",
+        TEXT,
+        None,
+        "Name of the cluster in metrics of lag, the attribute `cluster.name`.",
+        unset="the cluster's id",
+        page=PAGE,
     )
     export_interval_ms: int = setting(
-        "lag.export.interval.ms", Whole(INT, 1_000, 3_600_000), 30_000,
+        "lag.export.interval.ms",
+        Whole(INT, 1_000, 3_600_000),
+        30_000,
         "How often the lag of groups is written; a group whose figures are the same is written again after "
-        "five minutes.", unit="ms", page=PAGE,
+        "five minutes.",
+        unit="ms",
+        page=PAGE,
     )
     groups: str = setting(
-        "lag.groups", EXPRESSION, ".*", "Groups whose lag is measured: those whose whole id matches.",
+        "lag.groups",
+        EXPRESSION,
+        ".*",
+        "Groups whose lag is measured: those whose whole id matches.",
     )
     topics: str = setting(
-        "lag.topics", EXPRESSION, ".*", "Topics whose lag is measured: those whose whole name matches.",
+        "lag.topics",
+        EXPRESSION,
+        ".*",
+        "Topics whose lag is measured: those whose whole name matches.",
     )
     granularity: Granularity = setting(
-        "lag.granularity", Choice({each.value: each for each in Granularity}), Granularity.PARTITION,
+        "lag.granularity",
+        Choice({each.value: each for each in Granularity}),
+        Granularity.PARTITION,
         "Finest series of a group: those of each `partition`, of each `topic`, or of the `group` alone.",
     )
     max_series: int = setting(
-        "lag.series.max", Whole(INT), 200_000,
+        "lag.series.max",
+        Whole(INT),
+        200_000,
         "Most series of partitions and topics; beyond them the groups with the most have series of topics, "
-        "then of the group alone, whose sums and maxima stay exact.", unit="series",
+        "then of the group alone, whose sums and maxima stay exact.",
+        unit="series",
     )
     idle_groups_ms: int = setting(
-        "lag.idle.groups.ms", Whole(LONG), 604_800_000,
-        "An empty group that has not committed for this long has series of the group alone.", unit="ms",
+        "lag.idle.groups.ms",
+        Whole(LONG),
+        604_800_000,
+        "An empty group that has not committed for this long has series of the group alone.",
+        unit="ms",
     )
-    # fmt: on

@@ -6,9 +6,9 @@ point without a value, because the others of its record go on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from odradek.lag.group_lag import Granularity, GroupLag, PartitionLag, TopicEnds, TopicLag
 from odradek.otlp.metrics_writer import NUMBER_ATTRIBUTE, Attributes, Window, encoded_attributes
@@ -126,26 +126,36 @@ def topic_end_points(ends: TopicEnds) -> Iterator[Point]:
         yield ("partition.start.offset", at), start
 
 
-def payloads(
-    points: Iterable[Point], before: Iterable[Point], now_ms: int, cluster_name: str
-) -> Iterator[bytes]:
-    """Some points as payloads of a bounded size, and the ends of the series that are gone.
+class SeriesSet(NamedTuple):
+    """The series of a report, without their values: equal for equal series."""
+
+    number: int
+    digest: int
+
+
+def payloads(points: Iterable[Point], now_ms: int, cluster_name: str) -> Generator[bytes, None, SeriesSet]:
+    """Some points as payloads of a bounded size; returns their series.
 
     Args:
-        points: Those of now.
-        before: Those of the last report, whose values do not matter.
+        points: Of one group or topic.
         now_ms: The time of the points, epoch milliseconds.
         cluster_name: The label of all.
     """
-    gone = dict.fromkeys(key for key, _ in before)
+    number = digest = 0
     written = iter(points)
     while batch := list(islice(written, POINTS_OF_PAYLOAD)):
-        for key, _ in batch:
-            gone.pop(key, None)
+        number += len(batch)
+        digest = hash((digest, *[key for key, _ in batch]))
         yield payload(batch, now_ms, cluster_name)
-    ended = iter(gone)
-    while keys := list(islice(ended, POINTS_OF_PAYLOAD)):
-        yield payload([(key, None) for key in keys], now_ms, cluster_name)
+    return SeriesSet(number, digest)
+
+
+def ended(before: Iterable[Point], points: Iterable[Point]) -> Iterator[Point]:
+    """The ends of the series that are no longer there."""
+    gone = dict.fromkeys(key for key, _ in before)
+    for key, _ in points:
+        gone.pop(key, None)
+    return ((key, None) for key in gone)
 
 
 def payload(points: Iterable[Point], now_ms: int, cluster_name: str) -> bytes:

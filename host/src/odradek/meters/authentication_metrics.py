@@ -26,13 +26,17 @@ AGAIN.counter(
 AGAIN.counter("failed.reauthentication", "{connection}", "Re-authentications that failed", "failed_again")
 AGAIN.counter("reauthentication.latency", "ms", "Time of all successful re-authentications", "again_ms")
 AGAIN.counter(
-    "successful.authentication.no.reauth", "{connection}",
-    "Connections that authenticated and cannot do so again", "never_again",
-)  # fmt: skip
+    "successful.authentication.no.reauth",
+    "{connection}",
+    "Connections that authenticated and cannot do so again",
+    "never_again",
+)
 AGAIN.counter(
-    "expired.connections.killed", "{connection}",
-    "Connections closed because their clients were late to authenticate again", "expired",
-)  # fmt: skip
+    "expired.connections.killed",
+    "{connection}",
+    "Connections closed because their clients were late to authenticate again",
+    "expired",
+)
 
 WAITING = Metrics[Unauthenticated]("odradek.connections")
 WAITING.gauge("unauthenticated", "{connection}", "Open connections that have not authenticated", len)
@@ -42,18 +46,22 @@ WAITING.counter(
 
 SASL: Metrics[SaslAuthentication] = Metrics("odradek.authentication")
 SASL.counter(
-    "delayed", "{attempt}", "Attempts to authenticate that waited because of their address's rate",
+    "delayed",
+    "{attempt}",
+    "Attempts to authenticate that waited because of their address's rate",
     "rate.delayed",
-)  # fmt: skip
+)
 
 KEYS: Metrics[KeySet, int] = Metrics("odradek.jwks", "url")
 KEYS.gauge("keys", "{key}", "Keys that may verify tokens")
 KEYS.counter("fetches", "{fetch}", "Fetches of keys")
 KEYS.counter("fetches.failed", "{fetch}", "Fetches of keys that failed", "failures")
 KEYS.gauge(
-    "age", "s", "Time since the keys were fetched",
+    "age",
+    "s",
+    "Time since the keys were fetched",
     lambda it, now_ms: None if it.fetched_ms is None else (now_ms - it.fetched_ms) / 1000,
-)  # fmt: skip
+)
 
 
 def authentication_rows(listeners: Sequence[Listener]) -> Iterator[MetricRow]:

@@ -30,14 +30,17 @@ FORWARDERS.gauge(
 
 REFUSED = Metrics[CountsRefusedPoints]("odradek.forwarder", "plugin")
 REFUSED.counter(
-    "refused.points", "{point}", "Data points that the destination did not store, of pushes that it accepted",
+    "refused.points",
+    "{point}",
+    "Data points that the destination did not store, of pushes that it accepted",
     by="reason",
-)  # fmt: skip
+)
 RENAMED = Metrics[RenamesLabels]("odradek.forwarder", "plugin")
 RENAMED.counter(
-    "renamed.points", "{point}",
+    "renamed.points",
+    "{point}",
     "Data points beside which a label has another name, because they have an attribute of that name",
-)  # fmt: skip
+)
 
 TOTALS = Metrics[Counts, TotalsFigures]("odradek.temporality", "plugin")
 TOTALS.counter("records", "{record}", "Records that were added to the totals")

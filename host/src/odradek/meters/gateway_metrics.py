@@ -18,19 +18,28 @@ PATH = Metrics[PathMeter](PREFIX)
 PATH.counter("pairs.opened", "{pair}", "Connections of clients that reached a broker", "opened")
 PATH.counter("pairs.closed", "{pair}", "Closed, by cause", "closed", by="cause")
 PATH.counter(
-    "bytes", "By", "Bytes read, by their sender",
-    lambda it: {"client": it.client_bytes, "broker": it.upstream_bytes}, by="sender",
-)  # fmt: skip
+    "bytes",
+    "By",
+    "Bytes read, by their sender",
+    lambda it: {"client": it.client_bytes, "broker": it.upstream_bytes},
+    by="sender",
+)
 PATH.counter("requests", "{request}", "Requests of clients", lambda it: by_api(it.requests), by="api")
 PATH.counter("requests.without.response", "{request}", "Produce requests with acks=0", "acks0")
 PATH.counter(
-    "responses.rewritten", "{response}", "Responses that can name addresses", lambda it: by_api(it.rewritten),
+    "responses.rewritten",
+    "{response}",
+    "Responses that can name addresses",
+    lambda it: by_api(it.rewritten),
     by="api",
-)  # fmt: skip
+)
 PATH.counter(
-    "internal.errors", "{error}", "Bugs that closed a connection", lambda it: by_api(it.internal_errors),
+    "internal.errors",
+    "{error}",
+    "Bugs that closed a connection",
+    lambda it: by_api(it.internal_errors),
     by="api",
-)  # fmt: skip
+)
 PATH.counter("misrouted", "{connection}", "Clients that expected another node at an address")
 PATH.counter("pauses.in.flight", "{pause}", "Clients with too many requests outstanding", "in_flight_pauses")
 
@@ -45,10 +54,12 @@ GATEWAY.counter(
 )
 GATEWAY.counter("dials.failed", "{dial}", "Failed connections to brokers", "dialer.failures", by="node error")
 GATEWAY.counter(
-    "upstream.stuck", "{connection}",
-    "Connections to brokers that took or answered nothing for gateway.upstream.stuck.ms", "standstills.stuck",
+    "upstream.stuck",
+    "{connection}",
+    "Connections to brokers that took or answered nothing for gateway.upstream.stuck.ms",
+    "standstills.stuck",
     by="node",
-)  # fmt: skip
+)
 GATEWAY.counter("pauses.slow.peer", "{pause}", "Connections not read because the other is slow", "slow_peers")
 GATEWAY.gauge("nodes.known", "{node}", "Brokers with an address", "table.addresses")
 GATEWAY.gauge("switch", "1", "Steps of the kill switch taken", "switch.position")
@@ -57,9 +68,12 @@ GATEWAY.gauge(
 )
 
 ADDED_LATENCY = histogram(
-    f"{PREFIX}.added.latency", "{piece}", "Pieces that were written after at most so long",
-    "Time between reading and writing of these pieces", "of",
-)  # fmt: skip
+    f"{PREFIX}.added.latency",
+    "{piece}",
+    "Pieces that were written after at most so long",
+    "Time between reading and writing of these pieces",
+    "of",
+)
 OUTSTANDING = Metrics[int](PREFIX)
 OUTSTANDING.gauge("outstanding", "{request}", "Requests that wait for a response", lambda it: it)
 

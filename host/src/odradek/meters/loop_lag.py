@@ -22,9 +22,11 @@ def histogram(prefix: str, unit: str, sentence: str, of_sum: str, *labels: str) 
 
 
 LOOP_LAG = histogram(
-    "odradek.loop.lag", "{probe}", "Probes of the event loop that were at most so late",
+    "odradek.loop.lag",
+    "{probe}",
+    "Probes of the event loop that were at most so late",
     "Sum of the delays of the probes",
-)  # fmt: skip
+)
 
 
 class LoopLag:

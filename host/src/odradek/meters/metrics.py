@@ -78,9 +78,10 @@ SPOOL.counter("refused", "{push}", "Valid pushes that could not be stored", lamb
 SOURCES = Metrics[PushAccounts, int | None]("odradek.source", "source")
 """received = appended + empty + repeated + rejected + waiting."""
 SOURCES.counter(
-    "received", "{record}",
+    "received",
+    "{record}",
     "Records that no client pushed to this host: observed ones, and those that plugins brought in",
-)  # fmt: skip
+)
 SOURCES.counter("appended", "{record}", "Records of a source that were stored")
 SOURCES.counter("empty", "{record}", "Records of a source without metrics, stored")
 SOURCES.counter("repeated", "{record}", "Records of a source that were already stored, and not stored again")

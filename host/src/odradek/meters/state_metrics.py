@@ -14,9 +14,11 @@ REFUSALS = Metrics[StateLimit | NameLimit]("odradek.state", "kind", "setting")
 REFUSALS.counter("refused", "1", "Additions refused because of the limit, by kind", "refusals.number")
 SKIPPED = Metrics[Sized]("odradek.subscriptions")
 SKIPPED.gauge(
-    "skipped", "{subscription}",
-    "Subscriptions that apply to no client because a stored pattern cannot be used", len,
-)  # fmt: skip
+    "skipped",
+    "{subscription}",
+    "Subscriptions that apply to no client because a stored pattern cannot be used",
+    len,
+)
 
 
 def state_rows(limits: Iterable[StateLimit], names: NameLimit, skipped: Sized) -> Iterator[MetricRow]:

@@ -29,11 +29,25 @@ if TYPE_CHECKING:
     from odradek.otlp.sender_records import Sender, data_points, otlp_records
 
 __all__ = [
-    "MergedResourceMetrics", "NotOtlp", "Sender", "ShallowResourceMetrics", "ShallowScopeMetrics",
-    "body_start", "data_points", "delimited", "labeler", "merged_resources", "merged_scopes",
-    "message_classes", "metric_name", "metrics_of_json", "otlp_records", "resource_metrics",
-    "shallow_resource_metrics", "shallow_scope_metrics",
-]  # fmt: skip
+    "MergedResourceMetrics",
+    "NotOtlp",
+    "Sender",
+    "ShallowResourceMetrics",
+    "ShallowScopeMetrics",
+    "body_start",
+    "data_points",
+    "delimited",
+    "labeler",
+    "merged_resources",
+    "merged_scopes",
+    "message_classes",
+    "metric_name",
+    "metrics_of_json",
+    "otlp_records",
+    "resource_metrics",
+    "shallow_resource_metrics",
+    "shallow_scope_metrics",
+]
 
 # The module of each name that needs protobuf, or the libraries of compression.
 __getattr__ = on_first_use(

@@ -33,10 +33,13 @@ CONTEXT_LABELS: Final[Mapping[str, Label]] = {
     "client_id": lambda _, context: context.client_id,
     "client_software_name": lambda _, context: context.connection.client_software_name,
     "client_software_version": lambda _, context: context.connection.client_software_version,
-    "client_source_address": client_source_address, "client_source_port": client_source_port,
-    "principal": lambda _, context: context.connection.principal, "broker_node_id": broker_node_id,
-    "cluster_id": lambda _, context: context.connection.cluster_id, "node_id": broker_node_id,
-}  # fmt: skip
+    "client_source_address": client_source_address,
+    "client_source_port": client_source_port,
+    "principal": lambda _, context: context.connection.principal,
+    "broker_node_id": broker_node_id,
+    "cluster_id": lambda _, context: context.connection.cluster_id,
+    "node_id": broker_node_id,
+}
 """The labels of the KIP, in its order, and the cluster of a relayed push. The last is the KIP's literal name
 of ``broker_node_id``.
 """
@@ -46,8 +49,13 @@ DEFAULT_LABELS: Final = tuple(name for name in CONTEXT_LABELS if name != "node_i
 points. A destination that makes labels and attributes those of a series keeps only one of them."""
 
 CLIENT_LABELS: Final = (
-    "client_rack", "group_id", "group_instance_id", "group_member_id", "member_id", "transactional_id",
-)  # fmt: skip
+    "client_rack",
+    "group_id",
+    "group_instance_id",
+    "group_member_id",
+    "member_id",
+    "transactional_id",
+)
 """Resource attributes of the clients (KIP-714). librdkafka calls the member ``member_id``."""
 
 

@@ -31,6 +31,7 @@ def lag_part(config: HostConfig, pushes: Pushes, broker: Broker) -> list[Part]:
         topics=broker.topics,
         source=source,
         clock=broker.clock,
+        timer=broker.timer,
         steps=broker.steps,
     )
 

@@ -23,13 +23,33 @@ if TYPE_CHECKING:
     from odradek.temporality.stream_key import Identity, Kind
 
 __all__ = [
-    "BadState", "Changes", "Counts", "CumulativeForwarder", "Engine", "Identity", "KeepsTotals", "Kind",
-    "Limits", "Rejection", "Series", "StateFile", "StoreFailed", "TotalsFigures", "TotalsSettings",
-    "TotalsStore", "read_cumulative", "read_totals",
-]  # fmt: skip
+    "BadState",
+    "Changes",
+    "Counts",
+    "CumulativeForwarder",
+    "Engine",
+    "Identity",
+    "KeepsTotals",
+    "Kind",
+    "Limits",
+    "Rejection",
+    "Series",
+    "StateFile",
+    "StoreFailed",
+    "TotalsFigures",
+    "TotalsSettings",
+    "TotalsStore",
+    "read_cumulative",
+    "read_totals",
+]
 
 # The module of each name that needs protobuf's messages or SQLite.
 __getattr__ = on_first_use(
-    __name__, shape="BadState", clients="Changes", cumulative_forwarder="CumulativeForwarder",
-    engine="Engine Series", stream_key="Identity Kind", state_file="StateFile",
-)  # fmt: skip
+    __name__,
+    shape="BadState",
+    clients="Changes",
+    cumulative_forwarder="CumulativeForwarder",
+    engine="Engine Series",
+    stream_key="Identity Kind",
+    state_file="StateFile",
+)

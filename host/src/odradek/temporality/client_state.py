@@ -56,9 +56,22 @@ class ClientState:
     """The state of a client instance."""
 
     __slots__ = (
-        "amounts", "closed", "distributions", "folded", "interval_ms", "last_ms", "layout_number", "marks",
-        "note", "resource", "resource_hash", "routes", "seen", "shape", "times",
-    )  # fmt: skip
+        "amounts",
+        "closed",
+        "distributions",
+        "folded",
+        "interval_ms",
+        "last_ms",
+        "layout_number",
+        "marks",
+        "note",
+        "resource",
+        "resource_hash",
+        "routes",
+        "seen",
+        "shape",
+        "times",
+    )
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape

@@ -31,9 +31,16 @@ class ExponentialState:
     """
 
     __slots__ = (
-        "count", "has_sum", "highest", "lowest", "negative", "positive", "scale", "zero_count",
+        "count",
+        "has_sum",
+        "highest",
+        "lowest",
+        "negative",
+        "positive",
+        "scale",
+        "zero_count",
         "zero_threshold",
-    )  # fmt: skip
+    )
 
     def __init__(self, point: ExponentialHistogramDataPoint) -> None:
         self.scale: int = point.scale

@@ -75,10 +75,23 @@ class Layout:
     """One layout: the formats that check and read a push, and the streams of its points."""
 
     __slots__ = (
-        "constants", "constants_format", "gauge_format", "gauge_keys", "has_integers", "held_bytes",
-        "integers", "keys", "length", "number", "places", "resource", "shape_number", "starts", "sum_format",
+        "constants",
+        "constants_format",
+        "gauge_format",
+        "gauge_keys",
+        "has_integers",
+        "held_bytes",
+        "integers",
+        "keys",
+        "length",
+        "number",
+        "places",
+        "resource",
+        "shape_number",
+        "starts",
+        "sum_format",
         "temporalities",
-    )  # fmt: skip
+    )
 
     def __init__(
         self,

@@ -12,9 +12,14 @@ from odradek.temporality.counts import Limits
 DELTA: Final = "delta"
 CUMULATIVE: Final = "cumulative"
 KEYS: Final = (
-    "totals.file", "totals.topic", "totals.max.series", "totals.max.client.series", "totals.max.bytes",
-    "totals.retain.ms", "totals.ignored.attributes",
-)  # fmt: skip
+    "totals.file",
+    "totals.topic",
+    "totals.max.series",
+    "totals.max.client.series",
+    "totals.max.bytes",
+    "totals.retain.ms",
+    "totals.ignored.attributes",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

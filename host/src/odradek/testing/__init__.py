@@ -27,15 +27,33 @@ if TYPE_CHECKING:
     from odradek.testing.virtual_clock import VirtualClock
 
 __all__ = [
-    "ConformanceReport", "DataPoint", "Fault", "FaultNotHit", "MockClock", "NothingCame", "Push", "Request",
-    "RunningHost", "VirtualClock", "host", "request_context",
-]  # fmt: skip
+    "ConformanceReport",
+    "DataPoint",
+    "Fault",
+    "FaultNotHit",
+    "MockClock",
+    "NothingCame",
+    "Push",
+    "Request",
+    "RunningHost",
+    "VirtualClock",
+    "host",
+    "request_context",
+]
 
 __getattr__ = on_first_use(
-    __name__, conformance="ConformanceReport", data_points="DataPoint", fault="Fault FaultNotHit",
-    clock="MockClock", arrivals="NothingCame", telemetry_log="Push", request_log="Request",
-    running_host="RunningHost", virtual_clock="VirtualClock", requests="request_context",
-)  # fmt: skip
+    __name__,
+    conformance="ConformanceReport",
+    data_points="DataPoint",
+    fault="Fault FaultNotHit",
+    clock="MockClock",
+    arrivals="NothingCame",
+    telemetry_log="Push",
+    request_log="Request",
+    running_host="RunningHost",
+    virtual_clock="VirtualClock",
+    requests="request_context",
+)
 
 
 def host(

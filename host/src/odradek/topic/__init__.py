@@ -15,8 +15,13 @@ if TYPE_CHECKING:
     from odradek.topic.topic_messages import decode_message
 
 __all__ = [
-    "MalformedTelemetry", "TopicFormat", "decode_message", "decode_record", "encode_headers", "record_key",
-]  # fmt: skip
+    "MalformedTelemetry",
+    "TopicFormat",
+    "decode_message",
+    "decode_record",
+    "encode_headers",
+    "record_key",
+]
 
 # The module of each name that needs protobuf, or the libraries of compression.
 __getattr__ = on_first_use(

@@ -24,9 +24,12 @@ UNKNOWN_WAIT_S = 5.0
 Address = tuple[str, int]
 BOOTSTRAP = "bootstrap"
 KINDS: Mapping[str, type[OSError]] = {
-    "tls": ssl.SSLError, "timeout": TimeoutError, "refused": ConnectionRefusedError, "reset": ConnectionError,
+    "tls": ssl.SSLError,
+    "timeout": TimeoutError,
+    "refused": ConnectionRefusedError,
+    "reset": ConnectionError,
     "unknown-host": socket.gaierror,
-}  # fmt: skip
+}
 
 
 class Dialer:

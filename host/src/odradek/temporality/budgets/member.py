@@ -40,9 +40,19 @@ class Member:
     """A live client instance."""
 
     __slots__ = (
-        "budgets", "client", "counts", "ended", "facts", "hidden", "live", "parts", "placed", "places",
-        "shape", "weights",
-    )  # fmt: skip
+        "budgets",
+        "client",
+        "counts",
+        "ended",
+        "facts",
+        "hidden",
+        "live",
+        "parts",
+        "placed",
+        "places",
+        "shape",
+        "weights",
+    )
 
     def __init__(
         self,

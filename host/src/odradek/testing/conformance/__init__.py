@@ -7,6 +7,16 @@ from odradek.testing.conformance.report import ConformanceReport, RuleRow, confo
 from odradek.testing.conformance.rules import RULES
 
 __all__ = [
-    "RULES", "ConformanceReport", "Exchange", "Handshake", "MetricRow", "Observation", "Pushed", "RuleRow",
-    "State", "Verdict", "conformance_report", "from_record",
-]  # fmt: skip
+    "RULES",
+    "ConformanceReport",
+    "Exchange",
+    "Handshake",
+    "MetricRow",
+    "Observation",
+    "Pushed",
+    "RuleRow",
+    "State",
+    "Verdict",
+    "conformance_report",
+    "from_record",
+]

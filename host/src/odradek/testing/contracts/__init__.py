@@ -32,10 +32,27 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Accounts", "Capability", "EnricherContract", "ExporterContract", "FarSide", "FarSideState",
-    "ForwarderContract", "Kind", "Outcome", "QuotaCallbackContract", "ReceiverContract", "Rule",
-    "RuleBroken", "SourceContract", "Subject", "Supply", "Verdict", "rules_of", "verdict", "verdicts",
-]  # fmt: skip
+    "Accounts",
+    "Capability",
+    "EnricherContract",
+    "ExporterContract",
+    "FarSide",
+    "FarSideState",
+    "ForwarderContract",
+    "Kind",
+    "Outcome",
+    "QuotaCallbackContract",
+    "ReceiverContract",
+    "Rule",
+    "RuleBroken",
+    "SourceContract",
+    "Subject",
+    "Supply",
+    "Verdict",
+    "rules_of",
+    "verdict",
+    "verdicts",
+]
 
 # The names by module. They are imported lazily because the classes need pytest, which a host lacks.
 __getattr__ = on_first_use(

@@ -11,9 +11,13 @@ from odradek.testing.contracts.source_rules import SOURCE_RULES
 from odradek.testing.contracts.subject import Kind
 
 RULES = {
-    Kind.RECEIVER: RECEIVER_RULES, Kind.EXPORTER: EXPORTER_RULES, Kind.FORWARDER: FORWARDER_RULES,
-    Kind.ENRICHER: ENRICHER_RULES, Kind.QUOTA_CALLBACK: QUOTA_RULES, Kind.SOURCE: SOURCE_RULES,
-}  # fmt: skip
+    Kind.RECEIVER: RECEIVER_RULES,
+    Kind.EXPORTER: EXPORTER_RULES,
+    Kind.FORWARDER: FORWARDER_RULES,
+    Kind.ENRICHER: ENRICHER_RULES,
+    Kind.QUOTA_CALLBACK: QUOTA_RULES,
+    Kind.SOURCE: SOURCE_RULES,
+}
 
 
 def rules_of(kind: Kind) -> tuple[Rule, ...]:

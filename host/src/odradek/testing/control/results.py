@@ -72,14 +72,28 @@ SOFTWARE = ("context.connection.client_software_name", "context.connection.clien
 SHOWN: Mapping[type, Sequence[str]] = {
     DataPoint: ("metric", "kind", "value", "unit", "time_ms", "delta", "monotonic", "labels"),
     Push: (
-        "number", "client_id", "request.subscription_id", *SOFTWARE, "error", "fault", "terminating",
+        "number",
+        "client_id",
+        "request.subscription_id",
+        *SOFTWARE,
+        "error",
+        "fault",
+        "terminating",
         "points",
     ),
     Request: (
-        "api", "version", "client_id", *SOFTWARE, "context.received_ms", "request_bytes", "response_bytes",
-        "answered", "error", "fault",
+        "api",
+        "version",
+        "client_id",
+        *SOFTWARE,
+        "context.received_ms",
+        "request_bytes",
+        "response_bytes",
+        "answered",
+        "error",
+        "fault",
     ),
-}  # fmt: skip
+}
 """The attributes to show; the last part of each is its name."""
 
 
