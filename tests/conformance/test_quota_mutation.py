@@ -14,9 +14,8 @@ from odradek.quota.controller_mutation_quota import (
     ControllerMutationQuota,
     PermissiveControllerMutationQuota,
     StrictControllerMutationQuota,
-    UnboundedControllerMutationQuota,
 )
-from odradek.quota.controller_mutation_quota_manager import ControllerMutationQuotaManager
+from odradek.quota.controller_mutation_quota_manager import UNBOUNDED_QUOTA, ControllerMutationQuotaManager
 from odradek.quota.quota_config import UNLIMITED, QuotaConfig
 from odradek.quota.throttle_time import token_bucket_throttle_time_ms
 from odradek.testing.clock import MockClock
@@ -147,7 +146,7 @@ def test_without_any_quota_nothing_is_recorded(strict: bool) -> None:
     quota = client.quota(strict=strict)
 
     quota.record(1_000_000)
-    assert isinstance(quota, UnboundedControllerMutationQuota)
+    assert quota is UNBOUNDED_QUOTA
     assert (quota.throttle_ms(client.clock.monotonic_ms()), client.tokens()) == (0, None)
 
 

@@ -162,10 +162,10 @@ def test_an_exception_in_the_sink_is_the_response(kept: Kept, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("terminating", [False, True])
-def test_the_fast_encoder_writes_the_public_format(kept: Kept, terminating: bool) -> None:
+def test_a_record_has_the_public_format(kept: Kept, terminating: bool) -> None:
     kept.push(kept.broker.get(), DATA, terminating)
     push = kept.sink.pushes[0]
-    body = b"".join((b"\x00\x00\x00", *record_parts(push)))
+    body = b"".join((b"\x00\x00\x00", *record_parts(push.record())))
     expected: list[bytes] = []
     record = push.record()
     key = record_key(push.payload.client_instance_id)
@@ -183,7 +183,7 @@ def test_the_headers_name_the_connection_of_the_push(kept: Kept) -> None:
     kept.broker.clock.advance(100)
     kept.push(told)
 
-    first, second = (record_parts(push)[-1] for push in kept.sink.pushes)
+    first, second = (record_parts(push.record())[-1] for push in kept.sink.pushes)
 
     connection = kept.sink.pushes[1].context.connection.connection_id.encode()
     assert connection in second

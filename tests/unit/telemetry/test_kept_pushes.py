@@ -11,7 +11,6 @@ from odradek.plugin import Origin, TelemetryRecord
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.kept_pushes import LEAST_MEMORY_MS, MOST_IN_A_ROW, Loss
-from odradek.telemetry.record_parts import parts_of_record, record_parts
 from odradek.temporality import Engine
 from odradek.topic import decode_record, encode_headers, record_key
 from odradek.waiting.deferred import Deferred
@@ -150,7 +149,6 @@ def test_the_record_carries_the_mark_and_the_subscription_of_the_push(stage: Sta
     assert (record.payload.refused, record.subscription_id) == (117, outdated)
     assert (record.payload.terminating, record.payload.data) == (True, DATA)
     assert record.push_interval_ms == INTERVAL_MS
-    assert record_parts(push) == parts_of_record(push.record())
 
 
 def test_an_accepted_push_has_no_mark(stage: Stage) -> None:

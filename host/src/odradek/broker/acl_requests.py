@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import CloseConnection
@@ -11,24 +11,14 @@ from odradek.security.acl import Acl, AclEntry, AclFilter, ResourcePattern, code
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.create_acls import AclCreation
+from odradek.wire.messages.delete_acls import DeleteAclsFilter
+from odradek.wire.messages.describe_acls import DescribeAclsRequest
 
 if TYPE_CHECKING:
     from odradek.broker.acls import Acls
 
 UNKNOWN = 0
 """The code of an unknown value in each enumeration; Kafka takes it for a fault of the client's software."""
-
-
-class FilterFields(Protocol):
-    """The fields of a filter in DescribeAcls and DeleteAcls."""
-
-    resource_type_filter: int
-    resource_name_filter: str | None
-    pattern_type_filter: int
-    principal_filter: str | None
-    host_filter: str | None
-    operation: int
-    permission_type: int
 
 
 def kept_acls(broker: Broker, problem: str) -> Acls:
@@ -76,7 +66,7 @@ def new_acl(creation: AclCreation) -> Acl:
     return acl
 
 
-def acl_filter(fields: FilterFields) -> AclFilter:
+def acl_filter(fields: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
     """A filter of a request.
 
     Raises:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from odradek.broker.refusal_lines import RefusalLines
 from odradek.broker.results import Results, shortened
-from odradek.plugin.authorizer import Action, Decision, ResourceType
+from odradek.plugin.authorizer import Action, Decision
 from odradek.plugin.context import RequestContext
 from odradek.security.attempt_rate import network_of
 from odradek.security.refused_login import RefusedLogin
@@ -29,15 +29,6 @@ log = logging.getLogger("odradek.audit")
 AUTHORIZATION_FAILURES: Final = frozenset(
     code for code in ErrorCode if code.name.endswith("_AUTHORIZATION_FAILED")
 )
-RESOURCE_NAMES: Final = {
-    ResourceType.TOPIC: "Topic",
-    ResourceType.GROUP: "Group",
-    ResourceType.CLUSTER: "Cluster",
-    ResourceType.TRANSACTIONAL_ID: "TransactionalId",
-    ResourceType.DELEGATION_TOKEN: "DelegationToken",
-    ResourceType.USER: "User",
-}
-"""As Kafka's authorizer log has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,13 +84,14 @@ class Audit:
         """An authorizer has denied a check that is to be logged."""
         self.denials += 1
         if self.requests.may_write(context.connection.principal):
+            kind = action.resource_type.name.title().replace("_", "")  # as Kafka writes it
             log.info(
                 "access denied",
                 extra={
                     **caller(context),
                     "outcome": "denied",
                     "operation": action.operation.name,
-                    "on": [f"{RESOURCE_NAMES.get(action.resource_type, 'Unknown')}:{shortened(action.name)}"],
+                    "on": [f"{kind}:{shortened(action.name)}"],
                     "api": api_name(context.api_key),
                     "why": decision.rule,
                 },

@@ -32,27 +32,14 @@ from odradek.security.acl import SUPPORTED
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
-REFUSALS: Final = {
-    ResourceType.TOPIC: (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed."),
-    ResourceType.GROUP: (ErrorCode.GROUP_AUTHORIZATION_FAILED, "Group authorization failed."),
-    ResourceType.CLUSTER: (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed."),
-    ResourceType.TRANSACTIONAL_ID: (
-        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        "Transactional Id authorization failed.",
-    ),
-    ResourceType.DELEGATION_TOKEN: (
-        ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
-        "Delegation Token authorization failed.",
-    ),
-}
-"""Kafka's code and text of a refusal, by the type of the resource."""
-
 Denied = Callable[[RequestContext, Action, Decision], object]
 
 
 def refusal(resource_type: ResourceType) -> ApiError:
-    """The error that refuses a request for resources of this type."""
-    return ApiError(*REFUSALS[resource_type])
+    """The error that refuses a request for resources of this type, with Kafka's code and text."""
+    name = resource_type.name
+    text = f"{name.replace('_', ' ').title()} authorization failed."
+    return ApiError(ErrorCode[f"{name}_AUTHORIZATION_FAILED"], text)
 
 
 class Rights:
@@ -145,7 +132,7 @@ class Authorization:
         """Check that the caller may perform the operation.
 
         Raises:
-            ApiError: The code of `REFUSALS`, with Kafka's text.
+            ApiError: That of `refusal`.
         """
         if not self.allows(context, operation, resource_type, name):
             raise refusal(resource_type)

@@ -18,7 +18,7 @@ from odradek.log.partition_log import PartitionLog
 from odradek.plugin.config import ConfigError
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.telemetry.accepted_push import AcceptedPush
-from odradek.telemetry.record_parts import partition_of, parts_of_record, record_parts
+from odradek.telemetry.record_parts import partition_of, record_parts
 from odradek.waiting.clock import Clock, Timer
 from odradek.waiting.deferred import Deferred, Offload
 from odradek.waiting.steps import Step
@@ -171,13 +171,12 @@ class TelemetrySpool:
 
     def take(self, push: AcceptedPush) -> bool | Deferred[bool]:
         """Store a push. The outcome follows when its batch is written or, with ``fsync``, on disk."""
-        index = self.index_for(push.payload.client_instance_id)
-        return self.writer.append(index, push.context.received_ms, record_parts(push))
+        return self.take_record(push.record())
 
     def take_record(self, record: TelemetryRecord) -> bool | Deferred[bool]:
         """Store a record that no client pushed to this host; the outcome follows as for `take`."""
         index = self.index_for(record.payload.client_instance_id)
-        return self.writer.append(index, record.context.received_ms, parts_of_record(record))
+        return self.writer.append(index, record.context.received_ms, record_parts(record))
 
     def index_for(self, instance_id: bytes) -> int:
         """The partition for the records of a client instance."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field
 
 from odradek.group.classic_member import ClassicMember, Protocols
 from odradek.group.classic_state import MAY_FOLLOW, ClassicState
@@ -24,6 +25,7 @@ from odradek.wire.messages.join_group import JoinGroupResponse, JoinGroupRespons
 log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class ClassicGroup:
     """A classic group; after ClassicGroup.java.
 
@@ -33,42 +35,35 @@ class ClassicGroup:
 
     group_type = GroupType.CLASSIC
 
-    def __init__(
-        self,
-        group_id: str,
-        *,
-        protocol_type: str = "",
-        generation: int = 0,
-        empty_since_ms: int | None = None,
-    ) -> None:
-        self.group_id = group_id
-        self.protocol_type = protocol_type
-        self.generation = generation
-        self.empty_since_ms = empty_since_ms
-        self.state = ClassicState.EMPTY
-        self.previous_state = ClassicState.EMPTY
-        self.protocol_name: str | None = None
-        self.leader_id: str | None = None
-        self.members: dict[str, ClassicMember] = {}
-        self.static_members: dict[str, str] = {}
-        """Member ids by instance id."""
-        self.pending_members: dict[str, TimerTask] = {}
-        """Member ids that were assigned with MEMBER_ID_REQUIRED but not used yet, with their session
-        timers.
-        """
-        self.sizes = MemberSizes()
-        self.protocol_support: Counter[str] = Counter()
-        """The number of members that support each protocol."""
-        self.joins_parked = 0
-        """The number of members whose JoinGroup waits for a response."""
-        self.pending_syncs: set[str] = set()
-        """Members of this generation that have not sent SyncGroup."""
-        self.new_member_added = False
-        """Whether a member has joined since the initial delay began or was extended."""
-        self.join_timer: TimerTask | None = None
-        self.sync_timer: TimerTask | None = None
-        self.subscription: frozenset[str] | None = None
-        """The topics of all members; None if they are not known."""
+    group_id: str
+    _: KW_ONLY
+    protocol_type: str = ""
+    generation: int = 0
+    empty_since_ms: int | None = None
+    state: ClassicState = ClassicState.EMPTY
+    previous_state: ClassicState = ClassicState.EMPTY
+    protocol_name: str | None = None
+    leader_id: str | None = None
+    members: dict[str, ClassicMember] = field(default_factory=dict)
+    static_members: dict[str, str] = field(default_factory=dict)
+    """Member ids by instance id."""
+    pending_members: dict[str, TimerTask] = field(default_factory=dict)
+    """Member ids that were assigned with MEMBER_ID_REQUIRED but not used yet, with their session
+    timers.
+    """
+    sizes: MemberSizes = field(default_factory=MemberSizes)
+    protocol_support: Counter[str] = field(default_factory=Counter)
+    """The number of members that support each protocol."""
+    joins_parked: int = 0
+    """The number of members whose JoinGroup waits for a response."""
+    pending_syncs: set[str] = field(default_factory=set)
+    """Members of this generation that have not sent SyncGroup."""
+    new_member_added: bool = False
+    """Whether a member has joined since the initial delay began or was extended."""
+    join_timer: TimerTask | None = None
+    sync_timer: TimerTask | None = None
+    subscription: frozenset[str] | None = None
+    """The topics of all members; None if they are not known."""
 
     @property
     def state_name(self) -> str:

@@ -37,16 +37,12 @@ class Joiner:
 
 
 @dataclass(slots=True, eq=False)
-class ClassicJoin:
-    """One JoinGroup of one group."""
+class Join:
+    """One JoinGroup."""
 
-    rebalance: ClassicRebalance
-    group: ClassicGroup
     request: JoinGroupRequest
     joiner: Joiner
     random_uuid: bytes
-    parked: Deferred[JoinGroupResponse] = field(default_factory=Deferred)
-    """The response, if it has to wait for the generation."""
 
     @property
     def protocols(self) -> Protocols:
@@ -59,6 +55,30 @@ class ClassicJoin:
             return self.request.session_timeout_ms
         return max(self.request.rebalance_timeout_ms, 0)
 
+    def check_size(self) -> None:
+        """Check that the member does not send too much metadata.
+
+        Raises:
+            ApiError: INVALID_REQUEST.
+        """
+        if sum(len(name) + len(metadata) for name, metadata in self.protocols) > MAX_MEMBER_METADATA_BYTES:
+            raise ApiError(ErrorCode.INVALID_REQUEST)
+
+    def new_member_id(self) -> str:
+        """An id for a member without one."""
+        prefix = self.request.group_instance_id or self.joiner.client_id
+        return f"{prefix}-{UUID(bytes=self.random_uuid)}"
+
+
+@dataclass(slots=True, eq=False)
+class ClassicJoin(Join):
+    """One JoinGroup of a group of the classic protocol."""
+
+    rebalance: ClassicRebalance
+    group: ClassicGroup
+    parked: Deferred[JoinGroupResponse] = field(default_factory=Deferred)
+    """The response, if it has to wait for the generation."""
+
     def run(self) -> Answer:
         """Answer now, or park the request until the next generation begins.
 
@@ -67,8 +87,7 @@ class ClassicJoin:
                 FENCED_INSTANCE_ID, or INVALID_REQUEST: there is too much metadata, or a pending member became
                 a static one.
         """
-        if sum(len(name) + len(metadata) for name, metadata in self.protocols) > MAX_MEMBER_METADATA_BYTES:
-            raise ApiError(ErrorCode.INVALID_REQUEST)
+        self.check_size()
         if not self.has_room():
             return self.refuse_full()
         if not self.group.supports(self.request.protocol_type, self.protocols):
@@ -102,10 +121,6 @@ class ClassicJoin:
         return JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED)
 
     # -- a new member
-
-    def new_member_id(self) -> str:
-        prefix = self.request.group_instance_id or self.joiner.client_id
-        return f"{prefix}-{UUID(bytes=self.random_uuid)}"
 
     def give_out_id(self) -> JoinGroupResponse:
         """Give the client an id to join with, so that a join that it gives up leaves no ghost member

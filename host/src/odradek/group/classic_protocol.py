@@ -84,11 +84,11 @@ class ClassicProtocol:
         mixed = self.mixed_group(request.group_id)
         if mixed is not None:
             with self.outbox:
-                return MixedJoin(mixed, request, joiner, self.registry.random_uuid()).answer()
+                return MixedJoin(request, joiner, self.registry.random_uuid(), mixed).answer()
         group = self.group_to_join(request)
         with self.outbox:
             try:
-                return ClassicJoin(self.rebalance, group, request, joiner, self.registry.random_uuid()).run()
+                return ClassicJoin(request, joiner, self.registry.random_uuid(), self.rebalance, group).run()
             finally:
                 self.forget_if_unused(group)
 

@@ -7,6 +7,7 @@ advance rebalances, are in `classic_join`, `classic_sync` and `classic_leave`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from odradek.group.classic_group import ClassicGroup
@@ -22,6 +23,7 @@ from odradek.wire.messages.sync_group import SyncGroupResponse
 CAN_REBALANCE = (ClassicState.EMPTY, ClassicState.STABLE, ClassicState.COMPLETING_REBALANCE)
 
 
+@dataclass(eq=False)
 class ClassicRebalance:
     """Rebalances all classic groups.
 
@@ -34,19 +36,11 @@ class ClassicRebalance:
             used, to be dropped.
     """
 
-    def __init__(
-        self,
-        config: GroupConfig,
-        clock: Clock,
-        timer: Timer,
-        outbox: Outbox,
-        changed: Callable[[ClassicGroup], None],
-    ) -> None:
-        self.config = config
-        self.clock = clock
-        self.timer = timer
-        self.outbox = outbox
-        self.changed = changed
+    config: GroupConfig
+    clock: Clock
+    timer: Timer
+    outbox: Outbox
+    changed: Callable[[ClassicGroup], None]
 
     # -- the join phase
 

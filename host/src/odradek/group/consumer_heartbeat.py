@@ -78,14 +78,14 @@ def check_request(request: ConsumerGroupHeartbeatRequest, version: int, config: 
 def check_names(request: ConsumerGroupHeartbeatRequest, version: int) -> None:
     """Check the fields that may be null but not empty."""
     needs_member_id = version >= OWN_MEMBER_ID_VERSION or request.member_epoch != JOIN_EPOCH
-    if not request.group_id.strip():
-        raise invalid("GroupId can't be empty.")
-    if needs_member_id and not request.member_id.strip():
-        raise invalid("MemberId can't be empty.")
-    if request.instance_id is not None and not request.instance_id.strip():
-        raise invalid("InstanceId can't be empty.")
-    if request.rack_id is not None and not request.rack_id.strip():
-        raise invalid("RackId can't be empty.")
+    for name, text in (
+        ("GroupId", request.group_id),
+        ("MemberId", request.member_id if needs_member_id else None),
+        ("InstanceId", request.instance_id),
+        ("RackId", request.rack_id),
+    ):
+        if text is not None and not text.strip():
+            raise invalid(f"{name} can't be empty.")
 
 
 def check_join(request: ConsumerGroupHeartbeatRequest) -> None:

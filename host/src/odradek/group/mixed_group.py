@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
-from uuid import UUID
 
-from odradek.group.classic_join import REQUIRES_MEMBER_ID, Joiner
+from odradek.group.classic_join import REQUIRES_MEMBER_ID, Join
 from odradek.group.classic_leave import answer
 from odradek.group.classic_member import Protocols
 from odradek.group.committed_offset import TopicPartition
@@ -22,24 +21,20 @@ from odradek.group.consumer_heartbeat import check_room, known_static_member, st
 from odradek.group.consumer_member import ClassicMembership, ConsumerMember, MemberState
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
 from odradek.group.embedded_protocol import assignment_bytes, partition_ids, subscription_of
-from odradek.group.group_config import MAX_MEMBER_METADATA_BYTES
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.consumer_protocol import ConsumerProtocolSubscription
 from odradek.wire.messages.heartbeat import HeartbeatRequest
-from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from odradek.wire.messages.join_group import JoinGroupResponse
 from odradek.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity, MemberResponse
 from odradek.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 
 @dataclass(slots=True, eq=False)
-class MixedJoin:
+class MixedJoin(Join):
     """One JoinGroup to a group of the consumer protocol with members. It never waits for other members."""
 
     group: ConsumerGroup
-    request: JoinGroupRequest
-    joiner: Joiner
-    random_uuid: bytes
 
     def answer(self) -> JoinGroupResponse:
         """Admit the member.
@@ -49,9 +44,8 @@ class MixedJoin:
                 UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID.
         """
         request, group = self.request, self.group
-        protocols = tuple((protocol.name, protocol.metadata) for protocol in request.protocols)
-        if sum(len(name) + len(metadata) for name, metadata in protocols) > MAX_MEMBER_METADATA_BYTES:
-            raise ApiError(ErrorCode.INVALID_REQUEST)
+        protocols = self.protocols
+        self.check_size()
         member_id = request.member_id or self.new_member_id()
         check_room(group, member_id)
         name, subscription = self.spoken(member_id, protocols)
@@ -71,10 +65,6 @@ class MixedJoin:
             protocol_type=CONSUMER_PROTOCOL_TYPE,
             protocol_name=name,
         )
-
-    def new_member_id(self) -> str:
-        prefix = self.request.group_instance_id or self.joiner.client_id
-        return f"{prefix}-{UUID(bytes=self.random_uuid)}"
 
     def spoken(self, member_id: str, protocols: Protocols) -> tuple[str, ConsumerProtocolSubscription]:
         """The first protocol of the member that all classic members support, and its subscription."""
@@ -116,12 +106,6 @@ class MixedJoin:
         member.subscribed_topic_regex = ""
         member.server_assignor = None
         return before != (member.subscribed_topic_names, member.subscribed_topic_regex)
-
-    @property
-    def rebalance_timeout_ms(self) -> int:
-        """In ms. v0 has none: the session timeout is used."""
-        request = self.request
-        return request.session_timeout_ms if self.joiner.api_version == 0 else request.rebalance_timeout_ms
 
     def owned(self, subscription: ConsumerProtocolSubscription) -> AbstractSet[TopicPartition]:
         """The partitions that the member owns. If it reports none, it has given up everything to join."""

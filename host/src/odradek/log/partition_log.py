@@ -177,7 +177,7 @@ class PartitionLog(StoredLog):
         if self.offline:
             raise self.offline_error()
         is_idempotent = header.producer_id >= 0
-        if is_idempotent and not self.producers.continues(header):
+        if is_idempotent:
             duplicate = self.producers.duplicate_of(header)
             if duplicate is not None:
                 # A retry of a batch whose response was lost: repeat the response.

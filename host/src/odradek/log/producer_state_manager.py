@@ -98,17 +98,6 @@ class ProducerStateManager:
             and state.producer_epoch == producer_epoch
         )
 
-    def continues(self, header: RecordBatchHeader) -> bool:
-        """Whether a batch directly follows the last one of its producer, in the same epoch, and inside or
-        outside of a transaction like that: then it is no duplicate, may be appended, and begins no
-        transaction.
-        """
-        state = self.producers.get(header.producer_id)
-        if state is None or state.producer_epoch != header.producer_epoch or not state.batches:
-            return False
-        follows = header.base_sequence == state.batches[-1].last_sequence + 1 & _SEQUENCE_MASK
-        return follows and (state.current_txn_first_offset != _NO_OFFSET) == header.is_transactional
-
     def duplicate_of(self, header: RecordBatchHeader) -> AppendedBatch | None:
         """The batch in the log that ``header`` repeats, with the same epoch and the same sequences."""
         state = self.producers.get(header.producer_id)

@@ -5,8 +5,6 @@ After kafka.server.ControllerMutationQuota.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from odradek.metrics.sensor import QuotaViolation, Sensor
 from odradek.quota.throttle_time import token_bucket_throttle_time_ms
 from odradek.waiting.clock import Clock
@@ -16,8 +14,10 @@ from odradek.wire.error_code import ErrorCode
 MESSAGE = "The throttling quota has been exceeded."
 
 
-class ControllerMutationQuota(Protocol):
-    """The quota of one request, which records each of its topics in order."""
+class ControllerMutationQuota:
+    """The quota of one request, which records each of its topics in order; this one is without a limit."""
+
+    __slots__ = ()
 
     def record(self, permits: float) -> None:
         """Record partitions to be created or deleted.
@@ -28,19 +28,10 @@ class ControllerMutationQuota(Protocol):
 
     def throttle_ms(self, now_ms: int) -> int:
         """Milliseconds left of the throttle time of the last violation."""
-
-
-class UnboundedControllerMutationQuota:
-    """The quota of a client without a limit."""
-
-    def record(self, permits: float) -> None:
-        """Record nothing."""
-
-    def throttle_ms(self, now_ms: int) -> int:
         return 0
 
 
-class ThrottledMutationQuota:
+class ThrottledMutationQuota(ControllerMutationQuota):
     """Remembers the last violation. Its throttle time runs while the request waits to be answered."""
 
     __slots__ = ("clock", "last_throttle_ms", "last_violation_ms", "sensor")

@@ -15,13 +15,12 @@ from odradek.quota.controller_mutation_quota import (
     ControllerMutationQuota,
     PermissiveControllerMutationQuota,
     StrictControllerMutationQuota,
-    UnboundedControllerMutationQuota,
 )
 from odradek.quota.quota_config import QuotaConfig
 from odradek.quota.throttle_time import token_bucket_throttle_time_ms
 from odradek.waiting.clock import Clock, Timer
 
-UNBOUNDED_QUOTA = UnboundedControllerMutationQuota()
+UNBOUNDED_QUOTA = ControllerMutationQuota()
 
 
 class ControllerMutationQuotaManager(ClientQuotaManager):

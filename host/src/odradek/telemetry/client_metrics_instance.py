@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from odradek.otlp.labels import EncodedLabels
-from odradek.plugin.context import ConnectionContext
 from odradek.telemetry.client_metrics_stats import InstanceStats
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
 from odradek.telemetry.subscription_id import subscription_id
@@ -19,10 +18,6 @@ NEVER_MS = -(2**63)
 
 MAX_LABELED_CONNECTIONS = 8
 """Connections of one instance whose labels are remembered. A client has one or two."""
-
-RecordHead = tuple[ConnectionContext, str | None, bytes, bytes]
-"""Connection and client id of a push, and the parts that its records share: the key and the client's headers.
-"""
 
 
 @dataclass(slots=True, eq=False)
@@ -54,8 +49,6 @@ class ClientMetricsInstance:
     """None until the first push."""
     other_labels: dict[str, EncodedLabels | None] | None = None
     """Labels by connection, for the rare client that has several."""
-    record_head: RecordHead | None = None
-    """For the connection that pushed last."""
     on_expiry: Callable[[ClientMetricsInstance], None] | None = None
 
     @property
@@ -97,7 +90,7 @@ class ClientMetricsInstance:
 
     def drop_labels(self) -> None:
         """Forget all labels."""
-        self.labels_connection_id = self.labels = self.other_labels = self.record_head = None
+        self.labels_connection_id = self.labels = self.other_labels = None
 
     def expire(self) -> None:
         """The timer's action: a bound method needs the least memory."""

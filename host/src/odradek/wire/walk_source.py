@@ -22,12 +22,12 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from odradek.wire import reader_source
 from odradek.wire.codegen import Source
-from odradek.wire.errors import Truncated, WireError
+from odradek.wire.errors import WireError
 from odradek.wire.layout import ArrayOf, Field, Kind, StructOf
-from odradek.wire.reader_source import forbidden_null, short
 from odradek.wire.types import Blob, Scalar
-from odradek.wire.varint import MAX_TAGS, read_varint, too_many_tags
+from odradek.wire.varint import MAX_TAGS
 
 ATOM_BYTES: Final = 64
 """A streamed walk reads at most so much between two looks at its limit: more than the header of a batch."""
@@ -85,16 +85,11 @@ def bad_batch(length: int, left: int) -> WireError:
 
 
 RUNTIME: dict[str, Any] = {
-    "StructError": struct.error,
-    "Truncated": Truncated,
+    **reader_source.RUNTIME,
     "bad_batch": bad_batch,
     # The length, magic and record count of a batch.
     "batch_head": struct.Struct(">8xi4xb40xi").unpack_from,
     "counted": counted,
-    "forbidden_null": forbidden_null,
-    "read_varint": read_varint,
-    "short": short,
-    "too_many_tags": too_many_tags,
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from odradek.gateway.observation.names import OWN
 from odradek.gateway.observation.settings import Observe
-from odradek.telemetry.record_parts import parts_of_record
+from odradek.telemetry.record_parts import record_parts
 from odradek.testing.data_points import data_points
 from odradek.topic import decode_record, encode_headers, record_key
 from odradek.wire.messages.metadata import MetadataRequest, MetadataResponse
@@ -28,7 +28,7 @@ def test_a_record_is_marked_and_reads_as_a_push() -> None:
     stage.clock.advance(INTERVAL_MS)
     (push,) = stage.records
 
-    body = bytes(3) + b"".join(parts_of_record(push))  # attributes, timestamp and offset delta
+    body = bytes(3) + b"".join(record_parts(push))  # attributes, timestamp and offset delta
     (written,) = parse_records(encoded_varint(len(body)) + body, 1, 0, 0)
     read = decode_record(written.key, written.value, written.headers)
 

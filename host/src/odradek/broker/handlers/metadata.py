@@ -29,7 +29,7 @@ Differs from Kafka:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable
-from functools import cache, partial
+from functools import partial
 
 from odradek.broker.authorization import Rights
 from odradek.broker.authorized_operations import NOT_ASKED_FOR
@@ -41,12 +41,12 @@ from odradek.broker.topics import (
     CLUSTER_METADATA_TOPIC,
     INTERNAL_TOPICS,
     LEADER_EPOCH,
-    MAX_PARTITIONS,
     MAX_PARTITIONS_OF_REQUEST,
     NO_LEADER,
     Topic,
     check_name,
 )
+from odradek.log.partition_log import PartitionLog
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.waiting.deferred import Deferred
@@ -267,42 +267,23 @@ def create(name: str, new: NewTopics | None, broker: Broker) -> Generator[None, 
 
 def description(topic: Topic, node_id: int, operations: int) -> MetadataResponseTopic:
     """A topic and its partitions."""
-    partitions = list(partition_rows(node_id)[: len(topic.partitions)])
-    for index, log in enumerate(topic.partitions):
-        if log.offline:
-            partitions[index] = without_leader(index, node_id)
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=partitions,
+        partitions=[partition_row(index, log, node_id) for index, log in enumerate(topic.partitions)],
         topic_authorized_operations=operations,
     )
 
 
-@cache
-def partition_rows(node_id: int) -> tuple[MetadataResponsePartition, ...]:
-    """The descriptions of partitions, which are the same for all topics."""
-    return tuple(
-        MetadataResponsePartition(
-            partition_index=index,
-            leader_id=node_id,
-            leader_epoch=LEADER_EPOCH,
-            replica_nodes=[node_id],
-            isr_nodes=[node_id],
-        )
-        for index in range(MAX_PARTITIONS)
-    )
-
-
-def without_leader(index: int, node_id: int) -> MetadataResponsePartition:
-    """A partition whose log directory is offline."""
+def partition_row(index: int, log: PartitionLog, node_id: int) -> MetadataResponsePartition:
+    """A partition. One whose log directory is offline has no leader."""
     return MetadataResponsePartition(
-        error_code=ErrorCode.LEADER_NOT_AVAILABLE,
+        error_code=ErrorCode.LEADER_NOT_AVAILABLE if log.offline else ErrorCode.NONE,
         partition_index=index,
-        leader_id=NO_LEADER,
+        leader_id=NO_LEADER if log.offline else node_id,
         leader_epoch=LEADER_EPOCH,
         replica_nodes=[node_id],
         isr_nodes=[node_id],
-        offline_replicas=[node_id],
+        offline_replicas=[node_id] if log.offline else [],
     )

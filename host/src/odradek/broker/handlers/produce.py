@@ -44,11 +44,10 @@ from odradek.broker.produce_batches import (
     ProduceBatches,
     is_transactional,
     last_of_each,
-    prepared,
 )
 from odradek.broker.topics import INTERNAL_TOPICS, Topic
 from odradek.broker.transactions.transaction_join import TransactionJoin
-from odradek.log.batch_work import BatchWork, Prepared
+from odradek.log.batch_work import Prepared
 from odradek.log.log_validator import InvalidRecords, OpeningBudget, PreparedBatch
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.authorizer import AclOperation, ResourceType
@@ -112,13 +111,8 @@ def produce(
 ) -> ProduceAnswer | Deferred[ProduceAnswer]:
     writes = broker.authorization.rights(context, WRITE, TOPIC)
     work = ProduceWork(request, context, broker, writes)
-    topics = request.topic_data
-    if len(topics) == 1 and len(topics[0].partition_data) == 1:
-        answer = produce_one(work, topics[0])
-    else:
-        answer = broker.steps.answer(produce_all(work))
     # The request is not kept while the answer waits for the disk.
-    return after(answer, work.flushes.before)
+    return after(broker.steps.answer(produce_all(work)), work.flushes.before)
 
 
 @dataclass(slots=True)
@@ -155,32 +149,6 @@ class ProduceWork:
         if topic is None and data.name in INTERNAL_TOPICS:
             return None, ErrorCode.INVALID_TOPIC_EXCEPTION
         return topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
-def produce_one(work: ProduceWork, data: TopicProduceData) -> ProduceAnswer | Deferred[ProduceAnswer]:
-    """Validate and append the only batch of a request, which needs no steps unless it is large."""
-    partition = data.partition_data[0]
-    if work.broker.authorization.is_enabled:
-        check_transactional(work, data)
-    topic, unknown = work.find(data)
-    log = None if topic is None else topic.partition(partition.index)
-    if topic is None:
-        answer = refused(partition.index, unknown, None)
-    elif log is None:
-        answer = refused(partition.index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
-    else:
-        budget = work.budget()
-        try:
-            batch = prepared(topic, log, partition.records or b"", work.request.acks, work.context, budget)
-            if isinstance(batch, BatchWork):
-                batches = ProduceBatches(work.broker.offload, budget)
-                batches.waiting.append(((0, 0), batch))
-                return work.broker.steps.answer(append_all(work, batches))
-            answer = append_batch(work, topic, log, partition.index, batch)
-        except ApiError as error:
-            answer = refusal_of(partition.index, error, log)
-    answered = TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=[answer])
-    return finished(work.request, ProduceResponse(responses=[answered]))
 
 
 def produce_all(work: ProduceWork) -> Generator[Step, Any, ProduceAnswer]:

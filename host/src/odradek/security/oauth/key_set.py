@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from odradek.security.oauth.bearer_token import TokenRefused
@@ -50,6 +50,7 @@ class RefreshTimes:
     """Also the least time between two fetches for the sake of unknown key ids."""
 
 
+@dataclass(eq=False)
 class KeySet:
     """The current keys.
 
@@ -62,33 +63,24 @@ class KeySet:
         offload: Runs them.
     """
 
-    def __init__(
-        self,
-        url: str,
-        fetch: Callable[[], bytes],
-        times: RefreshTimes,
-        clock: Clock,
-        timer: Timer,
-        offload: Offload,
-    ) -> None:
-        self.url = url
-        self.fetch = fetch
-        self.times = times
-        self.clock = clock
-        self.timer = timer
-        self.offload = offload
-        self.keys: tuple[VerificationKey, ...] = ()
-        self.fetching = False
-        self.failed_in_a_row = 0
-        self.fetches = 0
-        self.failures = 0
-        self.fetched_ms: int | None = None
-        """Monotonic time of the latest success; None before the first."""
-        self.expedited_ms: int | None = None
-        """Monotonic time of the latest fetch for an unknown key id."""
-        self.missing: OrderedDict[str, int] = OrderedDict()
-        """Monotonic time of the fetch for each unknown key id."""
-        self.task: TimerTask | None = None
+    url: str
+    fetch: Callable[[], bytes]
+    times: RefreshTimes
+    clock: Clock
+    timer: Timer
+    offload: Offload
+    keys: tuple[VerificationKey, ...] = ()
+    fetching: bool = False
+    failed_in_a_row: int = 0
+    fetches: int = 0
+    failures: int = 0
+    fetched_ms: int | None = None
+    """Monotonic time of the latest success; None before the first."""
+    expedited_ms: int | None = None
+    """Monotonic time of the latest fetch for an unknown key id."""
+    missing: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    """Monotonic time of the fetch for each unknown key id."""
+    task: TimerTask | None = None
 
     def find(self, kid: str | None, algorithm: str) -> ChosenKey:
         """Return the key of a token.
