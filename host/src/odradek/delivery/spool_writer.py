@@ -19,7 +19,7 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.record import encoded_varint
-from odradek.wire.record_batch import batch_of
+from odradek.wire.record_batch import EncodedRecords, build_batch
 
 log = logging.getLogger(__name__)
 
@@ -204,4 +204,5 @@ def built(entries: Sequence[Entry], codec: Codec) -> bytes:
         age, delta = encoded_varint(timestamp_ms - base_ms), encoded_varint(index)
         length = encoded_varint(size_bytes + len(age) + len(delta) + 1)
         pieces += (length, ZERO, age, delta, *parts)
-    return batch_of(b"".join(pieces), len(entries), base_ms, max_ms, codec=codec, fast=True)
+    records = EncodedRecords(b"".join(pieces), len(entries), base_ms, max_ms)
+    return build_batch(records, codec=codec, fast=True)

@@ -202,8 +202,17 @@ def records(
 # Building
 
 
+class EncodedRecords(NamedTuple):
+    """Records whose deltas start from offset 0 and the base timestamp."""
+
+    body: bytes
+    number: int
+    base_timestamp_ms: int
+    max_timestamp_ms: int
+
+
 def build_batch(
-    records: Iterable[Record],
+    records: Iterable[Record] | EncodedRecords,
     *,
     codec: int = Codec.NONE,
     base_offset: int = 0,
@@ -214,6 +223,7 @@ def build_batch(
     log_append_time_ms: int | None = None,
     transactional: bool = False,
     control: bool = False,
+    fast: bool = False,
 ) -> bytes:
     """Build one batch of the records in order, with consecutive offsets from ``base_offset`` on.
 
@@ -228,49 +238,13 @@ def build_batch(
         log_append_time_ms: If given, the timestamp of all records, as stamped by a broker.
         transactional: Whether the batch belongs to a transaction.
         control: Whether the batch holds a transaction marker.
+        fast: As in `compress`.
 
     Raises:
         ValueError: There is no record.
     """
-    body, count, base_timestamp_ms, max_timestamp_ms = _encoded(records)
-    return batch_of(
-        body,
-        count,
-        base_timestamp_ms,
-        max_timestamp_ms,
-        codec=codec,
-        base_offset=base_offset,
-        partition_leader_epoch=partition_leader_epoch,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=base_sequence,
-        log_append_time_ms=log_append_time_ms,
-        transactional=transactional,
-        control=control,
-    )
-
-
-def batch_of(
-    body: bytes,
-    count: int,
-    base_timestamp_ms: int,
-    max_timestamp_ms: int,
-    *,
-    codec: int = Codec.NONE,
-    base_offset: int = 0,
-    partition_leader_epoch: int = -1,
-    producer_id: int = NO_PRODUCER_ID,
-    producer_epoch: int = NO_PRODUCER_EPOCH,
-    base_sequence: int = NO_SEQUENCE,
-    log_append_time_ms: int | None = None,
-    transactional: bool = False,
-    control: bool = False,
-    fast: bool = False,
-) -> bytes:
-    """`build_batch` for ``count`` encoded records, whose deltas start from offset 0 and the base timestamp.
-
-    ``fast`` is passed to `compress`.
-    """
+    encoded = records if isinstance(records, EncodedRecords) else _encoded(records)
+    body, count, base_timestamp_ms, max_timestamp_ms = encoded
     attributes = codec | transactional << 4 | control << 5
     if log_append_time_ms is not None:
         attributes |= TIMESTAMP_TYPE_FLAG
@@ -292,7 +266,7 @@ def batch_of(
     return b"".join((prefix, b"\x02", _CRC.pack(crc), covered, body))
 
 
-def _encoded(records: Iterable[Record]) -> tuple[bytes, int, int, int]:
+def _encoded(records: Iterable[Record]) -> EncodedRecords:
     """The encoded records, their number, and the first and the greatest timestamp."""
     parts: list[bytes] = []
     count, base_timestamp_ms, max_timestamp_ms = 0, NO_TIMESTAMP, NO_TIMESTAMP
@@ -305,4 +279,4 @@ def _encoded(records: Iterable[Record]) -> tuple[bytes, int, int, int]:
         count += 1
     if not count:
         raise ValueError("a batch needs a record")
-    return b"".join(parts), count, base_timestamp_ms, max_timestamp_ms
+    return EncodedRecords(b"".join(parts), count, base_timestamp_ms, max_timestamp_ms)
