@@ -20,7 +20,7 @@ from support.mapped_port import mapped_to
 GATEWAYS = 2
 BOOTSTRAP_AND_NODES = 4
 """Ports of a gateway in front of three nodes."""
-PUSH_TIMEOUT_S = 30
+PUSH_TIMEOUT_S = 90
 
 
 @dataclass(slots=True)

@@ -25,7 +25,8 @@ LOGIN_MODULES = "org.apache.kafka.common.security"
 REAUTHENTICATION_MS = 2_000
 """Of the listener with a login."""
 NODE_RANGES = "1-2,103"
-START_TIMEOUT_S = 180
+START_TIMEOUT_S = 400
+"""Long, for a machine with other work."""
 PROPERTIES = """\
 node.id={node}
 process.roles={roles}
@@ -42,7 +43,7 @@ listener.name.secure.connections.max.reauth.ms={reauthentication_ms}
 listener.name.secure.scram-sha-512.sasl.jaas.config={login}.scram.ScramLoginModule required;
 listener.name.secure.plain.sasl.jaas.config={login}.plain.PlainLoginModule required user_alice="secret";
 log.dirs={data_dir}
-broker.session.timeout.ms=3000
+broker.session.timeout.ms=6000
 broker.heartbeat.interval.ms=500
 default.replication.factor=3
 min.insync.replicas=2

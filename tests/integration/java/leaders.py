@@ -10,7 +10,7 @@ from integration.java.console_tools import ConsoleTools
 from integration.java.kafka_cluster import NODES
 from support.waiting import wait_until
 
-PATIENCE_S = 30
+PATIENCE_S = 120
 """A node that has just started must be in sync before it can be elected."""
 
 

@@ -54,8 +54,10 @@ public final class ExactlyOnceStream {
         config.put(StreamsConfig.DSL_STORE_SUPPLIERS_CLASS_CONFIG,
             "org.apache.kafka.streams.state.BuiltInDslStoreSuppliers$InMemoryDslStoreSuppliers");
         config.put("consumer.auto.offset.reset", "earliest");
-        config.put("consumer.session.timeout.ms", 6_000);
+        // gateways are killed, and this process is not: a busy machine must not end its membership or transactions
+        config.put("consumer.session.timeout.ms", 60_000);
         config.put("consumer.heartbeat.interval.ms", 500);
+        config.put("producer.transaction.timeout.ms", 60_000);
         return config;
     }
 }
