@@ -19,9 +19,10 @@ from contrib.capture.ports import free_range
 
 from integration.java.console_tools import ConsoleTools
 from integration.java.gateway_process import WatchedGateway, gateway_process
-from integration.java.jvm import Jvm
+from integration.java.jvm import SERVER, Jvm
 from integration.java.kafka_cluster import ADDRESS, NODE_RANGES, NODES, KafkaCluster
 from integration.java.leaders import leaders, move_leaders
+from integration.java.main_server import main_server
 from support.certificates import Files, authority
 from support.gateways import gateway_of
 from support.waiting import wait_until
@@ -29,13 +30,13 @@ from support.waiting import wait_until
 confluent_kafka = pytest.importorskip("confluent_kafka")
 aiokafka = pytest.importorskip("aiokafka")
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
 PARTITIONS = 3
 RECORDS = 2000
 RECORDS_PER_S = 400
 """The load lasts five seconds and more: long enough for a leader to move and a node to die meanwhile."""
 TOPICS = ("numbers-of-java", "numbers-of-librdkafka", "numbers-of-aiokafka")
-READ_TIMEOUT_S = 40
+READ_TIMEOUT_S = 150
 """Without a further record, reading ends."""
 
 
@@ -230,8 +231,12 @@ def test_java_clients_reach_each_node_by_its_name(behind: Behind) -> None:
     topic, sent = "by-name", [str(number) for number in range(300)]
     places = ",".join(map(str, NODES))
     behind.tools.succeed("kafka-topics", "--create", "--topic", topic, "--replica-assignment", places)
-    with gateway_of(behind.cluster.bootstrap, behind.folder / "named", *settings):
-        tools = ConsoleTools(behind.tools.jvm.resolving(hosts), f"bootstrap.{domain}:{port}")
+    resolving = behind.tools.jvm.resolving(hosts)
+    with (
+        gateway_of(behind.cluster.bootstrap, behind.folder / "named", *settings),
+        main_server(resolving.command(SERVER)) as server,
+    ):
+        tools = ConsoleTools(Jvm(resolving.classpath, server), f"bootstrap.{domain}:{port}")
 
         endpoints = tools.succeed("kafka-broker-api-versions", *config)
         tools.produce_lines(topic, sent, *config, "--producer-property", "partitioner.ignore.keys=true")

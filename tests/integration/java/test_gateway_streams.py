@@ -20,13 +20,12 @@ from support.waiting import wait_until
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(180)]
-KILLS = 3
-RECORDS_PER_S = 250
+pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+RECORDS_PER_S = 100
 KEYS = 7
 PARTITIONS = 3
 FROM, COPIES, COUNTS = "streamed", "streamed-copies", "streamed-counts"
-PATIENCE_S = 60
+PATIENCE_S = 180
 
 
 @dataclass(slots=True)
@@ -145,9 +144,9 @@ def test_nothing_is_lost_or_doubled_while_gateways_are_killed_and_a_broker_resta
     with application(jvm, gateways.bootstrap, tmp_path), running(load, gateways.bootstrap):
         load.goes_on()
         with restarting(kafka_nodes, NODES[-1]):
-            for kill in range(KILLS):
-                gateways.kill(kill % GATEWAYS)
-                gateways.start(kill % GATEWAYS)
+            for gateway in range(GATEWAYS):
+                gateways.kill(gateway)
+                gateways.start(gateway)
                 load.goes_on()
         load.enough.set()
         wait_until(
