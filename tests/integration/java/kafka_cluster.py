@@ -43,7 +43,7 @@ listener.name.secure.connections.max.reauth.ms={reauthentication_ms}
 listener.name.secure.scram-sha-512.sasl.jaas.config={login}.scram.ScramLoginModule required;
 listener.name.secure.plain.sasl.jaas.config={login}.plain.PlainLoginModule required user_alice="secret";
 log.dirs={data_dir}
-broker.session.timeout.ms=6000
+broker.session.timeout.ms=9000
 broker.heartbeat.interval.ms=500
 default.replication.factor=3
 min.insync.replicas=2
