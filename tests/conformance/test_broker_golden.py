@@ -288,7 +288,6 @@ def altered_quotas(response: AlterClientQuotasResponse) -> None:
 
 def described_quotas(response: DescribeClientQuotasResponse) -> None:
     for entry in response.entries or ():
-        entry.entity.sort(key=lambda part: part.entity_type)
         entry.values.sort(key=lambda value: value.key)
     if response.entries is not None:
         response.entries.sort(key=lambda entry: str(entry.entity))

@@ -57,6 +57,21 @@ def test_electing_all_partitions_has_no_results(client: BrokerClient, version: i
     assert outcomes(response) == []
 
 
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_without_time_only_nothing_is_done(client: BrokerClient, version: int, timeout_ms: int) -> None:
+    wanted = [TopicPartitions(topic="t", partitions=[0])]
+
+    answers = [
+        ask(client, ElectLeadersRequest(topic_partitions=partitions, timeout_ms=timeout_ms), version)
+        for partitions in ([], wanted)
+    ]
+
+    timed_out = ErrorCode.REQUEST_TIMED_OUT
+    assert [answer.error_code for answer in answers] == [0, 0 if version == 0 else timed_out]
+    assert [outcomes(answer) for answer in answers] == [[], [("t", 0, timed_out)]]
+
+
 @pytest.mark.parametrize("kind", [2, 7, -1])
 def test_an_unknown_election_type_is_refused(client: BrokerClient, kind: int) -> None:
     wanted = [TopicPartitions(topic="t", partitions=[0])]

@@ -26,7 +26,8 @@ from odradek.wire.limits import INT32_MAX, INT64_MAX
 log = logging.getLogger(__name__)
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
-ENTITY_TYPES = (USER, CLIENT_ID, IP)
+ENTITY_TYPES = (CLIENT_ID, USER, IP)
+"""In the order in which Kafka names the parts of an entity."""
 CLIENT_KEYS: Mapping[str, ConfigType] = {
     "producer_byte_rate": ConfigType.LONG,
     "consumer_byte_rate": ConfigType.LONG,
@@ -279,14 +280,13 @@ class ClientQuotas:
 
 
 def place(entity_type: str) -> int:
-    """The position of a type in an entity: user, client id, then others."""
+    """The position of a type in an entity."""
     return ENTITY_TYPES.index(entity_type) if entity_type in ENTITY_TYPES else len(ENTITY_TYPES)
 
 
 def shown(entity: Mapping[str, str | None]) -> str:
     """An entity as Java prints it."""
-    order = (CLIENT_ID, USER, IP)
-    names = sorted(entity.items(), key=lambda row: order.index(row[0]) if row[0] in order else len(order))
+    names = ((kind, entity[kind]) for kind in sorted(entity, key=place))
     entries = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in names)
     return f"ClientQuotaEntity(entries={{{entries}}})"
 

@@ -29,20 +29,20 @@ class Feature:
     max_version: int
     level: int
     """The level in force until an operator sets another one."""
-    served: bool = True
-    """Whether this host has what the feature turns on. If not, its level stays 0."""
 
 
 FEATURES = (
     Feature(GROUP_VERSION, 0, 1, 1),
-    Feature("kraft.version", 0, 1, 0, served=False),
+    Feature("kraft.version", 0, 1, 0),
     Feature(METADATA_VERSION, 7, 33, 33),
-    Feature("share.version", 0, 2, 0, served=False),
-    Feature("streams.version", 0, 1, 0, served=False),
+    Feature("share.version", 0, 2, 0),
+    Feature("streams.version", 0, 1, 0),
     Feature(TRANSACTION_VERSION, 0, 2, 2),
-    Feature("eligible.leader.replicas.version", 0, 1, 0, served=False),
+    Feature("eligible.leader.replicas.version", 0, 1, 0),
 )
-"""Ranges and order are those in which Kafka lists its features."""
+"""Ranges and order are those in which Kafka lists its features. The host does not have what those of level 0
+turn on: an operator may raise them, and only the level changes.
+"""
 
 
 @dataclass(slots=True)
@@ -74,10 +74,10 @@ class Features:
         """Set a level. One that is in force already is not remembered.
 
         Raises:
-            ValueError: The feature is unknown, or the level is unknown or not served.
+            ValueError: The feature or the level is unknown.
         """
         feature = next((feature for feature in self.known if feature.name == name), None)
-        if feature is None or not feature.min_version <= level <= feature.max_version * feature.served:
+        if feature is None or not feature.min_version <= level <= feature.max_version:
             raise ValueError(f"{name} has no level {level}")
         if level != self.level(name):
             self.levels[name] = level

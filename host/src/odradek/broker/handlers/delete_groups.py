@@ -5,6 +5,9 @@ Behavior:
     * A group that is named twice is deleted once, and answered once.
 Versions:
     * v3: error messages. Only a group that the host itself reads, and a failed request, have one.
+Differs from Kafka:
+    * A group whose only pending member left never had a member: it goes with the member id, and is
+      GROUP_ID_NOT_FOUND. Kafka keeps it, empty, and deletes it.
 """
 
 from __future__ import annotations

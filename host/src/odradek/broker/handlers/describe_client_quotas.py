@@ -7,6 +7,9 @@ Behavior:
     * An invalid filter is INVALID_REQUEST, an unknown type UNSUPPORTED_VERSION.
 Versions:
     * v1: flexible.
+Differs from Kafka:
+    * Entities, and the quotas of one, come in the order in which they were set; Kafka's order is that of a
+      hash table, which depends on their number.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ Behavior:
       election.
     * A request for all partitions gets the topics without partitions, because nothing has to be done.
     * An unknown type of election is INVALID_REQUEST, at the top and for each partition.
-    * A request whose TimeoutMs is 0 or below is REQUEST_TIMED_OUT, and does nothing.
+    * A request whose TimeoutMs is 0 or below is REQUEST_TIMED_OUT, and does nothing; one that names no
+      partitions has nothing to wait for.
 Versions:
     * v1: types of elections, an error at the top. v2: flexible.
 """
@@ -45,6 +46,8 @@ def elect_leaders(
     request: ElectLeadersRequest, context: RequestContext, broker: Broker
 ) -> Generator[ReplicaElectionResult | None, None, ElectLeadersResponse]:
     broker.authorization.require_on_cluster(context, AclOperation.ALTER)
+    if request.topic_partitions == []:
+        return ElectLeadersResponse()
     check_time_left(request.timeout_ms)
     if request.election_type not in (PREFERRED, UNCLEAN):
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")

@@ -10,8 +10,8 @@ Versions:
 Ignored fields:
     * TimeoutMs: the levels apply before the answer.
 Differs from Kafka:
-    * kraft.version, share.version, streams.version and eligible.leader.replicas.version stay at 0: this host
-      does not have what they turn on.
+    * kraft.version, share.version, streams.version and eligible.leader.replicas.version turn nothing on: only
+      their levels change. They start at 0, where a new cluster of Kafka has the newest levels.
 """
 
 from __future__ import annotations
@@ -79,8 +79,6 @@ def fault_of_step(feature: Feature, current: int, level: int, kind: int) -> str 
         )
     if level > current and kind != UPGRADE:
         return f"{invalid} Can't downgrade to a newer version."
-    if level > current and not feature.served:
-        return f"{invalid} This host does not have the feature: its level stays {current}."
     if level < current and feature.name == METADATA_VERSION:
         reason = (
             "Refusing to perform the requested downgrade because it might delete metadata information."
