@@ -214,5 +214,5 @@ def test_auto_created_topics_are_not_charged(client: QuotaClient) -> None:
 
     response = client.send(MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names]), 12)
 
-    assert {topic.error_code for topic in response.topics} == {0}
+    assert {topic.error_code for topic in response.topics} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert client.muted_ms == 0

@@ -80,14 +80,15 @@ def test_the_address_is_that_of_the_clients_listener(client: BrokerClient) -> No
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_unknown_topic_is_created_and_usable_at_once(version: int) -> None:
+def test_an_unknown_topic_is_created_and_known_to_the_next_request(version: int) -> None:
     client = make_client(num_partitions=3)
 
-    response = client.send(MetadataRequest(topics=named("new", "a")), version)
+    first, second = (client.send(MetadataRequest(topics=named("new", "a")), version) for _ in range(2))
 
-    assert topics(response) == [(0, "new"), (0, "a")]
-    assert len(response.topics[0].partitions) == 3
-    assert client.broker.topics.named("new") is not None
+    assert topics(first) == [(UNKNOWN, "new"), (0, "a")]
+    assert (first.topics[0].partitions, first.topics[0].topic_id) == ([], NIL_UUID)
+    assert topics(second) == [(0, "new"), (0, "a")]
+    assert len(second.topics[0].partitions) == 3
 
 
 @pytest.mark.parametrize(("asked", "enabled"), [(False, True), (True, False), (False, False)])
@@ -136,7 +137,7 @@ def test_too_many_unknown_topics_are_not_created() -> None:
 def test_one_topic_that_cannot_be_created_does_not_affect_the_others(client: BrokerClient) -> None:
     response = client.send(MetadataRequest(topics=named("x.y", "x_y", "z")))
 
-    assert topics(response) == [(0, "x.y"), (ILLEGAL, "x_y"), (0, "z")]
+    assert topics(response) == [(UNKNOWN, "x.y"), (ILLEGAL, "x_y"), (UNKNOWN, "z")]
     assert [row.name for row in client.broker.metadata.topics()] == ["a", "b", "x.y", "z"]
 
 
@@ -151,7 +152,7 @@ def test_a_lookup_writes_nothing(client: BrokerClient) -> None:
 def test_a_topic_named_twice_is_answered_once(client: BrokerClient) -> None:
     response = client.send(MetadataRequest(topics=named("new", "a", "new", "a")))
 
-    assert topics(response) == [(0, "new"), (0, "a")]
+    assert topics(response) == [(UNKNOWN, "new"), (0, "a")]
 
 
 @pytest.mark.parametrize("version", [12, 13])

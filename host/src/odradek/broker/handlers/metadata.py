@@ -6,9 +6,8 @@ Behavior:
     * A topic that the client may not see is TOPIC_AUTHORIZATION_FAILED whether it exists or not, and comes
       last; a request for all topics leaves it out. So is a topic that the client may not create.
     * An unknown topic is created if the request and ``auto.create.topics.enable`` allow it and the name is
-      legal.
-    * All partitions of a created topic exist before it is visible. While another request creates it, it is
-      unknown.
+      legal. The answer is UNKNOWN_TOPIC_OR_PARTITION all the same: the client asks again, and then the topic
+      exists with all its partitions.
     * Unknown topics that would have more than 10 000 partitions together are not created.
     * The topics of telemetry are internal, unless ``telemetry.topic.internal`` is false.
     * An unknown id is UNKNOWN_TOPIC_ID, with a null name.
@@ -22,8 +21,6 @@ Differs from Kafka:
     * ``__consumer_offsets``, ``__transaction_state`` and ``__share_group_state`` do not exist, are not listed
       and not created: the host keeps this state in its own files. A client that would create one gets
       INVALID_TOPIC_EXCEPTION.
-    * A created topic is in the same answer; Kafka first answers UNKNOWN_TOPIC_OR_PARTITION, and the client
-      asks again.
 """
 
 from __future__ import annotations
@@ -141,9 +138,9 @@ def describe(
     yield from before
     for each in found:
         if isinstance(each, MetadataResponseTopic):
+            if each.name in new.failed:
+                each.error_code = new.failed[each.name].code
             yield missing(each, operations)
-        elif each.name in new.failed:
-            yield MetadataResponseTopic(error_code=new.failed[each.name].code, name=each.name)
         else:
             yield description(each, node_id, operations(each.name))
     yield from after
@@ -246,23 +243,27 @@ def look_up(
         )
     name = wanted.name or ""
     topic = broker.topics.named(name)
-    if topic is None:
-        try:
-            topic = yield from create(name, new, broker)
-        except ApiError as error:
-            return MetadataResponseTopic(error_code=error.code, name=name)
-    return topic
+    if topic is not None:
+        return topic
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION  # even if it is created: the client asks again
+    try:
+        yield from create(name, new, broker)
+    except ApiError as error:
+        code = error.code
+    return MetadataResponseTopic(error_code=code, name=name)
 
 
-def create(name: str, new: NewTopics | None, broker: Broker) -> Generator[None, None, Topic]:
-    """An unknown topic, created if that is allowed."""
+def create(name: str, new: NewTopics | None, broker: Broker) -> Generator[None, None, None]:
+    """Create an unknown topic if that is allowed.
+
+    Raises:
+        ApiError: It cannot be created.
+    """
     check_name(name)
-    # like Kafka, do not show a topic that another request is creating: the client asks again
-    if new is None or name in broker.topics.names or name == CLUSTER_METADATA_TOPIC:
-        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if name in INTERNAL_TOPICS:
-        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-    return (yield from new.add(name, broker.settings.num_partitions, {}))
+    if new is not None and name not in broker.topics.names and name != CLUSTER_METADATA_TOPIC:
+        if name in INTERNAL_TOPICS:
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        yield from new.add(name, broker.settings.num_partitions, {})
 
 
 def description(topic: Topic, node_id: int, operations: int) -> MetadataResponseTopic:
