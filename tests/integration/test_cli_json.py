@@ -48,6 +48,7 @@ SHOWN: list[tuple[tuple[str, ...], dict[str, Any]]] = [
         ("replay", "--plugin", "otlp", "--since", "1h", "--dry-run"),
         {**OFFSETS, "group": "odradek.forwarder.otlp", "new_offset": 0},
     ),
+    (("api-versions",), {"broker": 1, "api": "Produce", "key": 0, "first": 0, "last": 13, "usable": 13}),
     (("get-offsets", "--topic", "orders"), {"topic": "orders", "partition": 0, "offset": 0}),
     (("configs", "--describe", "--topic", "orders"), {**TOPIC, "config": "retention.ms", "value": "7"}),
     (("client-metrics", "--list"), {"name": "all"}),
@@ -89,6 +90,20 @@ def test_each_line_of_a_listing_is_an_object(
     assert status == 0
     objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [found for found in objects if expected.items() <= found.items()] != [], objects
+
+
+def test_the_apis_of_a_broker_are_shown_as_by_kafkas_tool(
+    bootstrap: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = run(["api-versions", "--bootstrap-server", bootstrap])
+
+    first, *apis, last = capsys.readouterr().out.splitlines()
+    assert (status, last) == (0, ")")
+    assert first == f"{bootstrap} (id: 1 rack: null isFenced: false) -> ("
+    assert apis[1] == "\tFetch(1): 4 to 18 [usable: 18],"
+    assert "\tListPartitionReassignments(46): 0 [usable: 0]," in apis
+    assert "DescribeTopicPartitions(75): 0 [usable: 0]" in apis[-1]
+    assert not apis[-1].endswith(",")
 
 
 def test_a_topic_has_its_partitions(bootstrap: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,6 +33,7 @@ RELOADING = ("gateway", "serve")
 
 SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "acls": ("odradek.cli.acls:acls", "List, add and remove ACLs."),
+    "api-versions": ("odradek.cli.api_versions:api_versions", "Show the APIs of brokers."),
     "cardinality": ("odradek.cli.cardinality:cardinality", "Count the series of clients."),
     "certs": ("odradek.cli.certs:certs", "Make certificates for a laptop or a test."),
     "client-metrics": (

@@ -26,7 +26,7 @@ NAMES: Final = (
     "UpdateRaftVoter", "InitializeShareGroupState", "ReadShareGroupState", "WriteShareGroupState",
     "DeleteShareGroupState", "ReadShareGroupStateSummary", "StreamsGroupHeartbeat",
     "StreamsGroupDescribe", "DescribeShareGroupOffsets", "AlterShareGroupOffsets",
-    "DeleteShareGroupOffsets",
+    "DeleteShareGroupOffsets", "StreamsGroupTopologyDescriptionUpdate", "UnregisterController",
 )
 # fmt: on
 """By API key (Kafka 4.4)."""
