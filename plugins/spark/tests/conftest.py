@@ -85,8 +85,10 @@ def archive_first(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(scope="session")
 def spark(class_archive: Path) -> Iterator[SparkSession]:
     """A local session of two cores."""
+    from small_session import SMALL
+
     from odradek_spark.ingest.session import local_session
 
-    session = local_session("tests", "local[2]", {"spark.sql.shuffle.partitions": "2"}, archive=class_archive)
+    session = local_session("tests", "local[2]", SMALL, archive=class_archive)
     yield session
     session.stop()

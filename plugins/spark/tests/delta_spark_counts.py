@@ -10,16 +10,18 @@ import json
 import sys
 from functools import reduce
 
+from small_session import SMALL
+
 from odradek_spark.ingest.session import archive_path, local_session
 
 
 def main() -> None:
     jars, root = sys.argv[1:]
     settings = {
+        **SMALL,
         "spark.jars": jars,
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.sql.shuffle.partitions": "2",
         "spark.sql.parquet.enableVectorizedReader": "false",  # see odradek_spark.tables.load.VECTORIZED
     }
     spark = local_session("delta", "local[2]", settings, archive=archive_path())

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from ingested import every, is_exactly, settings
+from small_session import SMALL
 from spark_topics import fill, records
 
 from odradek_spark.ingest.run import run_ingest
@@ -21,7 +22,7 @@ MOST_BYTES = {"odradek": 20_000, "kafka": 1_000_000}
 
 
 def main(bootstrap: str, dataset: Path, jars: str, count: int, more: int, sources: list[str]) -> None:
-    session = local_session("in turn", "local[2]", {"spark.jars": jars}, archive=archive_path())
+    session = local_session("in turn", "local[2]", {**SMALL, "spark.jars": jars}, archive=archive_path())
     for source in sources:
         given = settings(bootstrap, dataset, max_bytes_per_trigger=MOST_BYTES[source], source=source)
         run_ingest(session, given, once=True, say=lambda line: print(line, flush=True))

@@ -10,6 +10,7 @@ import json
 import sys
 from dataclasses import replace
 
+from small_session import SMALL
 from spark_topics import TOPIC
 
 from odradek_spark.ingest.run import IngestFailed, run_ingest
@@ -20,7 +21,7 @@ from odradek_spark.tables.load import load_dataset
 
 
 def main(bootstrap: str, dataset: str, checkpoint: str) -> None:
-    spark = local_session("store", "local[2]", {"spark.sql.shuffle.partitions": "2"}, archive=archive_path())
+    spark = local_session("store", "local[2]", SMALL, archive=archive_path())
     given = IngestSettings(bootstrap_servers=bootstrap, dataset=dataset, topic=TOPIC)
     refused = ""
     try:

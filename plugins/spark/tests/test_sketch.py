@@ -59,20 +59,30 @@ def test_other_bytes_are_no_sketch() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("count", [0, 1, 7, 8, 96, 97, 120, 5000])
-def test_spark_reads_and_unites_sketches(spark: SparkSession, count: int) -> None:
-    of_spark = spark.createDataFrame([(each,) for each in texts(count)], "text string")
-    ours = spark.createDataFrame([(sketch(texts(count)),)], "instances binary")
-    by_spark = of_spark.selectExpr("hll_sketch_agg(text, 10) AS instances")
+def test_spark_reads_and_unites_sketches(spark: SparkSession) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
 
-    (row,) = ours.selectExpr("hll_sketch_estimate(instances) AS n").collect()
-    (both,) = (
-        ours.unionAll(by_spark).selectExpr("hll_sketch_estimate(hll_union_agg(instances)) AS n").collect()
+    counts = (0, 1, 7, 8, 96, 97, 120, 5000)
+    sizes = {count: sketch(texts(count)) for count in counts}
+    told = [(count, text) for count in counts for text in (None, *texts(count))]  # null is no text
+    ours = spark.createDataFrame(list(sizes.items()), "size int, instances binary")
+    by_spark = (
+        spark.createDataFrame(told, "size int, text string")
+        .groupBy("size")
+        .agg(F.expr("hll_sketch_agg(text, 10)").alias("instances"))
+    )
+    united = ours.unionAll(by_spark).groupBy("size").agg(F.hll_union_agg("instances").alias("instances"))
+
+    read, written, merged = (
+        {
+            row["size"]: (row["n"], bytes(row["instances"]))
+            for row in frame.selectExpr("*", "hll_sketch_estimate(instances) AS n").collect()
+        }
+        for frame in (ours, by_spark, united)
     )
 
-    assert abs(row["n"] - count) <= 0.04 * count
-    assert both["n"] == row["n"]
-    (written,) = by_spark.collect()
-    (merged,) = ours.unionAll(by_spark).selectExpr("hll_union_agg(instances) AS instances").collect()
-    for theirs in (written, merged):
-        assert union([bytes(theirs["instances"]), sketch([])]) == sketch(texts(count))
+    for count, ours_of in sizes.items():
+        assert abs(read[count][0] - count) <= 0.04 * count
+        assert merged[count][0] == read[count][0]
+        for theirs in (written[count][1], merged[count][1]):
+            assert union([theirs, sketch([])]) == ours_of
