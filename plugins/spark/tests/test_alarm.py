@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from telemetry_rows import LATENCY, MIDNIGHT_S, Told, counted, gauge, ingest
 
-from odradek.findings.troubles import PRODUCER
+from odradek.findings.troubles import PRODUCER, SILENCE
 from odradek_spark.jobs.deliver import run_deliver
 from odradek_spark.jobs.destinations import Webhook
 from odradek_spark.jobs.rules import Op, Rule, default_rules
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 THROTTLED = PRODUCER + "produce.throttle.time.avg"
+SILENCES = [each for each in default_rules() if each.metric == SILENCE]
 SENDS, RETRIES = PRODUCER + "record.send.total", PRODUCER + "record.retry.total"
 
 
@@ -138,11 +139,11 @@ def test_a_client_that_stops_without_a_goodbye_is_silent(spark: SparkSession, da
     ]
     again = [gauge(Told(t, client=5, client_id="restarted"), 1.0) for t in range(50, 200, 30)]
     end = ingest(dataset, [*last, *alive(*range(1, 120, 30))], 0)
-    early = detected(spark, dataset)
+    early = detected(spark, dataset, *SILENCES)
     end = ingest(dataset, [*alive(121, 151, 181), *again], end)
-    late = detected(spark, dataset)
+    late = detected(spark, dataset, *SILENCES)
     ingest(dataset, [gauge(Told(190, client=1, client_id="lost"), 1.0), *alive(211)], end)
-    back = detected(spark, dataset)
+    back = detected(spark, dataset, *SILENCES)
 
     assert told(early) == ([], [])
     assert told(late) == ([("silent", "lost")], [])
@@ -152,10 +153,10 @@ def test_a_client_that_stops_without_a_goodbye_is_silent(spark: SparkSession, da
 def test_a_host_that_was_down_makes_no_client_silent(spark: SparkSession, dataset: Dataset) -> None:
     clients = [Told(0, client=n, client_id=f"c{n}") for n in range(1, 6)]
     end = ingest(dataset, [gauge(replace(each, at_s=t), 1.0) for t in (0, 30) for each in clients], 0)
-    detected(spark, dataset)
+    detected(spark, dataset, *SILENCES)
     ingest(dataset, [gauge(replace(clients[0], at_s=630), 1.0)], end)
 
-    assert told(detected(spark, dataset)) == ([], [])
+    assert told(detected(spark, dataset, *SILENCES)) == ([], [])
 
 
 def test_a_throttled_client_may_be_silent_for_longer(spark: SparkSession, dataset: Dataset) -> None:

@@ -64,15 +64,20 @@ def steps(*intervals: tuple[float, float]) -> list[Told]:
     return [counted(Told(end), 7.0, begin) for begin, end in intervals]
 
 
-@pytest.mark.parametrize(("end_s", "fired"), [(189.0, 0), (190.0, 0), (191.0, 1)])
-def test_a_rule_fires_after_180_seconds(
-    spark: SparkSession, dataset: Dataset, end_s: float, fired: int
-) -> None:
-    ingest(dataset, steps((10.0, 70.0), (70.0, 130.0), (130.0, end_s)), 0)
+def busy_until(end_s: int, clock_s: float = 0.0) -> list[Told]:
+    """The pushes of a client of its own, above the rule's from 10 seconds on."""
+    intervals = ((10.0, 70.0), (70.0, 130.0), (130.0, float(end_s)))
+    return [
+        replace(each, client=end_s, client_id=f"until {end_s}", clock_s=clock_s) for each in steps(*intervals)
+    ]
+
+
+def test_a_rule_fires_after_180_seconds(spark: SparkSession, dataset: Dataset) -> None:
+    ingest(dataset, [push for end_s in (189, 190, 191) for push in busy_until(end_s)], 0)
 
     found = detected(spark, dataset, BUSY)
 
-    assert (len(found.opened), found.going_on) == (fired, fired)
+    assert ([each["client_id"] for each in found.opened], found.going_on) == (["until 191"], 1)
 
 
 def test_a_gauge_covers_the_time_since_the_previous_sample(spark: SparkSession, dataset: Dataset) -> None:
@@ -208,13 +213,21 @@ def test_values_that_are_not_numbers_are_no_samples(spark: SparkSession, dataset
     assert detected(spark, dataset).opened == []
 
 
-@pytest.mark.parametrize("wait_ms", [float("inf"), -float("inf"), 1e300])
-def test_an_impossible_throttle_time_hides_no_anomaly(
-    spark: SparkSession, dataset: Dataset, wait_ms: float
-) -> None:
-    ingest(dataset, [gauge(each, wait_ms, THROTTLE) for each in slow(*range(0, 240, 30))], 0)
+def test_an_impossible_throttle_time_hides_no_anomaly(spark: SparkSession, dataset: Dataset) -> None:
+    waits_ms = (float("inf"), -float("inf"), 1e300)
+    clients = [Told(0, client=number, client_id=f"{wait_ms}") for number, wait_ms in enumerate(waits_ms, 1)]
+    told = [
+        gauge(each, wait_ms, THROTTLE)
+        for client, wait_ms in zip(clients, waits_ms, strict=True)
+        for each in slow(*range(0, 240, 30), told=client)
+    ]
+    ingest(dataset, told, 0)
 
-    assert [each["rule"] for each in detected(spark, dataset, SLOW, SILENT).opened] == ["slow"]
+    found = detected(spark, dataset, SLOW, SILENT).opened
+
+    assert sorted((each["rule"], each["client_id"]) for each in found) == sorted(
+        ("slow", each.client_id) for each in clients
+    )
 
 
 def test_more_rules_make_no_larger_plan(spark: SparkSession, dataset: Dataset) -> None:
@@ -244,15 +257,13 @@ def test_a_sample_does_not_cover_time_before_the_previous_one(spark: SparkSessio
     assert (found.opened, found.going_on) == ([], 0)  # at 61 s it was good: 59 s
 
 
-@pytest.mark.parametrize(("end_s", "fired"), [(190.0, 0), (191.0, 1)])
 @pytest.mark.parametrize("clock_s", [-7_200.0, 7_200.0])
 def test_a_clock_that_is_hours_off_makes_no_step_longer(
-    spark: SparkSession, dataset: Dataset, clock_s: float, end_s: float, fired: int
+    spark: SparkSession, dataset: Dataset, clock_s: float
 ) -> None:
-    told = [replace(each, clock_s=clock_s) for each in steps((10.0, 70.0), (70.0, 130.0), (130.0, end_s))]
-    ingest(dataset, told, 0)
+    ingest(dataset, [push for end_s in (190, 191) for push in busy_until(end_s, clock_s)], 0)
 
-    assert len(detected(spark, dataset, BUSY).opened) == fired
+    assert [each["client_id"] for each in detected(spark, dataset, BUSY).opened] == ["until 191"]
 
 
 def test_an_episode_of_a_removed_rule_is_unchanged(spark: SparkSession, dataset: Dataset) -> None:
