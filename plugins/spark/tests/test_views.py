@@ -25,6 +25,7 @@ def root(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
     rollups.
     """
     from odradek_spark.jobs.rollup import ROLLUPS, run_rollup
+    from odradek_spark.query.views import register_views
 
     made = Dataset(str(tmp_path_factory.mktemp("views") / "dataset"))
     first = gauge(gauge(Told(10), 1.5, topic="a'b"), float("nan"), topic='"')
@@ -41,6 +42,7 @@ def root(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
         end = ingest(made, batch, end)
         for table in ROLLUPS:
             run_rollup(spark, made.root, table)
+    register_views(spark, made.root)
     return made.root
 
 
@@ -56,9 +58,6 @@ def sorted_rows(rows: list[dict[str, Any]]) -> list[list[tuple[str, Any]]]:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_view_is_the_same_in_both_engines(spark: SparkSession, root: str, view: str) -> None:
-    from odradek_spark.query.views import register_views
-
-    register_views(spark, root)
     reader = Reader(root)
 
     in_spark = spark.table(view).toArrow().to_pylist()
