@@ -24,6 +24,7 @@ from ingested import every, offsets, settings
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
+from small_session import SMALL
 from spark_topics import fill, records
 
 from odradek_spark.ingest import run
@@ -176,9 +177,9 @@ def ingest_copies(session: SparkSession) -> None:
 
 def main(faults: list[str]) -> None:
     if "executor" in faults:
-        session = local_session("killed", "local-cluster[2,1,1024]")
+        session = local_session("killed", "local-cluster[1,2,1024]", SMALL)
     else:
-        session = local_session("killed", "local[2]", archive=archive_path())
+        session = local_session("killed", "local[2]", SMALL, archive=archive_path())
     faulty_commits()
     run.BACKOFF_S = 0.1
     for fault in faults:

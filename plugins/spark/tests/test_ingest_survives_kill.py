@@ -7,15 +7,21 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pytest
-from ingested import every, is_exactly, offsets
+from ingested import every, is_exactly, offsets, settings
 from spark_topics import TOPIC, fill, records
 
 import odradek.testing
+from odradek_spark.ingest.run import run_ingest
+from odradek_spark.jobs.verify import run_verify
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import INGESTED
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_000)]
 DRIVER = Path(__file__).with_name("ingest_driver.py")
@@ -66,19 +72,19 @@ def live_files(dataset: Path) -> set[str]:
     return {unquote(file) for files in found for file in files}
 
 
-def test_a_driver_can_be_killed(tmp_path: Path) -> None:
+def test_a_driver_can_be_killed(spark: SparkSession, tmp_path: Path) -> None:
     dataset = tmp_path / "dataset"
     with odradek.testing.host() as host:
         host.topics.create(TOPIC, 2)
         fill(host.bootstrap, records(60, partitions=2))
         killed, _ = ingest(host.bootstrap, tmp_path, "between tables")
         seen = offsets(dataset)
-        status, said = ingest(host.bootstrap, tmp_path, "none")
+        run_ingest(spark, settings(host.bootstrap, dataset), once=True)
 
-    assert (killed, status) == (-signal.SIGKILL, 0), said
+    assert killed == -signal.SIGKILL
     assert has_happened("between tables", tmp_path)
     assert len(seen) == len(set(seen)) < 60
-    assert COMPLETE in said
+    assert COMPLETE in run_verify(spark, str(dataset)).text()
     assert is_exactly(dataset, every(60, 2))
 
 

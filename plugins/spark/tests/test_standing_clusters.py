@@ -66,34 +66,40 @@ def standing(folder: Path, name: str, *command: str) -> Iterator[Path]:
                 process.wait()
 
 
-@pytest.fixture
-def master(tmp_path: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the clusters; the applications' files are in ``work``."""
+    return tmp_path_factory.mktemp("clusters")
+
+
+@pytest.fixture(scope="module")
+def master(folder: Path) -> Iterator[str]:
     """A master and a worker, each in its own process."""
     program = str(SPARK_HOME / "bin" / "spark-class")
     where = ("--host", "127.0.0.1", "--webui-port", "0")
     with ExitStack() as cluster:
         said = cluster.enter_context(
             standing(
-                tmp_path, "master", program, "org.apache.spark.deploy.master.Master", *where, "--port", "0"
+                folder, "master", program, "org.apache.spark.deploy.master.Master", *where, "--port", "0"
             )
         )
         until(lambda: "spark://" in said.read_text(), PATIENCE_S)
         url = re.findall(r"spark://[\d.:]+\d", said.read_text())[0]
-        size = ("--cores", "2", "--memory", "1g", "--work-dir", str(tmp_path / "work"))
+        size = ("--cores", "2", "--memory", "1g", "--work-dir", str(folder / "work"))
         cluster.enter_context(
-            standing(tmp_path, "worker", program, "org.apache.spark.deploy.worker.Worker", *where, *size, url)
+            standing(folder, "worker", program, "org.apache.spark.deploy.worker.Worker", *where, *size, url)
         )
         yield url
 
 
-@pytest.fixture
-def remote(tmp_path: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def remote(folder: Path) -> Iterator[str]:
     """A Spark Connect server, started by Spark's own script."""
     port = free_port()
     script = str(SPARK_HOME / "sbin" / "start-connect-server.sh")
     confs = (f"spark.connect.grpc.binding.port={port}", "spark.ui.enabled=false")
     options = [part for each in confs for part in ("--conf", each)]
-    with standing(tmp_path, "connect", "bash", script, "--master", "local[2]", *options):
+    with standing(folder, "connect", "bash", script, "--master", "local[2]", *options):
         until(lambda: answers(port), PATIENCE_S)
         yield f"sc://127.0.0.1:{port}"
 
@@ -153,7 +159,9 @@ def environment(tmp_path: Path) -> Path:
     return archive
 
 
-def test_workers_run_the_python_of_an_archive(master: str, environment: Path, tmp_path: Path) -> None:
+def test_workers_run_the_python_of_an_archive(
+    master: str, environment: Path, folder: Path, tmp_path: Path
+) -> None:
     submit = shlex.quote(str(SPARK_HOME / "bin" / "spark-submit"))
     arguments = f"$({PYTHON} -m odradek_spark.submit_args --archive {environment})"
     command = f'unset PYSPARK_PYTHON; {submit} --master "$MASTER" {arguments} {INGEST}'
@@ -162,17 +170,17 @@ def test_workers_run_the_python_of_an_archive(master: str, environment: Path, tm
 
     assert "ingested 20 pushes, 60 points, 0 dead letters" in printed
     assert is_exactly(tmp_path / "tables", every(20, 2))
-    assert list((tmp_path / "work").glob("*/*/environment"))
+    assert list((folder / "work").glob("*/*/environment"))
     assert not (tmp_path / "environment").is_symlink()
 
 
-def test_a_standalone_cluster_runs_the_driver_of_no_python_program(master: str, tmp_path: Path) -> None:
-    """Spark has no cluster mode for Python here, which the how-to says."""
+def test_a_standalone_cluster_runs_the_driver_of_no_python_program() -> None:
+    """Spark has no cluster mode for Python here, which the how-to says; it looks for no master before."""
     submit = str(SPARK_HOME / "bin" / "spark-submit")
     arguments = submit_args()
 
     done = subprocess.run(
-        [submit, "--master", master, "--deploy-mode", "cluster", *arguments, "ingest"],
+        [submit, "--master", "spark://127.0.0.1:1", "--deploy-mode", "cluster", *arguments, "ingest"],
         capture_output=True,
         text=True,
         timeout=60,
