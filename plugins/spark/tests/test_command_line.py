@@ -9,18 +9,24 @@ import sys
 import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 from contrib.capture.ports import free_range
 from ingested import every, is_exactly, rows, until
 from spark_topics import TOPIC, fill, records
 
 import odradek.testing
 from odradek.testing import RunningHost
+from odradek_spark.cli import session
+from odradek_spark.cli.main import spark as commands
 from odradek_spark.ingest.status import last_batch
-from odradek_spark.submit_args import submit_args
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import CLIENTS, ROLLUP_5M, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 TIME_LIMIT_S = 350
 PROGRAM = (sys.executable, "-m", "odradek", "spark")
@@ -64,17 +70,6 @@ def source(host: RunningHost) -> tuple[str, ...]:
     return ("--bootstrap-server", host.bootstrap, "--topic", TOPIC, "--dataset", "tables")
 
 
-def test_spark_submit_runs_it(host: RunningHost, tmp_path: Path) -> None:
-    import pyspark
-
-    fill(host.bootstrap, records(20, partitions=2))
-    submit = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
-
-    printed = done([submit, *WHERE, *submit_args(), "ingest", "--once", *source(host)], tmp_path)
-
-    assert "ingested 20 pushes, 60 points, 0 dead letters" in printed
-
-
 def test_a_spark_connect_server_runs_it(host: RunningHost, tmp_path: Path) -> None:
     fill(host.bootstrap, records(200, partitions=2))
     batches = ("--max-bytes-per-trigger", "20000")
@@ -85,7 +80,9 @@ def test_a_spark_connect_server_runs_it(host: RunningHost, tmp_path: Path) -> No
     assert is_exactly(tmp_path / "tables", every(200, 2))
 
 
-def test_the_commands_from_run_to_verify_work(host: RunningHost, tmp_path: Path) -> None:
+def test_the_commands_from_run_to_verify_work(
+    spark: SparkSession, host: RunningHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(host.bootstrap, records(20, partitions=2))
     (tmp_path / "rules.toml").write_text(RULES)
     tables = tmp_path / "tables"
@@ -117,11 +114,12 @@ def test_the_commands_from_run_to_verify_work(host: RunningHost, tmp_path: Path)
         running.communicate(timeout=60)
 
     assert running.returncode == 0
-    clients = done([*PROGRAM, "query", "clients", "--dataset", "tables", "--format", "json"], tmp_path)
-    assert sum(json.loads(line)["pushes"] for line in clients.splitlines()) == 25
-    assert "everything is there exactly once" in done(
-        [*PROGRAM, "verify", *WHERE, "--dataset", "tables"], tmp_path
-    )
+    monkeypatch.setattr(session, "opened", lambda *_: spark)
+    monkeypatch.setattr(spark, "stop", lambda: None)  # it is that of all tests
+    clients = CliRunner().invoke(commands, ["query", "clients", "--dataset", str(tables), "--format", "json"])
+    assert sum(json.loads(line)["pushes"] for line in clients.output.splitlines()) == 25
+    verified = CliRunner().invoke(commands, ["verify", "--dataset", str(tables)])
+    assert "everything is there exactly once" in verified.output
 
 
 def pushes_of_clients(tables: Path) -> int:
