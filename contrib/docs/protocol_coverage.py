@@ -68,6 +68,18 @@ takes is taken, and what it refuses is refused, but for these:
 * Compressed records that contradict their own sizes are refused: Kafka takes them, and no consumer can read
   them.
 * More than 128 members of gzip or frames of zstd are refused: encoders write one, and each takes time.
+
+Random requests have shown a few more differences in what is looked at first:
+
+* AddPartitionsToTxn: Kafka never answers a request without topics. From v4 on, which only brokers send, it
+  answers UNKNOWN_TOPIC_OR_PARTITION before it looks at the producer.
+* AlterConfigs: Kafka never answers about several resources of types that do not exist.
+* AlterReplicaLogDirs: LOG_DIR_NOT_FOUND comes before INVALID_TOPIC_EXCEPTION.
+* CreateAcls without an authorizer: SECURITY_DISABLED, where Kafka closes the connection for elements it does
+  not know.
+* ElectLeaders: a type of election that does not exist is INVALID_REQUEST, also without partitions.
+* Fetch and ListOffsets: an isolation level that does not exist is UNKNOWN_SERVER_ERROR. Kafka finds it
+  before it looks at timestamps, and after it has looked at topics and sessions.
 """
 
 

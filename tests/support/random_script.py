@@ -378,7 +378,7 @@ def in_common(answer: Any) -> Any:
             for value in (getattr(answer, each.name),)
         }
     if isinstance(answer, list):
-        known = [each for each in answer if not getattr(each, "name", "").startswith(MISSING_CONFIGS)]
+        known = [each for each in answer if not str(getattr(each, "name", "")).startswith(MISSING_CONFIGS)]
         found = [in_common(each) for each in known]
         return sorted(found, key=repr)
     return answer
