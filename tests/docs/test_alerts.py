@@ -33,6 +33,14 @@ WITHOUT_ALERT = {
         "odradek.gateway.worker.restarts",
         "odradek.gateway.former.workers",
     ),
+    "rounds over the groups: where the last one is old, so is every figure of it in Prometheus": (
+        "odradek.lag.active",
+        "odradek.lag.round.time",
+        "odradek.lag.round.age",
+        "odradek.lag.rounds",
+        "odradek.lag.series",
+        "odradek.lag.series.left.out",
+    ),
     "counts of ordinary events, which an alert divides or compares by": (
         "odradek.connections.accepted",
         "kafka.server.socket.server.metrics.successful.authentication",
