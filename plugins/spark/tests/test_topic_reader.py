@@ -197,7 +197,7 @@ def test_offsets_lost_to_retention_are_an_error(host: RunningHost) -> None:
     planner = TopicStreamReader(options(host.bootstrap))
 
     with pytest.raises(
-        DataLoss, match=r"telemetry-0: offsets 3 to 6 were deleted by retention.*failOnDataLoss"
+        DataLoss, match=r"telemetry-0: offsets 3 to 6 were deleted by retention.*--allow-data-loss"
     ):
         planner.latestOffset({"0": 3, "1": 0}, ReadAllAvailable())
     with pytest.raises(DataLoss, match="telemetry-0: retention deleted offset 3"):

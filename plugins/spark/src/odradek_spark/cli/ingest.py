@@ -15,6 +15,7 @@ from odradek.endpoints import Address
 from odradek.topic import TopicFormat
 from odradek_spark.cli.maintenance import MS_PER_S, Maintenance, maintenance_options
 from odradek_spark.cli.options import (
+    allow_data_loss_option,
     client_config_option,
     dataset_option,
     listener,
@@ -89,11 +90,7 @@ def source_options(command: Command) -> Command:
             show_default=True,
             help="Position in the topic at which a new dataset begins.",
         ),
-        click.option(
-            "--allow-data-loss",
-            is_flag=True,
-            help="Continue if retention deleted records before they were read, instead of failing.",
-        ),
+        allow_data_loss_option,
         click.option(
             "--trigger-interval-ms",
             metavar="MS",

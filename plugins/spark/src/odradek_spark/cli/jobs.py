@@ -16,6 +16,7 @@ from odradek.topic import TopicFormat
 from odradek_spark.cli import reports
 from odradek_spark.cli.options import (
     alarm_options,
+    allow_data_loss_option,
     client_config_option,
     dataset_option,
     destinations,
@@ -183,6 +184,7 @@ def vacuum(dataset: str, hours: int) -> None:
     help="Replay everything received since TIME: 90s, 30m, 2h, 7d ago, or YYYY-MM-DDThh:mm:ss.",
 )
 @max_payload_option
+@allow_data_loss_option
 @session_options
 def replay(
     bootstrap_server: str,
@@ -194,6 +196,7 @@ def replay(
     found: tuple[str, ...],
     since: datetime | None,
     max_payload_bytes: int,
+    allow_data_loss: bool,
     master: str,
     remote: str | None,
     conf: tuple[str, ...],
@@ -213,6 +216,7 @@ def replay(
         topic_format=TopicFormat(topic_format),
         topic_interval_ms=topic_interval_ms,
         max_payload_bytes=max_payload_bytes,
+        fail_on_data_loss=not allow_data_loss,
     )
     wanted = [offset_range(each) for each in found] or None
     with explained():

@@ -53,6 +53,11 @@ max_payload_option = click.option(
     show_default=True,
     help="Limit of a decompressed push; larger pushes become dead letters.",
 )
+allow_data_loss_option = click.option(
+    "--allow-data-loss",
+    is_flag=True,
+    help="Continue if retention deleted records before they were read, instead of failing.",
+)
 retention_option = click.option(
     "--retention-days",
     multiple=True,

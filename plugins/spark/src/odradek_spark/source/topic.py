@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from confluent_kafka import (
     Consumer,
@@ -46,6 +46,12 @@ class TopicError(Exception):
 
 class Unreachable(TopicError):
     """No broker answers; a retry may help."""
+
+
+CONTINUE: Final = (
+    "Continue with the remaining records by --allow-data-loss; where a session of your own reads the topic, "
+    "by the option failOnDataLoss=false of its source"
+)
 
 
 class DataLoss(TopicError):
@@ -191,8 +197,7 @@ class TopicReader:
             self.consumer.assign([TopicPartition(topic, found.partition, reached)])
             return reached
         raise DataLoss(
-            f"{topic}-{found.partition}: retention deleted offset {at} before it was read. "
-            "Set failOnDataLoss=false to continue with the remaining records"
+            f"{topic}-{found.partition}: retention deleted offset {at} before it was read. {CONTINUE}"
         )
 
     @contextlib.contextmanager
@@ -296,7 +301,7 @@ def clamped(
         if at < first and fail:
             raise DataLoss(
                 f"{topic}-{partition}: offsets {at} to {first - 1} were deleted by retention before they "
-                "were read. Set failOnDataLoss=false to continue with the remaining records"
+                f"were read. {CONTINUE}"
             )
         reached[partition] = max(at, min(first, end.get(partition, first)))
     return reached
