@@ -361,6 +361,10 @@ def test_a_wrong_password_is_logged_with_the_user(mechanism: str, caplog: pytest
     (record,) = caplog.records
     assert record.getMessage() == "authentication failed: wrong password"
     assert (vars(record)["user"], vars(record)["mechanism"]) == ("alice", mechanism)
+    assert (vars(record)["client_id"], vars(record)["address"]) == (
+        "test",
+        gate.client.connection.client_address,
+    )
 
 
 HEADERS = st.builds(

@@ -18,6 +18,7 @@ from odradek.net.turns import ROUND_NS
 from odradek.testing.clock import MockClock
 from odradek.waiting.deferred import Deferred
 from odradek.wire.errors import WireError
+from odradek.wire.header import RequestHeader, request_header
 from support.channels import (
     LIMIT,
     EchoDispatcher,
@@ -175,6 +176,26 @@ def test_closed_connections_are_counted_and_one_of_a_minute_is_logged(
     assert listener.refused == 120
     assert [record.getMessage() for record in caplog.records] == ["closing a connection: bad bytes"] * 2
     assert [vars(record)["unlogged"] for record in caplog.records] == [0, 59]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"), [(b"bad", "bad bytes"), (b"no", "no answer possible"), (bytes(LIMIT), "a frame of ")]
+)
+def test_a_closed_connection_is_named_with_its_client(
+    channel: Channel, caplog: pytest.LogCaptureFixture, body: bytes, reason: str
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    channel.data_received(framed(request_header(RequestHeader(3, 9, 1, "billing"), False) + body))
+
+    (record,) = caplog.records
+    assert record.getMessage().startswith(f"closing a connection: {reason}")
+    context = channel.context
+    assert [vars(record)[key] for key in ("client_id", "address", "connection")] == [
+        "billing",
+        context.client_address,
+        context.connection_id,
+    ]
 
 
 def test_a_frame_of_exactly_the_limit_is_answered(channel: Channel) -> None:

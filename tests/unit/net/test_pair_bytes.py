@@ -50,6 +50,10 @@ class End(SocketEnd):
 
     transport: Transport
 
+    @property
+    def about(self) -> dict[str, str]:
+        return {"address": "10.0.0.7"}
+
     def give_up(self) -> None:
         for each in (self, self.other):
             assert isinstance(each, End)

@@ -17,6 +17,7 @@ from odradek.net.held_bytes import MemorySettings
 from odradek.net.pairs.client_side import ClientSide
 from odradek.net.pairs.pair_bytes import PairBytes
 from odradek.net.pairs.standstills import CHECK_MS, LEFT_MS, READ_ON_BYTES, Standstills
+from odradek.testing import request_context
 from odradek.testing.clock import MockClock
 from support.gateway_pair import HEARTBEAT, Through, answer, bare
 
@@ -92,13 +93,13 @@ class World:
             gateway=SimpleNamespace(
                 memory=self.memory, standstills=self.standstills, path=SimpleNamespace(meter=PathMeter())
             ),
-            note_failure=lambda failure, _context: self.failures.append(failure.cause),
+            note_failure=lambda failure, _about: self.failures.append(failure.cause),
             closed=lambda _side: None,
         )
         self.side = ClientSide(owner)
         self.transport = cast(Any, Transport(self.here))
         self.side.transport = self.transport
-        self.side.context = None  # type: ignore[assignment]  # only logged
+        self.side.context = request_context().connection
         self.upstream = cast(Any, Upstream())
         self.side.other, self.side.pair = self.upstream, self.through.pair
         self.through.pair.failed = self.side.failed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -17,6 +17,7 @@ MAX_MS = 1_000
 class Connection:
     pending: object | None = None
     aborted: bool = False
+    about: dict[str, str] = field(default_factory=lambda: {"address": "10.0.0.7"})
 
     def abort(self) -> None:
         self.aborted = True

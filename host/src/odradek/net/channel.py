@@ -23,10 +23,11 @@ from odradek.net.channel_owner import ChannelOwner
 from odradek.net.held_bytes import COUNTED_BYTES
 from odradek.net.request_reader import RequestReader, unpack_length
 from odradek.net.sending import Sending, plain_socket
-from odradek.plugin.context import ConnectionContext
+from odradek.plugin.context import ConnectionContext, about_client
 from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.errors import WireError
+from odradek.wire.header import shown_client_id
 from odradek.wire.parts import Parts
 
 log = logging.getLogger(__name__)
@@ -94,17 +95,18 @@ class Channel(RequestReader):
         self.append(data)
         self.take_in()
 
+    @property
+    def about(self) -> dict[str, Any]:
+        return about_client(self.context)
+
     def exchange(self, frame: bytes | memoryview, offset: int) -> None:
         """Answer one request: write the answer, or remember that it comes later."""
         try:
             answer = self.answer(frame, offset, self.context)
         except WireError as error:
-            self.refuse(str(error))
+            self.refuse(str(error), shown_client_id(frame, offset))
         except CloseConnection as error:
-            log.debug(
-                "closing a connection", extra={"connection": self.context.connection_id, "why": str(error)}
-            )
-            self.close()
+            self.close_because(str(error), shown_client_id(frame, offset))
         else:
             if answer.__class__ is bytes:
                 if self.answers is None:
@@ -173,7 +175,7 @@ class Channel(RequestReader):
         while end - start >= 4 and not self.muted:
             (size,) = unpack_length(buffer, start)
             if size < 0 or size > self.max_request_bytes:
-                self.refuse(bad_length(size, self.max_request_bytes))
+                self.refuse(bad_length(size, self.max_request_bytes), shown_client_id(buffer, start + 4))
                 break
             if end - start - 4 < size:
                 break
@@ -209,7 +211,7 @@ class Channel(RequestReader):
         except ApiError as error:
             log.error(
                 "closing a connection: its answer cannot be read",
-                extra={"connection": self.context.connection_id, "why": str(error)},
+                extra={"why": str(error), **self.about},
             )
             self.abort()
             return False
@@ -287,15 +289,16 @@ class Channel(RequestReader):
             self.turns.join(self)
         self.limit_read_ahead()
 
-    def refuse(self, why: str) -> None:
+    def refuse(self, why: str, client_id: str | None = None) -> None:
         """Close because the bytes are bad: nothing that follows can be trusted."""
         self.owner.refused += 1
+        self.close_because(why, client_id)
+
+    def close_because(self, why: str, client_id: str | None) -> None:
+        """Close, and say why."""
+        about = about_client(self.context, client_id)
         self.owner.refused_log.write(
-            logging.INFO,
-            self.monotonic_ms(),
-            "closing a connection: %s",
-            why,
-            connection=self.context.connection_id,
+            logging.INFO, self.monotonic_ms(), "closing a connection: %s", why, **about
         )
         self.close()
 

@@ -34,10 +34,11 @@ BEGUN_AT_ONCE: Final = 4
 class Handshake:
     """A connection without a channel yet; see `Stranger`."""
 
-    __slots__ = ("connection", "pending", "ready")
+    __slots__ = ("about", "connection", "pending", "ready")
 
-    def __init__(self, connection: socket.socket, ready: asyncio.Future[None]) -> None:
+    def __init__(self, connection: socket.socket, address: str, ready: asyncio.Future[None]) -> None:
         self.connection = connection
+        self.about = {"address": address}
         self.ready = ready
         """Done when the handshake may begin."""
         self.pending: object | None = None
@@ -101,14 +102,14 @@ class Handshakes:
         self.failed_log = SampledLog(log)
         self.open: set[Handshake] = set()
 
-    async def connect(self, channel: asyncio.Protocol, connection: socket.socket) -> None:
+    async def connect(self, channel: asyncio.Protocol, connection: socket.socket, address: str) -> None:
         """Let the loop make a TLS transport for a channel.
 
         Raises:
             OSError: The handshake failed, or took too long.
         """
         loop = asyncio.get_running_loop()
-        handshake = Handshake(connection, loop.create_future())
+        handshake = Handshake(connection, address, loop.create_future())
         self.open.add(handshake)
         self.unauthenticated.add(handshake)
         loop.add_reader(connection, self.pace.add, handshake, loop)
@@ -144,6 +145,7 @@ class Handshakes:
             "a TLS client was refused: %s",
             reason,
             listener=self.tls.listener,
+            address=peer.address,
         )
 
     def abort(self) -> None:

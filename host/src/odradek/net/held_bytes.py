@@ -15,7 +15,7 @@ import logging
 import math
 from dataclasses import dataclass
 from enum import IntFlag, auto
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from odradek.bounds.sampled_log import SampledLog
 from odradek.net.large_frame import DiscardedFrames
@@ -93,6 +93,10 @@ class Holder(Protocol):
 
     missing_bytes: int
     """Part of its request that has not arrived; 0 if none is arriving."""
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """See `about_client`."""
 
     @property
     def closing(self) -> bool: ...
@@ -246,6 +250,7 @@ class HeldBytes:
             self.what,
             self.total_bytes,
             self.limit_bytes,
+            **holder.about,
         )
         holder.abort()
         if holder is self.awaited:

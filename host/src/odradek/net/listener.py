@@ -187,10 +187,13 @@ class Listener:
             if self.handshakes is None:
                 await self.loop.connect_accepted_socket(lambda: channel, connection)
             else:
-                await self.handshakes.connect(channel, connection)
+                await self.handshakes.connect(channel, connection, peer.address)
         except OSError as error:
             if self.handshakes is None:
-                log.info("a connection was lost", extra={"listener": self.address.name, "why": str(error)})
+                log.info(
+                    "a connection was lost",
+                    extra={"listener": self.address.name, "address": peer.address, "why": str(error)},
+                )
             else:
                 self.counts.failed += 1
                 self.handshakes.refuse(error, peer)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from mmap import mmap
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from odradek.net.channel_owner import ChannelOwner
 from odradek.net.held_bytes import COUNTED_BYTES, Pause
@@ -63,6 +63,11 @@ class RequestReader(asyncio.Protocol):
 
     def take_turn(self, end_ns: int) -> bool:
         """Answer requests in the buffer; see `TurnTaker`."""
+        raise NotImplementedError
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """See `about_client`."""
         raise NotImplementedError
 
     def abort(self) -> None:

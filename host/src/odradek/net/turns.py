@@ -80,6 +80,10 @@ class TurnSettings:
 class TurnTaker(Protocol):
     """A connection: the part of a `Channel` that the ring uses."""
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """See `about_client`."""
+
     in_ring: bool
     """Set by the ring."""
     used_ns: int
@@ -281,7 +285,7 @@ class Turns:
             answered = connection.take_turn(end_ns)
         except Exception:
             # As the event loop does with an exception in `data_received`: a bug ends its own connection.
-            log.exception("closing a connection: its requests cannot be answered")
+            log.exception("closing a connection: its requests cannot be answered", extra=connection.about)
             connection.abort()
             answered = False
         ended_ns = self.monotonic_ns()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from itertools import islice
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from odradek.bounds.sampled_log import SampledLog
 from odradek.waiting.clock import Clock, Timer, TimerTask
@@ -23,6 +23,10 @@ CLOSED_AT_ONCE: Final = 100
 
 class Stranger(Protocol):
     """The part of a channel that is used here."""
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """See `about_client`."""
 
     @property
     def pending(self) -> object | None:
@@ -84,6 +88,7 @@ class Unauthenticated:
             "closing a connection that has not authenticated: %s",
             why,
             limit=self.most,
+            **connection.about,
         )
         connection.abort()
 

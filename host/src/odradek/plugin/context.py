@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 UNKNOWN = "unknown"
 """Software name and version of a client that sent none (ApiVersions below v3), as in Kafka."""
@@ -30,6 +31,12 @@ class ConnectionContext:
     client_software_version: str = UNKNOWN
     cluster_id: str | None = None
     """Id of the cluster of that broker, as a relay told it; None if the client is connected to a host."""
+
+
+def about_client(connection: ConnectionContext, client_id: str | None = None) -> dict[str, Any]:
+    """Who a line of the log is about: address, client id if it is known, and connection."""
+    named = {} if not client_id else {"client_id": client_id}
+    return {"address": connection.client_address, **named, "connection": connection.connection_id}
 
 
 @dataclass(slots=True, eq=False)

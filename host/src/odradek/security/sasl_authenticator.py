@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from odradek.plugin.context import ConnectionContext
+from odradek.plugin.context import ConnectionContext, about_client
 from odradek.security.refused_login import RefusedLogin
 from odradek.security.sasl_authentication import SaslAuthentication
 from odradek.security.sasl_server import SaslFailure, SaslServer
@@ -53,6 +53,8 @@ class SaslAuthenticator:
         self.let_in = let_in
         self.guard = guard
         self.close = close
+        self.client_id: str | None = None
+        """Of the latest request, for the log."""
         self.mechanism = ""
         self.server: SaslServer | None = None
         """The attempt; None before the handshake."""
@@ -296,9 +298,9 @@ class SaslAuthenticator:
             self.shared.clock.monotonic_ms(),
             message,
             why,
-            connection=self.connection.connection_id,
             listener=self.connection.listener_name,
             mechanism=self.mechanism,
+            **about_client(self.connection, self.client_id),
             **named,
         )
 

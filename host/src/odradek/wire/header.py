@@ -20,6 +20,10 @@ API_VERSIONS_KEY = 18
 
 unpack_correlation_id = struct.Struct(">i").unpack_from
 pack_fixed = struct.Struct(">hhih").pack
+unpack_client_id_size = struct.Struct(">8xh").unpack_from
+FIXED_BYTES = 10
+MOST_SHOWN_BYTES = 249
+"""Of the client id of a request that may be anything."""
 
 
 @dataclass(slots=True)
@@ -55,6 +59,17 @@ def read_client_id(buffer: Buffer, offset: int, size: int, flexible: bool) -> tu
         return client_id, offset
     except IndexError as error:
         raise Truncated(f"request header continues past {len(buffer)} bytes") from error
+
+
+def shown_client_id(buffer: Buffer | bytearray, offset: int) -> str | None:
+    """The client id of a request that may be no request at all, for a log; None if there is none."""
+    start = offset + FIXED_BYTES
+    if len(buffer) < start:
+        return None
+    (size,) = unpack_client_id_size(buffer, offset)
+    if not 0 < size <= min(MOST_SHOWN_BYTES, len(buffer) - start):
+        return None
+    return str(buffer[start : start + size], "utf-8", "replace")
 
 
 def request_header(header: RequestHeader, flexible: bool) -> bytes:

@@ -16,6 +16,7 @@ from odradek.plugin.context import ConnectionContext
 from odradek.security.sasl_authenticator import SaslAuthenticator
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
+from odradek.wire.header import shown_client_id
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest
 
@@ -51,6 +52,7 @@ class AuthenticationGate:
             return deferred
         if len(frame) - offset < API_KEY.size:
             raise WireError(f"a request of {len(frame) - offset} bytes has no header")
+        authenticator.client_id = shown_client_id(frame, offset)
         (api_key,) = API_KEY.unpack_from(frame, offset)
         if authenticator.server is not None:
             if api_key not in AFTER_HANDSHAKE:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from odradek.bounds.sampled_log import SampledLog
@@ -25,7 +26,7 @@ from odradek.net.pairs.routing import Routing
 from odradek.net.pairs.socket_end import SocketEnd
 from odradek.net.pairs.standstills import LEFT_MS, LINGER_MS
 from odradek.net.pairs.upstream_side import UpstreamSide
-from odradek.plugin.context import ConnectionContext
+from odradek.plugin.context import ConnectionContext, about_client
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +63,7 @@ class GatewayListener(Listener):
     def make_channel(self) -> Any:
         return ClientSide(self)
 
-    def note_failure(self, failure: PairFailure, context: ConnectionContext) -> None:
+    def note_failure(self, failure: PairFailure, about: Mapping[str, Any]) -> None:
         """Log why a pair was closed by the gateway itself; many of them are a few lines."""
         self.refused += 1
         self.failure_log.write(
@@ -71,7 +72,7 @@ class GatewayListener(Listener):
             "closing a connection: %s",
             str(failure),
             cause=str(failure.cause),
-            connection=context.connection_id,
+            **about,
         )
 
     def close_idle(self, now_ms: int, max_idle_ms: int) -> int:
@@ -129,6 +130,10 @@ class ClientSide(SocketEnd):
         """Bytes that wait since then."""
         self.answer: Any = None
         """Set by the listener to refuse a client without a principal; the connection closes then."""
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return about_client(self.context, None if self.pair is None else self.pair.state.identity.client_id)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.attached(transport)
@@ -274,7 +279,7 @@ class ClientSide(SocketEnd):
 
     def failed(self, failure: PairFailure) -> None:
         """The pair has decided to close."""
-        self.listener.note_failure(failure, self.context)
+        self.listener.note_failure(failure, self.about)
         if self.other is not None:
             self.other.abort()
         self.close()

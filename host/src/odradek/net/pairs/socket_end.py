@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import socket
 from abc import ABC, abstractmethod
-from typing import Final
+from typing import Any, Final
 
 from odradek.gateway.pair_state import Pause
 from odradek.net.held_bytes import COUNTED_BYTES
@@ -39,6 +39,11 @@ class SocketEnd(asyncio.Protocol, ABC):
         """Those of `Pause` that are there."""
         self.other: SocketEnd | None = None
         """The other connection of the pair, until both are gone."""
+
+    @property
+    @abstractmethod
+    def about(self) -> dict[str, Any]:
+        """See `about_client`."""
 
     def attached(self, transport: asyncio.BaseTransport) -> None:
         """Use a new transport. The loop has set TCP_NODELAY."""
@@ -175,6 +180,10 @@ class ReadBytes:
     @property
     def closing(self) -> bool:
         return self.is_gone
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return self.end.about
 
     def stop_reading(self, reason: int) -> None:
         self.end.hold(reason)

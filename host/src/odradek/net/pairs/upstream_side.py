@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from odradek.net.pairs.socket_end import SocketEnd
 
@@ -14,6 +15,10 @@ class UpstreamSide(SocketEnd):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.attached(transport)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return {} if self.other is None else self.other.about
 
     def is_slow(self) -> None:
         if self.other is not None:

@@ -180,7 +180,7 @@ class Server(BoundedThreads, socketserver.TCPServer):
         super().__init__((host, port), Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        log.debug("control connection broke", exc_info=True)
+        log.debug("control connection broke", exc_info=True, extra={"address": client_address[0]})
 
 
 class ControlServer:
