@@ -18,6 +18,7 @@ from contrib.capture import (
     get_scenarios,
     group_scenarios,
     list_scenarios,
+    odd_batch_scenarios,
     offset_scenarios,
     push_scenarios,
     quota_scenarios,
@@ -39,6 +40,7 @@ NODES: dict[str, Scenarios] = {
     | cluster_scenarios.SCENARIOS
     | group_scenarios.SCENARIOS
     | record_scenarios.SCENARIOS
+    | odd_batch_scenarios.SCENARIOS
     | broker_config_scenarios.SCENARIOS
     | quota_scenarios.SCENARIOS
     | acl_scenarios.SCENARIOS
