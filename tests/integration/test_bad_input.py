@@ -100,7 +100,6 @@ def framed(body: bytes) -> bytes:
         pytest.param(framed(header(3, 99)), id="a version out of range"),
         pytest.param(framed(header(3, -1)), id="a negative version"),
         pytest.param(framed(header(0, 2)), id="produce below the parsed versions"),
-        pytest.param(framed(header(18, 0, b"\xff\xfe")), id="a client id that is not UTF-8"),
         pytest.param(framed(struct.pack(">hhih", 18, 0, 7, 500)), id="a truncated client id"),
         pytest.param(framed(header(3, 0) + struct.pack(">i", 2**31 - 1)), id="two billion topics"),
         pytest.param(framed(header(3, 0) + struct.pack(">ih", 1, 30_000)), id="a truncated name"),

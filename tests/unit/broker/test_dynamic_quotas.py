@@ -218,11 +218,6 @@ def test_an_invalid_limit_is_refused_and_changes_nothing(
     assert broker.metadata.resource(ResourceType.BROKER, NODE) == {}
 
 
-def test_a_limit_may_be_zero(broker: Broker) -> None:
-    assert alter(broker, NODE, "max.connections", "0") == OK
-    assert broker.connection_quotas.limits.max_connections == 0
-
-
 def test_quota_windows_are_described() -> None:
     rows = described(make_broker(), NODE)
 

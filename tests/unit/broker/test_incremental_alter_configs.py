@@ -337,3 +337,20 @@ def test_a_bug_half_way_leaves_the_file_unchanged(monkeypatch: pytest.MonkeyPatc
     assert answers == [(ErrorCode.UNKNOWN_SERVER_ERROR, None)] * 2
     assert broker.metadata.resource_names(CLIENT_METRICS) == []
     assert BrokerClient(broker).send(ListConfigResourcesRequest(), 0).config_resources == []
+
+
+def test_a_value_does_not_become_longer_than_in_kafka() -> None:
+    broker = make_broker()
+    broker.topics.create("t", 1, {})
+    most = ",".join(f"{partition}:1" for partition in range(4_900))[:32_760].rpartition(",")[0]
+
+    def ask_for(operation: int, value: str) -> tuple[int, str | None]:
+        key = "leader.replication.throttled.replicas"
+        (answer,) = ask(broker, change("t", (key, operation, value), kind=TOPIC))
+        return answer
+
+    assert ask_for(SET, most) == (ErrorCode.NONE, None)
+    assert ask_for(APPEND, "5000:1,5001:1,5002:1") == (
+        ErrorCode.INVALID_CONFIG,
+        "The configuration value cannot be added because it exceeds the maximum value size of 32767 bytes.",
+    )

@@ -27,7 +27,7 @@ def test_a_table_names_an_entity_and_its_quotas() -> None:
 @pytest.mark.parametrize(
     ("table", "path", "problem"),
     [
-        ({"producer_byte_rate": 1}, "quotas.q.user", "one of user, client-id, ip"),
+        ({"producer_byte_rate": 1}, "quotas.q.user", "one of client-id, user, ip"),
         ({"user": "", "producer_byte_rate": 1}, "quotas.q.user", "expected a name"),
         ({"user": "a"}, "quotas.q.producer_byte_rate", "no quota"),
         ({"user": "a", "ip": "1.2.3.4", "connection_creation_rate": 1}, "quotas.q.ip", "cannot be used"),

@@ -78,7 +78,7 @@ def compiled_chars(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return lengths
 
 
-@pytest.mark.parametrize("pattern", ["a" * 10_000_000, "(" * 3_000, r"\pL" * 10_000])
+@pytest.mark.parametrize("pattern", ["a" * 30_000, "(" * 3_000, r"\pL" * 10_000])
 def test_a_long_match_is_refused_before_it_is_compiled(pattern: str, compiled_chars: list[int]) -> None:
     ((code, message),) = alter(make_broker(), ("s", f"client_id={pattern}"), validate_only=True)
 
@@ -346,27 +346,3 @@ def test_a_stored_match_beyond_the_bounds_stays_and_can_be_edited() -> None:
     assert answer.error_code == OK
     assert broker.telemetry.subscriptions.by_name["old"].metrics == ("a",)
     assert broker.telemetry.subscriptions.skipped == {"old": "client_id: it takes 54 steps, more than 5"}
-
-
-@pytest.mark.parametrize(("length", "code"), [(32_767, OK), (32_768, ErrorCode.INVALID_CONFIG)])
-def test_a_value_is_as_long_as_in_kafka(length: int, code: ErrorCode) -> None:
-    request = IncrementalAlterConfigsRequest(
-        resources=[
-            AlterConfigsResource(
-                resource_type=CLIENT_METRICS,
-                resource_name="s",
-                configs=[
-                    AlterableConfig(name="metrics", config_operation=ConfigOperation.SET, value="m" * length)
-                ],
-            )
-        ]
-    )
-
-    (answer,) = BrokerClient(make_broker()).send(request).responses
-
-    assert answer.error_code == code
-    if code:
-        assert answer.error_message == (
-            "The configuration value cannot be added because it exceeds the maximum value size of 32767 "
-            "bytes."
-        )

@@ -43,8 +43,6 @@ MAX_CHANGES = 10_000
 """Limit per request (QuorumController.MAX_RECORDS_PER_USER_OP)."""
 AT_A_TIME = 25
 """Entities that are changed in one step, which is one transaction."""
-MAX_NAME_CHARS = 32_767
-"""A client id in the header of a request cannot be longer."""
 
 Entity = frozenset[tuple[str, str | None]]
 """Pairs of type and name; the name None is the default entity."""
@@ -310,10 +308,6 @@ def check_names(entity: Mapping[str, str | None]) -> None:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"Unhandled client quota entity type: {kind}")
         if name == "":
             raise ApiError(ErrorCode.INVALID_REQUEST, f"Empty {kind} not supported")
-        if name is not None and len(name) > MAX_NAME_CHARS:
-            raise ApiError(
-                ErrorCode.INVALID_REQUEST, f"A {kind} has no more than {MAX_NAME_CHARS} characters"
-            )
 
 
 def check_value(valid_keys: Mapping[str, ConfigType], key: str, value: float) -> None:

@@ -24,7 +24,6 @@ from odradek.wire.messages.alter_user_scram_credentials import (
 
 MAX_CHANGES = 10_000
 """Limit per request (QuorumController.MAX_RECORDS_PER_USER_OP)."""
-MAX_NAME_CHARS = 32_767
 MAX_SALT_BYTES = 1024
 """Limited because the host sends the salt to every client that starts to authenticate."""
 AT_A_TIME = 100
@@ -136,8 +135,6 @@ class Credentials:
             )
         if not change.name:
             return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
-        if len(change.name) > MAX_NAME_CHARS:
-            return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username is too long")
         if change.mechanism not in set(ScramMechanism):
             return ApiError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
         if isinstance(change, ScramCredentialUpsertion):

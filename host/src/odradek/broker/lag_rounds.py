@@ -137,8 +137,8 @@ class LagRounds:
         """By client instance id."""
         self.seen: set[bytes] = set()
         """The client instance ids of this round."""
-        self.rounds: Counter[str] = Counter()
-        self.left_out: dict[str, int] = {}
+        self.rounds = Counter(completed=0, failed=0)
+        self.left_out = {"age": 0, "budget": 0}
         self.round_s = 0.0
         self.ended_ms = clock.monotonic_ms()
         self.stopped = False

@@ -13,8 +13,7 @@ Versions:
 Differs from Kafka:
     * A request for more than 25 entities is stored in several transactions.
     * NaN is refused like a number that is not positive; Kafka stores it.
-    * Names have at most 32767 characters (INVALID_REQUEST). A new entity beyond ``client.quotas.max`` or
-      ``name.max.length`` is POLICY_VIOLATION.
+    * A new entity beyond ``client.quotas.max`` or ``name.max.length`` is POLICY_VIOLATION.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ Behavior:
     * One change per user and request, also for different mechanisms: else DUPLICATE_RESOURCE, as in Kafka.
     * Connections that a user has open stay open.
 Differs from Kafka:
-    * Names have at most 32767 characters and salts at most 1024 bytes (UNACCEPTABLE_CREDENTIAL): a client
-      gets the salt before it has authenticated.
+    * Salts have at most 1024 bytes (UNACCEPTABLE_CREDENTIAL): a client gets the salt before it has
+      authenticated.
     * A new user beyond ``scram.users.max`` or ``name.max.length`` is POLICY_VIOLATION.
     * At most 10000 changes in one request (POLICY_VIOLATION for all).
 """
