@@ -139,11 +139,11 @@ def test_a_client_that_stops_without_a_goodbye_is_silent(spark: SparkSession, da
     ]
     again = [gauge(Told(t, client=5, client_id="restarted"), 1.0) for t in range(50, 200, 30)]
     end = ingest(dataset, [*last, *alive(*range(1, 120, 30))], 0)
-    early = detected(spark, dataset, *SILENCES)
+    early = detected(spark, dataset)
     end = ingest(dataset, [*alive(121, 151, 181), *again], end)
-    late = detected(spark, dataset, *SILENCES)
+    late = detected(spark, dataset)
     ingest(dataset, [gauge(Told(190, client=1, client_id="lost"), 1.0), *alive(211)], end)
-    back = detected(spark, dataset, *SILENCES)
+    back = detected(spark, dataset)
 
     assert told(early) == ([], [])
     assert told(late) == ([("silent", "lost")], [])
