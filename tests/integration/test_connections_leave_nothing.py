@@ -19,8 +19,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 SHORT: Final = ("garbage", "half", "reset early", "complete", "refused", "timed out")
 """The ends that are tried here."""
-WARM_UP: Final = 300
-LIVES: Final = 600
+WARM_UP: Final = 200
+LIVES: Final = 400
 PARTS: Final = 5
 LEFT_BYTES: Final = 1_000
 """By each connection, in the part that leaves least. Memory grows in chunks, the arena of a thread for some

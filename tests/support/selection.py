@@ -1,6 +1,7 @@
 """Which tests run: ``pytest`` alone runs what has its result in minutes, and `.ci/run` the rest beside it.
 
-A named file or folder is run whole, except what needs a JVM, a browser or minutes.
+A named file or folder is run whole, except what needs a JVM, a browser or minutes. What costs most of all
+runs every night and before a release, with ``.ci/run nightly``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-BY_NAME = "java or slow or spark or browser"
+BY_NAME = "java or slow or spark or browser or nightly"
 """Markers of tests that run only by name, with ``-m``."""
 ROOT = Path(__file__).parents[2]
 NEED_SPARK = [
@@ -28,6 +29,25 @@ NEED_SPARK = [
 """Without the extra ``spark``, these are skipped; most of their modules cannot be imported then."""
 FOR_CI = [*NEED_SPARK, ROOT / "tests/docs", ROOT / "tests/packaging", ROOT / "tests/lives"]
 """All tests in these have the marker ``ci``."""
+NIGHTLY = [
+    ROOT / name
+    for name in (
+        "plugins/spark/tests/test_object_store.py",
+        "plugins/spark/tests/test_soak.py",
+        "plugins/spark/tests/test_standing_clusters.py",
+        "tests/docs/test_first_plugin.py",
+        "tests/docs/test_frameworks.py",
+        "tests/integration/java/test_fleet_cluster.py",
+        "tests/integration/java/test_million_records.py",
+        "tests/integration/java/test_performance_tools.py",
+        "tests/integration/java/test_quota_performance.py",
+        "tests/integration/test_connections_leave_nothing.py",
+        "tests/integration/test_freed_memory_goes_back.py",
+        "tests/integration/test_million_records.py",
+        "tests/integration/test_torn_connections.py",
+    )
+]
+"""Minutes of both cores each: they have the marker ``nightly``, for ``.ci/run nightly``."""
 HAS_SPARK = all(importlib.util.find_spec(name) for name in ("deltalake", "pyspark"))
 
 
@@ -56,6 +76,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if is_in(FOR_CI, item.path):
             item.add_marker("ci")
+        if item.path in NIGHTLY:
+            item.add_marker("nightly")
 
 
 def is_in(places: list[Path], path: Path) -> bool:
