@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from lives.breakages import BREAKAGES, Breakage
@@ -10,6 +12,13 @@ from lives.seeds import ORDINARY, kept_seeds
 
 TOGETHER = 10
 """Seeds of one test."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def what_is_loaded_is_no_lifes() -> None:
+    """A life collects garbage when a program dies: what other tests have loaded would take 50 ms of it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.mark.parametrize("first", range(0, len(ORDINARY), TOGETHER))

@@ -29,6 +29,7 @@ HOST = {
     "subscriptions.all.metrics": "*",
     "subscriptions.all.interval.ms": SUBSCRIPTION_MS,
     "telemetry.durability": "log",
+    "telemetry.lag": "none",
     "telemetry.topic.partitions": PARTITIONS,
     "telemetry.retention.bytes": 1 << 30,
     "log.segment.bytes": 64 << 20,

@@ -163,4 +163,5 @@ def test_a_host_serves_without_a_stdout(tmp_path: Path) -> None:
     process.terminate()
     _, errors = process.communicate(timeout=60)
 
-    assert (process.returncode, about_itself(errors.splitlines())) == (0, [])
+    (stopping,) = about_itself(errors.splitlines())
+    assert (process.returncode, json.loads(stopping)["message"]) == (0, "stopping")
