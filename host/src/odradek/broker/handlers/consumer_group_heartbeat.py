@@ -29,6 +29,8 @@ Differs from Kafka:
     * More than 1 MiB of topic names is INVALID_REQUEST; Kafka fails when it stores the member.
     * A new group beyond ``groups.max``, a new member beyond ``group.members.max`` and topic names beyond
       ``group.members.max.bytes`` are POLICY_VIOLATION.
+    * The heartbeat that brings an expression is answered with the topics that match, where few are looked at;
+      Kafka matches in the background and assigns them with the next heartbeat.
     * An expression beyond ``group.consumer.regex.max.length`` or ``group.consumer.regex.max.steps``, or with
       more than 100 Unicode classes and repetition counts, is INVALID_REGULAR_EXPRESSION.
     * Members are not stored: after a restart they get UNKNOWN_MEMBER_ID and join again.
