@@ -74,8 +74,9 @@ def test_a_start_ends_when_the_listener_of_a_plugin_is_open(
         try:
             starting = asyncio.create_task(host.start())
             assert await asyncio.to_thread(plugin.asked.wait, 20)
-            await asyncio.sleep(0)
-            assert host.listeners[0].acceptor is not None
+            async with asyncio.timeout(20):
+                while host.listeners[0].acceptor is None:
+                    await asyncio.sleep(0.01)
             assert not starting.done()
             plugin.go.set()
             await asyncio.wait_for(starting, 20)
