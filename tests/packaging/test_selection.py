@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import tomllib
 
-from support.selection import BY_NAME, FOR_CI, ROOT, is_in
+from support.selection import BY_NAME, FOR_CI, NIGHTLY, ROOT, is_in
 
 
 def test_the_continuous_integration_runs_every_marker_that_pytest_alone_leaves_out() -> None:
     script = (ROOT / ".ci/run").read_text(encoding="utf-8")
 
-    assert f'pytest tests plugins -m "ci or {BY_NAME}"' in script
+    assert f'marked="ci or {BY_NAME}"' in script
+    assert 'pytest tests plugins -m "$marked" ' in script
+
+
+def test_every_night_has_its_files() -> None:
+    assert [path for path in NIGHTLY if not path.is_file()] == []
 
 
 def test_no_file_is_left_out_by_both() -> None:

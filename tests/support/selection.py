@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-BY_NAME = "java or slow or spark or browser or nightly"
+BY_NAME = "java or slow or spark or browser"
 """Markers of tests that run only by name, with ``-m``."""
 ROOT = Path(__file__).parents[2]
 NEED_SPARK = [
@@ -56,7 +56,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     """Choose by marker, unless the command line does."""
     if not config.option.markexpr:
         everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-        config.option.markexpr = f"not ({BY_NAME}{' or ci' if everything else ''})"
+        config.option.markexpr = f"not ({BY_NAME} or nightly{' or ci' if everything else ''})"
 
 
 class SkippedModule(pytest.Module):
