@@ -41,6 +41,7 @@ BATCH = 40
 EXPORT = (
     "subscriptions.all.metrics=*",
     "subscriptions.all.interval.ms=500",
+    "telemetry.lag=none",
     f"plugins.kafka.topic={FLEET}",
     "plugins.kafka.batch.max.age.ms=50",
     "plugins.kafka.deliver.timeout.ms=10000",
