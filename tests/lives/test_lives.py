@@ -12,11 +12,19 @@ from lives.seeds import ORDINARY, kept_seeds
 
 TOGETHER = 10
 """Seeds of one test."""
+warm: dict[int, list[str]] = {}
+"""What the first lives of this process told, which tests live again."""
 
 
-@pytest.fixture(scope="module", autouse=True)
+FOR_CODE = (2, 3, 7)
+"""Lives that import and compile what others use, too."""
+
+
+@pytest.fixture(autouse=True)
 def what_is_loaded_is_no_lifes() -> None:
     """A life collects garbage when a program dies: what other tests have loaded would take 50 ms of it."""
+    if not warm:
+        warm.update((seed, lived(seed)) for seed in FOR_CODE)
     gc.collect()
     gc.freeze()
 

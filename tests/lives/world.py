@@ -144,7 +144,8 @@ class Site:
         await self.host.start()
         self.is_up, self.lives = True, self.lives + 1
         if self.lives > 1:
-            gc.collect()  # what the incarnation before has left is not this one's
+            gc.collect()  # what the incarnation before has left is not this one's, nor is the time for it
+            self.world.loop.measured = False
 
     async def stop(self) -> None:
         self.is_up = False
