@@ -32,7 +32,7 @@ LOOKUP_WORK: Final = 10
 """A lookup in the log takes as long as this many partitions."""
 
 
-class Measured(NamedTuple):
+class MeasuredGroup(NamedTuple):
     """The lag of a group, and the time of its newest commit, epoch milliseconds; 0 without one."""
 
     lag: GroupLag
@@ -118,7 +118,7 @@ class LagMeter:
         ]
         return TopicEnds(topic.name, found)
 
-    def measured(self, group: Group) -> Generator[None, Any, Measured]:
+    def measured(self, group: Group) -> Generator[None, Any, MeasuredGroup]:
         """The lag of a group."""
         group_id, now_ms = group.group_id, self.clock.now_ms()
         partitions: dict[str, list[PartitionLag]] = {}
@@ -154,7 +154,7 @@ class LagMeter:
             members=len(group.members),
             topics=topics,
         )
-        return Measured(lag, max(committed_ms.values(), default=0))
+        return MeasuredGroup(lag, max(committed_ms.values(), default=0))
 
     def assigned(self, group: Group) -> dict[str, set[int]]:
         """The partitions that the members have, by topic, of topics that exist."""
@@ -165,7 +165,7 @@ class LagMeter:
         return found
 
     def assignments(self, group: Group) -> Iterator[tuple[str, Iterable[int]]]:
-        """What each member has, by name of the topic."""
+        """The topic and the partitions that each member has."""
         if isinstance(group, ConsumerGroup):
             for topic_id, index in chain.from_iterable(each.assigned for each in group.members.values()):
                 topic = self.topics.by_id.get(topic_id)

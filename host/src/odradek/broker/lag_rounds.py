@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from odradek import __version__
 from odradek.bounds.bounded_regex import RegexBounds, compiled_within
-from odradek.broker.lag_meter import LagMeter, Measured
+from odradek.broker.lag_meter import LagMeter, MeasuredGroup
 from odradek.broker.topics import Topics
 from odradek.group.group import Group
 from odradek.group.group_coordinator import GroupCoordinator
@@ -59,7 +59,7 @@ ROUNDS.gauge(
 
 
 class Reported(NamedTuple):
-    """What was last written about a group or a topic."""
+    """The last record about a group or a topic."""
 
     subject: GroupLag | TopicEnds
     granularity: Granularity
@@ -201,7 +201,7 @@ class LagRounds:
         for group in chosen:
             if self.groups.groups.get(group.group_id) is not group:
                 continue
-            measured: Measured = yield from self.meter.measured(group)
+            measured: MeasuredGroup = yield from self.meter.measured(group)
             granularity = fallen.get(group.group_id, finest)
             if self.is_idle(group, measured):
                 granularity = Granularity.GROUP
@@ -219,7 +219,7 @@ class LagRounds:
     def is_wanted(self, group_id: str) -> bool:
         return group_id not in self.groups.offsets.owned and self.wants_group(group_id)
 
-    def is_idle(self, group: Group, measured: Measured) -> bool:
+    def is_idle(self, group: Group, measured: MeasuredGroup) -> bool:
         """Whether an empty group has not committed for a long time."""
         silent_ms = self.clock.now_ms() - measured.committed_ms
         return group.is_empty and silent_ms > self.settings.idle_groups_ms

@@ -17,7 +17,7 @@ PAGE: Final = "lag-metrics.md"
 
 
 class Measured(StrEnum):
-    """Whose lag is measured."""
+    """The readers whose lag is measured."""
 
     NONE = "none"
     GROUPS = "groups"

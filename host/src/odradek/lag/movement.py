@@ -11,7 +11,7 @@ SAMPLES: Final = 10
 
 
 class Progress(StrEnum):
-    """What a reader does, by its last samples."""
+    """The movement of a reader, from its last samples."""
 
     UNKNOWN = "unknown"
     """There are too few samples."""
@@ -51,7 +51,7 @@ class Movement:
 
     @property
     def progress(self) -> Progress:
-        """What the reader does. A lag that moves by less than a hundredth is steady."""
+        """The reader's movement. A lag that moves by less than a hundredth is steady."""
         if len(self.samples) < 2:
             return Progress.UNKNOWN
         first, last = self.samples[0], self.samples[-1]

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 MAX_POINTS: Final = 120
 KEPT_POINTS: Final = 110
-"""What is left after thinning at most, so that it is rare."""
+"""Thinning leaves at most so many, so that it is rare."""
 GAP_SHARE: Final = 0.08
 """A point may go if the gap that it leaves is at most this share of the gap's age."""
 SLACK_MS: Final = 500

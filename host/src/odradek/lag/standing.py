@@ -1,4 +1,4 @@
-"""Where a reader stands in a partition: its lag in records, and what has become of the others."""
+"""A reader's place in a partition: its lag in records, and records that it lost."""
 
 from __future__ import annotations
 

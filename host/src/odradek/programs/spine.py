@@ -53,7 +53,7 @@ class Part:
     not_ready: Probe = nothing
     """Why load balancers should send no clients here; None if they should. Called on other threads."""
     waits_for: Callable[[], str] = quick
-    """What its stop waits for now, for an operator."""
+    """The work that its stop waits for now, for an operator."""
 
 
 class Spine:

@@ -19,7 +19,7 @@ class StopReport:
 
     Args:
         clock: The time.
-        waits_for: What the stop waits for now.
+        waits_for: Names the work that the stop waits for now.
     """
 
     def __init__(self, clock: Clock, waits_for: Callable[[], str]) -> None:
