@@ -79,11 +79,10 @@ class Life:
         gc.collect()  # what was before is not this life's
         gc.disable()
         try:
-            descriptors = still_open()
             with tracebacks(self.failures):
                 self.loop.run_until_complete(self.story())
-            if more := still_open() - descriptors:
-                self.failures.append(f"descriptors stay open: {sorted(more)}")
+            if files := still_open(self.folder):
+                self.failures.append(f"files stay open: {sorted(files)}")
         except Exception:  # noqa: BLE001  told with the seed
             self.failures.append(traceback.format_exc())
         finally:
