@@ -21,8 +21,8 @@ SLOW_NS = 2_000_000
 @pytest.mark.parametrize(
     "runner_of",
     [
-        pytest.param(lambda host: host.ground.upkeep.runner, id="runner"),
-        pytest.param(lambda host: host.ground.upkeep.flusher, id="flusher"),
+        pytest.param(lambda host: host.ground.log_work.runner, id="runner"),
+        pytest.param(lambda host: host.ground.log_work.flusher, id="flusher"),
     ],
 )
 def test_a_pass_of_the_loop_has_one_piece_of_long_work(

@@ -29,6 +29,8 @@ from odradek.client.connection import answer_type
 from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
+from odradek.log.log_work import LogWork
+from odradek.log.partition_log import PartitionLog
 from odradek.log.producer_ids import ProducerIdConfig, ProducerIds
 from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.metadata.store import CLUSTER_ID, MetadataStore
@@ -97,6 +99,7 @@ def make_broker(
     offsets: SqliteOffsetStore | None = None,
     transactions: SqliteTransactionStore | None = None,
     clock: MockClock | None = None,
+    log_work: LogWork | None = None,
     authorizer: Authorizer | None = None,
     authorizer_settings: AuthorizerSettings | None = None,
 ) -> Broker:
@@ -120,6 +123,7 @@ def make_broker(
         offsets: A store written by another broker; None for an empty one in memory.
         transactions: The same for transactional ids.
         clock: A clock without tasks; None for a new one.
+        log_work: Does what logs ask for; None for at once.
         authorizer: Decides what callers may do; None to allow everything.
         authorizer_settings: The limit of ACLs.
     """
@@ -148,6 +152,7 @@ def make_broker(
             now_ms=clock.now_ms(),
             throttle=managers.alter_log_dirs,
             producer_ids=ProducerIds(config.producer_ids, clock),
+            work=log_work,
         ),
         offsets=offsets or SqliteOffsetStore(":memory:"),
         transactions=transactions or SqliteTransactionStore(":memory:"),
@@ -206,6 +211,16 @@ class CollectedLogs(LogManager):
         with suppress(AttributeError):  # its construction has failed
             for each in self:
                 each.release()
+
+
+class HeldFlushes(LogWork):
+    """Flushes nothing; lists the logs that want it."""
+
+    def __init__(self) -> None:
+        self.asked: list[PartitionLog] = []
+
+    def flush(self, asking: PartitionLog, wait_ms: int) -> None:
+        self.asked.append(asking)
 
 
 def temporary_folder() -> Path:

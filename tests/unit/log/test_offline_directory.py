@@ -231,7 +231,7 @@ def test_a_host_without_a_working_directory_does_not_start(disk: FailingDisk, tm
 
 def test_the_owner_is_told_of_each_directory(logs: LogManager, disk: FailingDisk, tmp_path: Path) -> None:
     left: list[int] = []
-    logs.directory_failed = lambda online: left.append(len(online))
+    logs.folders.directory_failed = lambda online: left.append(len(online))
 
     for name in ("one", "two"):
         disk.fail(tmp_path / name)

@@ -14,6 +14,7 @@ import pytest
 from odradek.net.channel import Channel
 from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from support.batches import NOW_MS, batch_of
+from support.broker import HeldFlushes, make_broker
 from support.broker_listener import BrokerListener, framed
 from support.data_requests import produce_request
 
@@ -63,10 +64,9 @@ def connected(listener: BrokerListener) -> WatchedChannel:
 
 @pytest.fixture
 def listener() -> BrokerListener:
-    listener = BrokerListener()
+    listener = BrokerListener(make_broker(log_work=HeldFlushes()))
     listener.broker.topics.create("t", 1, {})
     listener.broker.topics.create("flushed", 1, {"flush.messages": "1"})
-    listener.broker.logs.flush_wanted = lambda _log, _wait_ms: None
     for _ in range(3):
         listener.broker.topics.log("t", 0).append(BATCH, now_ms=NOW_MS)
     return listener

@@ -14,8 +14,9 @@ from odradek.log.log_manager import LogManager
 from odradek.log.partition_log import PartitionLog
 from odradek.log.producer_ids import ProducerIdConfig
 from odradek.testing.clock import MockClock
+from odradek.upkeep.background_work import BackgroundWork
 from odradek.upkeep.log_upkeep import GRAVES_MS, PRODUCERS_MS, LogUpkeep, UpkeepSettings
-from odradek.waiting.deferred import offload_inline
+from odradek.waiting.deferred import Offload, offload_inline
 from odradek.wire.api_error import ApiError
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch
@@ -30,10 +31,21 @@ HOUR_MS = 3_600_000
 class MaintainedLogs:
     """Logs in two directories and their upkeep."""
 
-    def __init__(self, path: Path, **settings: Any) -> None:
+    def __init__(
+        self,
+        path: Path,
+        offload: Offload = offload_inline,
+        flush_offload: Offload = offload_inline,
+        **settings: Any,
+    ) -> None:
         self.clock = MockClock()
-        self.logs = LogManager(path / "one", path / "two", now_ms=self.clock.now_ms())
-        self.upkeep = LogUpkeep(self.logs, self.clock.timer, self.clock, UpkeepSettings(**settings))
+        self.work = BackgroundWork(self.clock.timer, self.clock, offload, flush_offload)
+        self.logs = LogManager(path / "one", path / "two", now_ms=self.clock.now_ms(), work=self.work)
+        self.upkeep = LogUpkeep(self.logs, self.work, UpkeepSettings(**settings))
+
+    def start(self) -> None:
+        self.work.start()
+        self.upkeep.start()
 
     def log(self, config: LogConfig, index: int = 0) -> PartitionLog:
         return self.logs.open("a", index, config)
@@ -47,7 +59,8 @@ class MaintainedLogs:
 @pytest.fixture
 def maintained(tmp_path: Path) -> MaintainedLogs:
     maintained = MaintainedLogs(tmp_path)
-    maintained.upkeep.start()
+    maintained.start()
+    maintained.clock.advance(0)
     return maintained
 
 
@@ -170,7 +183,7 @@ def test_a_damaged_log_is_not_compacted_again(maintained: MaintainedLogs) -> Non
 
 def test_compaction_can_be_switched_off(tmp_path: Path) -> None:
     maintained = MaintainedLogs(tmp_path, cleaner_enable=False)
-    maintained.upkeep.start()
+    maintained.start()
     log = maintained.log(COMPACT)
     maintained.put(log, *"aaaaaaaaab")
     log.roll(maintained.clock.now_ms())
@@ -255,7 +268,7 @@ def test_appends_before_the_upkeep_starts_are_flushed_in_time(tmp_path: Path, fl
     log = maintained.log(LogConfig(flush_ms=1_000))
     log.append(batch_of(b"x"), maintained.clock.now_ms())
 
-    maintained.upkeep.start()
+    maintained.start()
     maintained.clock.advance(999)
     before = list(flushed)
     maintained.clock.advance(1)
@@ -321,8 +334,8 @@ def test_waiters_for_a_failed_flush_get_the_reason(
 def test_a_log_has_one_flush_at_a_time(tmp_path: Path) -> None:
     maintained = MaintainedLogs(tmp_path)
     waiting: list[tuple[Callable[[], Any], Callable[[Any], None]]] = []
-    maintained.upkeep.flusher.offload = lambda work, done: waiting.append((work, done))
-    maintained.upkeep.start()
+    maintained.work.flusher.offload = lambda work, done: waiting.append((work, done))
+    maintained.start()
     log = maintained.log(LogConfig(flush_messages=1))
     for _ in range(5):
         maintained.put(log, "a")
@@ -345,7 +358,7 @@ def test_a_waiter_just_before_a_flush_starts_is_included(maintained: MaintainedL
     told: list[ApiError | None] = []
     later = MockClock()
     later.advance(1)
-    maintained.upkeep.flusher.clock = later  # the loop is slow: the flush is due, and starts in its next turn
+    maintained.work.flusher.clock = later  # the loop is slow: the flush is due, and starts in its next turn
     maintained.put(log, "a")
     maintained.clock.timer.run_due(maintained.clock.monotonic_ms())
     maintained.put(log, "b")
@@ -405,16 +418,9 @@ def test_idle_producers_are_forgotten_in_every_log(maintained: MaintainedLogs) -
 
 
 def test_flushes_do_not_wait_for_a_deleted_log(tmp_path: Path) -> None:
-    maintained = MaintainedLogs(tmp_path)
     busy: list[Callable[[], Any]] = []
-    maintained.upkeep = LogUpkeep(
-        maintained.logs,
-        maintained.clock.timer,
-        maintained.clock,
-        offload=lambda work, _done: busy.append(work),
-        flush_offload=offload_inline,
-    )
-    maintained.upkeep.start()
+    maintained = MaintainedLogs(tmp_path, offload=lambda work, _done: busy.append(work))
+    maintained.start()
     maintained.log(LogConfig(), 1)
     maintained.logs.delete("a", 1)
     log = maintained.log(LogConfig(flush_messages=1))
@@ -426,14 +432,9 @@ def test_flushes_do_not_wait_for_a_deleted_log(tmp_path: Path) -> None:
 
 
 def test_folders_of_deleted_topics_are_removed_a_few_at_a_time(tmp_path: Path) -> None:
-    maintained, out = MaintainedLogs(tmp_path), list[tuple[Callable[[], Any], Callable[[Any], None]]]()
-    upkeep = LogUpkeep(
-        maintained.logs,
-        maintained.clock.timer,
-        maintained.clock,
-        offload=lambda work, done: out.append((work, done)),
-    )
-    upkeep.start()
+    out: list[tuple[Callable[[], Any], Callable[[Any], None]]] = []
+    maintained = MaintainedLogs(tmp_path, offload=lambda work, done: out.append((work, done)))
+    maintained.start()
     for index in range(30):
         maintained.log(LogConfig(), index)
     for index in range(30):
@@ -453,17 +454,15 @@ def test_folders_of_deleted_topics_are_removed_a_few_at_a_time(tmp_path: Path) -
 
 
 def test_a_stop_does_not_wait_for_the_folders_of_deleted_topics(tmp_path: Path) -> None:
-    maintained, out = MaintainedLogs(tmp_path), list[Callable[[], Any]]()
-    upkeep = LogUpkeep(
-        maintained.logs, maintained.clock.timer, maintained.clock, offload=lambda work, _: out.append(work)
-    )
-    upkeep.start()
+    out: list[Callable[[], Any]] = []
+    maintained = MaintainedLogs(tmp_path, offload=lambda work, _: out.append(work))
+    maintained.start()
     for index in range(30):
         maintained.log(LogConfig(), index)
         maintained.logs.delete("a", index)
     maintained.clock.advance(0)
 
-    upkeep.stop()
+    maintained.work.stop()
     maintained.clock.advance(0)
     for work in out:
         work()
@@ -474,11 +473,10 @@ def test_a_stop_does_not_wait_for_the_folders_of_deleted_topics(tmp_path: Path) 
 def test_a_start_does_not_wait_for_the_folders_of_deleted_topics(tmp_path: Path) -> None:
     for index in range(30):
         (tmp_path / "one" / f"t-{index}.AAAA.0-delete").mkdir(parents=True)
-    clock = MockClock()
-    logs = LogManager(tmp_path / "one", now_ms=clock.now_ms(), remove_later=True)
+    maintained = MaintainedLogs(tmp_path)
     assert len(list(tmp_path.glob("*/*"))) == 30
 
-    LogUpkeep(logs, clock.timer, clock).start()
-    clock.advance(0)
+    maintained.start()
+    maintained.clock.advance(0)
 
     assert list(tmp_path.glob("*/*")) == []

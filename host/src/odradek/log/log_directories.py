@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from odradek.bounds.path_kind import exists
+from odradek.log.log_work import LogWork
 from odradek.log.partition_folder import (
     Partition,
     last_segment,
@@ -19,7 +20,7 @@ from odradek.log.partition_folder import (
     was_used,
 )
 from odradek.log.private_file import FOLDER_MODE
-from odradek.log.replica_move import DELETED_SUFFIX, FUTURE_SUFFIX, MOVED_MARK, remove_tree
+from odradek.log.replica_move import DELETED_SUFFIX, FUTURE_SUFFIX, MOVED_MARK
 from odradek.log.storage_failures import StorageFailures
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -43,10 +44,11 @@ class LogDirectories:
 
     Args:
         paths: The directories, which are created if they do not exist.
-        failures: Reports failures at run time.
         now_ms: The time of the start.
         failed: Directories that are offline from the beginning, with the problem of each.
-        remove_later: Do not delete abandoned folders, but list them in `leftovers`.
+        work: Deletes abandoned folders.
+        close_logs: Called with each directory that fails; closes its logs and returns their number.
+        directory_failed: Called after that with the directories that still work.
 
     Raises:
         ApiError: KAFKA_STORAGE_ERROR: no directory can be prepared.
@@ -55,29 +57,23 @@ class LogDirectories:
     def __init__(
         self,
         paths: Sequence[Path],
-        failures: StorageFailures,
         now_ms: int,
         failed: Mapping[Path, str],
-        *,
-        remove_later: bool = False,
+        work: LogWork,
+        close_logs: Callable[[Path], int],
+        directory_failed: Callable[[list[Path]], None],
     ) -> None:
-        self.failures = failures
+        self.failures = StorageFailures(self._broken)
         self.all = tuple(each.absolute() for each in paths)
         self.now_ms = now_ms
         self.offline: dict[Path, str] = {}
         """The directories whose disk failed, with the problem of each."""
-        self.leftovers: list[Path] = []
-        """Folders that nothing needs any longer, and that nothing has deleted yet."""
-        self.remove_tree = self.leftovers.append if remove_later else remove_tree
-        """Deletes an abandoned folder. This may take long, so the host replaces it by a thread's work."""
         self.unfinished: dict[str, Path] = {}
         """The destinations of interrupted moves, by the name of the log."""
-        self.taken_offline: Callable[[Path], int] = lambda _: 0
-        """Called with each directory that fails at run time; closes its logs and returns their number."""
+        self.work, self.close_logs, self.directory_failed = work, close_logs, directory_failed
         for path, problem in failed.items():
             self.offline[path.absolute()] = problem
             self._report(path.absolute(), 0)
-        failures.broken = self._broken
         for step in (self._create, self._settle_copies, self._settle_moves):
             for each in self.online:
                 self._run(step, each)
@@ -138,7 +134,8 @@ class LogDirectories:
     def take_offline(self, directory: Path, problem: str) -> None:
         """Use a directory no longer."""
         self.offline[directory] = problem
-        self._report(directory, self.taken_offline(directory))
+        self._report(directory, self.close_logs(directory))
+        self.directory_failed(self.online)
 
     def _report(self, directory: Path, partitions: int) -> None:
         log.error(
@@ -170,7 +167,7 @@ class LogDirectories:
     def _create(self, directory: Path) -> None:
         directory.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
         for leftover in self._found(directory, DELETED_SUFFIX):
-            self.remove_tree(leftover)
+            self.work.remove(leftover)
 
     def _found(self, directory: Path, suffix: str) -> list[Path]:
         return [directory / name for name in sorted(os.listdir(directory)) if name.endswith(suffix)]
@@ -182,7 +179,7 @@ class LogDirectories:
             partition = partition_of(name)
             if partition is None or self.holding(name):
                 self.unfinished[name] = copy.parent
-                remove_tree(copy)
+                self.work.remove(copy)
             elif not self.offline:  # else the log may be in an offline directory
                 why = "it is the unfinished copy of a partition that is in no directory"
                 self.discard(copy, partition, why)
@@ -263,4 +260,4 @@ class LogDirectories:
                 break
             number += 1
         os.rename(folder, grave)
-        self.remove_tree(grave)  # the next start removes what is left
+        self.work.remove(grave)  # the next start removes what is left

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
 from operator import attrgetter
 from pathlib import Path
 from typing import Final
@@ -16,6 +15,7 @@ from typing import Final
 from odradek.bounds.path_kind import exists
 from odradek.log.log_config import LogConfig
 from odradek.log.log_directories import LogDirectories
+from odradek.log.log_work import LogWork
 from odradek.log.open_files import OpenFiles
 from odradek.log.partition_folder import (
     LONGEST_NAME,
@@ -25,7 +25,7 @@ from odradek.log.partition_folder import (
     topic_id_of,
     write_topic_id,
 )
-from odradek.log.partition_log import FlushWanted, PartitionLog
+from odradek.log.partition_log import PartitionLog
 from odradek.log.private_file import FOLDER_MODE
 from odradek.log.producer_ids import ProducerIds
 from odradek.log.replica_move import FUTURE_SUFFIX, MoveThrottle, ReplicaMove, Unlimited
@@ -55,6 +55,8 @@ class LogManager:
         throttle: The throttle of all moves between directories.
         producer_ids: The count of the producers of all logs.
         failed: Directories that cannot be used, with the problem of each.
+        work: Does what the logs ask for.
+        directory_failed: Called with the directories that still work, after one has failed.
 
     Raises:
         ApiError: KAFKA_STORAGE_ERROR: no directory can be used.
@@ -68,29 +70,24 @@ class LogManager:
         throttle: MoveThrottle | None = None,
         producer_ids: ProducerIds | None = None,
         failed: Mapping[Path, str] | None = None,
-        remove_later: bool = False,
+        work: LogWork | None = None,
         directory_failed: Callable[[list[Path]], None] = lambda _online: None,
     ) -> None:
         self.now_ms = now_ms
         """The time of the start, which counts as the creation time of loaded segments."""
-        self.files = OpenFiles(max_open_files)
         self.producer_ids = producer_ids or ProducerIds()
         """Shared by all logs."""
-        self.folders = LogDirectories(
-            directories, self.files.failures, now_ms, failed or {}, remove_later=remove_later
-        )
-        self.folders.taken_offline = self._close_logs
+        self.work = work or LogWork()
         self.moves: dict[Partition, ReplicaMove] = {}
-        """Moves to another directory, by partition. The code that runs a move removes it at its end."""
-        self.directory_failed = directory_failed
-        self.flush_wanted: FlushWanted | None = None
-        """Called with a log and a time when its configuration requires a flush by that time."""
-        self.move_begun: Callable[[Partition, ReplicaMove], None] | None = None
-        """Called with each new move; must run its steps."""
+        """Moves to another directory, by partition."""
         self.throttle = throttle or Unlimited()
         """The throttle of all moves between directories."""
         self._logs: dict[Partition, PartitionLog] = {}
         self._preferred: dict[Partition, Path] = {}
+        self.folders = LogDirectories(
+            directories, now_ms, failed or {}, self.work, self._close_logs, directory_failed
+        )
+        self.files = OpenFiles(max_open_files, self.folders.failures)
 
     @property
     def directories(self) -> tuple[Path, ...]:
@@ -120,7 +117,6 @@ class LogManager:
                 self._cancel_move(key)
         for each in failed.values():
             each.go_offline()
-        self.directory_failed(self.online)
         return len(failed)
 
     def __len__(self) -> int:
@@ -173,16 +169,8 @@ class LogManager:
                 raise
             # A directory has failed: the partition is offline, or a new one is placed in another directory.
             return self.open(topic, partition, config, topic_id, now_ms, exists=exists)
-        opened.flush_wanted = self._ask_for_flush
         self._logs[topic, partition] = opened
         return opened
-
-    def _ask_for_flush(self, asking: PartitionLog, wait_ms: int) -> None:
-        if self.flush_wanted is not None:
-            self.flush_wanted(asking, wait_ms)
-        elif asking.must_flush:
-            with suppress(ApiError):  # the append has succeeded; whoever waits for the flush gets the error
-                asking.flush()
 
     def _opened(
         self, partition: Partition, config: LogConfig, topic_id: bytes, now_ms: int, exists: bool
@@ -192,7 +180,9 @@ class LogManager:
         if found is None and exists and self.offline:
             # It must not start again at offset 0 elsewhere.
             folder = next(iter(self.offline)) / name
-            return PartitionLog(folder, config, now_ms, self.files, self.producer_ids, offline=True)
+            return PartitionLog(
+                folder, config, now_ms, self.files, self.producer_ids, self.work.flush, offline=True
+            )
         folder = (found or self._new_directory(partition)) / name
         try:
             if exists and not has_segments(folder):
@@ -206,7 +196,7 @@ class LogManager:
             self._prepare(folder, partition, topic_id)
         except OSError as error:
             raise self.files.failures.answer("create", folder, error) from error
-        return PartitionLog(folder, config, now_ms, self.files, self.producer_ids)
+        return PartitionLog(folder, config, now_ms, self.files, self.producer_ids, self.work.flush)
 
     def _found(self, name: str, partition: Partition, topic_id: bytes) -> Path | None:
         """The directory of an existing log; None if there is none in the directories that work."""
@@ -318,13 +308,14 @@ class LogManager:
         self._cancel_move(key)
         if moving.directory.parent == directory:
             return None
-        move = ReplicaMove(
-            moving, directory, unique_id, clock, self.files, lambda: self.throttle, self._remove_later
-        )
+        move = ReplicaMove(moving, directory, unique_id, clock, self.files, self.throttle, self.work.remove)
         self.moves[key] = move
-        if self.move_begun is not None:
-            self.move_begun(key, move)
+        self.work.move(move, lambda _: self._moved(key, move))
         return move
+
+    def _moved(self, key: Partition, move: ReplicaMove) -> None:
+        if self.moves.get(key) is move:
+            del self.moves[key]
 
     def _check_destination(self, directory: Path) -> None:
         if directory not in self.directories:
@@ -339,9 +330,6 @@ class LogManager:
             return topic_id_of(moving.directory) or NIL_UUID
         except OSError as error:
             raise self.files.failures.answer("move", moving.directory, error) from error
-
-    def _remove_later(self, folder: Path) -> None:
-        self.folders.remove_tree(folder)
 
     def _cancel_move(self, key: Partition) -> None:
         move = self.moves.pop(key, None)

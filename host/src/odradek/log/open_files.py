@@ -22,9 +22,9 @@ class OpenFiles:
 
     __slots__ = ("_held", "_holders", "_kept", "_max_open", "failures")
 
-    def __init__(self, max_open: int = 512) -> None:
+    def __init__(self, max_open: int = 512, failures: StorageFailures | None = None) -> None:
         self._max_open = max_open
-        self.failures = StorageFailures()
+        self.failures = failures or StorageFailures()
         """Of all these files."""
         self._holders: OrderedDict[Releasable, None] = OrderedDict()
         self._held: WeakValueDictionary[Releasable, HeldFile] = WeakValueDictionary()

@@ -72,17 +72,19 @@ class PartitionLog(StoredLog):
         now_ms: int,
         files: OpenFiles | None = None,
         producer_ids: ProducerIds | None = None,
+        flush_wanted: FlushWanted | None = None,
         *,
         offline: bool = False,
     ) -> None:
-        """Open the log in ``directory``; see `StoredLog`."""
+        """Open the log in ``directory``; see `StoredLog`.
+
+        ``flush_wanted`` is called with the log and a time when ``flush.messages`` or ``flush.ms`` require a
+        flush by that time.
+        """
         super().__init__(directory, config, now_ms, files, producer_ids, offline=offline)
         self.listeners: set[Listener] = set()
         """Called after each append with its size in bytes, and with 0 when the log is deleted."""
-        self.flush_wanted: FlushWanted | None = None
-        """Called with the log and a time when ``flush.messages`` or ``flush.ms`` require a flush by that
-        time.
-        """
+        self._flush_wanted = flush_wanted
         self._flush = FlushState(self._next_offset)
 
     @property
@@ -364,8 +366,8 @@ class PartitionLog(StoredLog):
 
     def _ask_for_flush(self) -> None:
         wait_ms = 0 if self.must_flush else self.config.flush_ms
-        if self.flush_wanted is not None and self._flush.hastens(wait_ms):
-            self.flush_wanted(self, wait_ms)
+        if self._flush_wanted is not None and self._flush.hastens(wait_ms):
+            self._flush_wanted(self, wait_ms)
 
     # Moving and closing
 

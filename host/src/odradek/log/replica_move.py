@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
@@ -52,11 +51,6 @@ class MoveThrottle(Protocol):
         """Record copied bytes."""
 
 
-def remove_tree(folder: Path) -> None:
-    """Delete a folder at once. The next start deletes what could not be deleted."""
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 class Unlimited:
     """A throttle without a limit."""
 
@@ -77,8 +71,8 @@ class ReplicaMove:
         unique_id: str,
         clock: Clock,
         files: OpenFiles,
-        throttle: Callable[[], MoveThrottle] = Unlimited,
-        remove_tree: Callable[[Path], None] = remove_tree,
+        throttle: MoveThrottle,
+        remove: Callable[[Path], None],
     ) -> None:
         self.log = moving
         self.directory = directory
@@ -88,7 +82,7 @@ class ReplicaMove:
         self.end_offset = moving.log_start_offset
         """The offset after the last copied batch."""
         self._files = files
-        self._remove_tree = remove_tree
+        self._remove = remove
         self._segments: list[Segment] = []
         self._source: Segment | None = None
         self._position = 0
@@ -130,7 +124,7 @@ class ReplicaMove:
                 left_behind = self._take_over()
                 # Before the old folder goes, a power failure must not cost anything that only the copy has.
                 yield from self.log.flushing()
-                self._remove_tree(left_behind)
+                self._remove(left_behind)
             except (ApiError, OSError) as error:
                 if isinstance(error, OSError):  # of the copy: all others are reported where they happen
                     error = self._files.failures.answer("move to", self.folder, error)
@@ -164,7 +158,7 @@ class ReplicaMove:
         yield None
         flushes, flushed = 0, False
         while not self.is_over:
-            if self.throttle().is_quota_exceeded(self.clock.monotonic_ms()):
+            if self.throttle.is_quota_exceeded(self.clock.monotonic_ms()):
                 yield Pause(THROTTLED_MS)
                 continue
             sealed = self._next_source()
@@ -228,7 +222,7 @@ class ReplicaMove:
         data = self._source.span(self._position, CHUNK_BYTES)
         self.end_offset = self._segments[-1].append_many(data)
         self._position += len(data)
-        self.throttle().record(len(data), self.clock.monotonic_ms())
+        self.throttle.record(len(data), self.clock.monotonic_ms())
         return True
 
     # Taking over
@@ -290,7 +284,7 @@ class ReplicaMove:
                 unique = f"{self.folder.name}-{self.clock.monotonic_ns()}"
                 grave = self.folder.with_name(unique + DELETED_SUFFIX)
                 os.rename(self.folder, grave)
-                self._remove_tree(grave)
+                self._remove(grave)
         except OSError as error:
             log.warning(
                 "cannot delete the copy of a move: the next start deletes it",

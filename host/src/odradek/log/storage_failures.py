@@ -26,8 +26,8 @@ class StorageFailures:
 
     __slots__ = ("broken",)
 
-    def __init__(self) -> None:
-        self.broken: Callable[[Path, OSError, str], None] | None = None
+    def __init__(self, broken: Callable[[Path, OSError, str], None] = lambda *_: None) -> None:
+        self.broken = broken
         """Called with the path that cannot be used, the error and the problem. May close the logs of its
         directory before it returns."""
 
@@ -43,7 +43,7 @@ class StorageFailures:
 
     def _answer(self, action: str, path: Path, error: OSError, *, broken: bool) -> ApiError:
         problem = f"cannot {action} {path.name}: {error.strerror or error}"
-        if broken and self.broken is not None:
+        if broken:
             # The error knows better: a move works with files in two directories.
             at = Path(error.filename) if isinstance(error.filename, str | os.PathLike) else path
             self.broken(at, error, problem)

@@ -37,6 +37,7 @@ from odradek.quota.descriptors import divided
 from odradek.quota.guarded_callback import GuardedCallback
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.settings.state_limit import NameLimit, Refusals
+from odradek.upkeep.background_work import BackgroundWork
 from odradek.upkeep.idle_sensors import forget_idle
 from odradek.upkeep.log_upkeep import LogUpkeep
 from odradek.upkeep.metadata_checkpoints import MetadataCheckpoints
@@ -102,6 +103,8 @@ class Ground:
         self.steps = StepRunner.of_requests(
             timer, clock, config.broker.request_turn_us, spine.new_threads().offload, self.turns.soon
         )
+        offload = spine.file_threads.offload
+        self.log_work = BackgroundWork(timer, clock, offload, spine.new_threads().offload, self.turns.soon)
         self.storage = Storage(
             config.data_dir,
             clock.now_ms(),
@@ -112,6 +115,7 @@ class Ground:
             open_segments=self.connection_quotas.descriptors.segments,
             directory_failed=self.directory_failed,
             clock=clock,
+            work=self.log_work,
         )
         self.metadata, self.logs = self.storage.metadata, self.storage.logs
         with self.storage.closed_on_error(), self.storage.loading():
@@ -135,10 +139,7 @@ class Ground:
                 clock,
             )
         self.file_quotas = FileQuotas(self.metadata, self.client_quotas)
-        offload = spine.file_threads.offload
-        self.upkeep = LogUpkeep(
-            self.logs, timer, clock, config.upkeep, offload, spine.new_threads().offload, self.turns.soon
-        )
+        self.upkeep = LogUpkeep(self.logs, self.log_work, config.upkeep)
         self.checkpoints = MetadataCheckpoints(
             self.storage.metadata_path, self.storage.changes, timer, clock, offload
         )
@@ -218,6 +219,7 @@ class Ground:
     def start_work(self) -> None:
         """Begin the upkeep of files, and of what clients have left."""
         clock, timer = self.spine.clock, self.spine.timer
+        self.log_work.start()
         self.upkeep.start()
         self.checkpoints.start()
         forget_idle(self.quotas, clock, timer)
@@ -226,7 +228,7 @@ class Ground:
 
     def stop_work(self) -> None:
         self.steps.stop()
-        self.upkeep.stop()
+        self.log_work.stop()
 
     def close(self) -> None:
         """Close all files. The next start recovers what is not saved within ``shutdown.timeout.ms``."""

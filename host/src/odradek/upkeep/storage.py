@@ -9,6 +9,7 @@ from pathlib import Path
 
 from odradek.log.directory_format import FormatError, migrate, refuse_newer
 from odradek.log.log_manager import LogManager
+from odradek.log.log_work import LogWork
 from odradek.log.producer_ids import ProducerIds
 from odradek.log.replica_move import MoveThrottle
 from odradek.metadata.failure import MetadataFailure, in_one_line, is_outside
@@ -71,6 +72,7 @@ class Storage:
         open_segments: The most segment files that are open at a time.
         directory_failed: Called with the directories that still work, after one has failed.
         clock: Paces the log of failures of the metadata file.
+        work: Does what the logs ask for.
 
     Raises:
         ConfigError: The data directory or all log directories cannot be used, another process uses one, or
@@ -89,6 +91,7 @@ class Storage:
         open_segments: int = 512,
         directory_failed: Callable[[list[Path]], None] = lambda _online: None,
         clock: Clock | None = None,
+        work: LogWork | None = None,
     ) -> None:
         with ExitStack() as opened:
             opened.enter_context(DataDir(path))
@@ -120,7 +123,7 @@ class Storage:
                     throttle=throttle,
                     producer_ids=producer_ids,
                     failed=failed,
-                    remove_later=True,
+                    work=work,
                     directory_failed=directory_failed,
                 )
             except ApiError as error:
