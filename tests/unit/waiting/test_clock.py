@@ -3,7 +3,7 @@ from __future__ import annotations
 from functools import partial
 
 from odradek.testing.clock import MockClock
-from odradek.waiting.clock import COMPACT_FROM
+from odradek.waiting.clock import COMPACT_FROM, Timer
 
 
 def test_tasks_run_at_their_deadlines_in_order() -> None:
@@ -81,12 +81,15 @@ def test_a_task_may_schedule_the_next_one() -> None:
 
 
 def test_the_owner_is_woken_only_for_an_earlier_deadline() -> None:
-    clock = MockClock()
     woken: list[int] = []
-    clock.timer.wake = woken.append
 
+    class Woken(Timer):
+        def wake_at(self, deadline_ms: int) -> None:
+            woken.append(deadline_ms)
+
+    timer = Woken()
     for delay_ms in (50, 100, 10):
-        clock.timer.schedule(delay_ms, lambda: None)
+        timer.schedule(delay_ms, lambda: None)
 
     assert woken == [50, 10]
 

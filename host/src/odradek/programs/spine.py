@@ -20,11 +20,11 @@ from odradek.meters.metrics_outlets import MetricsOutlets
 from odradek.meters.metrics_settings import METRICS_LISTENER
 from odradek.metrics.metric import MetricRow
 from odradek.process.file_threads import FileThreads
-from odradek.process.timer_driver import TimerDriver
+from odradek.process.loop_timer import LoopTimer
 from odradek.programs.certificates import Certificates
 from odradek.programs.config import HostConfig
 from odradek.programs.stop_report import StopReport
-from odradek.waiting.clock import Clock, SystemClock, Timer
+from odradek.waiting.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
     from odradek.meters.host_meter import ReadRows
@@ -83,8 +83,7 @@ class Spine:
     ) -> None:
         self.config = config
         self.clock = clock or SystemClock()
-        self.timer = Timer()
-        self.driver = TimerDriver(self.timer, self.clock)
+        self.timer = LoopTimer(self.clock)
         self.threads: list[FileThreads] = []
         self.file_threads = self.new_threads(2)
         self.certificates = Certificates(config, self.clock, self.timer, self.file_threads.offload)
@@ -108,7 +107,7 @@ class Spine:
         """The parts of the program, with `base` among them."""
         self.base = (
             Part(stop=self.close_threads),
-            Part(self.driver.start, self.driver.stop),
+            Part(self.timer.start, self.timer.stop),
             Part(self.certificates.start, metric_rows=self.certificate_rows),
             Part(self.open_outlets, self.close_outlets, waits_for=lambda: "the last push of metrics"),
         )

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from odradek.process.timer_driver import TimerDriver
-from odradek.waiting.clock import Clock, Timer, TimerTask
+from odradek.process.loop_timer import LoopTimer
+from odradek.waiting.clock import Clock, TimerTask
 
 log = logging.getLogger("odradek")
 
@@ -24,8 +24,7 @@ class StopReport:
 
     def __init__(self, clock: Clock, waits_for: Callable[[], str]) -> None:
         self.clock, self.waits_for = clock, waits_for
-        self.timer = Timer()
-        self.driver = TimerDriver(self.timer, clock)
+        self.timer = LoopTimer(clock)
         self.began_ms = 0
         self.task: TimerTask
 
@@ -33,7 +32,7 @@ class StopReport:
         """The stop begins. Call on the loop."""
         self.began_ms = self.clock.monotonic_ms()
         self.task = self.timer.schedule(self.began_ms + EVERY_MS, self.tell)
-        self.driver.start()
+        self.timer.start()
 
     def tell(self) -> None:
         now_ms = self.clock.monotonic_ms()
@@ -50,4 +49,4 @@ class StopReport:
     def end(self) -> None:
         """The program has stopped."""
         self.task.cancel()
-        self.driver.stop()
+        self.timer.stop()

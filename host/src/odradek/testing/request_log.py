@@ -50,12 +50,14 @@ class Request:
 
 
 class RequestLog:
-    """The newest requests, oldest first. Any thread may iterate over it and call ``len``."""
+    """The newest requests, oldest first. Any thread may iterate over it and call ``len``.
 
-    def __init__(self, arrivals: Arrivals) -> None:
+    ``apis`` are those that the host serves. Any other name in a test is a mistake.
+    """
+
+    def __init__(self, arrivals: Arrivals, apis: Collection[str]) -> None:
         self.arrivals = arrivals
-        self.apis: Collection[str] = ()
-        """The APIs that the host serves. Any other name in a test is a mistake."""
+        self.apis = apis
         self.kept: deque[Request] = deque(maxlen=KEPT)
         self.forgotten = False
         """Whether earlier requests were dropped."""

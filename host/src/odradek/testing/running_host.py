@@ -9,7 +9,7 @@ from typing import TypeVar, get_args
 
 from odradek.broker.broker import Broker
 from odradek.broker.client_quotas import CLIENT_KEYS, IP_KEYS, Alteration
-from odradek.broker.dispatch.routes import Route
+from odradek.broker.dispatch.routes import Route, load_handlers
 from odradek.client.users import new_credential
 from odradek.plugin.client_quota import ABSENT, ClientQuotaEntity, Name
 from odradek.programs.config import HostConfig
@@ -57,7 +57,7 @@ class RunningHost:
         self.lifecycle = HostLifecycle(config, clock, plugins, self.watch, self.watched)
         self.arrivals = Arrivals()
         self.arrivals.explain = self.what_came
-        self.requests = RequestLog(self.arrivals)
+        self.requests = RequestLog(self.arrivals, [api_name(key) for key in load_handlers()])
         """The newest requests of all clients."""
         self.telemetry = TelemetryLog(self.arrivals, SystemClock().now_ms if clock is None else None)
         """The pushes of all clients."""
@@ -73,7 +73,6 @@ class RunningHost:
 
     def watched(self, broker: Broker, routes: dict[int, Route]) -> WatchedDispatcher:
         """The dispatcher of a host, which records requests and applies faults."""
-        self.requests.apis = {api_name(route.request.API_KEY) for route in routes.values()}
         return WatchedDispatcher(broker, routes, self.requests, self.telemetry, self.faults)
 
     @property

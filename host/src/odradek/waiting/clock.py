@@ -71,8 +71,6 @@ class Timer:
 
     heap: list[tuple[int, int, TimerTask]] = field(default_factory=list)
     live: int = 0
-    wake: Callable[[int], None] | None = None
-    """Called with each deadline that becomes the earliest, so that the owner can wake up sooner."""
     serial: count[int] = field(default_factory=count)
 
     def schedule(self, deadline_ms: int, action: Callable[[], None]) -> TimerTask:
@@ -81,9 +79,12 @@ class Timer:
         earliest = not self.heap or deadline_ms < self.heap[0][0]
         heapq.heappush(self.heap, (deadline_ms, next(self.serial), task))
         self.live += 1
-        if earliest and self.wake is not None:
-            self.wake(deadline_ms)
+        if earliest:
+            self.wake_at(deadline_ms)
         return task
+
+    def wake_at(self, deadline_ms: int) -> None:
+        """A deadline has become the earliest; a timer that waits by itself wakes up by then."""
 
     def cancelled(self) -> None:
         """Account for a cancelled task. The heap is compacted once most entries are dead, so that short-lived

@@ -1,4 +1,4 @@
-"""The timer driver on a real loop with a mock clock: no test waits for wall time."""
+"""The timer of a program on a real loop with a mock clock: no test waits for wall time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from odradek.process.timer_driver import CATCH_UP_MS, MOST_AT_ONCE, STOOD_STILL_MS, TimerDriver
+from odradek.process.loop_timer import CATCH_UP_MS, MOST_AT_ONCE, STOOD_STILL_MS, LoopTimer
 from odradek.testing.clock import MockClock
 
 
@@ -20,15 +20,15 @@ async def turns() -> None:
 def test_due_actions_run_and_the_others_wait() -> None:
     clock = MockClock()
     ran: list[str] = []
+    timer = LoopTimer(clock)
 
     async def scenario() -> int | None:
-        driver = TimerDriver(clock.timer, clock)
-        driver.start()
-        clock.timer.schedule(clock.monotonic_ms() + 60_000, lambda: ran.append("late"))
-        clock.timer.schedule(clock.monotonic_ms(), lambda: ran.append("now"))
+        timer.start()
+        timer.schedule(clock.monotonic_ms() + 60_000, lambda: ran.append("late"))
+        timer.schedule(clock.monotonic_ms(), lambda: ran.append("now"))
         await turns()
-        deadline_ms = clock.timer.next_deadline_ms()
-        driver.stop()
+        deadline_ms = timer.next_deadline_ms()
+        timer.stop()
         return deadline_ms
 
     deadline_ms = asyncio.run(scenario())
@@ -44,28 +44,29 @@ def test_an_action_that_raises_does_not_stop_the_others() -> None:
     def fail() -> None:
         raise ValueError("of the test")
 
+    timer = LoopTimer(clock)
+
     async def scenario() -> None:
-        driver = TimerDriver(clock.timer, clock)
-        driver.start()
-        clock.timer.schedule(clock.monotonic_ms(), fail)
-        clock.timer.schedule(clock.monotonic_ms(), lambda: ran.append("after"))
+        timer.start()
+        timer.schedule(clock.monotonic_ms(), fail)
+        timer.schedule(clock.monotonic_ms(), lambda: ran.append("after"))
         await turns()
-        driver.stop()
+        timer.stop()
 
     asyncio.run(scenario())
 
     assert ran == ["after"]
 
 
-def test_a_stopped_driver_never_wakes_up() -> None:
+def test_a_stopped_timer_never_wakes_up() -> None:
     clock = MockClock()
     ran: list[str] = []
+    timer = LoopTimer(clock)
 
     async def scenario() -> None:
-        driver = TimerDriver(clock.timer, clock)
-        driver.start()
-        driver.stop()
-        clock.timer.schedule(clock.monotonic_ms(), lambda: ran.append("never"))
+        timer.start()
+        timer.stop()
+        timer.schedule(clock.monotonic_ms(), lambda: ran.append("never"))
         await turns()
 
     asyncio.run(scenario())
@@ -77,15 +78,15 @@ def test_many_due_actions_let_others_run_in_between() -> None:
     clock = MockClock()
     ran: list[int] = []
     seen: list[int] = []
+    timer = LoopTimer(clock)
 
     async def scenario() -> None:
         for number in range(2 * MOST_AT_ONCE):
-            clock.timer.schedule(clock.monotonic_ms(), partial(ran.append, number))
-        driver = TimerDriver(clock.timer, clock)
-        driver.start()
+            timer.schedule(clock.monotonic_ms(), partial(ran.append, number))
+        timer.start()
         seen.append(len(ran))
         await turns()
-        driver.stop()
+        timer.stop()
 
     asyncio.run(scenario())
 
@@ -94,24 +95,24 @@ def test_many_due_actions_let_others_run_in_between() -> None:
 
 
 @pytest.mark.parametrize("jump_ms", [-3_600_000, 3_600_000], ids=["back", "forward"])
-def test_the_driver_wakes_up_in_time_when_the_clock_is_set(jump_ms: int) -> None:
+def test_the_timer_wakes_up_in_time_when_the_clock_is_set(jump_ms: int) -> None:
     clock = MockClock()
     ran: list[str] = []
+    timer = LoopTimer(clock)
 
     async def scenario() -> list[float]:
-        driver = TimerDriver(clock.timer, clock)
-        driver.start()
+        timer.start()
         waits_s = []
-        clock.timer.schedule(clock.monotonic_ms() + 60_000, lambda: ran.append("first"))
+        timer.schedule(clock.monotonic_ms() + 60_000, lambda: ran.append("first"))
         for set_by_ms in (jump_ms, -jump_ms):
             clock.jump(set_by_ms)
-            driver.run()  # a turn in which nothing is due
-            assert driver.handle is not None
-            waits_s.append(driver.handle.when() - driver.loop.time())
+            timer.run()  # a turn in which nothing is due
+            assert timer.handle is not None
+            waits_s.append(timer.handle.when() - timer.loop.time())
         clock.time_ms += 60_000
-        clock.timer.schedule(clock.monotonic_ms(), lambda: ran.append("second"))
-        driver.run()
-        driver.stop()
+        timer.schedule(clock.monotonic_ms(), lambda: ran.append("second"))
+        timer.run()
+        timer.stop()
         return waits_s
 
     waits_s = asyncio.run(scenario())
@@ -123,20 +124,20 @@ def test_the_driver_wakes_up_in_time_when_the_clock_is_set(jump_ms: int) -> None
 def test_deadlines_wait_until_sockets_were_served_after_a_standstill() -> None:
     clock = MockClock()
     ran: list[str] = []
+    timer = LoopTimer(clock)
 
     async def scenario() -> float:
-        clock.timer.schedule(clock.monotonic_ms() + 6_000, lambda: ran.append("session ended"))
-        driver = TimerDriver(clock.timer, clock)
-        driver.start()
+        timer.schedule(clock.monotonic_ms() + 6_000, lambda: ran.append("session ended"))
+        timer.start()
         clock.time_ms += 6_000 + STOOD_STILL_MS
-        driver.run()
+        timer.run()
         assert ran == []
-        clock.timer.schedule(clock.monotonic_ms(), lambda: ran.append("new and due"))
-        assert driver.handle is not None
-        wait_s = driver.handle.when() - driver.loop.time()
+        timer.schedule(clock.monotonic_ms(), lambda: ran.append("new and due"))
+        assert timer.handle is not None
+        wait_s = timer.handle.when() - timer.loop.time()
         clock.time_ms += CATCH_UP_MS + 2 * STOOD_STILL_MS
-        driver.run()
-        driver.stop()
+        timer.run()
+        timer.stop()
         return wait_s
 
     wait_s = asyncio.run(scenario())
@@ -148,14 +149,14 @@ def test_deadlines_wait_until_sockets_were_served_after_a_standstill() -> None:
 def test_a_wake_up_that_is_a_little_late_runs_what_is_due() -> None:
     clock = MockClock()
     ran: list[str] = []
+    timer = LoopTimer(clock)
 
     async def scenario() -> None:
-        clock.timer.schedule(clock.monotonic_ms() + 6_000, lambda: ran.append("session ended"))
-        driver = TimerDriver(clock.timer, clock)
-        driver.start()
+        timer.schedule(clock.monotonic_ms() + 6_000, lambda: ran.append("session ended"))
+        timer.start()
         clock.time_ms += 6_000 + STOOD_STILL_MS - 1
-        driver.run()
-        driver.stop()
+        timer.run()
+        timer.stop()
 
     asyncio.run(scenario())
 

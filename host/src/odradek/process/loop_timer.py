@@ -1,4 +1,4 @@
-"""Runs a `Timer` on an event loop: one pending wake-up, for the earliest deadline."""
+"""A `Timer` on an event loop: one pending wake-up, for the earliest deadline."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ CATCH_UP_MS = 500
 wait there, and would otherwise be read after the sessions of all members have ended."""
 
 
-class TimerDriver:
-    """Runs the actions of a timer when they are due."""
+class LoopTimer(Timer):
+    """Runs actions when they are due, from `start` to `stop`."""
 
-    def __init__(self, timer: Timer, clock: Clock) -> None:
-        self.timer = timer
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
         self.clock = clock
         self.loop: asyncio.AbstractEventLoop
         self.handle: asyncio.TimerHandle | None = None
         self.due_ms = 0
         """The time of the next wake-up."""
-        self.catching_up = False
+        self.running = self.catching_up = False
 
     def start(self) -> None:
         """Run what is due, and then everything in time, on the loop of the caller."""
         self.loop = asyncio.get_running_loop()
         self.due_ms = self.clock.monotonic_ms()
-        self.timer.wake = self.wake_at
+        self.running = True
         self.run()
 
     def wake_at(self, deadline_ms: int) -> None:
         """Wake up at a new earliest deadline."""
-        if not self.catching_up:
+        if self.running and not self.catching_up:
             self.sleep(max(deadline_ms - self.clock.monotonic_ms(), 0))
 
     def sleep(self, delay_ms: int) -> None:
@@ -62,15 +62,15 @@ class TimerDriver:
             return
         self.catching_up = False
         try:
-            self.timer.run_due(now_ms, MOST_AT_ONCE)
+            self.run_due(now_ms, MOST_AT_ONCE)
         except Exception:
             log.exception("a timed action failed")
-        deadline_ms = self.timer.next_deadline_ms()
+        deadline_ms = self.next_deadline_ms()
         if deadline_ms is not None:
             self.wake_at(deadline_ms)
 
     def stop(self) -> None:
         """Cancel the wake-up and accept no further ones."""
-        self.timer.wake = None
+        self.running = False
         if self.handle is not None:
             self.handle.cancel()
