@@ -86,7 +86,7 @@ def main(directory: Path) -> None:
             alice.describe_cluster()
             print("with SASL:", *principals(thread.host, 1))
     finally:
-        thread.stop()
+        thread.close()
 
 
 def principals(host: Host, listener: int) -> list[str]:

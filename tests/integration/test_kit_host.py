@@ -15,10 +15,13 @@ import pytest
 
 import odradek.testing
 from odradek.plugin import ConfigError
+from odradek.programs.config import load_config
+from odradek.programs.host import Host
 from odradek.testing import NothingCame, RunningHost, VirtualClock, host_context, host_thread
 from odradek.testing.host_thread import HostThread
 from odradek.wire.api_error import ApiError
 from odradek.wire.messages.api_versions import ApiVersionsRequest
+from support.hosts import LOOPBACK
 from support.wire_client import WireClient
 
 STARTS = 100
@@ -226,6 +229,42 @@ def test_an_interrupted_start_leaves_nothing_behind(monkeypatch: pytest.MonkeyPa
     assert resources() == before
 
 
+def test_a_start_that_is_interrupted_while_it_waits_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = threading.Event()
+
+    class Interrupted(Future[None]):
+        def result(self, timeout: float | None = None) -> None:
+            assert begun.wait(timeout)
+            raise KeyboardInterrupt
+
+    class Waiting(HostThread):
+        """Its host does not start before it is told to stop, like one whose plugin does not listen."""
+
+        def make(self) -> Host:
+            host = super().make()
+            start = host.start
+
+            async def late() -> None:
+                begun.set()
+                await self.ended.wait()
+                await start()
+
+            host.start = late  # type: ignore[method-assign]
+            return host
+
+    monkeypatch.setattr(host_thread, "Future", Interrupted)
+    before = resources()
+    thread = Waiting(load_config(overrides=[f"data.dir={tmp_path / 'data'}", f"listeners={LOOPBACK}"]))
+    monkeypatch.setattr(host_thread, "wait", lambda _futures, _timeout_s: None)
+
+    with pytest.raises(KeyboardInterrupt):
+        thread.start()
+
+    assert resources() == before
+
+
 def test_a_virtual_clock_belongs_to_one_host() -> None:
     clock = VirtualClock()
     with pytest.raises(RuntimeError, match="no host uses this clock"):
@@ -269,9 +308,6 @@ def test_hosts_of_one_test_are_independent(odradek_hosts: Callable[..., RunningH
 
 
 def test_a_call_runs_in_the_thread_of_its_host(odradek_host: RunningHost) -> None:
-    thread = odradek_host.thread
-
     inside = odradek_host.call(lambda: odradek_host.call(threading.current_thread))
 
-    assert isinstance(thread, HostThread)
-    assert inside is thread.thread
+    assert inside is odradek_host.thread

@@ -138,7 +138,6 @@ def test_stops_leave_nothing_behind() -> None:
         host.kill()
         host.kill()
         host.stop()
-        lifecycle = host.lifecycle
 
     assert threading.active_count() == threads
-    assert lifecycle.reserved == []
+    assert host.reserved == []

@@ -36,7 +36,7 @@ def running_host(
     data_dir: Path,
     *overrides: str,
     file: Path | None = None,
-    before_start: Callable[[Host], object] | None = None,
+    before_start: Callable[[Host], object] = lambda _host: None,
     plugins: HostPluginManager | None = None,
     clock: Clock | None = None,
 ) -> Iterator[ThreadedHost]:
@@ -47,7 +47,7 @@ def running_host(
     try:
         yield thread
     finally:
-        thread.stop()
+        thread.close()
 
 
 def about_itself(lines: Iterable[str]) -> list[str]:

@@ -63,7 +63,7 @@ def gateway(data_dir: Path, *overrides: str, file: Path | None = None) -> Iterat
         try:
             yield Edge(thread)
         finally:
-            thread.stop()
+            thread.close()
 
 
 def config_of(data_dir: Path, broker: Address, *overrides: str, file: Path | None = None) -> HostConfig:

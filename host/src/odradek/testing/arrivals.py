@@ -35,9 +35,9 @@ class ArrivedList(list[Found], Arrived):
 class Arrivals:
     """One condition variable for all events that a host reports to its test."""
 
-    def __init__(self) -> None:
+    def __init__(self, explain: Callable[[], Iterable[str]] = tuple) -> None:
         self.condition = threading.Condition()
-        self.explain: Callable[[], Iterable[str]] = tuple
+        self.explain = explain
         """Lines that describe what has arrived so far."""
         self.wakers: set[Callable[[], object]] = set()
         """Called after every event, one for each coroutine that waits."""

@@ -16,7 +16,6 @@ from types import TracebackType
 from odradek.programs.config import HostConfig, parse
 from odradek.settings.toml_file import flatten
 from odradek.testing.host_security import HostSecurity
-from odradek.testing.host_thread import START_TIMEOUT_S
 from odradek.testing.running_host import RunningHost
 from odradek.testing.virtual_clock import VirtualClock
 
@@ -77,9 +76,9 @@ class HostContext:
             raise RuntimeError("this host is already running: create another one with odradek.testing.host()")
         with ExitStack() as opened:
             host = RunningHost(self.host_config(opened), self.clock, self.plugins, self.security)
-            host.lifecycle.start()
+            host.start()
             opened.push(partial(check_unless_failed, host))
-            opened.callback(host.lifecycle.close)
+            opened.callback(host.close)
             for name, password in self.security.users.items():
                 host.user(name, password)
             host.allow(*self.security.acls or ())
@@ -108,7 +107,7 @@ class HostContext:
         try:
             return await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, enter))
         except asyncio.CancelledError:  # the executor thread still starts the host, which must be stopped
-            entered.wait(START_TIMEOUT_S)
+            entered.wait()
             self.__exit__()
             raise
 

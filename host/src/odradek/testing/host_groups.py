@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from odradek.group.committed_offset import CommittedOffset
@@ -22,13 +22,13 @@ class Offsets(dict[int, int], Arrived):
 class HostGroups:
     """Reads and commits offsets of groups directly, bypassing the protocol."""
 
-    def __init__(self, thread: Callable[[], HostThread], arrivals: Arrivals) -> None:
+    def __init__(self, thread: HostThread, arrivals: Arrivals) -> None:
         self.thread = thread
         self.arrivals = arrivals
 
     @property
     def broker(self) -> Broker:
-        return self.thread().host.broker
+        return self.thread.host.broker
 
     def topic_id(self, name: str) -> bytes:
         topic = self.broker.topics.named(name)
@@ -38,7 +38,7 @@ class HostGroups:
 
     def names(self) -> list[str]:
         """The ids of all groups, sorted."""
-        return self.thread().call(lambda: sorted(self.broker.groups.groups))
+        return self.thread.call(lambda: sorted(self.broker.groups.groups))
 
     def committed(self, group_id: str, topic: str) -> Offsets:
         """The committed offsets of a group by partition; a partition without one is missing.
@@ -46,7 +46,7 @@ class HostGroups:
         Raises:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION if the topic does not exist.
         """
-        return self.thread().call(lambda: self.read(group_id, self.topic_id(topic)))
+        return self.thread.call(lambda: self.read(group_id, self.topic_id(topic)))
 
     def read(self, group_id: str, topic_id: bytes) -> Offsets:
         offsets = dict(self.broker.groups.offsets.of_group(group_id))  # a copy: the host's thread may write
@@ -59,7 +59,7 @@ class HostGroups:
         Raises:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION if the topic or a partition does not exist.
         """
-        self.thread().call(lambda: self.write(group_id, topic, offsets))
+        self.thread.call(lambda: self.write(group_id, topic, offsets))
 
     def write(self, group_id: str, topic: str, offsets: Mapping[int, int]) -> None:
         topic_id, now_ms = self.topic_id(topic), self.broker.clock.now_ms()

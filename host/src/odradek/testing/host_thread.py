@@ -1,37 +1,38 @@
-"""A host that runs on its own event loop in its own thread."""
+"""A host that runs on its own event loop in its own thread, and may be started again."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
+from contextlib import suppress
+from dataclasses import replace
 from typing import TypeVar
 
-from odradek.broker.broker import Broker
-from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.routes import Route
 from odradek.hosting.plugin_manager import HostPluginManager
 from odradek.net.listener_settings import EVERY_ADDRESS
 from odradek.programs.config import HostConfig
 from odradek.programs.host import Host
 from odradek.waiting.clock import Clock
 
-START_TIMEOUT_S = 20
+START_TIMEOUT_S = 40
+"""Longer than a start waits for plugins that do not listen."""
 STOP_TIMEOUT_S = 30
 CALL_TIMEOUT_S = 10
 Result = TypeVar("Result")
 
 
 class HostThread:
-    """Starts a host and stops it without leaving a task, thread, socket or file.
+    """Starts a host and stops it; `close` leaves no task, thread, socket or file. Each start has the same
+    ports and data.
 
     Args:
         config: Configuration of the host.
         clock: Clock of the host; None for the machine's.
         plugins: The installed plugins; None to discover them.
-        before_start: Called on the host's loop with the created host, before it listens.
-        dispatcher: Makes what answers the host's requests.
+        before_start: Called on the host's loop with each created host, before it listens.
     """
 
     def __init__(
@@ -39,23 +40,25 @@ class HostThread:
         config: HostConfig,
         clock: Clock | None = None,
         plugins: HostPluginManager | None = None,
-        before_start: Callable[[Host], object] | None = None,
-        dispatcher: Callable[[Broker, dict[int, Route]], Dispatcher] = Dispatcher,
+        before_start: Callable[[Host], object] = lambda _host: None,
     ) -> None:
-        self.config, self.clock, self.plugins = config, clock, plugins
-        self.before_start, self.dispatcher = before_start, dispatcher
+        self.config = config
+        self.host_clock, self.host_plugins, self.before_start = clock, plugins, before_start
         self.host: Host
         self.address: tuple[str, int]
         """Host and port of the first listener; the loopback address if it listens on all addresses."""
         self.loop: asyncio.AbstractEventLoop
-        self.ready: Future[None] = Future()
+        self.ready: Future[None]
         self.ended: asyncio.Event
         self.failure: BaseException | None = None
-        self.thread = threading.Thread(target=self.run, name="odradek-host", daemon=True)
+        self.thread: threading.Thread
+        self.running = False
+        self.reserved: list[socket.socket] = []
+        """Sockets that keep the ports of a stopped host from other programs."""
 
     @property
     def bootstrap(self) -> str:
-        """The address as ``host:port``."""
+        """The value for a client's ``bootstrap.servers``."""
         return "{}:{}".format(*self.address)
 
     def start(self) -> None:
@@ -64,16 +67,22 @@ class HostThread:
         Raises:
             ConfigError: The configuration is not usable. Nothing is left running.
         """
+        self.release()
+        self.ready = Future()
+        self.thread = threading.Thread(target=self.run, name="odradek-host", daemon=True)
         self.thread.start()
         try:
             self.ready.result(START_TIMEOUT_S)
         except BaseException:
             wait([self.ready], START_TIMEOUT_S)  # Ctrl-C may arrive before the host is ready
-            if self.ready.done() and self.ready.exception() is None:
-                self.stop()
-            else:
+            if self.ready.done() and self.ready.exception() is not None:
                 self.thread.join(STOP_TIMEOUT_S)
+            else:
+                self.end()
             raise
+        self.running = True
+        bound = [replace(each.address, port=each.bound_port) for each in self.host.listeners]
+        self.config = replace(self.config, listeners=tuple(bound))
 
     def run(self) -> None:
         """The body of the thread."""
@@ -87,15 +96,14 @@ class HostThread:
 
     def make(self) -> Host:
         """The host, on its loop, not started."""
-        return Host(self.config, self.clock, self.plugins, dispatcher=self.dispatcher)
+        return Host(self.config, self.host_clock, self.host_plugins)
 
     async def live(self) -> None:
         """Run the host from its start to its end."""
         self.loop, self.ended = asyncio.get_running_loop(), asyncio.Event()
         self.host = self.make()
         try:
-            if self.before_start is not None:
-                self.before_start(self.host)
+            self.before_start(self.host)
             await self.host.start()
             self.address = self.listening_on()
             self.ready.set_result(None)
@@ -124,12 +132,50 @@ class HostThread:
             raise RuntimeError("the host has stopped")
         return asyncio.run_coroutine_threadsafe(on_loop(), self.loop).result(CALL_TIMEOUT_S)
 
+    # Stops
+
     def stop(self) -> None:
-        """Stop the host and wait for its thread.
+        """Stop the host in order: requests that wait are answered, then all connections close.
+
+        `restart` starts it again. Until then, its port refuses connections.
 
         Raises:
-            RuntimeError: The thread does not end in time.
+            RuntimeError: The host does not end in time.
         """
+        if self.running:
+            self.running = False
+            self.end()
+            for address in self.config.listeners:
+                self.reserve(address.host, address.port)
+
+    def kill(self) -> None:
+        """Stop the host as a crash does: connections break at once, and waiting requests get no answer.
+
+        What the host has acknowledged survives; the next start recovers the partitions. `restart` starts it
+        again.
+        """
+        if self.running:
+            self.call(lambda: crash(self.host))
+            self.stop()
+
+    def restart(self) -> None:
+        """Start the host again on the same port with the same data, after stopping it if it runs.
+
+        Topics, records, offsets, subscriptions, quotas and users survive; client instances, group members and
+        fetch sessions do not, as with every broker. Faults and the recorded requests and pushes stay.
+        """
+        self.stop()
+        self.start()
+
+    def close(self) -> None:
+        """Stop the host for good."""
+        try:
+            self.stop()
+        finally:
+            self.release()
+
+    def end(self) -> None:
+        """End the thread."""
         if self.thread.is_alive():
             self.loop.call_soon_threadsafe(self.ended.set)
         self.thread.join(STOP_TIMEOUT_S)
@@ -138,3 +184,28 @@ class HostThread:
         failure, self.failure = self.failure, None
         if failure is not None:
             raise failure
+
+    def reserve(self, host: str, port: int) -> None:
+        """Take a port without listening, so that the kernel does not give it to another program.
+
+        Without it a restart would fail now and then, when tests run in parallel.
+        """
+        reserved = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        self.reserved.append(reserved)
+        with suppress(OSError):  # a host with several addresses: the restart will say if the port is gone
+            reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            reserved.bind((host, port))
+
+    def release(self) -> None:
+        while self.reserved:
+            self.reserved.pop().close()
+
+
+def crash(host: Host) -> None:
+    """Break all connections of a host and leave its logs to be recovered by the next start."""
+    host.spine.hurry()
+    for listener in host.listeners:
+        if listener.acceptor is not None:
+            listener.acceptor.close()
+        for channel in list(listener.channels):
+            channel.abort()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -42,12 +42,12 @@ class StoredRecord(NamedTuple):
 class HostTopics:
     """Creates, reads and writes topics directly, bypassing the protocol."""
 
-    def __init__(self, thread: Callable[[], HostThread]) -> None:
+    def __init__(self, thread: HostThread) -> None:
         self.thread = thread
 
     @property
     def topics(self) -> ChangeableTopics:
-        return self.thread().host.broker.topics
+        return self.thread.host.broker.topics
 
     def create(self, name: str, partitions: int = 1, **config: object) -> None:
         """Create a topic.
@@ -61,7 +61,7 @@ class HostTopics:
             ApiError: The topic exists, or an argument is not valid.
         """
         properties = {key.replace("_", "."): str(value) for key, value in config.items()}
-        self.thread().call(lambda: self.topics.create(name, partitions, properties))
+        self.thread.call(lambda: self.topics.create(name, partitions, properties))
 
     def delete(self, name: str) -> None:
         """Delete a topic with its records.
@@ -69,7 +69,7 @@ class HostTopics:
         Raises:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION if it does not exist.
         """
-        self.thread().call(lambda: self.topics.delete(self.existing(name)))
+        self.thread.call(lambda: self.topics.delete(self.existing(name)))
 
     def produce(
         self,
@@ -105,17 +105,17 @@ class HostTopics:
         def append() -> tuple[int, int]:
             topic = self.topics.named(name)
             if topic is None:
-                topic = self.topics.create(name, self.thread().host.broker.settings.num_partitions, {})
+                topic = self.topics.create(name, self.thread.host.broker.settings.num_partitions, {})
             chosen = partition
             if chosen is None:
                 chosen = 0 if key is None else partition_of(key, len(topic.partitions))
-            now_ms = self.thread().host.clock.now_ms()
+            now_ms = self.thread.host.clock.now_ms()
             time_ms = now_ms if timestamp_ms is None else timestamp_ms
             rows = [Record(key, as_bytes(value), time_ms, tuple((headers or {}).items())) for value in values]
             self.append(name, chosen, build_batch(rows), now_ms, answered)
             return chosen, time_ms
 
-        chosen, time_ms = self.thread().call(append)
+        chosen, time_ms = self.thread.call(append)
         first = answered.result(PRODUCE_TIMEOUT_S)
         return [
             StoredRecord(chosen, first + at, key, as_bytes(value), time_ms, tuple((headers or {}).items()))
@@ -141,7 +141,7 @@ class HostTopics:
             else:
                 answered.set_result(row.base_offset)
 
-        response = produce(request, context, self.thread().host.broker)
+        response = produce(request, context, self.thread.host.broker)
         if isinstance(response, Deferred):
             response.when_done(finish)
         else:
@@ -155,7 +155,7 @@ class HostTopics:
 
     def names(self) -> list[str]:
         """The names of all topics, sorted."""
-        return self.thread().call(lambda: sorted(topic.name for topic in self.topics))
+        return self.thread.call(lambda: sorted(topic.name for topic in self.topics))
 
     def records(self, name: str, partition: int | None = None) -> list[StoredRecord]:
         """The records of a topic, partition by partition, without transaction markers.
@@ -163,7 +163,7 @@ class HostTopics:
         Raises:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION if the topic does not exist.
         """
-        return self.thread().call(lambda: self.read(name, partition))
+        return self.thread.call(lambda: self.read(name, partition))
 
     def read(self, name: str, partition: int | None) -> list[StoredRecord]:
         topic = self.existing(name)

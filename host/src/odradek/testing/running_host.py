@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TypeVar, get_args
+from importlib.metadata import entry_points
+from typing import get_args
 
+import odradek
 from odradek.broker.broker import Broker
+from odradek.broker.broker_settings import Endpoint
 from odradek.broker.client_quotas import CLIENT_KEYS, IP_KEYS, Alteration
 from odradek.broker.dispatch.routes import Route, load_handlers
 from odradek.client.users import new_credential
+from odradek.hosting.plugin_manager import BUILTIN, GROUP, HostPluginManager, load_plugins
+from odradek.net.listener import ListenerAddress
 from odradek.plugin.client_quota import ABSENT, ClientQuotaEntity, Name
 from odradek.programs.config import HostConfig
 from odradek.programs.host import Host
@@ -20,7 +26,6 @@ from odradek.telemetry.instance_match import SELECTORS
 from odradek.testing.arrivals import Arrivals
 from odradek.testing.fault import GARBAGE, Drop, Fault, FaultNotHit, error_code, meant, topic_scope
 from odradek.testing.host_groups import HostGroups
-from odradek.testing.host_lifecycle import HostLifecycle
 from odradek.testing.host_security import HostSecurity, acls_of
 from odradek.testing.host_thread import HostThread
 from odradek.testing.host_topics import HostTopics
@@ -35,15 +40,31 @@ from odradek.wire.error_code import ErrorCode
 
 NEWEST = 10
 """Number of pushes listed in the message about a missing one."""
-Result = TypeVar("Result")
 
 
-class RunningHost:
+def installed_plugins(names: Collection[str]) -> HostPluginManager:
+    """Load only these plugins, so that other installed plugins do not affect the test."""
+    manager = HostPluginManager()
+    for name in BUILTIN.keys() & set(names):
+        manager.add(name, BUILTIN[name], GROUP, odradek.__version__, builtin=True)
+    if names:
+        for entry_point in entry_points(group=GROUP):
+            if entry_point.name in names:
+                manager.load(entry_point)
+    if manager.installed.keys() >= set(names):
+        return manager
+    return load_plugins()  # one is missing: with all of them loaded, the host's error lists them
+
+
+class RunningHost(HostThread):
     """A host that accepts connections in its own thread. All methods may be called from any thread.
 
     Methods that wait (those of `telemetry` and `requests`, and `Fault.wait`) block the caller; in a
     coroutine they must be awaited: ``await host.telemetry.wait_for("...")``.
     """
+
+    host: Host
+    """The host itself, for everything that this class does not offer. Use it only within `call`."""
 
     def __init__(
         self,
@@ -52,53 +73,36 @@ class RunningHost:
         plugins: Collection[str] = (),
         security: HostSecurity | None = None,
     ) -> None:
+        super().__init__(config, clock, before_start=self.watch)
+        self.plugins, self.virtual_clock = plugins, clock
         self.security = security or HostSecurity()
-        self.virtual_clock = clock
-        self.lifecycle = HostLifecycle(config, clock, plugins, self.watch, self.watched)
-        self.arrivals = Arrivals()
-        self.arrivals.explain = self.what_came
+        self.arrivals = Arrivals(self.what_came)
         self.requests = RequestLog(self.arrivals, [api_name(key) for key in load_handlers()])
         """The newest requests of all clients."""
         self.telemetry = TelemetryLog(self.arrivals, SystemClock().now_ms if clock is None else None)
         """The pushes of all clients."""
-        self.topics = HostTopics(lambda: self.thread)
-        self.groups = HostGroups(lambda: self.thread, self.arrivals)
+        self.topics = HostTopics(self)
+        self.groups = HostGroups(self, self.arrivals)
         self.faults: list[Fault] = []
+
+    def make(self) -> Host:
+        return Host(self.config, self.virtual_clock, installed_plugins(self.plugins), dispatcher=self.watched)
 
     def watch(self, host: Host) -> None:
         """See the pushes of a host that has not started, and drive its clock."""
         host.receivers.register("odradek.testing", self.telemetry)
         if self.virtual_clock is not None:
-            self.virtual_clock.drive(self.thread)
+            self.virtual_clock.drive(self)
 
     def watched(self, broker: Broker, routes: dict[int, Route]) -> WatchedDispatcher:
         """The dispatcher of a host, which records requests and applies faults."""
         return WatchedDispatcher(broker, routes, self.requests, self.telemetry, self.faults)
 
     @property
-    def thread(self) -> HostThread:
-        return self.lifecycle.thread
-
-    @property
-    def bootstrap(self) -> str:
-        """The value for a client's ``bootstrap.servers``."""
-        return self.thread.bootstrap
-
-    @property
     def advertised(self) -> str:
         """The address that clients get for the first listener: `bootstrap`, unless another is advertised."""
-        endpoint = self.lifecycle.advertised
-        return f"{endpoint.host}:{endpoint.port}"
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """Host and port as a pair, for a socket."""
-        return self.thread.address
-
-    @property
-    def host(self) -> Host:
-        """The host itself, for everything that this class does not offer. Use it only within `call`."""
-        return self.thread.host
+        endpoint = self.config.advertised.get(self.config.listeners[0].name)
+        return self.bootstrap if endpoint is None else f"{endpoint.host}:{endpoint.port}"
 
     @property
     def clock(self) -> VirtualClock:
@@ -112,35 +116,6 @@ class RunningHost:
                 "this host uses the machine's clock: start it with odradek.testing.host(clock=VirtualClock())"
             )
         return self.virtual_clock
-
-    def call(self, function: Callable[[], Result]) -> Result:
-        """Call a function on the host's loop and return its result."""
-        return self.thread.call(function)
-
-    # Outages
-
-    def stop(self) -> None:
-        """Stop the host in order: requests that wait are answered, then all connections close.
-
-        `restart` starts it again. Until then, its port refuses connections.
-        """
-        self.lifecycle.stop()
-
-    def kill(self) -> None:
-        """Stop the host as a crash does: connections break at once, and waiting requests get no answer.
-
-        What the host has acknowledged survives; the next start recovers the partitions. `restart` starts it
-        again.
-        """
-        self.lifecycle.kill()
-
-    def restart(self) -> None:
-        """Start the host again on the same port with the same data, after stopping it if it runs.
-
-        Topics, records, offsets, subscriptions, quotas and users survive; client instances, group members and
-        fetch sessions do not, as with every broker. Faults and the recorded requests and pushes stay.
-        """
-        self.lifecycle.restart()
 
     # Actions
 
@@ -254,6 +229,8 @@ class RunningHost:
     def advertise(self, host: str, port: int, listener: str | None = None) -> None:
         """Change the address that clients get, for example to the port to which a container's port is mapped.
 
+        It stays after a restart.
+
         Args:
             host: Where clients reach the listener.
             port: The port there.
@@ -265,7 +242,13 @@ class RunningHost:
         """
         if not host or not 0 < port < 65_536:
             raise ValueError(f"expected a host and a port from 1 to 65535, found '{host}:{port}'")
-        self.lifecycle.advertise(listener or self.lifecycle.config.listeners[0].name, host, port)
+        name = listener or self.config.listeners[0].name
+        others = (each for each in self.config.advertised_listeners or () if each.name != name)
+        config = replace(self.config, advertised_listeners=(*others, ListenerAddress(name, host, port)))
+        config.check()
+        self.config = config
+        if self.running:
+            self.call(lambda: self.host.broker.endpoints.update({name: Endpoint(host, port)}))
 
     def fault(
         self,

@@ -41,7 +41,7 @@ class VirtualClock:
         Raises:
             RuntimeError: It is the clock of another host that runs.
         """
-        if self.thread is not None and self.thread.thread.is_alive():
+        if self.thread not in (None, thread) and self.thread.thread.is_alive():
             raise RuntimeError("a virtual clock belongs to one host: create another one")
         self.thread = thread
         self.mock.timer = thread.host.timer
