@@ -8,23 +8,19 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from odradek.broker.audit import Audit
-from odradek.broker.broker import Broker
+from odradek.broker.answering import PushHandling
+from odradek.broker.broker import Broker, make_groups
 from odradek.broker.broker_settings import BrokerSettings, Endpoint
-from odradek.broker.client_quotas import ClientQuotas
-from odradek.broker.composition import Stores, compose_broker, compose_groups
+from odradek.broker.common import Common, Stores
 from odradek.broker.dispatch.dispatcher import Dispatcher, Frame
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.broker.dispatch.throttling import Throttled
 from odradek.broker.spool_settings import SpoolSettings
 from odradek.broker.telemetry_spool import TelemetrySpool
-from odradek.broker.throttled_replicas import mark_throttled
-from odradek.broker.topic_changes import ChangeableTopics
 from odradek.client.connection import answer_type
 from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig
@@ -43,7 +39,6 @@ from odradek.quota.connection_limits import ConnectionLimits
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.security.authorizer_settings import AuthorizerSettings
-from odradek.settings.state_limit import NameLimit, Refusals
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
@@ -159,46 +154,19 @@ def make_broker(
     )
     if stores.metadata.value(CLUSTER_ID) is None:
         stores.metadata.put_value(CLUSTER_ID, "cluster-of-a-test-one")
-    topics = ChangeableTopics(
-        stores.metadata,
-        stores.logs,
-        clock,
-        uuids.__next__,
-        config.log_defaults,
-        partial(mark_throttled, managers, config.broker.node_id),
-        config.broker.max_topics,
-        config.broker.max_partitions,
-    )
     stores.metadata.failures.clock = clock
-    names = NameLimit(config.broker.name_max_length, Refusals(clock))
     steps = StepRunner.of_requests(clock.timer, clock, config.broker.request_turn_us)
-    broker = compose_broker(
-        config,
-        stores,
+    common = Common(config, stores, clock, clock.timer, managers, limits, steps, uuids.__next__)
+    manager = ClientMetricsManager(
+        config=config.telemetry,
         clock=clock,
         timer=clock.timer,
-        topics=topics,
-        groups=compose_groups(config, stores, topics, steps, clock, clock.timer, uuids.__next__),
-        steps=steps,
-        client_quotas=ClientQuotas(
-            stores.metadata, managers, limits.hosts, names, config.broker.max_client_quotas, clock
-        ),
-        names=names,
-        audit=Audit(clock, clock.timer, config.audit),
-        telemetry=ClientMetricsManager(
-            config=config.telemetry,
-            clock=clock,
-            timer=clock.timer,
-            random_uuid=uuids.__next__,
-            plugin=ClientMetricsReceiverPlugin(clock),
-            enrichers=Enrichers(clock),
-        ),
-        quotas=managers,
-        connection_quotas=limits,
         random_uuid=uuids.__next__,
-        random_session_id=count(1).__next__,
-        authorizer=authorizer,
+        plugin=ClientMetricsReceiverPlugin(clock),
+        enrichers=Enrichers(clock),
     )
+    session_ids = count(1).__next__
+    broker = Broker(common, PushHandling(manager), make_groups(common), session_ids, authorizer=authorizer)
     broker.endpoints[LISTENER] = Endpoint("127.0.0.1", 9092)
     broker.transactions.start()
     return broker

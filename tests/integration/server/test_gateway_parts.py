@@ -30,8 +30,8 @@ SETTINGS = (
 )  # fmt: skip
 GET_TELEMETRY_SUBSCRIPTIONS, PUSH_TELEMETRY = 71, 72
 OF_A_HOST = (
-    "odradek.broker.broker", "odradek.broker.composition",
-    "odradek.broker.credentials", "odradek.broker.fetch", "odradek.group.classic_protocol",
+    "odradek.broker.broker", "odradek.broker.credentials", "odradek.broker.fetch",
+    "odradek.group.classic_protocol",
     "odradek.group.consumer_protocol", "odradek.group.group_coordinator", "odradek.net.sasl_listener",
     "odradek.programs.host", "odradek.security.standard_authorizer", "odradek.testing",
     "odradek.transaction.transaction_coordinator",

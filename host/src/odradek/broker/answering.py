@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from odradek.broker.audit import Audit
 from odradek.broker.authorization import Authorization
-from odradek.broker.broker_settings import BrokerSettings
-from odradek.metadata.store import MetadataStore
-from odradek.quota.quota_managers import QuotaManagers
-from odradek.settings.state_limit import NameLimit
+from odradek.broker.common import Common
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
-from odradek.waiting.clock import Clock, Timer
 from odradek.waiting.deferred import Deferred
-from odradek.waiting.step_runner import StepRunner
 
 if TYPE_CHECKING:
     from odradek.estimate.subscription_estimates import SubscriptionEstimates
@@ -28,30 +22,34 @@ class TelemetrySink(Protocol):
         """Keep a push. Returns whether it is kept."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class PushHandling:
+    """What becomes of the pushes of clients."""
+
+    manager: ClientMetricsManager
+    """Checks them."""
+    sink: TelemetrySink | None = None
+    """Keeps them; None if they only go to receivers."""
+    estimates: SubscriptionEstimates | None = None
+    """None if changes of subscriptions are not estimated."""
+    followed_cluster: str | None = None
+    """The cluster whose CLIENT_METRICS resources replace those of this program."""
+
+
 class Answering:
     """The parts that a dispatcher and the handlers of telemetry need."""
 
-    settings: BrokerSettings
-    clock: Clock
-    timer: Timer
-    quotas: QuotaManagers
-    names: NameLimit
-    audit: Audit
-    steps: StepRunner
-    """Runs the work of large requests."""
-    metadata: MetadataStore
-    telemetry: ClientMetricsManager
-    sink: TelemetrySink | None = None
-    """None if pushes only go to receivers."""
-    authorization: Authorization = field(default_factory=Authorization)
-    """The rights of callers."""
-    followed_cluster: str | None = None
-    """The cluster whose CLIENT_METRICS resources replace those of this program."""
-    estimates: SubscriptionEstimates | None = None
-    """None if changes of subscriptions are not estimated."""
-    large_responses_refused: int = 0
-    """Requests whose responses would have been larger than `response.max.bytes`."""
+    def __init__(self, common: Common, pushes: PushHandling, authorization: Authorization) -> None:
+        self.settings = common.config.broker
+        self.clock, self.timer, self.steps = common.clock, common.timer, common.steps
+        self.quotas, self.names, self.audit = common.quotas, common.names, common.audit
+        self.metadata = common.metadata
+        self.telemetry, self.sink, self.estimates = pushes.manager, pushes.sink, pushes.estimates
+        self.followed_cluster = pushes.followed_cluster
+        self.authorization = authorization
+        """The rights of callers."""
+        self.large_responses_refused = 0
+        """Requests whose responses would have been larger than `response.max.bytes`."""
 
     @property
     def wants_telemetry(self) -> bool:

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from odradek.broker.answering import Answering
+from odradek.broker.answering import Answering, PushHandling
+from odradek.broker.authorization import Authorization
 from odradek.broker.broker_settings import Endpoint
 from odradek.broker.certificate_store import CertificateStore, NoCertificates
-from odradek.broker.client_quotas import ClientQuotas
+from odradek.broker.common import Common
 from odradek.broker.credentials import Credentials
 from odradek.broker.dynamic_config import DynamicConfig
 from odradek.broker.features import Features
 from odradek.broker.fetch.fetch_session import FetchSessionCache
-from odradek.broker.topic_changes import ChangeableTopics
+from odradek.broker.group_topics import GroupTopics
+from odradek.broker.transactions.lost_transactions import abort_lost
+from odradek.broker.transactions.transaction_participants import Participants
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.log.batch_work import BatchOffload
-from odradek.log.log_manager import LogManager
+from odradek.metadata.store import MetadataStore
+from odradek.plugin.authorizer import Authorizer
 from odradek.plugin.context import ConnectionContext
-from odradek.quota.connection_quotas import ConnectionQuotas
-from odradek.settings.start_values import StartValue
-from odradek.settings.state_limit import StateLimit
+from odradek.settings.state_limit import NameLimit, StateLimit
 from odradek.transaction.transaction_coordinator import TransactionCoordinator
+from odradek.waiting.clock import Clock
 from odradek.waiting.deferred import offload_inline
 from odradek.wire.config_resource import ResourceType
 
@@ -37,33 +41,94 @@ FEATURES = "features"
 """The host's own value that has the levels of features, as JSON."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Broker(Answering):
-    """The rooms of one host, as `compose_broker` connects them; driven by the program's loop."""
+def make_groups(common: Common) -> GroupCoordinator:
+    """The groups that the stores describe. Lost transactions are aborted first."""
+    metadata, clock, topics = common.metadata, common.clock, common.topics
+    abort_lost(metadata, common.stores.logs, clock.now_ms())
+    groups = GroupCoordinator(
+        common.config.groups,
+        clock,
+        common.timer,
+        common.random_uuid,
+        common.stores.offsets,
+        GroupTopics(topics),
+        partial(common.steps.answer, droppable=True),
+    )
+    topics.listeners.append(groups.topics_changed)
+    for name in metadata.resource_names(ResourceType.GROUP):
+        groups.configure(name, metadata.resource(ResourceType.GROUP, name))
+    return groups
 
-    start_values: Mapping[str, StartValue]
-    """All settings of the host by key, as of its start."""
-    cluster_id: str
-    logs: LogManager
-    topics: ChangeableTopics
-    groups: GroupCoordinator
-    transactions: TransactionCoordinator
-    fetch_sessions: FetchSessionCache
-    connection_quotas: ConnectionQuotas
-    client_quotas: ClientQuotas
-    credentials: Credentials
-    features: Features
-    config: DynamicConfig
-    acls: Acls | None = None
-    """None without the standard authorizer."""
-    offload: BatchOffload = offload_inline
-    """Validates large record batches."""
-    authenticators: dict[str, SaslAuthenticator] = field(default_factory=dict)
-    """By connection id: connections of SASL listeners that have not authenticated, or will do so again."""
-    certificates: CertificateStore = field(default_factory=NoCertificates)
-    """The certificates of TLS listeners."""
-    endpoints: dict[str, Endpoint] = field(default_factory=dict)
-    """Advertised addresses by listener name; a client gets the address of the listener it is connected to."""
+
+class Broker(Answering):
+    """The rooms of one host, in the state that its stores describe; driven by the program's loop.
+
+    A part gets everything it needs when it is made. Only `Topics.listeners` is filled later: groups read
+    topics, and must be notified of changes to topics. The transaction coordinator is not started.
+
+    Args:
+        common: What all requests share.
+        pushes: What becomes of pushes.
+        groups: Those of the stores.
+        random_session_id: Makes the ids of fetch sessions.
+        offload: Validates large record batches.
+        authorizer: Decides what callers may do; None to allow everything.
+        certificates: Those of TLS listeners.
+
+    Raises:
+        ApiError, OSError, StoreError, ValueError: A store is damaged, or cannot be read or written.
+    """
+
+    def __init__(
+        self,
+        common: Common,
+        pushes: PushHandling,
+        groups: GroupCoordinator,
+        random_session_id: Callable[[], int],
+        *,
+        offload: BatchOffload = offload_inline,
+        authorizer: Authorizer | None = None,
+        certificates: CertificateStore | None = None,
+    ) -> None:
+        super().__init__(common, pushes, Authorization(authorizer, common.audit.denied))
+        config, stores, metadata, clock = common.config, common.stores, common.metadata, common.clock
+        settings = config.broker
+        self.cluster_id, self.topics = common.cluster_id, common.topics
+        self.logs, self.groups = stores.logs, groups
+        self.connection_quotas, self.client_quotas = common.connection_quotas, common.client_quotas
+        self.start_values = config.start_values
+        """All settings of the host by key, as of its start."""
+        self.transactions = TransactionCoordinator(
+            config=config.transactions,
+            clock=clock,
+            timer=common.timer,
+            store=stores.transactions,
+            participants=Participants(common.topics, groups.offsets, clock),
+            new_producer_id=metadata.allocate_producer_id,
+        )
+        self.fetch_sessions = FetchSessionCache(
+            settings.max_incremental_fetch_session_cache_slots,
+            random_session_id,
+            settings.max_fetch_session_partitions,
+        )
+        self.credentials = Credentials(metadata, common.names, settings.max_users, clock)
+        stored = json.loads(metadata.value(FEATURES) or "{}")
+        self.features = Features(levels=stored.get("levels", {}), epoch=stored.get("epoch", 0))
+        self.acls = stored_acls(metadata, authorizer, common.names, config.authorizer.max_acls, clock)
+        """None without the standard authorizer."""
+        self.offload = offload
+        self.certificates = certificates or NoCertificates()
+        self.authenticators: dict[str, SaslAuthenticator] = {}
+        """By connection id: connections of SASL listeners that have not authenticated, or will do so
+        again."""
+        self.endpoints: dict[str, Endpoint] = {}
+        """Advertised addresses by listener name; a client gets that of the listener it is connected to."""
+        limits = self.connection_quotas.configured
+        self.config = DynamicConfig(config.start_values, config.log_defaults, limits)
+        if metadata.resource_names(ResourceType.BROKER):
+            self.load_dynamic_config()
+        self.follow(stores.logs.producer_ids.config, stores.logs.producer_ids.use_config)
+        self.follow(groups.config, self.use_group_config)
 
     @property
     def state_limits(self) -> list[StateLimit]:
@@ -132,3 +197,17 @@ class Broker(Answering):
     def endpoint(self, connection: ConnectionContext) -> Endpoint:
         """The address to advertise on this connection."""
         return self.endpoints[connection.listener_name]
+
+
+def stored_acls(
+    metadata: MetadataStore, authorizer: Authorizer | None, names: NameLimit, max_acls: int, clock: Clock
+) -> Acls | None:
+    """The ACLs of the metadata file, which its own authorizer asks; None without that authorizer."""
+    if authorizer is None:
+        return None
+    from odradek.broker.acls import Acls  # not at the top: a host without an authorizer starts without them
+    from odradek.security.standard_authorizer import StandardAuthorizer
+
+    if not isinstance(authorizer, StandardAuthorizer):
+        return None
+    return Acls(metadata, authorizer, names, max_acls, clock)

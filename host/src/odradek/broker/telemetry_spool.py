@@ -54,7 +54,7 @@ class SpoolReader(Protocol):
 class TelemetrySpool:
     """Keeps pushes in the telemetry topic: the `TelemetrySink` of pushes and the `FeedLog` of forwarders.
 
-    The composition root adds `topics_changed` to the listeners of the topics.
+    Its maker adds `topics_changed` to the listeners of the topics.
 
     Raises:
         ConfigError: A topic cannot be created.

@@ -94,7 +94,7 @@ def run_server(serve: Callable[[asyncio.Event, Failed], Coroutine[Any, Any, None
 def begin(program: Host | Gateway, start: Start, stop: asyncio.Event, acls: Acls | None = None) -> None:
     """Do what every program with clients does once it has started."""
     on_hangup(partial(reload_file, program.reloader, start), stop)
-    tend_garbage(program.clock, program.timer, program.ground.steps)
+    tend_garbage(program.clock, program.timer, program.ground.common.steps)
     FreedMemory.of_process(program.clock, program.timer)
     report(program, start.config_file, start.log_level, acls)
 

@@ -18,7 +18,6 @@ from odradek.broker.answering import Answering
 from odradek.broker.authorization import Authorization
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
-from odradek.estimate.on_demand import estimates_of
 from odradek.gateway.gateway_labels import GatewayLabels
 from odradek.gateway.path_quotas import PathQuotas
 from odradek.gateway.reachability import PATIENCE_MS
@@ -125,22 +124,7 @@ class Gateway:
             requests: list[type[Any]] = [GetTelemetrySubscriptionsRequest, PushTelemetryRequest]
             if own.own_resources:
                 requests += OF_SUBSCRIPTIONS
-            answering = Answering(
-                settings=config.broker,
-                clock=self.clock,
-                timer=self.timer,
-                quotas=ground.quotas,
-                names=ground.names,
-                audit=ground.audit,
-                steps=ground.steps,
-                metadata=ground.metadata,
-                telemetry=self.telemetry,
-                sink=pushes.sink,
-                authorization=self.rights(),
-                estimates=estimates_of(
-                    config.subscription_budgets, self.telemetry, self.clock, pushes.spool, pushes.offload
-                ),
-            )
+            answering = Answering(ground.common, pushes.handling, self.rights())
             self.dispatcher = Dispatcher(answering, load_handlers(*requests))
             self.answers = TelemetryAnswers(self.dispatcher, self.telemetry)
             apis = {each.request.API_KEY: each for each in declared_apis()}
@@ -186,7 +170,7 @@ class Gateway:
         if not config.gateway.own_telemetry.own_resources:
             return Authorization()
         found = chosen_authorizer(config.authorizer, plugins.all, self.clock, config.telemetry.slow_ms)
-        return Authorization(found, self.ground.audit.denied)
+        return Authorization(found, self.ground.common.audit.denied)
 
     def make_listeners(self) -> None:
         """Make the listeners.
@@ -196,7 +180,7 @@ class Gateway:
         """
         config, ground, tls = self.config, self.ground, self.spine.certificates.listeners
         unauthenticated = strangers(config.sasl, ground.connection_quotas, self.timer)
-        secured = handshakes_of(tls, unauthenticated, ground.audit, self.clock)
+        secured = handshakes_of(tls, unauthenticated, ground.common.audit, self.clock)
         for address in config.listeners:
             routing = self.pairs.routings[address.name]
             if address.name in secured:
@@ -213,8 +197,8 @@ class Gateway:
     @property
     def state_limits(self) -> list[StateLimit]:
         """The limits of everything that clients and operators create here."""
-        ground, subscriptions = self.ground, self.telemetry.subscriptions
-        return [*ground.topics.limits, ground.client_quotas.limit, *subscriptions.limits]
+        common, subscriptions = self.ground.common, self.telemetry.subscriptions
+        return [*common.topics.limits, common.client_quotas.limit, *subscriptions.limits]
 
     def warn(self) -> None:
         for limit in self.state_limits:
@@ -259,7 +243,9 @@ class Gateway:
         """The answers to telemetry, and what clients and operators have made."""
         yield from self.answers.metric_rows()
         yield from request_rows(self.dispatcher, self.dispatcher.broker)
-        yield from state_rows(self.state_limits, self.ground.names, self.telemetry.subscriptions.skipped)
+        yield from state_rows(
+            self.state_limits, self.ground.common.names, self.telemetry.subscriptions.skipped
+        )
 
     def metric_rows_of_path(self) -> Iterator[MetricRow]:
         """The data path."""

@@ -8,15 +8,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from odradek.broker.audit import Audit
-from odradek.broker.client_quotas import ClientQuotas
+from odradek.broker.common import Common
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.throttled_replicas import mark_throttled
-from odradek.broker.topic_changes import ChangeableTopics
 from odradek.hosting.active_plugin import quota_callback
 from odradek.hosting.companions import Companions
 from odradek.log.producer_ids import ProducerIds
-from odradek.metadata.cluster_id import cluster_id
 from odradek.meters.connection_metrics import connection_rows
 from odradek.meters.metrics import LOGS, listener_rows
 from odradek.meters.quota_metrics import quota_rows
@@ -36,7 +32,6 @@ from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.descriptors import divided
 from odradek.quota.guarded_callback import GuardedCallback
 from odradek.quota.quota_managers import QuotaManagers
-from odradek.settings.state_limit import NameLimit, Refusals
 from odradek.upkeep.background_work import BackgroundWork
 from odradek.upkeep.idle_sensors import forget_idle
 from odradek.upkeep.log_upkeep import LogUpkeep
@@ -98,9 +93,7 @@ class Ground:
         self.quotas = QuotaManagers(
             config.quotas, clock, callback, timer, self.connection_quotas.update_ip_rate
         )
-        self.names = NameLimit(config.broker.name_max_length, Refusals(clock))
-        self.audit = Audit(clock, timer, config.audit)
-        self.steps = StepRunner.of_requests(
+        steps = StepRunner.of_requests(
             timer, clock, config.broker.request_turn_us, spine.new_threads().offload, self.turns.soon
         )
         offload = spine.file_threads.offload
@@ -119,26 +112,17 @@ class Ground:
         )
         self.metadata, self.logs = self.storage.metadata, self.storage.logs
         with self.storage.closed_on_error(), self.storage.loading():
-            cluster_id(self.metadata, random_uuid)
-            self.topics = ChangeableTopics(
-                self.metadata,
-                self.logs,
+            self.common = Common(
+                config,
+                self.storage,
                 clock,
-                random_uuid,
-                config.log_defaults,
-                partial(mark_throttled, self.quotas, config.broker.node_id),
-                config.broker.max_topics,
-                config.broker.max_partitions,
-            )
-            self.client_quotas = ClientQuotas(
-                self.metadata,
+                timer,
                 self.quotas,
-                self.connection_quotas.hosts,
-                self.names,
-                config.broker.max_client_quotas,
-                clock,
+                self.connection_quotas,
+                steps,
+                random_uuid,
             )
-        self.file_quotas = FileQuotas(self.metadata, self.client_quotas)
+        self.file_quotas = FileQuotas(self.metadata, self.common.client_quotas)
         self.upkeep = LogUpkeep(self.logs, self.log_work, config.upkeep)
         self.checkpoints = MetadataCheckpoints(
             self.storage.metadata_path, self.storage.changes, timer, clock, offload
@@ -227,7 +211,7 @@ class Ground:
         close_idle(self.listeners, self.spine.config.connections_max_idle_ms, clock, timer)
 
     def stop_work(self) -> None:
-        self.steps.stop()
+        self.common.steps.stop()
         self.log_work.stop()
 
     def close(self) -> None:

@@ -11,12 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from odradek.broker.broker import Broker
+from odradek.broker.broker import Broker, make_groups
 from odradek.broker.broker_settings import Endpoint
-from odradek.broker.composition import compose_broker, compose_groups
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import Route, load_handlers
-from odradek.estimate.on_demand import estimates_of
 from odradek.gateway.observation.settings import Observe
 from odradek.gateway.telemetry_settings import SubscriptionSource
 from odradek.group.offset_expiration import OffsetExpiration
@@ -34,7 +32,7 @@ from odradek.net.held_bytes import Memory
 from odradek.net.listener import Listener
 from odradek.net.listener_kinds import listener_kind
 from odradek.process.payload_workers import PayloadWorkers
-from odradek.process.random_ids import random_session_id, random_uuid
+from odradek.process.random_ids import random_session_id
 from odradek.programs.config import HostConfig
 from odradek.programs.ground import Ground
 from odradek.programs.lag import lag_part
@@ -102,17 +100,16 @@ class Host:
             ConfigError: A file is damaged, or cannot be read or written; a topic cannot be created.
         """
         config, spine, ground = self.config, self.spine, self.ground
-        clock, timer, topics, steps = self.clock, self.timer, ground.topics, ground.steps
         with ground.storage.loading():
-            groups = compose_groups(config, ground.storage, topics, steps, clock, timer, random_uuid)
-        follows = bool(config.follow.servers)
+            groups = make_groups(ground.common)
+        followed = ",".join(config.follow.servers) or None
         self.pushes = Pushes(
             spine,
             self.plugins,
             ground,
             groups.offsets,
-            source=SubscriptionSource.BOTH if follows else None,
-            is_alone=follows,
+            source=SubscriptionSource.BOTH if followed else None,
+            followed_cluster=followed,
         )
         self.telemetry, self.spool, self.forwarders = (
             self.pushes.manager,
@@ -122,29 +119,13 @@ class Host:
         # Record batches have a process of their own, so that producers cannot hold up pushes.
         self.batch_workers = PayloadWorkers(1, config.workers) if config.workers.processes else None
         with ground.storage.loading():
-            self.broker = compose_broker(
-                config,
-                ground.storage,
-                clock=clock,
-                timer=timer,
-                topics=topics,
-                groups=groups,
-                steps=steps,
-                telemetry=self.telemetry,
-                quotas=ground.quotas,
-                connection_quotas=ground.connection_quotas,
-                client_quotas=ground.client_quotas,
-                names=ground.names,
-                audit=ground.audit,
-                random_uuid=random_uuid,
-                random_session_id=random_session_id,
+            self.broker = Broker(
+                ground.common,
+                self.pushes.handling,
+                groups,
+                random_session_id,
                 offload=offload_inline if self.batch_workers is None else self.batch_workers.offload,
                 authorizer=self.authorizer,
-                sink=self.pushes.sink,
-                estimates=estimates_of(
-                    config.subscription_budgets, self.telemetry, clock, self.spool, self.pushes.offload
-                ),
-                followed_cluster=",".join(config.follow.servers) or None,
                 certificates=spine.certificates,
             )
         self.broker.follow(config.upkeep, ground.upkeep.use_settings)

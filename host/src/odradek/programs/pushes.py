@@ -6,7 +6,8 @@ import asyncio
 import json
 from collections.abc import Iterator
 
-from odradek.broker.answering import TelemetrySink
+from odradek.broker.answering import PushHandling
+from odradek.estimate.on_demand import estimates_of
 from odradek.gateway.cluster_subscriptions import ClusterSubscriptions
 from odradek.gateway.dropping_sink import DroppingSink
 from odradek.gateway.telemetry_settings import SpoolFull, SubscriptionSource
@@ -39,8 +40,8 @@ class Pushes:
         ground: Has the topic of pushes.
         offsets: Of the forwarders.
         source: Which subscriptions are in force, the cluster's or the file's; None without a cluster.
-        is_alone: See `FileSubscriptions`.
         spool_full: What becomes of pushes that find no room.
+        followed_cluster: Has the CLIENT_METRICS resources in force; None if this program has them.
         runs_sources: Whether the sources of plugins run here.
 
     Raises:
@@ -55,8 +56,8 @@ class Pushes:
         offsets: GroupOffsets,
         *,
         source: SubscriptionSource | None = None,
-        is_alone: bool = False,
         spool_full: SpoolFull = SpoolFull.THROTTLE,
+        followed_cluster: str | None = None,
         runs_sources: bool = True,
     ) -> None:
         config, clock, timer = spine.config, spine.clock, spine.timer
@@ -83,13 +84,13 @@ class Pushes:
             of_cluster = None if known is None else json.loads(known)
             both = ClusterSubscriptions(source, manager.subscriptions, clock, of_cluster)
             self.file_subscriptions = FileSubscriptions(
-                ground.metadata, manager, config.subscriptions, both.combined, is_alone
+                ground.metadata, manager, config.subscriptions, both.combined, followed_cluster is not None
             )
             self.followed = FollowedSubscriptions(both, self.file_subscriptions, ground.metadata, clock)
         self.spool = make_spool(
             config.spool,
             config.telemetry.opened_max_bytes,
-            ground.topics,
+            ground.common.topics,
             offsets,
             clock,
             timer,
@@ -102,7 +103,8 @@ class Pushes:
         self.sources = Sources(plugins.all if runs_sources else (), manager, kept, clock)
         plugins.stats += self.sources.stats()
         self.dropping = DroppingSink(kept) if kept and spool_full is SpoolFull.DROP else None
-        self.sink: TelemetrySink | None = self.dropping or kept
+        estimates = estimates_of(config.subscription_budgets, manager, clock, self.spool, self.offload)
+        self.handling = PushHandling(manager, self.dropping or kept, estimates, followed_cluster)
         self.subscriptions = Part(self.load, manager.close, self.metric_rows)
         self.delivery = Part(
             self.start_forwarders, self.stop_forwarders, waits_for=lambda: running_forwarders(self.forwarders)
@@ -113,7 +115,7 @@ class Pushes:
     @property
     def takes_records(self) -> bool:
         """Whether anything takes records that no client pushed."""
-        return self.sink is not None or not self.plugins.receivers.is_empty
+        return self.handling.sink is not None or not self.plugins.receivers.is_empty
 
     def load(self) -> None:
         """Put the subscriptions in force.
