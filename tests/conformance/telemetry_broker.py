@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import count
 
@@ -15,10 +16,11 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.broker.answering import TelemetrySink
 from odradek.broker.handlers.push_telemetry import Answer, keep
-from odradek.plugin import ClientTelemetryPayload, RequestContext
+from odradek.plugin import ClientTelemetryPayload, RequestContext, TelemetryRecord
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.enrichers import Enrichers
+from odradek.telemetry.goodbyes import Goodbyes, Place
 from odradek.telemetry.payload import PayloadWork
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
@@ -116,6 +118,10 @@ class TelemetryBroker:
             keep_byte_rate=keep_byte_rate,
             keep_unknown_subscription=keep_unknown_subscription,
         )
+        self.goodbyes: list[TelemetryRecord] = []
+        """Last records of clients that left without a word."""
+        self.members = Counter[Place]()
+        """Of groups."""
         chance = random.Random(714)
         self.manager = ClientMetricsManager(
             self.config,
@@ -125,6 +131,7 @@ class TelemetryBroker:
             self.plugin,
             self.enrichers,
             lambda work, done: self.offloaded.append((work, done)),
+            Goodbyes(self.goodbyes.append, lambda: self.members, self.clock, self.clock.timer),
         )
         self.sink: TelemetrySink | None = None
         self.offloaded: list[tuple[PayloadWork, Callable[[bytes | Exception], None]]] = []

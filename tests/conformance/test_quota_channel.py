@@ -85,7 +85,7 @@ class OneChannelListener:
     def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
         return make_connection()
 
-    def closed(self, _channel: Channel) -> None:
+    def closed(self, _channel: Channel, _in_order: bool) -> None:
         """Ignore the call."""
 
 

@@ -50,7 +50,7 @@ class SmallListener:
     def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
         return request_context().connection
 
-    def closed(self, _channel: Channel) -> None:
+    def closed(self, _channel: Channel, _in_order: bool) -> None:
         return
 
 

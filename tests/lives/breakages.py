@@ -66,9 +66,9 @@ def a_closed_channel_stays_in_a_list(patch: pytest.MonkeyPatch) -> None:
     kept: list[Any] = []
     closed = Listener.closed
 
-    def remember(self: Listener, channel: Any) -> None:
+    def remember(self: Listener, channel: Any, in_order: bool) -> None:
         kept.append(channel)
-        closed(self, channel)
+        closed(self, channel, in_order)
 
     patch.setattr(Listener, "closed", remember)
 

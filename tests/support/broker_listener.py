@@ -53,7 +53,7 @@ class BrokerListener:
     def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
         return make_connection()
 
-    def closed(self, _channel: Channel) -> None:
+    def closed(self, _channel: Channel, _in_order: bool) -> None:
         return
 
 

@@ -100,7 +100,7 @@ class ScriptedListener:
     def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
         return request_context().connection
 
-    def closed(self, _channel: Channel) -> None:
+    def closed(self, _channel: Channel, _in_order: bool) -> None:
         self.lost += 1
 
 

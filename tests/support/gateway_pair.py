@@ -98,7 +98,7 @@ class FakeAnswers:
         frame, done = self.asked.pop(index)
         done(frame[4:8] + b"local")
 
-    def closed(self, peer: PairIdentity) -> None:
+    def closed(self, peer: PairIdentity, in_order: bool) -> None:
         self.gone += 1
 
 

@@ -50,6 +50,7 @@ class Stage:
             self.clock,
             self.clock.timer,
             {key: route.response for key, route in load_handlers().items()},
+            self.telemetry.manager.goodbyes,
             origin="gateway-1",
         )
         self.observation.start()
@@ -149,8 +150,8 @@ class Pair:
         self.send(request, version)
         self.answer(response, version, latency_ms=latency_ms)
 
-    def close(self, by: CloseCause = "client") -> None:
-        self.observer.closed(by, self.outstanding)
+    def close(self, by: CloseCause = "client", *, in_order: bool = True) -> None:
+        self.observer.closed(by, self.outstanding, in_order)
 
 
 def values(points: Iterable[DataPoint], name: str) -> dict[tuple[str, ...], float]:

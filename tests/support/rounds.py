@@ -84,7 +84,7 @@ class Rounds:
     def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
         return request_context().connection
 
-    def closed(self, _channel: Channel) -> None:
+    def closed(self, _channel: Channel, _in_order: bool) -> None:
         """Ignore the call."""
 
     def connect(self) -> tuple[Channel, Socket]:

@@ -75,7 +75,7 @@ class Told:
     ) -> None:
         self.outcomes.append((api_key, head[at : at + min(size, HEAD_BYTES)], error_code, throttle_ms))
 
-    def closed(self, by: CloseCause, outstanding: Iterable[int]) -> None: ...
+    def closed(self, by: CloseCause, outstanding: Iterable[int], in_order: bool) -> None: ...
 
 
 def test_requests_that_arrive_together_are_told_together() -> None:

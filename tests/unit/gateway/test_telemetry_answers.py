@@ -238,7 +238,7 @@ def test_a_pair_that_has_closed_gets_no_answer_and_its_instance_is_forgotten(gat
     got = gateway.get()
     written = gateway.ask(pushed(got.client_instance_id, got.subscription_id))
 
-    gateway.answers.closed(gateway.peer)
+    gateway.answers.closed(gateway.peer, in_order=True)
     sink.kept[0].complete(True)
 
     assert written == []
@@ -247,7 +247,7 @@ def test_a_pair_that_has_closed_gets_no_answer_and_its_instance_is_forgotten(gat
 
 
 def test_closing_a_pair_that_never_asked_does_nothing(gateway: Gateway) -> None:
-    gateway.answers.closed(gateway.peer)
+    gateway.answers.closed(gateway.peer, in_order=True)
 
     assert gateway.answers.asking == {}
 

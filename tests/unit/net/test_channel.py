@@ -234,6 +234,39 @@ def test_a_client_that_leaves_is_disconnected_in_its_turn(
     assert (before, transport(channel).closed) == (False, True)
 
 
+@pytest.mark.parametrize("hurries", [True, False])
+def test_what_a_client_has_sent_before_it_left_is_answered(
+    channel: Channel, listener: ScriptedListener, hurries: bool
+) -> None:
+    receive(channel, framed(b"later fetch"))
+    (fetch,) = listener.dispatcher.deferred
+    if hurries:
+        fetch.hurry = lambda: fetch.complete(b"<nothing new>")
+    receive(channel, framed(b"push", b"quiet") + b"half")
+
+    channel.eof_received()
+    listener.run_turns()
+    if not hurries:
+        assert not transport(channel).closed
+        fetch.complete(b"<nothing new>")
+        listener.run_turns()
+
+    assert listener.dispatcher.seen == [b"later fetch", b"push", b"quiet"]
+    assert written(channel) == b"<nothing new><push>"
+    assert transport(channel).closed
+
+
+def test_requests_that_wait_for_their_turn_are_answered_when_their_client_leaves(
+    channel: Channel, listener: ScriptedListener
+) -> None:
+    channel.data_received(framed(b"a", b"b"))
+    channel.eof_received()
+    listener.run_turns()
+
+    assert written(channel) == b"<a><b>"
+    assert transport(channel).closed
+
+
 def test_draining_closes_at_once_without_a_pending_answer(channel: Channel) -> None:
     channel.drain()
 

@@ -87,7 +87,7 @@ class Seen:
         assert self.answered[-1] == (api_key, size + 4)
         self.outcomes.append((api_key, version, size, head[at : at + HEAD_BYTES]))
 
-    def closed(self, by: CloseCause, outstanding: Iterable[int]) -> None:
+    def closed(self, by: CloseCause, outstanding: Iterable[int], in_order: bool) -> None:
         self.ends.append((by, list(outstanding)))
 
 

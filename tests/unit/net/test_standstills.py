@@ -94,7 +94,7 @@ class World:
                 memory=self.memory, standstills=self.standstills, path=SimpleNamespace(meter=PathMeter())
             ),
             note_failure=lambda failure, _about: self.failures.append(failure.cause),
-            closed=lambda _side: None,
+            closed=lambda _side, _in_order: None,
         )
         self.side = ClientSide(owner)
         self.transport = cast(Any, Transport(self.here))

@@ -12,6 +12,7 @@ from typing import Final
 
 from odradek.gateway.addresses import Addresses
 from odradek.gateway.data_path import DataPath
+from odradek.gateway.observation.apis import LEFT_OPEN
 from odradek.gateway.observation.observer import CloseCause
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_identity import PairIdentity
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 
 SIDES: Final[dict[Cause, CloseCause]] = {
     Cause.CLIENT: "client",
+    Cause.CLIENT_RESET: "client",
     Cause.UPSTREAM: "broker",
     Cause.UPSTREAM_RESET: "broker",
     Cause.UPSTREAM_STUCK: "broker",
@@ -155,10 +157,12 @@ class Pair:
         self.is_closed = True
         state = self.state
         state.path.meter.closed[cause] += 1
+        outstanding = [burst[0] for _, burst in state.outstanding]
+        in_order = cause is Cause.CLIENT and LEFT_OPEN.issuperset(outstanding)
         if state.observer is not None:
-            state.observer.closed(SIDES.get(cause, "gateway"), [burst[0] for _, burst in state.outstanding])
+            state.observer.closed(SIDES.get(cause, "gateway"), outstanding, in_order)
         if state.path.answers is not None:
-            state.path.answers.closed(state.identity)
+            state.path.answers.closed(state.identity, in_order)
         if self.charges is not None:
             self.charges.closed()
         state.outstanding.clear()

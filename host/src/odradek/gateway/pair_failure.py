@@ -10,6 +10,7 @@ class Cause(StrEnum):
 
     CLIENT = "client"
     """The client closed."""
+    CLIENT_RESET = "client-reset"
     UPSTREAM = "upstream"
     """The broker closed."""
     UPSTREAM_RESET = "upstream-reset"

@@ -156,14 +156,14 @@ class TelemetryAnswers:
             asking.connection = connection
         return asking
 
-    def closed(self, peer: PairIdentity) -> None:
+    def closed(self, peer: PairIdentity, in_order: bool) -> None:
         """The pair has ended: drop its answers, and the client instance that it created."""
         asking = self.asking.pop(id(peer), None)
         if asking is None:
             return
         for deferred in asking.waiting:
             deferred.lost()
-        self.telemetry.connection_closed(asking.connection.connection_id)
+        self.telemetry.connection_closed(asking.connection.connection_id, in_order)
 
     def silence(self, silent: bool) -> None:
         """Tell all clients to push nothing: no subscription applies, and a push that follows an older one is

@@ -42,6 +42,13 @@ class Committer:
         return self.api_version >= first
 
 
+class GroupMember(Protocol):
+    """A member of a group of either protocol."""
+
+    client_id: str
+    client_host: str
+
+
 class Group(Protocol):
     """A group of either protocol.
 
@@ -67,7 +74,7 @@ class Group(Protocol):
         """The state as shown by Describe and ListGroups, such as ``Stable``."""
 
     @property
-    def members(self) -> Mapping[str, object]:
+    def members(self) -> Mapping[str, GroupMember]:
         """By member id."""
 
     @property

@@ -80,6 +80,12 @@ class GroupCoordinator:
             offsets.metadata_limit,
         ]
 
+    def places(self) -> Iterator[tuple[str, str]]:
+        """Client id and address, as Kafka writes it, of each live member of all groups."""
+        for group in self.groups.values():
+            for member in group.members.values():
+                yield member.client_id, member.client_host
+
     def restored(self, row: GroupRow) -> Group:
         """A group after a restart, which is empty."""
         group_id, group_type, protocol_type, generation, empty_since_ms = row

@@ -62,6 +62,7 @@ class Channel(RequestReader):
         self.counted_since_ns = self.monotonic_ns()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        in_order = not self.closing and (exc is None or self.leaving)
         self.closing = True
         self.buffer = None
         if self.pending is not None:
@@ -70,7 +71,7 @@ class Channel(RequestReader):
         self.frame_bytes = self.missing_bytes = 0
         self.count()
         self.owner.memory.answers.hold(self, 0)
-        self.owner.closed(self)
+        self.owner.closed(self, in_order)
 
     def data_received(self, data: bytes) -> None:
         if self.closing:
@@ -164,6 +165,8 @@ class Channel(RequestReader):
         if self.buffer is not None or self.not_reading or self.counted_bytes:
             self.limit_read_ahead()
             self.receive_rest()
+        if self.leaving and not (self.muted or self.has_request()):
+            self.depart()
         return sent or answered > 0
 
     def answer_requests(self, buffer: bytes | bytearray, end_ns: int) -> int:
@@ -271,6 +274,8 @@ class Channel(RequestReader):
         self.last_active_ms = self.monotonic_ms()
         if self.owner.draining:
             self.close()
+        elif self.leaving and not self.has_request():
+            self.depart()
         elif self.buffer is not None:
             # in its turn: a chain of answered requests must not grow the stack
             self.turns.join(self)
@@ -308,8 +313,13 @@ class Channel(RequestReader):
         """
         if self.pending is None or isinstance(self.pending, Throttled):
             self.close()
-        elif self.pending.hurry is not None:
-            self.pending.hurry()
+        else:
+            self.hurry()
+
+    def hurry(self) -> None:
+        pending = self.pending
+        if pending is not None and not isinstance(pending, Throttled) and pending.hurry is not None:
+            pending.hurry()
 
     def close(self) -> None:
         """Close after everything written has been sent."""

@@ -48,5 +48,5 @@ class ChannelOwner(Protocol):
     def opened(self, channel: Any, transport: asyncio.Transport) -> ConnectionContext:
         """Use a new transport. Returns the description of the connection."""
 
-    def closed(self, channel: Any) -> None:
-        """The connection is gone."""
+    def closed(self, channel: Any, in_order: bool) -> None:
+        """The connection is gone. ``in_order``: the client has closed it, with nothing unanswered."""

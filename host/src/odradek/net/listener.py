@@ -75,7 +75,7 @@ class Listener:
         memory: Memory,
         node_id: int,
         max_request_bytes: int,
-        disconnected: Callable[[str], None],
+        disconnected: Callable[[str, bool], None],
         handshakes: Handshakes | None = None,
         proxies: ProxySettings | None = None,
         principals: BuiltPrincipals | None = None,
@@ -252,11 +252,11 @@ class Listener:
             raise UnknownPrincipal("the plugin cannot build the principal")
         return built
 
-    def closed(self, channel: Channel) -> None:
+    def closed(self, channel: Channel, in_order: bool) -> None:
         """A connection is gone."""
         self.channels.discard(channel)
         self.leave(channel)
-        self.disconnected(channel.context.connection_id)
+        self.disconnected(channel.context.connection_id, in_order)
 
     def leave(self, channel: Channel) -> None:
         """Give back the place of a connection, once."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from odradek.broker.dispatch.dispatcher import Answer
 from odradek.broker.dispatch.throttling import Throttled
-from odradek.gateway.observation.apis import LOOKED_AT, OPENING, PRODUCE
+from odradek.gateway.observation.apis import LEFT_OPEN, LOOKED_AT, OPENING, PRODUCE
 from odradek.gateway.observation.observer import HEAD_BYTES, Observer
 from odradek.gateway.pair_failure import PairFailure
 from odradek.gateway.pair_identity import PairIdentity
@@ -140,8 +140,10 @@ class ObservedChannel(Channel):
 
     def connection_lost(self, exc: Exception | None) -> None:
         by_client = not self.closing
+        outstanding = [self.key] if self.waits else []
         super().connection_lost(exc)
-        self.pair.closed("client" if by_client else "broker", [self.key] if self.waits else [])
+        in_order = by_client and (exc is None or self.leaving) and LEFT_OPEN.issuperset(outstanding)
+        self.pair.closed("client" if by_client else "broker", outstanding, in_order)
 
 
 def beginning(frame: Parts) -> bytes:

@@ -26,9 +26,9 @@ class RequestReader(asyncio.Protocol):
     """The receiving half of a channel."""
 
     __slots__ = (
-        "buffer", "closing", "counted_bytes", "counted_since_ns", "frame_bytes", "in_ring", "last_active_ms",
-        "max_request_bytes", "missing_bytes", "monotonic_ms", "monotonic_ns", "not_reading", "owner",
-        "transport", "turns", "unread_bytes", "used_ns",
+        "buffer", "closing", "counted_bytes", "counted_since_ns", "frame_bytes", "in_ring",
+        "last_active_ms", "leaving", "max_request_bytes", "missing_bytes", "monotonic_ms", "monotonic_ns",
+        "not_reading", "owner", "transport", "turns", "unread_bytes", "used_ns",
     )  # fmt: skip
 
     transport: asyncio.Transport
@@ -51,6 +51,8 @@ class RequestReader(asyncio.Protocol):
         self.not_reading = 0
         """Those of `Pause` that are there."""
         self.closing = False
+        self.leaving = False
+        """The client sends no more: the connection is closed when the last requests are answered."""
         self.turns = owner.turns
         self.in_ring = False
         self.used_ns = 0
@@ -136,9 +138,25 @@ class RequestReader(asyncio.Protocol):
         self.take_in()
 
     def eof_received(self) -> bool:
-        """The client sends no more. The connection is closed in its turn; meanwhile its transport stays."""
-        self.turns.departures.add(self.transport.close)
+        """The client sends no more. The connection is closed in its turn; meanwhile its transport stays.
+
+        What the client has sent before is answered first, as in Kafka: the last push of a consumer waits
+        behind a Fetch, and records with ``acks=0`` behind others.
+        """
+        self.leaving = True
+        if self.has_request() and not self.closing:
+            self.hurry()
+        else:
+            self.depart()
         return True
+
+    def hurry(self) -> None:
+        """Have the pending answer now, if there is one and it need not wait."""
+        raise NotImplementedError
+
+    def depart(self) -> None:
+        """Close the connection of a client that has left, in its turn."""
+        self.turns.departures.add(self.transport.close)
 
     def discard(self, frame: mmap, size_bytes: int) -> None:
         """Free the memory of a frame that did not get complete."""

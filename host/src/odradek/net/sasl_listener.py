@@ -80,11 +80,11 @@ class SaslListener(Listener):
         if not self.authenticators[connection_id].again:
             del self.authenticators[connection_id]
 
-    def closed(self, channel: Channel) -> None:
+    def closed(self, channel: Channel, in_order: bool) -> None:
         """The connection is gone, perhaps before it authenticated."""
         authenticator = self.authenticators.pop(channel.context.connection_id, None)
         if authenticator is not None:
             authenticator.leave()
             self.unauthenticated.remove(channel)
             channel.answer = self.dispatcher.answer
-        super().closed(channel)
+        super().closed(channel, in_order)

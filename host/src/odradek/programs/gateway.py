@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import socket
 import ssl
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -43,6 +43,7 @@ from odradek.programs.pushes import Pushes
 from odradek.programs.reload import Reloader
 from odradek.programs.spine import Part, Spine
 from odradek.settings.state_limit import StateLimit
+from odradek.telemetry.goodbyes import Place
 from odradek.waiting.clock import Clock
 from odradek.wire.declared import declared_apis
 from odradek.wire.messages.describe_configs import DescribeConfigsRequest
@@ -117,6 +118,7 @@ class Gateway:
                 ground,
                 offsets,
                 source=own.subscriptions,
+                members=self.members,
                 spool_full=own.spool_full,
                 runs_sources=is_first,
             )
@@ -129,7 +131,7 @@ class Gateway:
             self.answers = TelemetryAnswers(self.dispatcher, self.telemetry)
             apis = {each.request.API_KEY: each for each in declared_apis()}
             responses = {key: each.response for key, each in apis.items()}
-            observed = observation_of(own.observation, pushes, responses, self.labels.name)
+            self.observed = observed = observation_of(own.observation, pushes, responses, self.labels.name)
             self.pairs = pairs_of(
                 config,
                 upstream,
@@ -163,6 +165,10 @@ class Gateway:
                 *([] if observed is None else [observed.part]),
                 Part(loop_lag.start, loop_lag.stop, loop_lag.metric_rows),
             ]
+
+    def members(self) -> Mapping[Place, int]:
+        """The members of groups that the gateway observes."""
+        return {} if self.observed is None else self.observed.observation.members()
 
     def rights(self) -> Authorization:
         """The rights to change the gateway's own subscriptions; everybody has them without an authorizer."""

@@ -139,7 +139,7 @@ class Ground:
         address: ListenerAddress,
         dispatcher: Dispatcher,
         memory: Memory,
-        disconnected: Callable[[str], None],
+        disconnected: Callable[[str, bool], None],
     ) -> None:
         """Make a listener of the kind that it needs, not started."""
         config = self.spine.config

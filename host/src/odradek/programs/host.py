@@ -41,6 +41,7 @@ from odradek.programs.pushes import Pushes
 from odradek.programs.reload import Reloader
 from odradek.programs.spine import Part, Spine
 from odradek.security.principals import BuiltPrincipals
+from odradek.telemetry.goodbyes import places
 from odradek.waiting.clock import Clock
 from odradek.waiting.deferred import offload_inline
 
@@ -110,6 +111,7 @@ class Host:
             groups.offsets,
             source=SubscriptionSource.BOTH if followed else None,
             followed_cluster=followed,
+            members=lambda: places(groups.places()),
         )
         self.telemetry, self.spool, self.forwarders = (
             self.pushes.manager,

@@ -35,7 +35,8 @@ def observation_of(
     if settings.observe is Observe.NONE or not pushes.takes_records:
         return None
     source = RecordSource(SOURCE_NAME, pushes.manager, pushes.sources.keep)
-    found = Observation(settings, source, pushes.spine.clock, pushes.spine.timer, responses, origin)
+    clock, timer, goodbyes = pushes.spine.clock, pushes.spine.timer, pushes.manager.goodbyes
+    found = Observation(settings, source, clock, timer, responses, goodbyes, origin)
 
     def rows() -> Iterator[MetricRow]:
         yield from found.metric_rows()

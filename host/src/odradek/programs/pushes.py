@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from odradek.broker.answering import PushHandling
 from odradek.estimate.on_demand import estimates_of
@@ -17,7 +17,7 @@ from odradek.hosting.forwarder_reports import runner_rows, running_forwarders
 from odradek.hosting.forwarders import make_runners, make_spool, sink_of, start_runners
 from odradek.hosting.listening import listening
 from odradek.hosting.sources import Sources
-from odradek.meters.metrics import push_rows, worker_rows
+from odradek.meters.metrics import push_rows, source_rows, worker_rows
 from odradek.metrics.metric import MetricRow
 from odradek.process.payload_workers import PayloadWorkers
 from odradek.process.random_ids import random_uuid
@@ -28,6 +28,8 @@ from odradek.programs.ground import Ground
 from odradek.programs.plugins import Plugins
 from odradek.programs.spine import Part, Spine
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
+from odradek.telemetry.goodbyes import Goodbyes, Place
+from odradek.telemetry.record_source import RecordSource
 from odradek.waiting.deferred import offload_inline
 
 
@@ -40,6 +42,7 @@ class Pushes:
         ground: Has the topic of pushes.
         offsets: Of the forwarders.
         source: Which subscriptions are in force, the cluster's or the file's; None without a cluster.
+        members: The live members of groups, as far as the program knows them.
         spool_full: What becomes of pushes that find no room.
         followed_cluster: Has the CLIENT_METRICS resources in force; None if this program has them.
         runs_sources: Whether the sources of plugins run here.
@@ -56,6 +59,7 @@ class Pushes:
         offsets: GroupOffsets,
         *,
         source: SubscriptionSource | None = None,
+        members: Callable[[], Mapping[Place, int]] = dict,
         spool_full: SpoolFull = SpoolFull.THROTTLE,
         followed_cluster: str | None = None,
         runs_sources: bool = True,
@@ -73,6 +77,7 @@ class Pushes:
             plugin=plugins.receivers,
             enrichers=plugins.enrichers,
             offload=self.offload,
+            goodbyes=Goodbyes(lambda goodbye: self.goodbyes.take(goodbye), members, clock, timer),
         )
         self.followed: FollowedSubscriptions | None = None
         """None without a cluster."""
@@ -101,6 +106,7 @@ class Pushes:
         self.cluster_topic = cluster_topic(config.spool, plugins.all, clock, timer)
         kept = self.cluster_topic or sink_of(self.spool, self.forwarders)
         self.sources = Sources(plugins.all if runs_sources else (), manager, kept, clock)
+        self.goodbyes = RecordSource("goodbyes", manager, self.sources.keep)
         plugins.stats += self.sources.stats()
         self.dropping = DroppingSink(kept) if kept and spool_full is SpoolFull.DROP else None
         estimates = estimates_of(config.subscription_budgets, manager, clock, self.spool, self.offload)
@@ -164,6 +170,7 @@ class Pushes:
         yield from push_rows(self.manager.accounts, self.manager.kept, refused)
         yield from worker_rows({"payload": self.workers})
         yield from runner_rows(self.forwarders)
+        yield from source_rows(self.goodbyes)
         for each in (self.sources, self.cluster_topic, self.followed, self.dropping):
             if each is not None:
                 yield from each.metric_rows()

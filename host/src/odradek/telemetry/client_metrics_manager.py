@@ -23,6 +23,7 @@ from odradek.telemetry.client_instances import ClientInstances
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats
 from odradek.telemetry.enrichers import Enrichers
+from odradek.telemetry.goodbyes import Goodbyes, nobody_reads
 from odradek.telemetry.kept_pushes import LOSING_ERRORS, KeptPushes, Loss
 from odradek.telemetry.labeled_record import payload_limits
 from odradek.telemetry.payload import PayloadOffload, PayloadWork, label
@@ -75,6 +76,7 @@ class ClientMetricsManager:
         plugin: ClientMetricsReceiverPlugin,
         enrichers: Enrichers,
         offload: PayloadOffload = offload_inline,
+        goodbyes: Goodbyes | None = None,
     ) -> None:
         self.config = config
         self.clock = clock
@@ -82,6 +84,7 @@ class ClientMetricsManager:
         self.plugin = plugin
         self.enrichers = enrichers
         self.offload = offload
+        self.goodbyes = goodbyes or Goodbyes(nobody_reads, dict, clock, timer)
         self.accounts = PushAccounts()
         self.kept = KeptPushes(config)
         self.monotonic_ms = clock.monotonic_ms
@@ -116,12 +119,19 @@ class ClientMetricsManager:
         yield from self.stats.rows(len(self.client_instances.cached), self.monotonic_ms())
         yield from self.narrowed.rows()
 
-    def connection_closed(self, connection_id: str) -> None:
-        """Forget the client instance that was created on the connection; harmless for other connections."""
+    def connection_closed(self, connection_id: str, in_order: bool = False) -> None:
+        """Forget the client instance that was created on the connection; harmless for other connections.
+
+        Args:
+            connection_id: The connection.
+            in_order: See `Goodbyes.closed`.
+        """
         self.client_instances.connection_closed(connection_id)
+        self.goodbyes.closed(connection_id, in_order=in_order)
 
     def close(self) -> None:
         """Forget all instances, timers and metrics."""
+        self.goodbyes.close()
         self.client_instances.close()
         self.stats.close()
 
@@ -139,6 +149,7 @@ class ClientMetricsManager:
         if not client_instance_id or client_instance_id == NIL_UUID:
             client_instance_id = new_client_instance_id(self.random_uuid, self.client_instances.cached)
         instance = self.client_instances.instance(client_instance_id, context, now_ms)
+        self.goodbyes.asked(instance, context, pushes=False)
         if not instance.maybe_update_get(now_ms) and instance.last_known_error not in REPEATABLE_ERRORS:
             instance.stats.record_throttle(now_ms)
             return GetTelemetrySubscriptionsResponse(error_code=ErrorCode.THROTTLING_QUOTA_EXCEEDED)
@@ -170,6 +181,7 @@ class ClientMetricsManager:
             return self.rejected(ErrorCode.INVALID_REQUEST)
         now_ms = self.monotonic_ms()
         instance = self.client_instances.instance(client_instance_id, context, now_ms)
+        self.goodbyes.asked(instance, context, pushes=True)
         refusal = self.refusal(instance, request, now_ms)
         # Also after a refusal, as in Kafka (KAFKA-20898 asks for the opposite).
         instance.terminating = request.terminating

@@ -221,3 +221,94 @@ def test_a_frame_that_is_cut_short_leaves_the_others_in_step() -> None:
     join(pair, 3)
 
     assert value(window(stage), ASSIGNED) == 3
+
+
+def leave(pair: Pair, age: int = NEW, member_id: str = "m-1", *, answered: bool = True) -> None:
+    leaving = VERSIONS[age][2]
+    request = LeaveGroupRequest(
+        group_id="g", member_id=member_id, members=[MemberIdentity(member_id=member_id)]
+    )
+    pair.send(request, leaving)
+    if answered:
+        pair.answer(LeaveGroupResponse(), leaving)
+
+
+@pytest.mark.parametrize("answered", [True, False])
+@pytest.mark.parametrize("age", [OLD, NEW])
+def test_a_member_that_leaves_and_closes_ends_with_the_labels_it_had(age: int, answered: bool) -> None:
+    stage = Stage()
+    pair = stage.pair()
+    join(pair, 2, age=age)
+    stage.clock.advance(INTERVAL_MS)
+    leave(pair, age, answered=answered)
+    pair.close()
+    stage.clock.advance(INTERVAL_MS)
+
+    assert [push.payload.terminating for push in stage.records] == [False, True]
+    labels = {tuple(sorted(point.resource.items())) for point in stage.points()}
+    assert labels == {(("group_id", "g"), ("group_member_id", "m-1"), ("observed", "true"))}
+
+
+def test_a_member_that_closes_without_leaving_is_lost() -> None:
+    stage = Stage()
+    pair = stage.pair()
+    join(pair, 2)
+    stage.clock.advance(INTERVAL_MS)
+    pair.close()
+    stage.clock.advance(INTERVAL_MS)
+
+    assert [push.payload.terminating for push in stage.records] == [False, False]
+    assert stage.observation.clients == {}
+
+
+def test_a_lost_member_whose_place_is_taken_elsewhere_has_left() -> None:
+    stage = Stage()
+    pair = stage.pair()
+    join(pair, 2)
+    stage.clock.advance(INTERVAL_MS)
+    pair.close()
+    stage.clock.advance(INTERVAL_MS)
+
+    join(stage.pair(address="10.0.0.8"), 2)
+
+    (goodbye,) = stage.telemetry.goodbyes
+    assert goodbye.payload.client_instance_id == stage.records[0].payload.client_instance_id
+    assert goodbye.payload.terminating
+    assert goodbye.observed
+
+
+def test_a_lost_member_that_comes_back_goes_on() -> None:
+    stage = Stage()
+    pair = stage.pair()
+    join(pair, 2)
+    stage.clock.advance(INTERVAL_MS)
+    pair.close()
+    stage.clock.advance(INTERVAL_MS)
+
+    join(stage.pair(port=40_001), 2)
+    stage.clock.advance(INTERVAL_MS)
+
+    assert stage.telemetry.goodbyes == []
+    assert len({push.payload.client_instance_id for push in stage.records}) == 1
+
+
+def test_a_stream_thread_that_closes_has_left() -> None:
+    stage = Stage()
+    pair = stage.pair("app-StreamThread-1-consumer")
+    join(pair, 2)
+    stage.clock.advance(INTERVAL_MS)
+    pair.close()
+    stage.clock.advance(INTERVAL_MS)
+
+    assert stage.records[-1].payload.terminating
+
+
+def test_two_members_under_one_name_share_the_label_of_their_group() -> None:
+    stage = Stage()
+    pair = stage.pair()
+    join(pair, 2)
+    join(pair, 2, member_id="m-2")
+
+    labels = {tuple(sorted(point.resource.items())) for point in window(stage)}
+
+    assert labels == {(("group_id", "g"), ("observed", "true"))}

@@ -253,3 +253,30 @@ def test_many_windows_end_in_turns() -> None:
     stage.clock.advance(INTERVAL_MS)
 
     assert len(stage.records) == 50
+
+
+@pytest.mark.parametrize(
+    ("by", "in_order", "has_left"),
+    [("client", True, True), ("client", False, False), ("broker", False, False)],
+)
+def test_only_a_client_that_closes_in_order_has_left(by: Any, in_order: bool, has_left: bool) -> None:
+    stage = Stage()
+    pair = stage.pair()
+    ask(pair)
+    stage.clock.advance(INTERVAL_MS)
+    pair.close(by, in_order=in_order)
+    stage.clock.advance(INTERVAL_MS)
+
+    assert stage.records[-1].payload.terminating is has_left
+
+
+def test_a_torn_connection_does_not_count_once_another_was_opened() -> None:
+    stage = Stage()
+    ask(first := stage.pair())
+    first.close(in_order=False)
+    ask(second := stage.pair(port=40_001))
+    stage.clock.advance(INTERVAL_MS)
+    second.close()
+    stage.clock.advance(INTERVAL_MS)
+
+    assert stage.records[-1].payload.terminating

@@ -15,7 +15,9 @@ from odradek.wire.walk_source import Walk, Wanted, compile_walk
 
 PRODUCE: Final = 0
 FETCH: Final = 1
+METADATA: Final = 3
 OFFSET_COMMIT: Final = 8
+FIND_COORDINATOR: Final = 10
 JOIN_GROUP: Final = 11
 HEARTBEAT: Final = 12
 LEAVE_GROUP: Final = 13
@@ -34,6 +36,10 @@ OPENING: Final = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
 TELEMETRY: Final = frozenset({GET_TELEMETRY_SUBSCRIPTIONS, PUSH_TELEMETRY})
 COORDINATION: Final = frozenset({JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP, CONSUMER_GROUP_HEARTBEAT})
 """The APIs of group members, whose requests and responses are read."""
+LEFT_OPEN: Final = TELEMETRY | {
+    FETCH, SHARE_FETCH, METADATA, FIND_COORDINATOR, HEARTBEAT, LEAVE_GROUP, CONSUMER_GROUP_HEARTBEAT
+}  # fmt: skip
+"""The requests whose answers a client does not wait for when it closes."""
 LOOKED_AT: Final = COORDINATION | {INIT_PRODUCER_ID}
 """The APIs whose requests are read, beside Produce."""
 

@@ -9,6 +9,7 @@ from odradek.gateway.observation.apis import Role
 from odradek.gateway.observation.membership import Memberships
 from odradek.gateway.observation.observer import CloseCause
 from odradek.gateway.observation.row import Row
+from odradek.telemetry.goodbyes import KEEPS_ITS_PLACE, Place
 from odradek.wire.uuid_text import named_uuid
 
 BOOTSTRAP_NODE: Final = -1
@@ -24,6 +25,11 @@ class ClientKey(NamedTuple):
     address: str
     software_name: str
     software_version: str
+
+    @property
+    def place(self) -> Place:
+        """Where its members of groups are."""
+        return Place(self.client_id, self.address)
 
     def instance_id(self, origin: str) -> bytes:
         """The 16 bytes that stand for the client instance id, the same after every restart.
@@ -106,6 +112,10 @@ class ClientAccount:
     pushes: bool = False
     """One of its pairs has carried a telemetry request."""
     memberships: Memberships = field(default_factory=Memberships)
+    torn: bool = False
+    """A connection ended otherwise than in order, and none has been opened since."""
+    labels: tuple[tuple[str, str], ...] = ()
+    """Labels that are known, and stay when a membership ends: what a client reports is one series."""
     transactional_ids: set[str] = field(default_factory=set)
     due_ms: int = 0
     """When the window ends, on the monotonic clock."""
@@ -120,6 +130,12 @@ class ClientAccount:
         """A guess of how many processes share the key: open pairs by number of nodes."""
         nodes = sum(1 for node in self.nodes.values() if node.open)
         return -(-len(self.pairs) // nodes) if nodes else 0
+
+    @property
+    def has_left(self) -> bool:
+        """Whether a client without connections has closed them in order, and has left its groups."""
+        keeps_place = KEEPS_ITS_PLACE.search(self.key.client_id)
+        return not self.torn and (not self.memberships.members or keeps_place is not None)
 
     def node(self, node_id: int) -> NodeAccount:
         """The account of a node, known or new."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from odradek.gateway.observation.apis import FETCH, OFFSET_COMMIT, PRODUCE, Role
 from odradek.gateway.observation.client_account import ClientAccount, NodeAccount
+from odradek.gateway.observation.membership import Member
 from odradek.gateway.observation.names import CONSUMER, OWN, PRODUCER
 from odradek.gateway.observation.row import BOUNDS_MS, FETCHES, NO_VERSION, Row
 from odradek.otlp.metrics_writer import Attributes, Window
@@ -36,17 +37,26 @@ def report(client: ClientAccount, wanted: frozenset[str], now_ms: int, now_monot
 
 def resource(client: ClientAccount) -> Attributes:
     """The attributes of the Resource: the mark, and the labels that a client itself would add."""
-    labels = [("observed", "true")]
+    known = dict(client.labels)
     members = list(client.memberships.members.values())
-    if len({member.group_id for member in members}) == 1:
-        labels.append(("group_id", members[0].group_id))
-    if len(members) == 1:
-        labels.append(("group_member_id", members[0].member_id))
-        if members[0].instance_id:
-            labels.append(("group_instance_id", members[0].instance_id))
+    if members:
+        known = of_members(members)
     if len(client.transactional_ids) == 1:
-        labels.append(("transactional_id", next(iter(client.transactional_ids))))
-    return tuple(labels)
+        known["transactional_id"] = next(iter(client.transactional_ids))
+    client.labels = tuple(known.items())
+    return (("observed", "true"), *client.labels)
+
+
+def of_members(members: Sequence[Member]) -> dict[str, str]:
+    """The labels that members of groups have in common."""
+    first, labels = members[0], {}
+    if len({member.group_id for member in members}) == 1:
+        labels["group_id"] = first.group_id
+    if len(members) == 1:
+        labels["group_member_id"] = first.member_id
+        if first.instance_id:
+            labels["group_instance_id"] = first.instance_id
+    return labels
 
 
 def node_label(node: NodeAccount) -> tuple[str, str]:

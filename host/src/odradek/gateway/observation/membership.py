@@ -183,6 +183,12 @@ class Coordination:
         elif asked.member_id:
             self.classic(memberships, asked, error_code, now_ns)
 
+    def left(self, memberships: Memberships) -> None:
+        """The connection is closed: a client that wants to leave has left, answered or not."""
+        for asked in self.asked:
+            if asked is not None and (asked.api_key == LEAVE_GROUP or asked.epoch < 0):
+                memberships.members.pop((asked.group_id, asked.member_id), None)
+
     def classic(self, memberships: Memberships, asked: Asked, error_code: int, now_ns: int) -> None:
         """A response to Heartbeat or to JoinGroup with a member id."""
         member = memberships.members.get((asked.group_id, asked.member_id))

@@ -10,10 +10,10 @@ Rules of this file:
 from __future__ import annotations
 
 import heapq
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count
+from itertools import count as serial_numbers
 from typing import Any, Final
 
 from odradek.gateway.observation.apis import Openings
@@ -28,6 +28,8 @@ from odradek.gateway.telemetry_answers import PairConnection
 from odradek.metrics.metric import MetricRow, Metrics
 from odradek.plugin.context import RequestContext
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
+from odradek.telemetry.goodbyes import CHECK_MS as GOODBYE_MS
+from odradek.telemetry.goodbyes import Goodbyes, Place, Seen
 from odradek.telemetry.record_source import RecordSource
 from odradek.waiting.clock import Clock, Timer, TimerTask
 
@@ -66,6 +68,7 @@ class Observation:
         clock: The time.
         timer: Ends the windows.
         responses: The declared responses, by API key.
+        goodbyes: Of clients that left without a word.
         origin: The name of this gateway: another one's metrics of a client are other series.
     """
 
@@ -76,6 +79,7 @@ class Observation:
         clock: Clock,
         timer: Timer,
         responses: Mapping[int, type[Any]],
+        goodbyes: Goodbyes,
         origin: str,
     ) -> None:
         self.settings = settings
@@ -83,6 +87,7 @@ class Observation:
         self.clock = clock
         self.timer = timer
         self.openings = Openings(responses)
+        self.goodbyes = goodbyes
         self.origin = origin
         self.clients: OrderedDict[ClientKey, Watched] = OrderedDict()
         """Least recently used first."""
@@ -90,7 +95,7 @@ class Observation:
         """Observed clients, by address and client id."""
         self.ends: list[tuple[int, int, Watched]] = []
         """Ends of windows, a heap. Outdated ends, and those of forgotten clients, stay until they are due."""
-        self.serial = count()
+        self.serial = serial_numbers()
         self.version = source.subscription_version
         self.outdated: deque[Watched] = deque()
         """Clients whose plan may have changed."""
@@ -99,6 +104,8 @@ class Observation:
         self.evicted = 0
         self.folded = 0
         """Clients that were added to `OTHER`."""
+        self.left_behind: deque[tuple[int, Place, int]] = deque()
+        """Until when, and which members, of clients that are forgotten."""
         self.task: TimerTask | None = None
 
     def start(self) -> None:
@@ -157,6 +164,7 @@ class Observation:
         context = self.context(key, connection, now_ms)
         instance = self.source.instance(account.instance_id, context)
         watched = Watched(account, connection, instance, self.wanted_by(instance))
+        self.goodbyes.began(Seen(instance, context, observed=True))
         self.clients[key] = watched
         ids = self.client_ids.setdefault(key.address, {})
         ids[key.client_id] = ids.get(key.client_id, 0) + 1
@@ -261,7 +269,11 @@ class Observation:
         for pair in [pair for pair in account.pairs if pair.is_moved]:
             pair.leave()
         if not account.pairs:
+            self.note_members(account)
             self.forget(watched)
+            if not account.has_left and self.is_reported(watched):
+                context = self.context(account.key, watched.connection, self.clock.now_ms())
+                self.goodbyes.lose(Seen(watched.instance, context, observed=True))
             return
         if not is_quiet:
             self.clients.move_to_end(account.key)
@@ -272,13 +284,39 @@ class Observation:
     def write(self, watched: Watched) -> None:
         """Write the payload of the current window, if anything in it is wanted."""
         account = watched.account
-        if not watched.wanted or (account.pushes and self.settings.observe is Observe.SILENT):
+        if not self.is_reported(watched):
             return
         now_ms = self.clock.now_ms()
         payload = report(account, watched.wanted, now_ms, self.clock.monotonic_ms())
         if payload is not None:
             context = self.context(account.key, watched.connection, now_ms)
-            self.source.offer(watched.instance, context, payload, terminating=not account.pairs)
+            has_left = not account.pairs and account.has_left
+            self.source.offer(watched.instance, context, payload, terminating=has_left)
+
+    def is_reported(self, watched: Watched) -> bool:
+        """Whether anything is written about a client: not if it pushes, or no subscription selects it."""
+        pushes = watched.account.pushes and self.settings.observe is Observe.SILENT
+        return bool(watched.wanted) and not pushes
+
+    def note_members(self, account: ClientAccount) -> None:
+        """Remember for a moment in which groups a client was that is forgotten."""
+        now_ms = self.clock.monotonic_ms()
+        while self.left_behind and self.left_behind[0][0] < now_ms:
+            self.left_behind.popleft()
+        if account.memberships.members:
+            until_ms = now_ms + 2 * GOODBYE_MS
+            self.left_behind.append((until_ms, account.key.place, len(account.memberships.members)))
+
+    def members(self) -> Counter[Place]:
+        """The members of groups that the observed clients are, or were when they closed a moment ago."""
+        now_ms = self.clock.monotonic_ms()
+        found = Counter[Place]()
+        for key, watched in self.clients.items():
+            found[key.place] += len(watched.account.memberships.members)
+        for until_ms, place, count in self.left_behind:
+            if until_ms >= now_ms:
+                found[place] += count
+        return found
 
     def metric_rows(self) -> Iterator[MetricRow]:
         """Figures of the observation itself."""

@@ -102,12 +102,13 @@ class PairObserver(Protocol):
             throttle_ms: As ``error_code``.
         """
 
-    def closed(self, by: CloseCause, outstanding: Iterable[int]) -> None:
+    def closed(self, by: CloseCause, outstanding: Iterable[int], in_order: bool) -> None:
         """Take note of the end of the pair.
 
         Args:
             by: The side that ended it.
             outstanding: The API keys of the requests without a response.
+            in_order: The client ended it, and did not wait for an answer.
         """
 
 

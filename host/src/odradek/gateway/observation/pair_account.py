@@ -211,7 +211,7 @@ class PairAccount:
         if text and client is not None and len(client.transactional_ids) < MAX_TRANSACTIONAL_IDS:
             client.transactional_ids.add(text)
 
-    def closed(self, by: CloseCause, outstanding: Iterable[int]) -> None:
+    def closed(self, by: CloseCause, outstanding: Iterable[int], in_order: bool) -> None:
         if self.client is None:
             if not self.rows:
                 return  # a connection without a request, such as a health check
@@ -221,6 +221,9 @@ class PairAccount:
         self.node.closed(by)
         if self.client is not None:
             self.client.pairs.discard(self)
+            self.client.torn |= not in_order
+            if self.coordination is not None:
+                self.coordination.left(self.client.memberships)
 
     # Called by the observation
 
@@ -237,6 +240,7 @@ class PairAccount:
         self.client, self.node, self.rows = client, node, node.rows
         self.key = key_of(self.identity)
         client.pairs.add(self)
+        client.torn = False
         node.connections += is_new
         node.open += 1
 

@@ -292,13 +292,13 @@ class ClientSide(SocketEnd):
             self.dial.cancel()
             self.dial = None
         if self.pair is not None:
-            self.pair.close(Cause.CLIENT)
+            self.pair.close(Cause.CLIENT if exc is None else Cause.CLIENT_RESET)
             self.pair = None
         if self.other is not None and self.other.transport is not None:
             self.other.finish()
             self.listener.gateway.standstills.linger(self.other, LEFT_MS)
         self.lost()
-        self.listener.closed(cast(Any, self))
+        self.listener.closed(cast(Any, self), False)
 
     def give_up(self, cause: Cause = Cause.MEMORY) -> None:
         """Close both connections without sending the rest."""
