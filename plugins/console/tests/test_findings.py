@@ -96,7 +96,7 @@ CASES: dict[str, tuple[Made, Made]] = {
     ),
     "failed-rebalances": (
         counters(consumer_coordinator_failed_rebalance_total=1),
-        counters(consumer_coordinator_failed_rebalance_total=0),
+        counters(consumer_coordinator_failed_rebalance_total=0.05),
     ),
     "slow-commits": (
         gauges(consumer_coordinator_commit_latency_max=9000),

@@ -198,9 +198,9 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
         id="failed-rebalances",
         question="Do rebalances fail?",
         metrics={JAVA: COORDINATOR + "failed.rebalance.total"},
-        threshold=0.0,
-        unit="rebalances in 10 minutes",
-        source="any",
+        threshold=1.0,
+        unit="of the rebalances in 10 minutes",
+        source="more than the first JoinGroup, which is answered MEMBER_ID_REQUIRED and counted by the client",
         advice="The consumer's log names the error.",
     ),
     Trouble(

@@ -82,10 +82,12 @@ def rows_of(client: ClientAccount, api_key: int) -> Iterator[Row]:
 def average_and_maximum(
     window: Window, wanted: frozenset[str], name: str, found: dict[Attributes, tuple[float, float]]
 ) -> None:
-    """Add two gauges, of milliseconds."""
+    """Add two gauges, of milliseconds. As in a client's own metrics of these names, the unit is not written:
+    a series has one name, whoever reports it.
+    """
     for index, suffix in enumerate((".avg", ".max")):
         if name + suffix in wanted:
-            window.gauge(name + suffix, MS, {at: pair[index] for at, pair in found.items()})
+            window.gauge(name + suffix, "", {at: pair[index] for at, pair in found.items()})
 
 
 def standard(
@@ -136,7 +138,7 @@ def consumer(window: Window, wanted: frozenset[str], client: ClientAccount) -> N
         average = rebalances.total_ns / rebalances.count / NS_PER_MS
         average_and_maximum(window, wanted, name, {NOTHING: (average, rebalances.max_ns / NS_PER_MS)})
         if name + ".total" in wanted:
-            window.sum(name + ".total", MS, {NOTHING: rebalances.total_ns / NS_PER_MS})
+            window.sum(name + ".total", "", {NOTHING: rebalances.total_ns / NS_PER_MS})
 
 
 class RowMetric:
