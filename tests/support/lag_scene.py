@@ -8,7 +8,8 @@ from typing import Any
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.broker.broker import Broker
-from odradek.broker.lag_rounds import LagRounds
+from odradek.broker.host_positions import HostPositions
+from odradek.broker.lag_rounds import LagRounds, matcher
 from odradek.group.committed_offset import CommittedOffset
 from odradek.lag.lag_settings import HostLagSettings, LagSettings
 from odradek.log.control_batch import TransactionMarker
@@ -36,13 +37,19 @@ class LagScene:
         self.source = RecordSource("lag", self.broker.telemetry, self.keep)
         self.series: dict[str, dict[Place, float]] = {}
         """The series that a reader of the records would show, by metric."""
+        chosen = LagSettings(**settings)
         self.rounds = LagRounds(
-            HostLagSettings(),
-            LagSettings(**settings),
+            HostPositions(
+                self.broker.groups,
+                self.broker.topics,
+                self.clock,
+                matcher(chosen.groups),
+                matcher(chosen.topics),
+            ),
+            chosen,
+            HostLagSettings().interval_ms,
             cluster_id="c",
             node_id=1,
-            groups=self.broker.groups,
-            topics=self.broker.topics,
             source=self.source,
             clock=self.clock,
             timer=self.clock.timer,

@@ -1,8 +1,8 @@
-"""Rounds over the host's groups, whose lag is written as records of the source ``lag``.
+"""Rounds over groups, whose lag is written as records of the source ``lag``.
 
 Two tasks take turns with requests: one notes the ends of partitions, the other walks over all groups. A group
-or topic whose figures are the same is written again after `REWRITE_MS`. Groups in which the host itself
-consumes are left out: each record about them would move them.
+or topic whose figures are the same is written again after `REWRITE_MS`. The groups are a host's own, or those
+of a cluster that is polled.
 """
 
 from __future__ import annotations
@@ -14,12 +14,9 @@ from typing import Any, Final, NamedTuple
 
 from odradek import __version__
 from odradek.bounds.bounded_regex import RegexBounds, compiled_within
-from odradek.broker.lag_meter import LagMeter, MeasuredGroup
-from odradek.broker.topics import Topics
-from odradek.group.group import Group
-from odradek.group.group_coordinator import GroupCoordinator
-from odradek.lag.group_lag import Granularity, GroupLag, SeriesCount, TopicEnds, series_count, within
-from odradek.lag.lag_settings import HostLagSettings, LagSettings
+from odradek.lag.group_lag import Granularity, GroupLag, TopicEnds, within
+from odradek.lag.lag_settings import LagSettings
+from odradek.lag.meter import MeasuredGroup, Positions
 from odradek.lag.report import (
     Point,
     SeriesSet,
@@ -84,15 +81,14 @@ def matcher(expression: str) -> Callable[[str], bool]:
 
 
 class LagRounds:
-    """The lag of all groups of a host, in records.
+    """The lag of all groups of a host or a cluster, in records.
 
     Args:
-        host_settings: How often ends are noted.
-        settings: Which groups and topics, and how many series.
+        positions: Of the groups.
+        settings: How often, and how many series.
+        interval_ms: How often ends are noted.
         cluster_id: The id of the cluster, which is also its name unless it has one.
-        node_id: Of the host.
-        groups: Of the host.
-        topics: Likewise.
+        node_id: Of the host; -1 for a cluster.
         source: Takes the records.
         clock: The time.
         timer: Begins the work.
@@ -101,28 +97,25 @@ class LagRounds:
 
     def __init__(
         self,
-        host_settings: HostLagSettings,
+        positions: Positions,
         settings: LagSettings,
+        interval_ms: int,
         *,
         cluster_id: str,
         node_id: int,
-        groups: GroupCoordinator,
-        topics: Topics,
         source: RecordSource,
         clock: Clock,
         timer: Timer,
         steps: StepRunner,
     ) -> None:
-        self.host_settings = host_settings
+        self.positions = positions
         self.settings = settings
+        self.interval_ms = interval_ms
         self.cluster_id = cluster_id
-        self.groups = groups
         self.source = source
         self.clock = clock
         self.timer = timer
         self.steps = steps
-        self.meter = LagMeter(groups, topics, clock, matcher(settings.topics))
-        self.wants_group = matcher(settings.groups)
         self.connection = ConnectionContext(
             connection_id="odradek.lag",
             listener_name="",
@@ -155,20 +148,29 @@ class LagRounds:
         """Figures of the rounds."""
         return ROUNDS.rows(self)
 
-    def start(self) -> None:
-        """Begin to note ends and to write."""
+    def start(self, *, at_once: bool = False) -> None:
+        """Begin to note ends and to write.
+
+        Args:
+            at_once: The first round does not wait, because others have written these series until now.
+        """
         self.note()
-        self.later(self.settings.export_interval_ms, self.begin_round)
+        self.later(0 if at_once else self.settings.export_interval_ms, self.begin_round)
 
     def stop(self) -> None:
         """Write nothing any more. The series go on after a restart, or end by their silence."""
         self.stopped = True
 
+    def resign(self) -> None:
+        """Write nothing any more, and end all series: another process writes them."""
+        self.stop()
+        self.steps.run(self.end_all())
+
     def note(self) -> None:
         """Note ends, again and again."""
         if not self.stopped:
-            again = partial(self.later, self.host_settings.interval_ms, self.note)
-            self.steps.run(self.meter.note_ends(), lambda _outcome: again())
+            again = partial(self.later, self.interval_ms, self.note)
+            self.steps.run(self.positions.note_ends(), lambda _outcome: again())
 
     def later(self, wait_ms: int, action: Callable[[], None]) -> None:
         """Act after a time. A task of the runner that only waits would look like work of the loop."""
@@ -188,41 +190,31 @@ class LagRounds:
 
     def round(self) -> Steps:
         """Measure all groups, and write those that have changed."""
-        self.meter.begin()
+        positions, finest = self.positions, self.settings.granularity
+        yield from positions.begin()
         self.seen = set()
-        chosen = [group for group in list(self.groups) if self.is_wanted(group.group_id)]
-        counts: dict[str, SeriesCount] = {}
-        for group in chosen:
-            offsets = self.groups.offsets.of_group(group.group_id)
-            counts[group.group_id] = series_count(len(offsets), len({topic_id for topic_id, _ in offsets}))
-            yield None
-        finest = self.settings.granularity
+        counts = positions.groups()
         fallen = dict(within(counts, finest, self.settings.max_series))
-        for group in chosen:
-            if self.groups.groups.get(group.group_id) is not group:
+        for group in counts:
+            measured: MeasuredGroup | None = yield from positions.measured(group)
+            if measured is None:
                 continue
-            measured: MeasuredGroup = yield from self.meter.measured(group)
-            granularity = fallen.get(group.group_id, finest)
+            granularity = fallen.get(group, finest)
             if self.is_idle(group, measured):
                 granularity = Granularity.GROUP
-            instance_id = group_instance(self.cluster_id, group.group_id)
-            yield from self.report(instance_id, measured.lag, granularity)
-        for topic in self.meter.read_topics():
-            ends = self.meter.ends_of(topic)
-            yield from self.report(topic_instance(self.cluster_id, topic.name), ends, Granularity.PARTITION)
+            yield from self.report(group_instance(self.cluster_id, group), measured.lag, granularity)
+        for ends in positions.ends():
+            yield from self.report(topic_instance(self.cluster_id, ends.topic), ends, Granularity.PARTITION)
         for instance_id in self.reported.keys() - self.seen:
             yield from self.end(instance_id)
         kept = {group: counts[group].topic if to is Granularity.TOPIC else 0 for group, to in fallen.items()}
         of_budget = sum([counts[group].partition - left for group, left in kept.items()])
-        self.left_out = {"age": self.meter.ageless, "budget": of_budget}
+        self.left_out = {"age": positions.ageless, "budget": of_budget}
 
-    def is_wanted(self, group_id: str) -> bool:
-        return group_id not in self.groups.offsets.owned and self.wants_group(group_id)
-
-    def is_idle(self, group: Group, measured: MeasuredGroup) -> bool:
+    def is_idle(self, group: str, measured: MeasuredGroup) -> bool:
         """Whether an empty group has not committed for a long time."""
         silent_ms = self.clock.now_ms() - measured.committed_ms
-        return group.is_empty and silent_ms > self.settings.idle_groups_ms
+        return silent_ms > self.settings.idle_groups_ms and self.positions.is_empty(group)
 
     def report(self, instance_id: bytes, subject: GroupLag | TopicEnds, granularity: Granularity) -> Steps:
         """Write a group or a topic, unless the same was written a short time ago."""
@@ -240,6 +232,11 @@ class LagRounds:
         """End all series of a group or a topic that is no longer there."""
         gone = ended(self.reported.pop(instance_id).points, ())
         yield from self.write(instance_id, gone, terminating=True)
+
+    def end_all(self) -> Steps:
+        """End all series."""
+        for instance_id in list(self.reported):
+            yield from self.end(instance_id)
 
     def write(
         self, instance_id: bytes, points: Iterator[Point], *, terminating: bool = False

@@ -19,16 +19,17 @@ def lag_part(config: HostConfig, pushes: Pushes, broker: Broker) -> list[Part]:
     """The part that measures lag; none if it is off, or if nothing takes its records."""
     if config.host_lag.measured is Measured.NONE or not pushes.takes_records:
         return []
-    from odradek.broker.lag_rounds import LagRounds  # hosts without it start faster
+    from odradek.broker.host_positions import HostPositions  # hosts without it start faster
+    from odradek.broker.lag_rounds import LagRounds, matcher
 
     source = RecordSource(LAG_SOURCE, pushes.manager, pushes.sources.keep)
+    chosen = matcher(config.lag.groups), matcher(config.lag.topics)
     rounds = LagRounds(
-        config.host_lag,
+        HostPositions(broker.groups, broker.topics, broker.clock, *chosen),
         config.lag,
+        config.host_lag.interval_ms,
         cluster_id=broker.cluster_id,
         node_id=broker.settings.node_id,
-        groups=broker.groups,
-        topics=broker.topics,
         source=source,
         clock=broker.clock,
         timer=broker.timer,
