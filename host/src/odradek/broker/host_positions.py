@@ -60,6 +60,7 @@ class HostPositions:
         self.clock = clock
         self.wants_group = wants_group
         self.wants_topic = wants_topic
+        self.outcome = "completed"
         self.meter = LagMeter(self.look, clock.monotonic_ms)
         self.chosen: dict[str, tuple[Group, SeriesCount]] = {}
         """The groups of this round."""
@@ -67,8 +68,9 @@ class HostPositions:
         """Partitions since the last step."""
 
     @property
-    def ageless(self) -> int:
-        return self.meter.ageless
+    def left_out(self) -> dict[str, int]:
+        """Partitions whose lag in time is not known."""
+        return {"age": self.meter.ageless}
 
     def begin(self) -> Steps:
         """Begin a round."""

@@ -182,7 +182,7 @@ class LagRounds:
 
     def round_ended(self, started_ms: int, outcome: object) -> None:
         """Have the next round. A long one is followed by a pause of the same length at least."""
-        self.rounds["failed" if isinstance(outcome, Exception) else "completed"] += 1
+        self.rounds["failed" if isinstance(outcome, Exception) else self.positions.outcome] += 1
         self.ended_ms = self.clock.monotonic_ms()
         took_ms = self.ended_ms - started_ms
         self.round_s = took_ms / 1_000
@@ -209,7 +209,7 @@ class LagRounds:
             yield from self.end(instance_id)
         kept = {group: counts[group].topic if to is Granularity.TOPIC else 0 for group, to in fallen.items()}
         of_budget = sum([counts[group].partition - left for group, left in kept.items()])
-        self.left_out = {"age": positions.ageless, "budget": of_budget}
+        self.left_out = {**positions.left_out, "budget": of_budget}
 
     def is_idle(self, group: str, measured: MeasuredGroup) -> bool:
         """Whether an empty group has not committed for a long time."""

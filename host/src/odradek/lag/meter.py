@@ -31,9 +31,12 @@ class MeasuredGroup(NamedTuple):
 class Positions(Protocol):
     """Where the offsets of groups and the ends of partitions come from."""
 
+    outcome: str
+    """Of the round: completed, failed, refused."""
+
     @property
-    def ageless(self) -> int:
-        """Partitions of this round whose lag in time is not known."""
+    def left_out(self) -> Mapping[str, int]:
+        """What is not measured in this round, by reason."""
 
     def note_ends(self) -> Steps:
         """Note the ends of the partitions that groups read."""
@@ -80,6 +83,8 @@ class Lookup(NamedTuple):
     """The high watermark at that time."""
     first: FirstRecord | None
     """None if there were only markers."""
+    was_read: bool = True
+    """False if only its time was asked for: it may be a marker."""
 
 
 Look = Callable[[Partition, int, int], Lookup | None]
@@ -138,11 +143,13 @@ class LagMeter:
             return Doubt.MARKERS
         return Doubt.AGE if self.tables[partition].is_older(found.at) else None
 
-    def known(self, partition: Partition, offset: int, end: int) -> Lookup | None:
+    def known(self, partition: Partition, offset: int, end: int, doubt: Doubt) -> Lookup | None:
         """What was found at an offset. A record that was found stays found."""
         key = partition, offset
         found = self.lookups.get(key) or self.lookups_before.get(key)
         if found is None or (found.first is None and found.end != end):
+            return None
+        if doubt is Doubt.MARKERS and not found.was_read:
             return None
         self.lookups[key] = found
         return found
@@ -157,7 +164,7 @@ class LagMeter:
         self.still[group, partition] = offset, end
         first = FirstRecord(found.at, None, stamped=False)
         if doubt is not None:
-            lookup = self.known(partition, found.at, end)
+            lookup = self.known(partition, found.at, end, doubt)
             if lookup is None and (lookup := self.look(partition, found.at, end)) is not None:
                 self.lookups[partition, found.at] = lookup
             if lookup is None:
