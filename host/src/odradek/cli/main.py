@@ -52,6 +52,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "gateway": ("odradek.cli.gateway:gateway", "Run a proxy in front of a Kafka cluster."),
     "get-offsets": ("odradek.cli.get_offsets:get_offsets", "Show offsets of partitions."),
     "groups": ("odradek.cli.groups:groups", "List, describe and delete groups; move their offsets."),
+    "lag": ("odradek.cli.lag:lag", "Show how far groups are behind, in records and in time."),
     "new-plugin": ("odradek.cli.new_plugin:new_plugin", "Create a plugin from the template."),
     "plugins": ("odradek.cli.plugins:plugins", "List installed plugins."),
     "produce": ("odradek.cli.produce:produce", "Write records from standard input."),

@@ -27,6 +27,11 @@ SILENT_MS: Final = 10_000
 R = TypeVar("R")
 
 
+def warn(problem: str) -> None:
+    """Log a problem."""
+    log.warning("the lag of a cluster is not known", extra={"problem": problem})
+
+
 class Silence(NamedTuple):
     """Why a broker does not answer a request."""
 
@@ -41,10 +46,14 @@ class AskedBrokers:
     Args:
         connect: Makes a client; called again when no broker has answered.
         clock: The time.
+        say: Called with each new problem.
     """
 
-    def __init__(self, connect: Callable[[], AdminClient], clock: Clock) -> None:
+    def __init__(
+        self, connect: Callable[[], AdminClient], clock: Clock, say: Callable[[str], None] = warn
+    ) -> None:
         self.connect = connect
+        self.say = say
         self.clock = clock
         self.admin: AdminClient | None = None
         """Used on the thread of the requests only."""
@@ -111,10 +120,10 @@ class AskedBrokers:
             return Silence(str(error), lasts=True)
 
     def tell(self, subject: str, problem: str) -> None:
-        """Log a problem of a subject, unless it is known."""
+        """Say a problem of a subject, unless it is known."""
         if self.problems.get(subject) != problem:
             self.problems[subject] = problem
-            log.warning("the lag of a cluster is not known", extra={"problem": problem})
+            self.say(problem)
 
     def well(self, subject: str) -> None:
         """A subject has no problem any more."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from odradek.client.admin import AdminClient
 from odradek.client.asked_brokers import AskedBrokers
 from odradek.client.errors import RequestFailed
 from odradek.client.group_readings import BrokerReading, GroupReading, read_groups
@@ -64,7 +63,7 @@ class ClusterPositions:
     """The groups of a cluster.
 
     Args:
-        connect: Makes a client; called again when no broker has answered.
+        brokers: Of the cluster.
         clock: The time.
         wants_group: Whether a group of this id counts.
         wants_topic: Whether a topic of this name counts.
@@ -73,7 +72,7 @@ class ClusterPositions:
 
     def __init__(
         self,
-        connect: Callable[[], AdminClient],
+        brokers: AskedBrokers,
         clock: Clock,
         wants_group: Callable[[str], bool],
         wants_topic: Callable[[str], bool],
@@ -83,8 +82,8 @@ class ClusterPositions:
         self.clock = clock
         self.wants_group = wants_group
         self.wants_topic = wants_topic
-        self.brokers = AskedBrokers(connect, clock)
-        self.lookups = OffsetLookups(self.brokers, clock, reads=reads)
+        self.brokers = brokers
+        self.lookups = OffsetLookups(brokers, clock, reads=reads)
         self.meter = LagMeter(lambda *_: None, clock.monotonic_ms)
         self.topics: dict[str, Topic] = {}
         self.polled: dict[str, PolledGroup] = {}

@@ -1,0 +1,142 @@
+"""The output of ``odradek lag``: what reads a topic and how far it is behind, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from odradek.cli.columns import MISSING
+from odradek.lag.group_lag import GroupLag, TopicLag
+from odradek.lag.movement import Movement, Progress
+
+LEAST_WIDTH: Final = 80
+HEADINGS: Final = ("GROUP", "TOPIC", "LAG", "BEHIND", "PROGRESS")
+FIXED: Final = (13, 9, 14)
+"""Widths of the last three columns."""
+UNITS: Final = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "m"), (60, "m", 1, "s"))
+CUT: Final = "~"
+
+
+class Row(NamedTuple):
+    """A group and a topic."""
+
+    group: GroupLag
+    topic: str
+    lag: TopicLag
+    movement: Movement
+
+    @property
+    def badness(self) -> tuple[float, int]:
+        """The lag in time, then in records; a lag without a known time comes after those with one."""
+        return self.lag.time_ms or 0, self.lag.lag
+
+    @property
+    def progress(self) -> str:
+        """How the group gets on."""
+        if not self.lag.partitions:
+            return "no offset"
+        progress = self.movement.progress
+        return MISSING if progress is Progress.UNKNOWN else str(progress)
+
+
+class Movements:
+    """How groups move in their topics, from one round to the next."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[str, str], Movement] = {}
+
+    def rows(self, groups: Iterable[GroupLag], now_ms: int) -> list[Row]:
+        """The rows of a round, the worst first. What is no longer there is forgotten.
+
+        Args:
+            groups: All groups of the round.
+            now_ms: The time on a monotonic clock.
+        """
+        before, self.known = self.known, {}
+        rows = []
+        for group in groups:
+            for topic, lag in group.topics.items():
+                movement = self.known[group.group, topic] = before.get((group.group, topic)) or Movement()
+                movement.note(now_ms, sum(each.offset for each in lag.partitions), lag.lag)
+                rows.append(Row(group, topic, lag, movement))
+        rows.sort(key=lambda row: (*(-each for each in row.badness), row.group.group, row.topic))
+        return rows
+
+
+def duration(time_ms: int) -> str:
+    """A time in its two largest units: ``2h 5m``."""
+    whole_s = time_ms // 1_000
+    for size, unit, smaller, name in UNITS:
+        if whole_s >= size:
+            return f"{whole_s // size}{unit} {whole_s % size // smaller}{name}"
+    return f"{whole_s}s"
+
+
+def table(rows: Sequence[Row], width: int = LEAST_WIDTH, most: int | None = None) -> Iterator[str]:
+    """The rows as lines.
+
+    Args:
+        rows: The worst first.
+        width: Of a line.
+        most: Lines; None for all rows.
+    """
+    names = max(width, LEAST_WIDTH) - sum(FIXED) - len(HEADINGS) + 1
+    widths = (names - names // 2, names // 2, *FIXED)
+    yield line(HEADINGS, widths)
+    shown = rows if most is None or len(rows) < most else rows[: max(most - 2, 0)]
+    for row in shown:
+        is_read = bool(row.lag.partitions)
+        time_ms = row.lag.time_ms
+        behind = MISSING if time_ms is None or not is_read else duration(time_ms)
+        lag = str(row.lag.lag) if is_read else MISSING
+        yield line((row.group.group, row.topic, lag, behind, row.progress), widths)
+    if len(shown) < len(rows):
+        yield f"and {len(rows) - len(shown)} more"
+
+
+def line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Cells in columns: names from the left, numbers from the right."""
+    cut = [
+        cell if len(cell) <= width else cell[: width - 1] + CUT
+        for cell, width in zip(cells, widths, strict=True)
+    ]
+    group, topic, lag, behind, progress = cut
+    of_group, of_topic, of_lag, of_behind, _ = widths
+    return (
+        f"{group:<{of_group}} {topic:<{of_topic}} {lag:>{of_lag}} {behind:>{of_behind}} {progress}".rstrip()
+    )
+
+
+def objects(rows: Iterable[Row]) -> Iterator[Mapping[str, Any]]:
+    """The rows for scripts."""
+    for row in rows:
+        lag, movement = row.lag, row.movement
+        yield {
+            "group": row.group.group,
+            "type": row.group.type,
+            "state": row.group.state,
+            "members": row.group.members,
+            "topic": row.topic,
+            "lag": lag.lag if lag.partitions else None,
+            "lag_seconds": seconds(lag.time_ms) if lag.partitions else None,
+            "progress": row.progress,
+            "lag_per_second": movement.lag_per_second,
+            "uncommitted": lag.uncommitted,
+            "partitions": [
+                {
+                    "partition": each.partition,
+                    "offset": each.offset,
+                    "lag": each.standing.lag,
+                    "lag_seconds": seconds(each.time_ms),
+                    "unstable": each.standing.unstable,
+                    "lost": each.standing.lost,
+                    "ahead": each.standing.ahead,
+                }
+                for each in lag.partitions
+            ],
+        }
+
+
+def seconds(time_ms: int | None) -> float | None:
+    """Milliseconds in seconds."""
+    return None if time_ms is None else time_ms / 1_000
