@@ -7,7 +7,7 @@ block, and are called on one thread.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -66,30 +66,42 @@ class GroupTimes:
     """How long a rebalance waits for a member."""
 
 
-class GroupMember:
-    """One member of a group that reads one topic.
+class ClassicMember:
+    """One member of a group of the classic protocol.
 
     Args:
         cluster: The brokers.
         group_id: The group.
-        topic: The topic.
         times: The times of the member.
+        protocol_type: What the group is for.
+        protocol: The name of the only protocol.
+        metadata: What the leader learns about this member.
     """
 
-    def __init__(self, cluster: Cluster, group_id: str, topic: str, times: GroupTimes) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        group_id: str,
+        times: GroupTimes,
+        protocol_type: str,
+        protocol: str,
+        metadata: bytes = b"",
+    ) -> None:
         self.group_id = group_id
-        self.topic = topic
         self.times = times
+        self.protocol_type = protocol_type
+        self.protocol = protocol
+        self.metadata = metadata
         self.coordinator = Coordinated(cluster, group_id)
         self.member_id = ""
         self.generation = NO_GENERATION
         self.is_leader = False
 
-    def join(self, partitions: int) -> frozenset[int]:
-        """Join the group, or take part in its rebalance; return the assigned partitions.
+    def join_as(self, shares_of: Callable[[Iterable[JoinGroupResponseMember]], Mapping[str, bytes]]) -> bytes:
+        """Join the group, or take part in its rebalance; return what the leader assigned to this member.
 
         Args:
-            partitions: The number of partitions of the topic, for the case that this member assigns them.
+            shares_of: The assignment of each member, for the case that this member leads.
 
         Raises:
             ClientError: The group cannot be joined now. `member_id` is empty if a former membership is over.
@@ -98,13 +110,14 @@ class GroupMember:
         try:
             joined = self.joined()
             self.member_id, self.generation = joined.member_id, joined.generation_id
-            self.is_leader = joined.leader == joined.member_id
-            shares = assignments(self.topic, joined.members, partitions) if self.is_leader else {}
-            return self.synchronized(shares)
+            is_leader = joined.leader == joined.member_id
+            found = self.synchronized(shares_of(joined.members) if is_leader else {})
         except RequestFailed as error:
             if error.code in NOT_A_MEMBER:
                 self.forget()
             raise
+        self.is_leader = is_leader
+        return found
 
     def joined(self) -> JoinGroupResponse:
         """The response to JoinGroup. A broker may first name the member id that it wants."""
@@ -116,28 +129,27 @@ class GroupMember:
         return response
 
     def send_join(self) -> JoinGroupResponse:
-        subscription = ConsumerProtocolSubscription(topics=[self.topic])
         request = JoinGroupRequest(
             group_id=self.group_id,
             session_timeout_ms=self.times.session_timeout_ms,
             rebalance_timeout_ms=self.times.rebalance_timeout_ms,
             member_id=self.member_id,
-            protocol_type=CONSUMER,
-            protocols=[JoinGroupRequestProtocol(name=RANGE, metadata=prefixed(subscription))],
+            protocol_type=self.protocol_type,
+            protocols=[JoinGroupRequestProtocol(name=self.protocol, metadata=self.metadata)],
         )
         response: JoinGroupResponse = self.coordinator.send(
             request, self.times.rebalance_timeout_ms / 1000 + PATIENCE_S
         )
         return response
 
-    def synchronized(self, shares: Mapping[str, bytes]) -> frozenset[int]:
-        """The partitions that the leader assigned to this member."""
+    def synchronized(self, shares: Mapping[str, bytes]) -> bytes:
+        """What the leader assigned to this member."""
         request = SyncGroupRequest(
             group_id=self.group_id,
             generation_id=self.generation,
             member_id=self.member_id,
-            protocol_type=CONSUMER,
-            protocol_name=RANGE,
+            protocol_type=self.protocol_type,
+            protocol_name=self.protocol,
             assignments=[
                 SyncGroupRequestAssignment(member_id=member, assignment=share)
                 for member, share in shares.items()
@@ -147,18 +159,7 @@ class GroupMember:
             request, self.times.rebalance_timeout_ms / 1000 + PATIENCE_S
         )
         check(response.error_code, subject=self.group_id)
-        if not response.assignment:
-            return frozenset()
-        try:
-            found = decode(ConsumerProtocolAssignment, VERSION, response.assignment, PREFIX.size)
-        except WireError as error:
-            raise ClientError(f"{self.group_id}: unreadable assignment: {error}") from error
-        return frozenset(
-            index
-            for each in found.assigned_partitions
-            if each.topic == self.topic
-            for index in each.partitions
-        )
+        return response.assignment
 
     def heartbeat(self) -> None:
         """Stay a member.
@@ -172,6 +173,61 @@ class GroupMember:
         )
         response: HeartbeatResponse = self.coordinator.send(request)
         check(response.error_code, subject=self.group_id)
+
+    def leave(self) -> None:
+        """Leave the group, so that others take over at once.
+
+        Raises:
+            ClientError: The coordinator cannot be asked; the session ends by itself.
+        """
+        if self.member_id:
+            identity = MemberIdentity(member_id=self.member_id)
+            request = LeaveGroupRequest(group_id=self.group_id, member_id=self.member_id, members=[identity])
+            self.forget()
+            self.coordinator.send(request)
+
+    def forget(self) -> None:
+        """Begin again without a membership."""
+        self.member_id, self.generation, self.is_leader = "", NO_GENERATION, False
+
+
+class GroupMember(ClassicMember):
+    """One member of a group that reads one topic.
+
+    Args:
+        cluster: The brokers.
+        group_id: The group.
+        topic: The topic.
+        times: The times of the member.
+    """
+
+    def __init__(self, cluster: Cluster, group_id: str, topic: str, times: GroupTimes) -> None:
+        subscription = prefixed(ConsumerProtocolSubscription(topics=[topic]))
+        super().__init__(cluster, group_id, times, CONSUMER, RANGE, subscription)
+        self.topic = topic
+
+    def join(self, partitions: int) -> frozenset[int]:
+        """Join the group, or take part in its rebalance; return the assigned partitions.
+
+        Args:
+            partitions: The number of partitions of the topic, for the case that this member assigns them.
+
+        Raises:
+            ClientError: The group cannot be joined now. `member_id` is empty if a former membership is over.
+        """
+        assignment = self.join_as(lambda members: assignments(self.topic, members, partitions))
+        if not assignment:
+            return frozenset()
+        try:
+            found = decode(ConsumerProtocolAssignment, VERSION, assignment, PREFIX.size)
+        except WireError as error:
+            raise ClientError(f"{self.group_id}: unreadable assignment: {error}") from error
+        return frozenset(
+            index
+            for each in found.assigned_partitions
+            if each.topic == self.topic
+            for index in each.partitions
+        )
 
     def commit(self, positions: Mapping[int, int]) -> None:
         """Commit offsets, as a member.
@@ -196,22 +252,6 @@ class GroupMember:
                     row.error_code,
                     subject=f"{self.group_id}: {partition_text((topic.name, row.partition_index))}",
                 )
-
-    def leave(self) -> None:
-        """Leave the group, so that others take over at once.
-
-        Raises:
-            ClientError: The coordinator cannot be asked; the session ends by itself.
-        """
-        if self.member_id:
-            identity = MemberIdentity(member_id=self.member_id)
-            request = LeaveGroupRequest(group_id=self.group_id, member_id=self.member_id, members=[identity])
-            self.forget()
-            self.coordinator.send(request)
-
-    def forget(self) -> None:
-        """Begin again without a membership."""
-        self.member_id, self.generation, self.is_leader = "", NO_GENERATION, False
 
 
 def prefixed(message: ConsumerProtocolSubscription | ConsumerProtocolAssignment) -> bytes:
