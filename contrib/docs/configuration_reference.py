@@ -54,6 +54,7 @@ TABLE_OF_SECTION = {
     "memory": "connections",
     "descriptors": "connections",
     "gateway": "gateway",
+    "gateway_lag": "gateway",
     "log_defaults": "topics",
 }
 """By field of `HostConfig`; a new section has to be put here."""

@@ -8,6 +8,7 @@ import pytest
 
 from odradek.cli.program_run import Start
 from odradek.gateway.gateway_settings import GatewaySettings
+from odradek.lag.lag_settings import GatewayLagSettings
 from odradek.plugin.config import ConfigError
 from odradek.programs.config import HostConfig, load_config
 from odradek.programs.gateway_pairs import pairs_of
@@ -34,7 +35,8 @@ FORWARDERS = {each for each in KEYS if each.startswith(("metrics.", "ssl."))} | 
     "telemetry.max.bytes",
     "telemetry.max.decompressed.bytes",
 }
-ONLY_GATEWAYS = {each.name for _, each in walk(GatewaySettings)} - set(SHARED_WITH_SERVE)
+OF_GATEWAYS = (GatewaySettings, GatewayLagSettings)
+ONLY_GATEWAYS = {each.name for kind in OF_GATEWAYS for _, each in walk(kind)} - set(SHARED_WITH_SERVE)
 IN_A_FILE = '[subscriptions.all]\nmetrics = "*"\n'
 
 

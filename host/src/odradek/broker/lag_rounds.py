@@ -27,7 +27,7 @@ from odradek.lag.report import (
     topic_end_points,
     topic_instance,
 )
-from odradek.metrics.metric import MetricRow, Metrics
+from odradek.metrics.metric import MetricRow, Metrics, declare
 from odradek.plugin.context import ConnectionContext, RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.plugin.protocols import TelemetryRecord
@@ -40,8 +40,8 @@ REWRITE_MS: Final = 300_000
 """Also the push interval of the records: the series of a writer that died end after three of them."""
 MATCHES_KEPT: Final = 10_000
 PUSH_TELEMETRY: Final = 72
+ACTIVE: Final = declare("gauge", "odradek.lag.active", "1", "1 if this process measures the lag of groups")
 ROUNDS: Metrics[LagRounds] = Metrics("odradek.lag")
-ROUNDS.gauge("active", "1", "1 if this process measures the lag of groups", lambda _rounds: 1)
 ROUNDS.gauge("round.time", "s", "Time that the last round over all groups took", "round_s")
 ROUNDS.gauge("round.age", "s", "Time since the end of the last round over all groups", "round_age_s")
 ROUNDS.counter("rounds", "{round}", "Rounds over all groups, by outcome", by="outcome")
@@ -93,6 +93,7 @@ class LagRounds:
         clock: The time.
         timer: Begins the work.
         steps: Runs it.
+        leads: Whether this process may write; another one may do so otherwise.
     """
 
     def __init__(
@@ -107,6 +108,7 @@ class LagRounds:
         clock: Clock,
         timer: Timer,
         steps: StepRunner,
+        leads: Callable[[], bool] = lambda: True,
     ) -> None:
         self.positions = positions
         self.settings = settings
@@ -116,6 +118,7 @@ class LagRounds:
         self.clock = clock
         self.timer = timer
         self.steps = steps
+        self.leads = leads
         self.connection = ConnectionContext(
             connection_id="odradek.lag",
             listener_name="",
@@ -146,7 +149,8 @@ class LagRounds:
 
     def metric_rows(self) -> Iterator[MetricRow]:
         """Figures of the rounds."""
-        return ROUNDS.rows(self)
+        yield ACTIVE.row(1)
+        yield from ROUNDS.rows(self)
 
     def start(self, *, at_once: bool = False) -> None:
         """Begin to note ends and to write.
@@ -220,6 +224,8 @@ class LagRounds:
         """Write a group or a topic, unless the same was written a short time ago."""
         self.seen.add(instance_id)
         before, now_ms = self.reported.get(instance_id), self.clock.monotonic_ms()
+        if not self.leads():
+            return
         is_recent = before is not None and now_ms - before.written_ms < REWRITE_MS
         if before is not None and is_recent and before[:2] == (subject, granularity):
             return
@@ -230,8 +236,9 @@ class LagRounds:
 
     def end(self, instance_id: bytes) -> Steps:
         """End all series of a group or a topic that is no longer there."""
-        gone = ended(self.reported.pop(instance_id).points, ())
-        yield from self.write(instance_id, gone, terminating=True)
+        before = self.reported.pop(instance_id, None)
+        if before is not None:
+            yield from self.write(instance_id, ended(before.points, ()), terminating=True)
 
     def end_all(self) -> Steps:
         """End all series."""

@@ -22,6 +22,9 @@ from odradek.programs.gateway_pairs import check_listeners
 
 log = logging.getLogger(__name__)
 
+LAG_TIMEOUT_MS = 5_000
+"""Of each request about lag."""
+
 
 class GatewayRun:
     """A gateway whose configuration has been checked, before it runs.
@@ -79,6 +82,7 @@ class GatewayRun:
             failed,
             refresh=watch.poke,
             is_first=is_first,
+            connect=lambda: self.connected(LAG_TIMEOUT_MS),
         )
         try:
             prepare(gateway)
@@ -91,9 +95,9 @@ class GatewayRun:
             await asyncio.to_thread(watch.stop)
             await gateway.stop()
 
-    def connected(self) -> AdminClient:
+    def connected(self, timeout_ms: int | None = None) -> AdminClient:
         """A client for the gateway's own requests, with the certificates and secrets of now."""
-        return self.connection.admin(",".join(self.config.gateway.upstream))
+        return self.connection.admin(",".join(self.config.gateway.upstream), timeout_ms)
 
 
 async def polled_first(watch: ClusterWatch, made: Pairs) -> Observed:

@@ -61,10 +61,13 @@ class AskedBrokers:
         self.silent_until_ms: dict[int, int] = {}
         self.outdated = True
         """The leaders must be asked for."""
+        self.stopped = False
         self.problems: dict[str, str] = {}
         """What was said about a subject, so that it is said once."""
 
     def client(self) -> AdminClient:
+        if self.stopped:
+            raise ClientError("no more requests")
         if self.admin is None:
             self.admin = self.connect()
         return self.admin
@@ -74,6 +77,12 @@ class AskedBrokers:
         admin, self.admin = self.admin, None
         if admin is not None:
             admin.close()
+
+    def interrupt(self) -> None:
+        """Let a request that waits fail soon, and ask no more. Call from any thread."""
+        self.stopped, admin = True, self.admin
+        for connection in list(admin.cluster.connections.values()) if admin is not None else ():
+            connection.channel.interrupt()
 
     def metadata(self) -> Generator[Any, Any, MetadataResponse | None]:
         """Ask for all brokers, topics and leaders; None if no broker answers."""

@@ -6,6 +6,7 @@ import socket
 import ssl
 import struct
 import time
+from contextlib import suppress
 
 from odradek.client.address import Address
 from odradek.client.errors import ConnectFailed, Disconnected, TimedOut
@@ -81,6 +82,11 @@ class Channel:
                 raise Disconnected(f"{self.address}: the broker closed the connection")
             pieces += piece
         return bytes(pieces)
+
+    def interrupt(self) -> None:
+        """Let an exchange on another thread fail."""
+        with suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the socket. Closing again does nothing."""

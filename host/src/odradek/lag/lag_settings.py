@@ -9,11 +9,12 @@ from typing import Final
 from odradek.bounds.bounded_regex import RegexBounds, RegexError, compiled_within
 from odradek.lag.group_lag import Granularity
 from odradek.plugin.config import PluginConfig
-from odradek.settings.kinds import INT, LONG, TEXT, Choice, Special, Whole
+from odradek.settings.kinds import INT, LONG, TEXT, Choice, Flag, Special, Whole
 from odradek.settings.setting import setting
 from odradek.wire.config_resource import ConfigType
 
 PAGE: Final = "lag-metrics.md"
+HOWTO: Final = "../howto/measure-lag.md"
 
 
 class Measured(StrEnum):
@@ -57,6 +58,49 @@ class HostLagSettings:
         2_000,
         "How often the ends of partitions are noted, from which the lag in seconds is computed.",
         unit="ms",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayLagSettings:
+    """The lag of the cluster's groups that a gateway measures."""
+
+    measured: Measured = setting(
+        "gateway.lag",
+        Choice({each.value: each for each in Measured}),
+        Measured.NONE,
+        "Whose lag `odradek gateway` reads from the cluster and writes into its telemetry topic: that of all "
+        "`groups`, or `none`. Of several gateways one does.",
+        page=HOWTO,
+    )
+    interval_ms: int = setting(
+        "gateway.lag.interval.ms",
+        Whole(INT, 1_000, 600_000),
+        2_000,
+        "How often the ends of partitions are asked for, from which the lag in seconds is computed.",
+        unit="ms",
+    )
+    group: str | None = setting(
+        "gateway.lag.group",
+        TEXT,
+        None,
+        "Group of the cluster that all gateways join; its leader measures.",
+        unset="`odradek.lag.` and the cluster's id",
+        page=HOWTO,
+    )
+    alone: bool = setting(
+        "gateway.lag.alone",
+        Flag(),
+        False,
+        "A gateway that may not join the group measures all the same; only for a single gateway.",
+        page=HOWTO,
+    )
+    reads: bool = setting(
+        "lag.fetch",
+        Flag(),
+        True,
+        "Reads the last batches of a topic where they may be markers of transactions; needs the right READ.",
+        page=HOWTO,
     )
 
 

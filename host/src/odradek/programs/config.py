@@ -23,7 +23,7 @@ from odradek.gateway.follow_settings import FollowSettings
 from odradek.gateway.gateway_settings import GatewaySettings
 from odradek.gateway.observation.settings import HostObservationSettings
 from odradek.group.group_config import GroupConfig
-from odradek.lag.lag_settings import HostLagSettings, LagSettings
+from odradek.lag.lag_settings import GatewayLagSettings, HostLagSettings, LagSettings
 from odradek.log.log_config import LogConfig, LongerUnits
 from odradek.log.producer_ids import ProducerIdConfig
 from odradek.meters.metrics_settings import (
@@ -160,6 +160,7 @@ class HostConfig:
     subscription_budgets: SubscriptionBudgets = section(SubscriptionBudgets)
     observation: HostObservationSettings = section(HostObservationSettings)
     host_lag: HostLagSettings = section(HostLagSettings)
+    gateway_lag: GatewayLagSettings = section(GatewayLagSettings)
     lag: LagSettings = section(LagSettings)
     spool: SpoolSettings = section(SpoolSettings)
     follow: FollowSettings = section(FollowSettings)

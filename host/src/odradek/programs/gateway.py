@@ -35,6 +35,7 @@ from odradek.net.listener_kinds import handshakes_of, strangers
 from odradek.net.pairs.client_side import ClientSide, GatewayListener
 from odradek.net.pairs.dialer import Address
 from odradek.programs.config import HostConfig
+from odradek.programs.gateway_lag import gateway_lag_part
 from odradek.programs.gateway_pairs import pairs_of
 from odradek.programs.ground import Ground
 from odradek.programs.observation import observation_of
@@ -53,6 +54,7 @@ from odradek.wire.messages.list_config_resources import ListConfigResourcesReque
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 
 if TYPE_CHECKING:
+    from odradek.client.admin import AdminClient
     from odradek.client.cluster_watch import Observed
 
 log = logging.getLogger(__name__)
@@ -77,7 +79,9 @@ class Gateway:
         clock: The time; by default the system's.
         plugins: The plugins; by default those that are installed.
         refresh: Asks the cluster for its brokers soon.
-        is_first: Whether sources and companions run here: of several workers, in the first one.
+        is_first: Whether sources and companions run here, and lag is measured: of several workers, in the
+            first one.
+        connect: Makes a client of the cluster, to measure lag; None not to measure it.
 
     Raises:
         ConfigError: The data directory, a plugin or a certificate is not usable, or the settings of the
@@ -96,6 +100,7 @@ class Gateway:
         *,
         refresh: Callable[[], None] = lambda: None,
         is_first: bool = True,
+        connect: Callable[[], AdminClient] | None = None,
     ) -> None:
         self.config = config
         # a plugin that fails does not take clients from their brokers
@@ -163,6 +168,7 @@ class Gateway:
                 Part(self.follow_switch, metric_rows=self.metric_rows_of_path, not_ready=self.unreachable),
                 pushes.bringing,
                 *([] if observed is None else [observed.part]),
+                *gateway_lag_part(config, spine, pushes, connect if is_first else None),
                 Part(loop_lag.start, loop_lag.stop, loop_lag.metric_rows),
             ]
 

@@ -31,7 +31,10 @@ NO_TURNS: Final = "a gateway passes requests on as they come"
 
 IN_SERVE: Final[Advice] = {
     "gateway.": "",
+    "lag.fetch": "",
     "gateway.observe": "write telemetry.observe",
+    "gateway.lag": "write telemetry.lag",
+    "gateway.lag.interval.ms": "write telemetry.lag.interval.ms",
     "gateway.connections.max.idle.ms": "write connections.max.idle.ms",
     "gateway.memory.max": "write queued.max.request.bytes and queued.max.response.bytes",
     "gateway.drain.ms": "write shutdown.timeout.ms",
@@ -44,10 +47,8 @@ SHARED_WITH_SERVE: Final = ("gateway.observe.clients.max", "gateway.observe.card
 """Bounds of the observed clients of both."""
 IN_GATEWAY: Final[Advice] = {
     "telemetry.observe": "write gateway.observe",
-    "telemetry.lag": NO_CLIENTS,
-    "telemetry.lag.interval.ms": NO_CLIENTS,
-    "lag.": NO_CLIENTS,
-    "cluster.name": NO_CLIENTS,
+    "telemetry.lag": "write gateway.lag",
+    "telemetry.lag.interval.ms": "write gateway.lag.interval.ms",
     "telemetry.subscriptions.bootstrap.servers": "write gateway.upstream",
     "telemetry.subscriptions.command.config": "write gateway.upstream.command.config",
     "telemetry.subscriptions.interval.ms": "write gateway.subscriptions.interval.ms",
