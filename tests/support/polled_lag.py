@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from odradek.client.admin import AdminClient
@@ -20,20 +21,22 @@ class PolledLag:
     Args:
         bootstrap: Of the cluster.
         clock: The time.
+        connect: Makes a client; by default one without a login.
         settings: Of `ClusterPositions`.
     """
 
-    def __init__(self, bootstrap: str, clock: Clock, **settings: Any) -> None:
-        def connect() -> AdminClient:
-            return AdminClient(bootstrap, timeout_s=TIMEOUT_S)
-
+    def __init__(
+        self, bootstrap: str, clock: Clock, connect: Callable[[], AdminClient] | None = None, **settings: Any
+    ) -> None:
         chosen: dict[str, Any] = {"wants_group": lambda _: True, "wants_topic": lambda _: True}
         self.problems: list[str] = []
+        connect = connect or (lambda: AdminClient(bootstrap, timeout_s=TIMEOUT_S))
         brokers = AskedBrokers(connect, clock, self.problems.append)
         self.positions = ClusterPositions(brokers, clock, **(chosen | settings))
 
-    def round(self) -> None:
+    def round(self) -> ClusterPositions:
         run_steps(self.positions.begin())
+        return self.positions
 
     def note_ends(self) -> None:
         run_steps(self.positions.note_ends())
