@@ -63,7 +63,7 @@ class AskedBrokers:
         """The leaders must be asked for."""
         self.stopped = False
         self.problems: dict[str, str] = {}
-        """What was said about a subject, so that it is said once."""
+        """Of each subject, such as a broker, as of the last request."""
 
     def client(self) -> AdminClient:
         if self.stopped:
@@ -129,10 +129,10 @@ class AskedBrokers:
             return Silence(str(error), lasts=True)
 
     def tell(self, subject: str, problem: str) -> None:
-        """Say a problem of a subject, unless it is known."""
-        if self.problems.get(subject) != problem:
-            self.problems[subject] = problem
+        """Say that a subject has a problem, unless it has had one since it was well last."""
+        if subject not in self.problems:
             self.say(problem)
+        self.problems[subject] = problem
 
     def well(self, subject: str) -> None:
         """A subject has no problem any more."""

@@ -92,16 +92,18 @@ def read_groups(connection: Connection, node: Node, wants: Callable[[str], bool]
     offsets: dict[str, Offsets] = {}
     lags: dict[str, Offsets] = {}
     codes: dict[str, ErrorCode] = {}
+    """The answer about the offsets of each group."""
     for some in portions(sorted(listed.keys() - shares)):
         read_offsets(connection, some, offsets, codes)
     for some in portions(sorted(shares)):
         read_share_offsets(connection, some, offsets, lags, codes)
+    failed = {group for group, code in codes.items() if code}
     members: dict[str, tuple[int, Assigned]] = {}
     for kind in {each.type for each in listed.values()}:
         alive = [
             group
             for group, each in listed.items()
-            if each.type == kind and each.state not in WITHOUT_MEMBERS and group not in codes
+            if each.type == kind and each.state not in WITHOUT_MEMBERS and group not in failed
         ]
         for some in portions(alive):
             with suppress(UnsupportedVersion):
@@ -117,10 +119,10 @@ def read_groups(connection: Connection, node: Node, wants: Callable[[str], bool]
                 assigned=members.get(group, (0, {}))[1],
             )
             for group, each in listed.items()
-            if group not in codes
+            if group not in failed
         },
         refused=frozenset(refused),
-        unknown=frozenset(codes.keys() - refused),
+        unknown=frozenset(failed - refused),
     )
 
 
@@ -143,11 +145,10 @@ def read_offsets(
         found = response.groups
     else:
         found = [old_answer(connection, group) for group in groups]
+    codes.update(dict.fromkeys(groups, ErrorCode.UNKNOWN_SERVER_ERROR))  # those that the answer lacks
     for row in found:
-        if row.error_code:
-            codes[row.group_id] = known_code(row.error_code)
-        else:
-            offsets[row.group_id] = offsets_of(row.topics)
+        codes[row.group_id] = known_code(row.error_code)
+        offsets[row.group_id] = offsets_of(row.topics)
 
 
 def old_answer(connection: Connection, group: str) -> OffsetFetchResponseGroup:
@@ -187,9 +188,7 @@ def read_share_offsets(
     except UnsupportedVersion:
         return
     for group in response.groups:
-        if group.error_code:
-            codes[group.group_id] = known_code(group.error_code)
-            continue
+        codes[group.group_id] = known_code(group.error_code)
         starts: dict[str, dict[int, int]] = defaultdict(dict)
         behind: dict[str, dict[int, int]] = defaultdict(dict)
         for topic in group.topics:
