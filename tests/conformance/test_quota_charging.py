@@ -19,6 +19,7 @@ from odradek.wire.messages.fetch import FetchRequest, ReplicaState
 from odradek.wire.messages.metadata import MetadataRequest
 from odradek.wire.messages.produce import ProduceRequest
 from support.broker import BrokerClient
+from support.element_requests import smallest
 from support.quota_client import EVERY_CLIENT, SLOW_NS, QuotaClient, records_in
 from support.tenant_quotas import TenantQuotas
 
@@ -27,8 +28,6 @@ MS = 1_000_000
 ROUTES = {route.request.__name__.removesuffix("Request"): route for route in load_handlers().values()}
 CHARGED = [pytest.param(route, id=name) for name, route in sorted(ROUTES.items())
            if route.charge is not charge_nothing]  # fmt: skip
-FULL = {"ProduceRequest": {"acks": 1}}
-"""The fields, besides the defaults, that make a request valid."""
 
 
 @pytest.fixture
@@ -36,14 +35,10 @@ def client() -> QuotaClient:
     return QuotaClient()
 
 
-def request_of(route: Route) -> Any:
-    return route.request(**FULL.get(route.request.__name__, {}))
-
-
 def send_until_throttled(client: QuotaClient, route: Route) -> Any:
     """The first answer that throttles the client."""
     for _ in range(3):
-        response = client.send(request_of(route), route.versions.last)
+        response = client.send(smallest(route.request), route.versions.last)
         if client.muted_ms:
             return response
     raise AssertionError("never throttled")
@@ -68,7 +63,7 @@ def test_a_client_with_a_large_quota_is_not_throttled(route: Route) -> None:
     client.limit(request_percentage=2000)
 
     for _ in range(3):
-        client.send(request_of(route), route.versions.last)
+        client.send(smallest(route.request), route.versions.last)
 
     assert client.muted_ms == 0
     assert client.metric("request-time", "Request") > 0

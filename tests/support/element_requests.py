@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from odradek.wire.codec import MAX_ELEMENTS
 from odradek.wire.config_resource import ResourceType
@@ -47,6 +47,11 @@ NUMBERS: dict[str, Any] = {
     "session_id": 0,
     "session_epoch": -1,
     "transaction_timeout_ms": 60_000,
+    "resource_pattern_type": 3,
+    "operation": 3,
+    "permission_type": 3,
+    "resource_type_filter": 2,
+    "pattern_type_filter": 3,
 }
 """Values of numbers; all others have their defaults."""
 PARTITIONS = frozenset({"index", "partition", "partition_index", "partition_indexes", "partitions"})
@@ -206,6 +211,16 @@ def arrays(shape: StructOf, path: str = "") -> Iterator[tuple[str, int]]:
                 yield from arrays(element, own)
         elif isinstance(field.kind, StructOf):
             yield from arrays(field.kind, own)
+
+
+FILTER: Final = ("resource_type_filter", "pattern_type_filter", "operation", "permission_type")
+SMALLEST: Final = {"ProduceRequest": {"acks": 1}, "DescribeAclsRequest": dict.fromkeys(FILTER, 1)}
+"""The fields, besides the defaults, that make a request valid."""
+
+
+def smallest(request: type[Any]) -> Any:
+    """A request with nothing but what it needs to be valid."""
+    return request(**SMALLEST.get(request.__name__, {}))
 
 
 def full_requests(

@@ -210,6 +210,17 @@ def test_the_code_0_in_a_filter_closes_the_connection(field: str) -> None:
         deleted(client, {field: 0})
 
 
+def test_the_code_0_closes_the_connection_of_a_host_without_acls() -> None:
+    client = BrokerClient(make_broker())
+
+    with pytest.raises(CloseConnection):
+        created(client, creation(READ_ORDERS, operation=0))
+    with pytest.raises(CloseConnection):
+        described(client, operation=0)
+    with pytest.raises(CloseConnection):
+        deleted(client, {"operation": 0})
+
+
 @pytest.mark.parametrize(
     "text",
     [

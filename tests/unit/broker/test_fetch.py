@@ -251,6 +251,21 @@ def test_a_partition_named_twice_is_answered_once(consumer: Consumer) -> None:
     assert sizes(response) == [SIZE]
 
 
+@pytest.mark.parametrize("records", [0, 1])
+def test_a_client_with_more_of_the_epoch_than_the_log_learns_at_once_where_it_ends(
+    consumer: Consumer, records: int
+) -> None:
+    for _ in range(records):
+        consumer.append()
+
+    response = consumer.fetched(at(5, last_fetched_epoch=0), min_bytes=MANY)
+
+    (partition,) = response.responses[0].partitions
+    diverging = partition.diverging_epoch
+    assert (partition.error_code, partition.high_watermark, partition.records) == (0, records, b"")
+    assert (diverging.epoch, diverging.end_offset) == (0, records)
+
+
 @pytest.mark.parametrize(
     ("version", "epoch", "code"),
     [(8, 5, 0), (9, 5, ErrorCode.UNKNOWN_LEADER_EPOCH), (LATEST, 0, 0), (LATEST, -1, 0), (LATEST, -7, 0)],

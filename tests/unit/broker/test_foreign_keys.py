@@ -94,6 +94,12 @@ def test_only_a_list_can_be_appended_to(broker: Broker, operation: int, key: str
     assert alter(broker, NODE, key, "5", operation) == (ErrorCode.INVALID_CONFIG, words)
 
 
+def test_the_id_of_the_node_is_checked_before_its_keys(broker: Broker) -> None:
+    code, _ = alter(broker, "x", "no.such.key", "5", ConfigOperation.APPEND)
+
+    assert code == ErrorCode.INVALID_REQUEST
+
+
 @pytest.mark.parametrize("key", ["max.connections", "max.connection.creation.rate"])
 def test_a_limit_of_no_connection_is_refused(broker: Broker, key: str) -> None:
     code, _ = alter(broker, NODE, key, "0")

@@ -173,16 +173,18 @@ def test_a_topic_that_appears_later_is_matched_if_the_member_may_see_it() -> Non
         topic_partitions=[],
     )
     joined = caller.client.send(join, 1)
-    assert assigned(joined) == {caller.topics.by_name["t"].id}
+    heartbeat = ConsumerGroupHeartbeatRequest(
+        group_id="g", member_id="m", member_epoch=joined.member_epoch, topic_partitions=[]
+    )
+    matched = caller.client.send(heartbeat, 1)
+    heartbeat.member_epoch = matched.member_epoch
+    assert assigned(matched) == {caller.topics.by_name["t"].id}
 
     for name in ("t2", "u2"):
         caller.topics.create(name, 1, {})
     clock = caller.client.broker.clock
     assert isinstance(clock, MockClock)
     clock.advance(10_000)
-    heartbeat = ConsumerGroupHeartbeatRequest(
-        group_id="g", member_id="m", member_epoch=joined.member_epoch, topic_partitions=[]
-    )
 
     changed = caller.client.send(heartbeat, 1)
 
@@ -202,6 +204,8 @@ def test_a_member_loses_a_topic_that_it_may_no_longer_see_when_expressions_are_m
     )
     joined = caller.client.send(join, 1)
     heartbeat = ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=joined.member_epoch)
+    matched = caller.client.send(heartbeat, 1)
+    heartbeat.member_epoch = matched.member_epoch
     caller.grants.granted.discard(grant("DESCRIBE TOPIC u"))
 
     changes = []
@@ -213,7 +217,7 @@ def test_a_member_loses_a_topic_that_it_may_no_longer_see_when_expressions_are_m
             changes.append((clock.monotonic_ms(), assigned(response)))
 
     topics = caller.topics.by_name
-    assert assigned(joined) == {topics["t"].id, topics["u"].id}
+    assert assigned(matched) == {topics["t"].id, topics["u"].id}
     assert [found for _, found in changes] == [{topics["t"].id}]
 
 

@@ -192,7 +192,7 @@ def test_versions_that_cannot_return_ids_refuse_the_request(
 def test_a_topic_without_name_and_id_is_refused(client: BrokerClient, version: int) -> None:
     response = client.send(MetadataRequest(topics=named(None)), version)
 
-    assert topics(response) == [(ILLEGAL, "")]
+    assert topics(response) == [(ErrorCode.UNKNOWN_SERVER_ERROR, "")]
 
 
 @pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state", "__share_group_state"])

@@ -83,7 +83,12 @@ def topics_of_a_pattern(client: BrokerClient) -> set[str]:
         subscribed_topic_regex=".*",
         topic_partitions=[],
     )
-    assigned = client.send(beat).assignment.topic_partitions
+    joined = client.send(beat)
+    again = ConsumerGroupHeartbeatRequest(
+        group_id=beat.group_id, member_id="m", member_epoch=joined.member_epoch
+    )
+    assignment = client.send(again).assignment
+    assigned = () if assignment is None else assignment.topic_partitions
     return {client.broker.topics.by_id[row.topic_id].name for row in assigned}
 
 

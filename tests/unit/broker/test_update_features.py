@@ -49,7 +49,6 @@ def test_the_level_in_force_can_be_set_again(version: int) -> None:
 @pytest.mark.parametrize(
     ("version", "wanted"),
     [
-        (0, update(0, allow_downgrade=True)),
         (1, update(0, upgrade_type=SAFE_DOWNGRADE)),
         (2, update(0, upgrade_type=UNSAFE_DOWNGRADE)),
     ],
@@ -61,6 +60,14 @@ def test_a_downgrade_is_made_if_the_request_allows_it(version: int, wanted: Feat
 
     assert answer == (0, None)
     assert (broker.features.level(GROUP), broker.features.epoch) == (0, 1)
+
+
+def test_the_first_version_has_no_downgrade() -> None:
+    broker = make_broker()
+
+    code, _ = ask(broker, update(0, allow_downgrade=True), version=0)
+
+    assert code == ErrorCode.INVALID_UPDATE_VERSION
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,16 @@ def described(client: BrokerClient, *names: str) -> list[DescribeUserScramCreden
     return found
 
 
+def test_an_empty_salted_password_fails_as_in_kafka() -> None:
+    client = BrokerClient()
+    empty = upsertion("alice")
+    empty.salted_password = b""
+
+    outcome = altered(client, empty, upsertion("bob"))
+
+    assert outcome == {"alice": (ErrorCode.UNKNOWN_SERVER_ERROR, None), "bob": DONE}
+
+
 def test_a_password_is_set_and_described_without_secrets() -> None:
     client = BrokerClient()
 

@@ -109,6 +109,37 @@ def test_an_invalid_expression_is_refused_before_anything_changes() -> None:
     assert GROUP not in groups.coordinator.groups
 
 
+def test_an_expression_is_compiled_only_for_a_group_to_read_in() -> None:
+    code = refused(ConsumerGroups(a=1), request(member_epoch=1, subscribed_topic_regex="("))
+
+    assert code is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_v0_needs_no_member_id_to_leave_as_a_static_member() -> None:
+    leaving = request(member_id="", member_epoch=-2, instance_id="i")
+
+    code = refused(ConsumerGroups(a=1), leaving, version=0)
+
+    assert code is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_the_topics_of_an_expression_come_with_the_next_heartbeat() -> None:
+    groups = ConsumerGroups(a=1)
+    joined = groups.join("m1", regex="a")
+
+    answer = groups.beat("m1", joined.member_epoch)
+
+    assert (joined.member_epoch, assigned(joined)) == (1, set())
+    assert (answer.member_epoch, assigned(answer)) == (2, groups.owned("a", 0))
+
+
+def test_the_topics_of_a_known_expression_come_at_once() -> None:
+    groups = ConsumerGroups(a=2)
+    groups.beat("m1", groups.join("m1", regex="a").member_epoch)
+
+    assert groups.join("m2", regex="a").member_epoch == 3
+
+
 def test_the_assignor_that_a_member_asks_for_is_used() -> None:
     groups = ConsumerGroups(a=4)
 

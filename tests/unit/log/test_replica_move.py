@@ -297,10 +297,12 @@ def test_a_name_that_is_too_long_for_a_copy_is_refused(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     manager.open("x" * 249, 0, SMALL, ID)
 
-    with pytest.raises(ApiError) as refusal:
-        manager.move("x" * 249, 0, manager.directories[1], MockClock())
+    for directory in (manager.directories[1], tmp_path / "other"):
+        for partition in (0, 1):
+            with pytest.raises(ApiError) as refusal:
+                manager.move("x" * 249, partition, directory, MockClock())
 
-    assert refusal.value.code == ErrorCode.INVALID_TOPIC_EXCEPTION
+            assert refusal.value.code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
 def test_a_partition_is_created_in_the_wanted_directory(tmp_path: Path) -> None:

@@ -32,27 +32,34 @@ def kept_acls(broker: Broker, problem: str) -> Acls:
     return broker.acls
 
 
+def check_codes(creation: AclCreation) -> None:
+    """Check an ACL that a client wants to create, whatever the client may do.
+
+    Raises:
+        CloseConnection: A code is 0.
+    """
+    types = creation.resource_type, creation.resource_pattern_type
+    if UNKNOWN in (*types, creation.operation, creation.permission_type):
+        raise CloseConnection("an ACL with an unknown code")
+
+
 def new_acl(creation: AclCreation) -> Acl:
     """The ACL that a client wants to create.
 
     Raises:
-        CloseConnection: A code is 0.
         ApiError: UNKNOWN_SERVER_ERROR, as from Kafka: a value is only allowed in a filter.
     """
-    pattern_type, permission = creation.resource_pattern_type, creation.permission_type
-    if UNKNOWN in (creation.resource_type, pattern_type, creation.operation, permission):
-        raise CloseConnection("an ACL with an unknown code")
     acl = Acl(
         ResourcePattern(
             code_of(ResourceType, creation.resource_type),
             creation.resource_name,
-            code_of(PatternType, pattern_type),
+            code_of(PatternType, creation.resource_pattern_type),
         ),
         AclEntry(
             creation.principal,
             creation.host,
             code_of(AclOperation, creation.operation),
-            code_of(AclPermission, permission),
+            code_of(AclPermission, creation.permission_type),
         ),
     )
     pattern, entry = acl

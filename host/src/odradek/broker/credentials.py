@@ -197,4 +197,6 @@ def unacceptable(change: ScramCredentialUpsertion) -> ApiError | None:
         return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
     if len(change.salt) > MAX_SALT_BYTES:
         return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Salt is too long")
+    if not change.salted_password:
+        return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka answers so: it is no key
     return None

@@ -52,7 +52,7 @@ def check_request(request: ConsumerGroupHeartbeatRequest, version: int, config: 
     """Check a request without its group.
 
     Raises:
-        ApiError: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR or INVALID_REGULAR_EXPRESSION.
+        ApiError: INVALID_REQUEST or UNSUPPORTED_ASSIGNOR.
     """
     check_names(request, version)
     if request.member_epoch == JOIN_EPOCH:
@@ -68,6 +68,14 @@ def check_request(request: ConsumerGroupHeartbeatRequest, version: int, config: 
             f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: "
             f"{', '.join(assignors)}.",
         )
+
+
+def check_subscription(request: ConsumerGroupHeartbeatRequest, config: GroupConfig) -> None:
+    """Check what a member of a group that exists, or that it creates, wants to read.
+
+    Raises:
+        ApiError: INVALID_REQUEST or INVALID_REGULAR_EXPRESSION.
+    """
     names = request.subscribed_topic_names or ()
     if sum(map(len, names)) + len(names) > MAX_MEMBER_METADATA_BYTES:
         raise invalid(f"SubscribedTopicNames take more than {MAX_MEMBER_METADATA_BYTES} bytes.")
@@ -77,7 +85,8 @@ def check_request(request: ConsumerGroupHeartbeatRequest, version: int, config: 
 
 def check_names(request: ConsumerGroupHeartbeatRequest, version: int) -> None:
     """Check the fields that may be null but not empty."""
-    needs_member_id = version >= OWN_MEMBER_ID_VERSION or request.member_epoch != JOIN_EPOCH
+    may_have_none = request.member_epoch in (JOIN_EPOCH, STATIC_LEAVE_EPOCH)
+    needs_member_id = version >= OWN_MEMBER_ID_VERSION or not may_have_none
     for name, text in (
         ("GroupId", request.group_id),
         ("MemberId", request.member_id if needs_member_id else None),
@@ -116,13 +125,17 @@ def heartbeat(
     """
     owned = owned_partitions(request)
     group.subscriptions.sees = client.sees
-    group.subscriptions.expire(group.clock.monotonic_ms(), group.config.consumer_regex_refresh_interval_ms)
+    group.subscriptions.begin(group.clock.monotonic_ms(), group.config.consumer_regex_refresh_interval_ms)
     member = admitted(group, request, owned)
     assigned = member.assigned
     if member.classic is not None:
         member.speak_classic(None)
         group.measure(member)
-    step(group, member, update(group, member, request, client), owned)
+    names = member.subscribed_topic_names
+    changed = update(group, member, request, client)
+    if names == member.subscribed_topic_names and group.subscriptions.is_new(member.subscribed_topic_regex):
+        changed = False  # the group begins a new epoch when it knows the topics, with the next heartbeat
+    step(group, member, changed, owned)
     group.restart_session(member)
     return ConsumerGroupHeartbeatResponse(
         member_id=member.member_id,

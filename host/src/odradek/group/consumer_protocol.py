@@ -13,7 +13,7 @@ from functools import partial
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.consumer_group import ConsumerGroup
-from odradek.group.consumer_heartbeat import Client, check_request, heartbeat, leave
+from odradek.group.consumer_heartbeat import Client, check_request, check_subscription, heartbeat, leave
 from odradek.group.consumer_member import JOIN_EPOCH, ConsumerMember
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.group.group_migration import check_upgrade, upgrade
@@ -44,13 +44,15 @@ def answer_heartbeat(
     """Let a member join, stay or leave.
 
     Raises:
-        ApiError: The request was refused; see `check_request`, `group_for`, `heartbeat` and `leave`.
+        ApiError: The request was refused; see `check_request`, `check_subscription`, `group_for`, `heartbeat`
+            and `leave`.
     """
     check_request(request, version, coordinator.config)
     coordinator.check_not_owned(request.group_id)
     group = group_for(coordinator, request)
     if request.member_epoch < JOIN_EPOCH:
         return leave(group, request)
+    check_subscription(request, coordinator.config)
     if not request.member_id:
         request.member_id = uuid_text(coordinator.random_uuid())
     if request.member_epoch == JOIN_EPOCH or request.subscribed_topic_names or request.subscribed_topic_regex:

@@ -38,6 +38,8 @@ class GroupSubscriptions:
     sees: Callable[[str], bool] = lambda _name: True
     """Whether the client of the newest heartbeat may see a topic: expressions match no other, as in Kafka."""
     regexes: dict[str, SubscribedRegex] = field(default_factory=dict)
+    new: list[SubscribedRegex] = field(default_factory=list)
+    """Expressions of this heartbeat. They count from the next one on: Kafka matches in between."""
     matched_ms: int = 0
     """The time of the last match against all topics, or of the newest heartbeat without expressions."""
     matches_all: bool = False
@@ -68,7 +70,8 @@ class GroupSubscriptions:
     def existing(self, names: frozenset[str], pattern: str) -> frozenset[bytes]:
         """The topic ids of one subscription."""
         if pattern:
-            names |= self.regex(pattern).topic_names
+            regex = self.regex(pattern)
+            names |= frozenset() if regex in self.new else regex.topic_names
         found = (self.topics.topic_id(name) for name in names)
         return frozenset(topic_id for topic_id in found if topic_id is not None)
 
@@ -77,13 +80,21 @@ class GroupSubscriptions:
         regex = self.regexes.get(pattern)
         if regex is None:
             regex = self.regexes[pattern] = SubscribedRegex(pattern, compiled(pattern, self.regex_bounds))
+            self.new.append(regex)
             self.match(regex, self.topics.matchable_names())
         return regex
 
-    def expire(self, now_ms: int, interval_ms: int) -> None:
-        """Let the next `refresh` match all topics again if the last time was that long ago, as in Kafka: the
-        client may have gained or lost the right to see a topic.
+    def is_new(self, pattern: str) -> bool:
+        """Whether an expression has not been matched yet."""
+        return bool(pattern) and pattern not in self.regexes
+
+    def begin(self, now_ms: int, interval_ms: int) -> None:
+        """Begin a heartbeat. Let the next `refresh` match all topics again if the last time was that long
+        ago, as in Kafka: the client may have gained or lost the right to see a topic.
         """
+        if self.new:
+            self.new.clear()
+            self.is_stale = True
         if not self.regexes:
             self.matched_ms = now_ms
         elif now_ms - self.matched_ms >= interval_ms:

@@ -288,9 +288,11 @@ class LogManager:
         A partition that does not exist yet will be created in ``directory``.
 
         Raises:
-            ApiError: LOG_DIR_NOT_FOUND, INVALID_TOPIC_EXCEPTION; KAFKA_STORAGE_ERROR: the directory or the
+            ApiError: INVALID_TOPIC_EXCEPTION, LOG_DIR_NOT_FOUND; KAFKA_STORAGE_ERROR: the directory or the
                 partition is offline.
         """
+        if len(f"{topic}-{partition}.{NIL_UUID.hex()}{FUTURE_SUFFIX}") > LONGEST_NAME:
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "the topic name is too long")
         self._check_destination(directory)
         key = topic, partition
         moving = self._logs.get(key)
@@ -300,8 +302,6 @@ class LogManager:
                 del self._preferred[next(iter(self._preferred))]
             return None
         unique_id = self._topic_id(moving).hex()
-        if len(f"{moving.name}.{unique_id}{FUTURE_SUFFIX}") > LONGEST_NAME:
-            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "the topic name is too long")
         going = self.moves.get(key)
         if going is not None and going.directory == directory:
             return going

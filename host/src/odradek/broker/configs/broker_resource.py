@@ -55,8 +55,7 @@ class BrokerResource:
     def validate(
         self, name: str, before: Mapping[str, str], after: Mapping[str, str], broker: Broker
     ) -> None:
-        """Check the name, the keys and the values."""
-        check_name(name, broker, "Node", "")
+        """Check the keys and the values."""
         config = broker.config
         refuse([key for key in after if config.is_fixed(key)], FIXED)
         refuse([key for key in after if key in CERTIFICATE_KEYS], WITHOUT_LISTENER)

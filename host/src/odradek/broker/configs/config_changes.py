@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from odradek.broker.broker import Broker
+from odradek.broker.configs.broker_resource import check_name
 from odradek.broker.configs.config_resources import ConfigResource, resource_of
 from odradek.broker.configs.config_rights import ConfigRights
 from odradek.plugin.authorizer import AclOperation
@@ -253,8 +254,10 @@ def changed(
     """The keys after a change.
 
     Raises:
-        ApiError: An operation does not fit its key.
+        ApiError: The name is of another node, or an operation does not fit its key.
     """
+    if change.type == ResourceType.BROKER:
+        check_name(change.name, broker, "Node", "")
     after = {} if change.replace else dict(before)
     for key in change.keys:
         value = new_value(key, before.get(key.key), resource, broker)

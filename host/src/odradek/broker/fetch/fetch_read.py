@@ -21,7 +21,13 @@ from odradek.log.partition_log import PartitionLog
 from odradek.quota.replication_quota_manager import ReplicationQuotaManager
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.messages.fetch import AbortedTransaction, FetchPartition, FetchRequest, PartitionData
+from odradek.wire.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchPartition,
+    FetchRequest,
+    PartitionData,
+)
 
 READ_COMMITTED = 1
 MAX_READS = 500
@@ -82,6 +88,7 @@ class Read:
     reads: int = 0
     """Number of logs that had records to read."""
     failed: bool = False
+    """Whether a partition has an error, or the client has to truncate: it must learn so at once."""
 
     def all(self, partitions: Partitions) -> Read:
         """Read every partition."""
@@ -115,12 +122,15 @@ class Read:
             return
         try:
             self.check(partition, log)
-            answer = self.data(log, wanted, self.is_throttled(partition))
+            if wanted.fetch_offset > log.log_end_offset:
+                self.failed = True
+                answer = diverged(log, wanted.partition)
+            else:
+                answer = self.data(log, wanted, self.is_throttled(partition))
+                self.logs.append(log)
         except ApiError as error:
             self.failed = True
             answer = refused(wanted.partition, error.code)
-        else:
-            self.logs.append(log)
         self.rows.append((key, partition, answer))
 
     def unread_code(self, partition: CachedPartition) -> ErrorCode:
@@ -149,7 +159,8 @@ class Read:
         Raises:
             ApiError: INCONSISTENT_TOPIC_ID if another topic has the name now; KAFKA_STORAGE_ERROR if its log
                 directory is offline; UNKNOWN_LEADER_EPOCH; OFFSET_OUT_OF_RANGE, also for a last fetched epoch
-                that never existed: the client cannot truncate to its end.
+                that never existed: the client cannot truncate to its end. A client with records of an epoch
+                behind its end can.
         """
         wanted = partition.wanted
         if self.params.version >= TOPIC_ID_VERSION and partition.topic is not None:
@@ -159,9 +170,8 @@ class Read:
         if log.offline:
             raise log.offline_error()
         check_leader_epoch(max(wanted.current_leader_epoch, NO_EPOCH))
-        if not log.log_start_offset <= wanted.fetch_offset <= log.log_end_offset:
-            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
-        if wanted.last_fetched_epoch > LEADER_EPOCH:
+        too_far = wanted.fetch_offset > log.log_end_offset and wanted.last_fetched_epoch < LEADER_EPOCH
+        if too_far or wanted.fetch_offset < log.log_start_offset or wanted.last_fetched_epoch > LEADER_EPOCH:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
 
     def is_throttled(self, partition: CachedPartition) -> bool:
@@ -230,6 +240,18 @@ def unread(index: int, code: ErrorCode) -> PartitionData:
 def refused(index: int, code: ErrorCode) -> PartitionData:
     """The response of a partition whose log refused the read."""
     return PartitionData(partition_index=index, error_code=code, high_watermark=-1, aborted_transactions=None)
+
+
+def diverged(log: PartitionLog, index: int) -> PartitionData:
+    """The response for a client that has more of the epoch than the log: it truncates to its end."""
+    return PartitionData(
+        partition_index=index,
+        high_watermark=log.high_watermark,
+        last_stable_offset=log.last_stable_offset,
+        log_start_offset=log.log_start_offset,
+        diverging_epoch=EpochEndOffset(epoch=LEADER_EPOCH, end_offset=log.log_end_offset),
+        aborted_transactions=None,
+    )
 
 
 def aborted_transactions(log: PartitionLog, offset: int, found: Extent | None) -> list[AbortedTransaction]:

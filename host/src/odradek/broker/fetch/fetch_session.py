@@ -51,6 +51,7 @@ class CachedPartition:
         return bool(
             answer.records
             or answer.error_code
+            or answer.diverging_epoch.epoch >= 0
             or answer.high_watermark != self.high_watermark
             or answer.log_start_offset != self.log_start_offset
         )

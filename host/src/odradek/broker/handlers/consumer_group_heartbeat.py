@@ -12,8 +12,8 @@ Behavior:
       of the loop; members keep the previous one until then.
     * Expressions match only topics that the client may see. A changed right takes effect when they are
       matched again, every ``group.consumer.regex.refresh.interval.ms``.
-    * Expressions are matched at once, or in the background if that takes longer than a turn of the loop: then
-      the member gets its topics with a later heartbeat. After topics change only new ones are matched.
+    * The topics of a new expression come with the next heartbeat, or a later one if to match them takes
+      longer than a turn of the loop. After topics change only new ones are matched.
     * An empty group takes the protocol of the next member that joins.
     * A classic group of consumers is migrated to the consumer protocol when such a member joins, and back
       when the last one has left, if ``group.consumer.migration.policy`` allows; otherwise the answer is
@@ -29,8 +29,6 @@ Differs from Kafka:
     * More than 1 MiB of topic names is INVALID_REQUEST; Kafka fails when it stores the member.
     * A new group beyond ``groups.max``, a new member beyond ``group.members.max`` and topic names beyond
       ``group.members.max.bytes`` are POLICY_VIOLATION.
-    * The heartbeat that brings an expression is answered with the topics that match, where few are looked at;
-      Kafka matches in the background and assigns them with the next heartbeat.
     * An expression beyond ``group.consumer.regex.max.length`` or ``group.consumer.regex.max.steps``, or with
       more than 100 Unicode classes and repetition counts, is INVALID_REGULAR_EXPRESSION.
     * Members are not stored: after a restart they get UNKNOWN_MEMBER_ID and join again.

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from odradek.broker.acl_requests import kept_acls, new_acl
+from odradek.broker.acl_requests import check_codes, kept_acls, new_acl
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.authorizer import AclOperation
@@ -45,6 +45,10 @@ def result(code: ErrorCode, message: str | None) -> AclCreationResult:
 def create_acls(
     request: CreateAclsRequest, context: RequestContext, broker: Broker
 ) -> Generator[AclCreationResult | None, None, CreateAclsResponse]:
+    for number, creation in enumerate(request.creations, 1):
+        check_codes(creation)
+        if not number % AT_A_TIME:
+            yield None
     broker.authorization.require_on_cluster(context, AclOperation.ALTER)
     acls = kept_acls(broker, NO_AUTHORIZER)
     wanted: list[Acl] = []

@@ -40,10 +40,10 @@ def delete_acls(
     request: DeleteAclsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DeleteAclsFilterResult | Composed | None, None, DeleteAclsResponse]:
     """Delete the ACLs; yield the result of each filter."""
-    broker.authorization.require_on_cluster(context, AclOperation.ALTER)
-    acls = kept_acls(broker, NO_AUTHORIZER)
     filters = [acl_filter(wanted) for wanted in request.filters]
     yield None
+    broker.authorization.require_on_cluster(context, AclOperation.ALTER)
+    acls = kept_acls(broker, NO_AUTHORIZER)
     for outcome in (yield from acls.delete_in_steps(filters)):
         if isinstance(outcome, ApiError):
             yield DeleteAclsFilterResult(error_code=outcome.code, error_message=outcome.message)

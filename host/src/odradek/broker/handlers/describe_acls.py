@@ -38,9 +38,9 @@ NO_AUTHORIZER = "No Authorizer is configured on the broker"  # Kafka's text, whi
 def describe_acls(
     request: DescribeAclsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DescribeAclsResource | Composed | None, None, DescribeAclsResponse]:
+    wanted = acl_filter(request)
     broker.authorization.require_on_cluster(context, AclOperation.DESCRIBE)
-    acls = kept_acls(broker, NO_AUTHORIZER)
-    for part in acls.selected(acl_filter(request)):
+    for part in kept_acls(broker, NO_AUTHORIZER).selected(wanted):
         for _, same in groupby(part, key=itemgetter(0)):
             yield resource(list(same))
         yield None

@@ -221,6 +221,7 @@ def wanted(request: MetadataRequest, version: int) -> Generator[None, None, Coll
 
     Raises:
         ApiError: INVALID_REQUEST: ids, or no names, in a version that cannot answer them.
+            UNKNOWN_SERVER_ERROR, as from Kafka: neither a name nor an id.
     """
     topics = request.topics or ()
     if version < TOPIC_ID_VERSION and any(
@@ -230,7 +231,10 @@ def wanted(request: MetadataRequest, version: int) -> Generator[None, None, Coll
     yield  # each pass over all topics takes milliseconds
     by_id = {topic.topic_id: topic for topic in topics if topic.topic_id != NIL_UUID}
     yield
-    return by_id.values() or {topic.name: topic for topic in topics}.values()
+    by_name = {topic.name: topic for topic in topics}
+    if not by_id and None in by_name:
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return by_id.values() or by_name.values()
 
 
 def look_up(

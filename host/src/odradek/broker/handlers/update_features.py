@@ -5,9 +5,9 @@ Behavior:
     * A level below the current one needs a request that allows a downgrade.
     * Levels survive restarts.
 Versions:
-    * v0: ``allow_downgrade``. v1: types of upgrades; ``validate_only``, which changes nothing. v2: no results
-      per feature.
+    * v1: types of upgrades; ``validate_only``, which changes nothing. v2: no results per feature.
 Ignored fields:
+    * AllowDowngrade (v0): a level never goes down in this version, as in Kafka.
     * TimeoutMs: the levels apply before the answer.
 Differs from Kafka:
     * kraft.version, share.version, streams.version and eligible.leader.replicas.version turn nothing on: only
@@ -40,7 +40,7 @@ def update_features(
     broker.authorization.require_on_cluster(context, AclOperation.ALTER)
     updates = {update.feature: update for update in request.feature_updates}
     for update in updates.values():
-        fault = fault_of(update, context.api_version, broker.features, broker.settings.node_id)
+        fault = fault_of(update, broker.features, broker.settings.node_id)
         if fault is not None:
             raise ApiError(
                 ErrorCode.INVALID_UPDATE_VERSION,
@@ -52,9 +52,9 @@ def update_features(
     return UpdateFeaturesResponse(error_message=None, results=results)
 
 
-def fault_of(update: FeatureUpdateKey, version: int, features: Features, node_id: int) -> str | None:
+def fault_of(update: FeatureUpdateKey, features: Features, node_id: int) -> str | None:
     """The fault of one update, in Kafka's order and words; None if there is none."""
-    kind, level = upgrade_type(update, version), update.max_version_level
+    kind, level = update.upgrade_type, update.max_version_level
     known = next((feature for feature in features if feature.name == update.feature), None)
     invalid = f"Invalid update version {level} for feature {update.feature}."
     if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
@@ -87,10 +87,3 @@ def fault_of_step(feature: Feature, current: int, level: int, kind: int) -> str 
         )
         return f"Unsupported metadata.version downgrade from {current} to {level}. {reason}"
     return None
-
-
-def upgrade_type(update: FeatureUpdateKey, version: int) -> int:
-    """Whether the level may go down."""
-    if version > 0:
-        return update.upgrade_type
-    return SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE
