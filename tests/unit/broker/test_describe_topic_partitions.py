@@ -148,12 +148,6 @@ def test_a_cursor_may_start_inside_a_topic(
     assert following(response) is None
 
 
-def test_an_empty_name_fails_every_topic(client: BrokerClient) -> None:
-    response = ask(client, "", "a")
-
-    assert [topic.error_code for topic in response.topics] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
-
-
 @pytest.mark.parametrize("cursor", [("b", 0), ("", 0), ("a", -1)])
 def test_an_invalid_cursor_is_refused(client: BrokerClient, cursor: tuple[str, int]) -> None:
     response = ask(client, "a", "c", cursor=Cursor(topic_name=cursor[0], partition_index=cursor[1]))

@@ -94,6 +94,16 @@ def test_only_a_list_can_be_appended_to(broker: Broker, operation: int, key: str
     assert alter(broker, NODE, key, "5", operation) == (ErrorCode.INVALID_CONFIG, words)
 
 
+@pytest.mark.parametrize(
+    ("key", "code"),
+    [("internal.metadata.log.segment.bytes", ErrorCode.INVALID_REQUEST), ("internal.of.somebody", 0)],
+)
+def test_internal_keys_of_kafka_are_read_at_the_start_and_others_are_unknown(
+    broker: Broker, key: str, code: int
+) -> None:
+    assert alter(broker, NODE, key, "8388608")[0] == code
+
+
 def test_the_id_of_the_node_is_checked_before_its_keys(broker: Broker) -> None:
     code, _ = alter(broker, "x", "no.such.key", "5", ConfigOperation.APPEND)
 

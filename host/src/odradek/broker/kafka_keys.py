@@ -22,8 +22,11 @@ TABLE = "kafka_keys.txt"
 changes them: without an effect they would be a promise that is not kept. ``one``: it changes at run time, and
 only with the id of a broker. ``all``: it changes on one broker or on all.
 """
-NEVER_SHOWN = frozenset({"broker.id", "log.dir"})
-"""Others of the first kind: their defaults would be wrong here."""
+NEVER_SHOWN = frozenset({
+    "broker.id", "log.dir", "internal.metadata.delete.delay.millis", "internal.metadata.log.segment.bytes",
+    "internal.metadata.max.batch.size.in.bytes",
+})  # fmt: skip
+"""Others of the first kind: the first two would have wrong defaults, and Kafka lists no internal ones."""
 
 
 @cache

@@ -8,7 +8,8 @@ Behavior:
       negative: INVALID_REQUEST.
     * There is one replica, which leads and is in sync; no other replica is eligible. It is offline and does
       not lead if its log directory is offline.
-    * An empty name is UNKNOWN_SERVER_ERROR for every topic, as in Kafka.
+Differs from Kafka:
+    * An empty name is INVALID_TOPIC_EXCEPTION; Kafka answers UNKNOWN_SERVER_ERROR.
 """
 
 from __future__ import annotations
@@ -69,11 +70,9 @@ def wanted(request: DescribeTopicPartitionsRequest, cursor: Cursor, broker: Brok
     """The names from the cursor on.
 
     Raises:
-        ApiError: INVALID_REQUEST: a cursor that points nowhere. UNKNOWN_SERVER_ERROR: a name is empty.
+        ApiError: INVALID_REQUEST: a cursor that points nowhere.
     """
     asked = {topic.name for topic in request.topics}
-    if "" in asked:
-        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if request.cursor is not None and (
         cursor.partition_index < 0 or (asked and cursor.topic_name not in asked)
     ):

@@ -20,7 +20,8 @@ Versions:
     * v1: flexible.
 Differs from Kafka:
     * An operation that does not exist is UNKNOWN_SERVER_ERROR for its resource only.
-    * BROKER_LOGGER is refused with a message of this host.
+    * BROKER_LOGGER is refused with a message of this host. To append an empty text changes nothing: Kafka
+      refuses it.
     * GROUP keys of share and streams groups are unknown.
     * A ``match`` of CLIENT_METRICS is an expression of RE2 within ``telemetry.match.max.length``, of at most
       ``telemetry.match.max.steps`` steps (INVALID_CONFIG). Of two elements with the same selector only the
@@ -42,7 +43,8 @@ Differs from Kafka:
     * BROKER numbers of threads may be more than twice, or less than half, of those before: there are none.
     * BROKER: to append to a list without a default, or to ``log.dir``, has an error of its own in Kafka.
     * A BROKER resource has at most 1000 keys, of at most ``name.max.length`` (POLICY_VIOLATION).
-    * TOPIC keys of tiered storage and of dead letters are unknown: INVALID_CONFIG.
+    * TOPIC keys of tiered storage and of dead letters, and ``internal.segment.bytes``, are unknown:
+      INVALID_CONFIG.
 """
 
 from __future__ import annotations
