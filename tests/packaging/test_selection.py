@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 
-from support.selection import BY_NAME, FOR_CI, NIGHTLY, ROOT, is_in
+from support.selection import BY_NAME, FOR_CI, MARKED_WHOLE, NIGHTLY, ROOT, is_in
 
 
 def test_the_continuous_integration_runs_every_marker_that_pytest_alone_leaves_out() -> None:
@@ -26,3 +26,16 @@ def test_no_file_is_left_out_by_both() -> None:
     left = [path for path in files if not is_in([*alone, *FOR_CI], path)]
 
     assert [path for path in left if "\npytestmark = pytest.mark.ci\n" not in path.read_text()] == []
+
+
+def test_a_module_is_not_imported_if_all_its_tests_are_marked() -> None:
+    marked = [
+        "pytest.mark.ci",
+        "[pytest.mark.timeout(120), pytest.mark.ci]",
+        "[pytest.mark.java, pytest.mark.slow]",
+    ]
+    other = ["pytest.mark.timeout(120)", 'pytest.mark.parametrize("ci", [pytest.mark])']
+
+    assert [each for each in marked if not MARKED_WHOLE.search(f"import x\npytestmark = {each}\n")] == []
+    assert [each for each in other if MARKED_WHOLE.search(f"import x\npytestmark = {each}\n")] == []
+    assert MARKED_WHOLE.search("@pytest.mark.ci\ndef test_a() -> None: ...") is None

@@ -7,13 +7,19 @@ runs every night and before a release, with ``.ci/run nightly``.
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 BY_NAME = "java or slow or spark or browser"
 """Markers of tests that run only by name, with ``-m``."""
+UNMARKED = f"not ({BY_NAME} or nightly or ci)"
+"""What `pytest` alone runs."""
+MARKED_WHOLE = re.compile(rf"^pytestmark = .*\bmark\.({UNMARKED[5:-1].replace(' or ', '|')})\b", re.MULTILINE)
+"""In the text of a module whose tests are all marked."""
 ROOT = Path(__file__).parents[2]
 NEED_SPARK = [
     ROOT / name
@@ -56,7 +62,15 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     """Choose by marker, unless the command line does."""
     if not config.option.markexpr:
         everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-        config.option.markexpr = f"not ({BY_NAME} or nightly{' or ci' if everything else ''})"
+        config.option.markexpr = UNMARKED if everything else f"not ({BY_NAME} or nightly)"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no module of which no test runs: each of pytest's processes imports all the others."""
+    if config.option.markexpr != UNMARKED or collection_path.suffix != ".py" or lacks_spark(collection_path):
+        return None
+    is_marked = markers_of_place(collection_path) or MARKED_WHOLE.search(collection_path.read_text("utf-8"))
+    return True if is_marked else None
 
 
 class SkippedModule(pytest.Module):
@@ -66,7 +80,7 @@ class SkippedModule(pytest.Module):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
-    if HAS_SPARK or not is_in(NEED_SPARK, module_path):
+    if not lacks_spark(module_path):
         return None
     return SkippedModule.from_parent(parent, path=module_path)
 
@@ -74,10 +88,19 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if is_in(FOR_CI, item.path):
-            item.add_marker("ci")
-        if item.path in NIGHTLY:
-            item.add_marker("nightly")
+        for marker in markers_of_place(item.path):
+            item.add_marker(marker)
+
+
+def lacks_spark(path: Path) -> bool:
+    """Whether a module needs the extra ``spark``, and it is not there."""
+    return not HAS_SPARK and is_in(NEED_SPARK, path)
+
+
+@cache
+def markers_of_place(path: Path) -> list[str]:
+    """The markers that a module's tests have by its place."""
+    return ["ci"] * is_in(FOR_CI, path) + ["nightly"] * (path in NIGHTLY)
 
 
 def is_in(places: list[Path], path: Path) -> bool:

@@ -7,8 +7,6 @@ from http import HTTPStatus
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
-from openapi_spec_validator import validate
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
@@ -31,6 +29,7 @@ from odradek_console.web.console import Console, make_console
 from odradek_console.web.openapi import PATH
 from support.console_client import operator_access, page_client
 from support.delta_clients import metrics_data
+from support.json_schema import misfits
 from support.watched_clients import WatchedClients, level, ms, total
 
 REFUSED = {"sort": "nothing"}
@@ -130,6 +129,8 @@ def document(browser: TestClient) -> dict[str, Any]:
 
 
 def test_the_document_is_valid(document: dict[str, Any]) -> None:
+    from openapi_spec_validator import validate  # here: its import takes seconds
+
     validate(document)
 
 
@@ -146,7 +147,7 @@ def test_each_answer_fits_its_schema(browser: TestClient, document: dict[str, An
 
         assert answer.status_code == HTTPStatus.OK, path
         good = methods["get"]["responses"]["200"]["content"]["application/json"]["schema"]
-        Draft202012Validator(good).validate(answer.json())
+        assert misfits(answer.json(), good) == [], path
         if "total" in answer.json():
             assert answer.json()["total"] > 0, path
 
@@ -165,4 +166,4 @@ def test_each_parameter_is_taken_and_others_are_refused(
             refused = browser.get(path.replace("{instance}", "orders-1"), params=REFUSED)
             assert refused.status_code == HTTPStatus.BAD_REQUEST
             schema = document["components"]["schemas"]["Error"]
-            Draft202012Validator(schema).validate(refused.json())
+            assert misfits(refused.json(), schema) == []
