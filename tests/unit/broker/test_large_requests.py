@@ -46,8 +46,10 @@ from support.broker import BrokerClient, make_broker
 from support.element_requests import Contents, Filling, Names, Topic, arrays
 from support.ticking_clock import TickingClock
 
-ELEMENTS = 40
-PARTITIONS = 40
+ELEMENTS = 24
+PARTITIONS = 24
+EXISTING = 15
+"""Topics and groups: more than fit into a turn of ten steps."""
 NOT_IN_STEPS = {
     # Filters and declarations: an element costs a look into a set, or as much as reading it.
     "ConsumerGroupHeartbeat subscribed_topic_names",
@@ -140,14 +142,14 @@ def filled(clock: MockClock, authorizer: Authorizer | None = None) -> tuple[Brok
     """A broker with topics and groups."""
     client = BrokerClient(make_broker(clock=clock, authorizer=authorizer))
     client.connection.principal = "User:ADMIN"
-    names = ["wide", *[f"topic-{i}" for i in range(30)]]
+    names = ["wide", *[f"topic-{i}" for i in range(EXISTING)]]
     topics = [
         CreatableTopic(name=name, num_partitions=PARTITIONS if name == "wide" else 1, replication_factor=1)
         for name in names
     ]
     created = answer(client, CreateTopicsRequest(topics=topics), 7)
     known = [Topic(topic.name, topic.topic_id, topic.num_partitions) for topic in created.topics]
-    groups = [f"group-{i}" for i in range(30)]
+    groups = [f"group-{i}" for i in range(EXISTING)]
     for group in groups:
         offsets = [OffsetCommitRequestPartition(partition_index=i) for i in range(2)]
         commit = OffsetCommitRequestTopic(topic_id=known[0].id, partitions=offsets)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -43,8 +44,9 @@ SERVED = [
     for key, route in sorted(ROUTES.items())
     for version in range(route.versions.first, route.versions.last + 1)
 ]
-BUGS = [(*each, RuntimeError("a bug")) for each in SERVED] + [
-    (*SERVED[0], error) for error in (KeyError(1), RecursionError(), MemoryError())
+BUGS = [
+    *((*each, RuntimeError) for each in SERVED),
+    *((*SERVED[0], bug) for bug in (KeyError, RecursionError, MemoryError)),
 ]
 TELEMETRY = (71, 72)
 UNSUPPORTED_API_VERSIONS = bytes.fromhex("00000010 0000004d 0023 00000001 0012 0000 0005")
@@ -78,11 +80,14 @@ def raising(error: BaseException) -> Any:
     return handler
 
 
+broker = cache(make_broker)  # one is enough: the handlers of the tests change nothing in it
+
+
 def dispatcher_with(key: int, handler: Any) -> Dispatcher:
     """A host in which ``handler`` answers one API."""
     routes = dict(ROUTES)
     routes[key] = dataclasses.replace(routes[key], handler=handler)
-    return Dispatcher(make_broker(), routes)
+    return Dispatcher(broker(), routes)
 
 
 def frame_of(request: Any, version: int, client_id: str | None = "test") -> bytes:
@@ -119,9 +124,9 @@ def error_codes(message: Any) -> Iterator[int]:
                 yield from error_codes(item)
 
 
-def answers_unknown_server_error(key: int, version: int, error: Exception) -> None:
+def answers_unknown_server_error(key: int, version: int, bug: type[Exception]) -> None:
     route = ROUTES[key]
-    dispatcher = dispatcher_with(key, raising(error))
+    dispatcher = dispatcher_with(key, raising(bug()))
     request = OneOfEach(random.Random(version)).message(route.request, version)
     if key == ProduceRequest.API_KEY:
         request.acks = 1

@@ -36,7 +36,7 @@ import pkgutil
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, TypeVar
 
 from odradek.bounds.large_list import LargeList
@@ -155,6 +155,7 @@ def in_steps(handler: Handler, response: type[Any], each: str, droppable: bool) 
     return begin
 
 
+@cache
 def load_handlers(*requests: type[Any]) -> dict[int, Route]:
     """Import the handlers of some requests, or all handlers; return the table of their routes."""
     package = importlib.import_module("odradek.broker.handlers")
