@@ -28,6 +28,8 @@ DESCRIPTORS = Path("/proc/self/fd")
 MANY_DESCRIPTORS = 1_000
 descriptors_kept = 0
 """Open after the last collection: what is left then belongs to nobody's past, and is not looked for again."""
+collections = 0
+"""Of all objects, up to the last module after which the rest was excluded."""
 
 
 def roomy(folder: Path) -> bool:
@@ -98,12 +100,23 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown() -> None:
-    """Collect the hosts of past tests when they hold many more files open: nothing else closes these."""
-    global descriptors_kept
-    if open_descriptors() > descriptors_kept + MANY_DESCRIPTORS:
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Collect the hosts of past tests when they hold many more files open: nothing else closes these.
+
+    After a module in which Python has looked through all objects, exclude what is left from the next time.
+    """
+    global collections, descriptors_kept
+    grown = (nextitem is None or nextitem.path != item.path) and full_collections() > collections
+    if grown or open_descriptors() > descriptors_kept + MANY_DESCRIPTORS:
         gc.collect()
         descriptors_kept = open_descriptors()
+    if grown:
+        gc.freeze()
+        collections = full_collections()
+
+
+def full_collections() -> int:
+    return int(gc.get_stats()[-1]["collections"])
 
 
 def open_descriptors() -> int:

@@ -14,7 +14,7 @@ sections of a class, and `read_settings` makes an object from the configuration 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cache
@@ -159,11 +159,10 @@ def sections(kind: Any) -> Mapping[str, Section]:
     return {each.name: each.metadata[SECTION] for each in fields(kind) if SECTION in each.metadata}
 
 
-@cache
-def walk(kind: Any, within: Section | None = None) -> tuple[tuple[tuple[str, ...], Setting], ...]:
-    """Return all settings of a dataclass and its sections, each with the path of its fields."""
-    own = [((name,), within.named(each) if within else each) for name, each in declared(kind).items()]
-    parts = [
-        ((name, *path), each) for name, part in sections(kind).items() for path, each in walk(part.type, part)
-    ]
-    return (*own, *parts)
+def walk(kind: Any, within: Section | None = None) -> Iterator[tuple[tuple[str, ...], Setting]]:
+    """Yield all settings of a dataclass and its sections, each with the path of its fields."""
+    for name, each in declared(kind).items():
+        yield (name,), within.named(each) if within else each
+    for name, part in sections(kind).items():
+        for path, each in walk(part.type, part):
+            yield (name, *path), each

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 from odradek.settings.setting import Setting, walk
@@ -29,7 +29,8 @@ def start_values(settings: Any, given: Collection[str] | None = None) -> dict[st
         given: The keys of the file. None if there was no file: every value other than the default is given.
     """
     values = {}
-    for path, declaration in walk(type(settings)):
+    kind: Any = type(settings)
+    for path, declaration in declarations(kind):
         if declaration.in_file:
             value = reduce(getattr, path, settings)
             is_given = value != declaration.default if given is None else declaration.name in given
@@ -37,3 +38,9 @@ def start_values(settings: Any, given: Collection[str] | None = None) -> dict[st
             text = None if is_null else declaration.text(value)
             values[declaration.name] = StartValue(declaration.of_broker(), text, is_given)
     return values
+
+
+@cache
+def declarations(kind: Any) -> tuple[tuple[tuple[str, ...], Setting], ...]:
+    """The same for all objects of a class."""
+    return tuple(walk(kind))

@@ -155,15 +155,19 @@ def in_steps(handler: Handler, response: type[Any], each: str, droppable: bool) 
     return begin
 
 
-@cache
 def load_handlers(*requests: type[Any]) -> dict[int, Route]:
     """Import the handlers of some requests, or all handlers; return the table of their routes."""
+    import_handlers(frozenset(each.__module__.rpartition(".")[2] for each in requests))
+    return {each.API_KEY: ROUTES[each.API_KEY] for each in requests} or ROUTES
+
+
+@cache
+def import_handlers(wanted: frozenset[str]) -> None:
+    """Import the modules of handlers with these names; all of them if there are none."""
     package = importlib.import_module("odradek.broker.handlers")
-    wanted = {each.__module__.rpartition(".")[2] for each in requests}
     for module in pkgutil.iter_modules(package.__path__):
         if not wanted or module.name in wanted:
             importlib.import_module(f"{package.__name__}.{module.name}")
-    return {each.API_KEY: ROUTES[each.API_KEY] for each in requests} or ROUTES
 
 
 SHORT_PREFIX = struct.Struct(">ii")  # frame length, correlation id (response header v0)
