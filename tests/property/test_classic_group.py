@@ -20,6 +20,7 @@ from odradek.group.group_config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.join_group import JoinGroupResponse
 from support.classic_groups import REBALANCE_MS, SESSION_MS, GroupHost, Joined, Synced
+from support.examples import examples
 from support.member_sizes import check_totals
 
 ACTIONS = ("beat", "beat", "beat", "beat", "retry", "vanish", "leave", "change", "pass")
@@ -252,7 +253,7 @@ def life(members: int) -> Life:
     )
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(
     steps=st.lists(
         st.tuples(

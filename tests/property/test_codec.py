@@ -27,6 +27,7 @@ from odradek.wire.messages.fetch import (
 )
 from odradek.wire.types import Blob, Scalar
 from random_messages import MessageMaker, declared_versions
+from support.examples import examples
 
 CASES = declared_versions()
 ELEMENT_BYTES = 1000
@@ -53,7 +54,7 @@ def test_an_encoded_message_decodes_to_the_same(case: tuple[type[Any], int], see
     assert encode(decode(cls, version, memoryview(data)), version) == data
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(case=cases, seed=seeds, where=st.floats(0, 1, exclude_max=True))
 def test_a_truncated_message_is_truncated_and_nothing_else(
     case: tuple[type[Any], int], seed: int, where: float
@@ -81,7 +82,7 @@ def read_in_steps(case: tuple[type[Any], int], data: bytes) -> tuple[Any, int]:
             return found
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(case=cases, seed=seeds, mutate=st.booleans())
 def test_a_message_read_in_steps_is_the_same_or_the_same_error(
     case: tuple[type[Any], int], seed: int, mutate: bool
@@ -102,7 +103,7 @@ def test_a_message_read_in_steps_is_the_same_or_the_same_error(
     assert (encode(in_steps, case[1]), end_in_steps) == (encode(message, case[1]), end)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(case=cases, seed=seeds)
 def test_a_mutated_message_is_a_wire_error_or_another_message(case: tuple[type[Any], int], seed: int) -> None:
     cls, version = case
@@ -237,7 +238,7 @@ def test_an_array_beyond_kafkas_bound_is_refused_before_anything_is_allocated(cl
         decode(cls, 0, data)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(case=cases, seed=seeds)
 def test_wrong_lengths_take_no_memory(case: tuple[type[Any], int], seed: int) -> None:
     source = random.Random(seed)

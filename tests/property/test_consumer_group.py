@@ -22,6 +22,7 @@ from odradek.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from support.consumer_groups import GROUP, assigned, by_topic
+from support.examples import examples
 from support.member_sizes import check_totals
 from support.mixed_groups import MixedGroups
 
@@ -210,7 +211,7 @@ class LifeOfAGroup:
 
 @pytest.mark.parametrize("interval_ms", [0, 1_000])
 @pytest.mark.parametrize("assignor", ["uniform", "range"])
-@settings(max_examples=40, derandomize=True)
+@settings(max_examples=examples(40), derandomize=True)
 @given(seed=st.integers(0, 2**32))
 def test_no_partition_has_two_owners_and_the_group_becomes_stable(
     assignor: str, interval_ms: int, seed: int

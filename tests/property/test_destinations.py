@@ -33,6 +33,7 @@ from odradek_prometheus.remote_write.remote_write_forwarder import RemoteWriteFo
 from odradek_prometheus.remote_write.remote_write_settings import read_remote_write
 from odradek_prometheus.text_format import Format, Page
 from support.delta_clients import TOPIC, Scene, Store, d, ms
+from support.examples import examples
 from support.remote_write_receiver import StoringReceiver
 
 PARTITIONS = 2
@@ -396,7 +397,7 @@ class Life:
 
 @pytest.mark.parametrize("kind", [ScrapedPage, RemoteWrite, CumulativeOtlp])
 @given(seed=st.integers(0, 1_000_000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_totals_are_the_sums_of_the_log(kind: type, seed: int) -> None:
     faults = Faults(random.Random(seed))
     log = Log(random.Random(seed))

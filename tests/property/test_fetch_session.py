@@ -22,6 +22,7 @@ from odradek.wire.messages.fetch import (
 )
 from support.batches import NOW_MS, batch_of
 from support.broker import BrokerClient, make_broker
+from support.examples import examples
 
 PARTITIONS = 3
 STEPS = st.lists(
@@ -94,7 +95,7 @@ class SessionClient:
                 self.records[index] += taken
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(steps=STEPS)
 @example(steps=[("fetch", 1), ("forget", 0), ("add", 0)])
 def test_a_session_returns_the_same_as_full_requests(steps: list[tuple[str, int]]) -> None:
@@ -124,7 +125,7 @@ def test_a_session_returns_the_same_as_full_requests(steps: list[tuple[str, int]
         assert reader.positions[index] == max(end, 0)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     steps=st.lists(
         st.tuples(

@@ -18,6 +18,7 @@ from odradek.wire.messages.metadata import MetadataResponse, MetadataResponseBro
 from odradek.wire.messages.produce import ProduceRequest
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest
+from support.examples import examples
 from support.gateway_pair import HEARTBEAT, Through, answer, bare, request, response
 
 HOLD_BYTES, MOST_BYTES = 4096, 100_000
@@ -93,7 +94,7 @@ def check(through: Through) -> None:
     assert max(held) <= max(8192, HOLD_BYTES) + 2 * CHUNK_BYTES
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(stream=spoiled(REQUESTS) | st.binary(max_size=2000), at_once=st.booleans())
 def test_a_hostile_client_hits_only_itself(stream: bytes, at_once: bool) -> None:
     through = Through(at_once=at_once, limits=LIMITS)
@@ -108,7 +109,7 @@ def test_a_hostile_client_hits_only_itself(stream: bytes, at_once: bool) -> None
     assert not closed or through.sent == before
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(
     asked=st.lists(st.sampled_from(REQUESTS), max_size=6),
     stream=spoiled(RESPONSES) | st.binary(max_size=2000),

@@ -24,6 +24,7 @@ from odradek.wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from support.examples import examples
 from support.gateway_pair import HEARTBEAT, Through, answer, bare, request, response
 
 
@@ -118,7 +119,7 @@ def parts(data: st.DataObject, stream: bytes) -> list[bytes]:
     return [stream[start:end] for start, end in zip([0, *cuts], ends, strict=True) if start < end]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(conversation=CONVERSATIONS, at_once=st.booleans(), data=st.data())
 def test_any_cut_of_both_streams_gives_the_same_result(
     conversation: list[tuple[Kind, int]], at_once: bool, data: st.DataObject

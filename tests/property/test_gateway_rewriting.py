@@ -15,6 +15,7 @@ from odradek.wire.messages.fetch import FetchResponse
 from odradek.wire.share_responses import ShareFetchResponse
 from odradek.wire.walk_source import ATOM_BYTES
 from random_messages import MessageMaker
+from support.examples import examples
 from support.rewriting import (
     REWRITTEN,
     STREAMED,
@@ -53,7 +54,7 @@ def chunks_of(frame: bytes, cuts: list[float], every: int) -> list[memoryview]:
     return pieces(frame, (int(cut * len(frame)) for cut in cuts))
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(
     case=st.sampled_from(REWRITTEN),
     seed=seeds,
@@ -78,7 +79,7 @@ def test_a_rewritten_response_is_the_same_with_advertised_addresses(
     assert UPSTREAM.encode() not in out
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     case=st.sampled_from(STREAMING),
     seed=seeds,
@@ -107,7 +108,7 @@ def test_a_streamed_response_keeps_its_size_and_names_no_other_address(
     assert result == wanted
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(case=st.sampled_from(STREAMING), seed=seeds, every=st.integers(1, 200))
 def test_a_walk_holds_few_bytes(case: tuple[type[Any], int], seed: int, every: int) -> None:
     cls, version = case
@@ -123,7 +124,7 @@ def test_a_walk_holds_few_bytes(case: tuple[type[Any], int], seed: int, every: i
             assert taken + 4 - given_back < ATOM_BYTES
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(case=st.sampled_from(REWRITTEN), seed=seeds, where=st.floats(0, 1, exclude_max=True))
 def test_a_response_that_ends_early_is_malformed_or_passes_what_follows_the_addresses(
     case: tuple[type[Any], int], seed: int, where: float

@@ -15,6 +15,7 @@ from odradek.gateway.throttling.throttle_writer import Unchanged, with_throttle_
 from odradek.wire.messages.api_versions import ApiVersionsResponse
 from odradek.wire.messages.heartbeat import HeartbeatResponse
 from random_messages import MessageMaker, declared_versions
+from support.examples import examples
 from support.rewriting import (
     REWRITTEN,
     STREAMED,
@@ -52,7 +53,7 @@ def throttled(
     return with_throttle_time(cls, version, inner or Unchanged(size), throttle_ms)
 
 
-@settings(max_examples=800)
+@settings(max_examples=examples(800))
 @given(
     case=st.sampled_from(TELLING),
     seed=st.integers(0, 2**32),

@@ -21,6 +21,7 @@ from odradek.waiting.steps import Steps, result_of, run_steps
 from odradek.wire.compression import Codec
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch, is_intact, record_batches, records
+from support.examples import examples
 
 Entry = tuple[int, bytes | None, bytes | None, int]
 """Offset, key, value, timestamp."""
@@ -236,6 +237,6 @@ class LogAsADict(LogMachine):
 
 
 TestLogAsAList = LogAsAList.TestCase
-TestLogAsAList.settings = settings(max_examples=50, stateful_step_count=40)
+TestLogAsAList.settings = settings(max_examples=examples(50), stateful_step_count=40)
 TestLogAsADict = LogAsADict.TestCase
-TestLogAsADict.settings = settings(max_examples=50, stateful_step_count=40)
+TestLogAsADict.settings = settings(max_examples=examples(50), stateful_step_count=40)

@@ -18,6 +18,7 @@ from odradek.waiting.steps import result_of
 from odradek.wire.compression import Codec
 from odradek.wire.record_batch import record_batches, records
 from support.batches import NOW_MS, batch_of, values_from
+from support.examples import examples
 
 CONFIG = LogConfig(segment_bytes=1_500, index_interval_bytes=200)
 values = st.lists(st.binary(max_size=120), min_size=1, max_size=4)
@@ -42,7 +43,7 @@ def filled(path: Path, written: list[list[bytes]]) -> tuple[PartitionLog, list[t
 
 
 @given(batches, st.data(), st.booleans())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_a_cut_at_any_byte_keeps_every_batch_before_it(
     written: list[list[bytes]], data: st.DataObject, clean: bool
 ) -> None:
@@ -66,7 +67,7 @@ def test_a_cut_at_any_byte_keeps_every_batch_before_it(
 
 
 @given(batches, st.data(), st.integers(1, 255), st.binary(max_size=200))
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 def test_a_flipped_byte_anywhere_keeps_every_batch_before_it(
     written: list[list[bytes]], data: st.DataObject, flip: int, tail: bytes
 ) -> None:
@@ -177,4 +178,4 @@ class LogAsAList(RuleBasedStateMachine):
 
 
 TestLogAsAList = LogAsAList.TestCase
-TestLogAsAList.settings = settings(max_examples=60, stateful_step_count=40)
+TestLogAsAList.settings = settings(max_examples=examples(60), stateful_step_count=40)

@@ -15,6 +15,7 @@ from odradek.plugin.config import ConfigError
 from odradek.testing.host_thread import HostThread
 from odradek.wire.config_resource import ResourceType
 from support.batches import NOW_MS, batch_of
+from support.examples import examples
 from support.hosts import running_host
 
 METADATA = "metadata.db"
@@ -44,7 +45,7 @@ def use(thread: HostThread) -> None:
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_a_flipped_bit_costs_no_record_and_gives_no_traceback(intact: Path, data: st.DataObject) -> None:
     content = bytearray((intact / METADATA).read_bytes())
     used = [position for position, byte in enumerate(content) if byte]

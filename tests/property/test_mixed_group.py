@@ -21,6 +21,7 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.leave_group import MemberIdentity
 from property.test_consumer_group import SUBSCRIPTIONS, Consumer, LifeOfAGroup
 from support.consumer_groups import GROUP
+from support.examples import examples
 from support.member_sizes import check_totals
 from support.mixed_groups import MixedGroups
 
@@ -161,7 +162,7 @@ class LifeOfAMixedGroup(LifeOfAGroup):
 
 @pytest.mark.parametrize("interval_ms", [0, 1_000])
 @pytest.mark.parametrize("assignor", ["uniform", "range"])
-@settings(max_examples=30, derandomize=True)
+@settings(max_examples=examples(30), derandomize=True)
 @given(seed=st.integers(0, 2**32))
 def test_a_group_of_both_protocols_is_safe_and_becomes_stable(
     assignor: str, interval_ms: int, seed: int

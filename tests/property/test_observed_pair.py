@@ -21,6 +21,7 @@ from odradek.wire.messages.produce import (
     TopicProduceResponse,
 )
 from support.batches import batch_of
+from support.examples import examples
 from support.gateway_pair import Through, request, response
 from support.observed import Stage, values
 
@@ -77,7 +78,7 @@ def sums(asked: list[bytes], answered: list[bytes]) -> dict[str, Any]:
     return {name: values(points, OWN + name) for name in names}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(KINDS, min_size=1, max_size=12), st.data())
 def test_a_pair_observes_the_same_in_all_pieces(
     steps: list[tuple[str, int, bool]], data: st.DataObject

@@ -29,6 +29,7 @@ from odradek.wire.messages.produce import (
     TopicProduceData,
 )
 from support.batches import batch_of
+from support.examples import examples
 from support.gateway_pair import Through, request
 from support.observed import INTERVAL_MS, Stage, totals
 
@@ -75,7 +76,7 @@ def requests(draw: st.DrawFn) -> tuple[ProduceRequest, Expected]:
     return ProduceRequest(transactional_id=transactional, acks=acks, topic_data=topics), expected
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(requests(), st.integers(3, 13), st.sampled_from(["", "orders", "c" * 300]), st.data())
 def test_a_request_in_pieces_has_the_same_sums(
     made: tuple[ProduceRequest, Expected], version: int, client_id: str, data: st.DataObject
@@ -98,7 +99,7 @@ def test_a_request_in_pieces_has_the_same_sums(
     assert counted(walk, frame + b"more", found[1], len(frame)) == told[0]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(requests(), min_size=1, max_size=3), st.integers(3, 13), st.data())
 def test_requests_in_chunks_have_the_same_sums(
     made: list[tuple[ProduceRequest, Expected]], version: int, data: st.DataObject
@@ -129,7 +130,7 @@ def test_requests_in_chunks_have_the_same_sums(
     assert produced.acks0 == sum(message.acks == 0 for message, _ in chosen)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.binary(min_size=12, max_size=200), st.integers(0, 14), st.integers(12, 200))
 def test_bytes_that_are_no_request_raise_nothing(data: bytes, version: int, cut: int) -> None:
     beginning = ProduceBeginning()
@@ -154,7 +155,7 @@ STEP = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(STEP, max_size=25), st.integers(1, 4))
 def test_sums_over_windows_are_what_passed(steps: list[tuple[str, int]], max_clients: int) -> None:
     stage = Stage(max_clients=max_clients)

@@ -23,6 +23,7 @@ from odradek.quota.quota_config import UNLIMITED, QuotaConfig
 from odradek.quota.quota_levels import Part
 from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
+from support.examples import examples
 
 QUOTA = 1000
 WINDOWS_S = 10
@@ -84,7 +85,7 @@ class NeverChargedTwice(WaitingClient):
         assert self.waited_ms <= self.sent_bytes / QUOTA * 1000 + self.requests * ROUNDING_MS
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(load=bursts)
 def test_over_any_load_of_small_requests_the_rate_stays_at_the_quota(
     load: list[tuple[int, float, int]],
@@ -96,7 +97,7 @@ def test_over_any_load_of_small_requests_the_rate_stays_at_the_quota(
             client.send(size * QUOTA, pause_ms)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(load=bursts, largest=st.sampled_from([100, 1000, 20_000, 1_000_000]))
 def test_no_client_waits_longer_than_its_bytes_are_worth(
     load: list[tuple[int, float, int]], largest: int
@@ -125,7 +126,7 @@ def test_a_steady_client_converges_to_its_quota(size_bytes: int) -> None:
 mutations = st.lists(st.tuples(st.integers(1, 500), st.integers(0, 20_000)), min_size=1, max_size=40)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(load=mutations)
 def test_a_client_of_a_strict_quota_that_waits_is_never_refused_twice(load: list[tuple[int, int]]) -> None:
     rate, clock = 5.0, MockClock()
@@ -147,7 +148,7 @@ def test_a_client_of_a_strict_quota_that_waits_is_never_refused_twice(load: list
         assert admitted <= rate * (elapsed_s + QuotaConfig().samples) + largest
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(load=mutations)
 def test_a_client_of_a_permissive_quota_that_waits_has_no_debt_left(load: list[tuple[int, int]]) -> None:
     clock = MockClock()
@@ -176,7 +177,7 @@ class PlainSum(WindowedSum):
         return SampledStat.measure(self, now_ms)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     steps=st.lists(
         st.tuples(st.integers(-5, 3000), st.integers(-50, 1000), st.sampled_from("rmwc")), max_size=80
@@ -210,7 +211,7 @@ parts = st.one_of(st.just(ABSENT), st.just(DEFAULT), names)
 entities = st.builds(lambda user, client_id: ClientQuotaEntity(user=user, client_id=client_id), parts, parts)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(limits=st.dictionaries(entities, st.integers(1, 1000), max_size=8), user=names, client_id=names)
 def test_the_most_specific_of_eight_entities_decides_whatever_is_configured(
     limits: dict[ClientQuotaEntity, int], user: str, client_id: str

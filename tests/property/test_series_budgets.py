@@ -13,6 +13,7 @@ from odradek.temporality.budgets.member import facts_of_other
 from odradek.temporality.stream_key import Identity, Kind
 from support.budget_clients import BudgetScene, facts, gauge, instance, metric
 from support.delta_clients import Store
+from support.examples import examples
 
 COUNTERS = ("bytes.total", "records.total", "errors.total")
 GAUGES = ("size.max", "org.apache.kafka.consumer.fetch.manager.records.lag")
@@ -159,11 +160,11 @@ class Budgets(RuleBasedStateMachine):
         assert {name: count.series for name, count in folding.series.metrics.items()} == metrics
 
 
-Budgets.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+Budgets.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
 TestBudgets = pytest.mark.ci(Budgets.TestCase)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     budgets=BUDGETS,
     pushes=st.lists(st.tuples(st.integers(0, 8), PUSHES), max_size=12).flatmap(

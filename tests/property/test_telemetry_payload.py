@@ -23,6 +23,7 @@ from odradek.otlp.protobuf_bytes import NotOtlp
 from odradek.telemetry.otlp_schema import validate
 from odradek.telemetry.payload import label, open_payload
 from odradek.wire.compression import CorruptData, TooLarge
+from support.examples import examples
 
 LIMITS = PayloadLimits(max_bytes=100_000)
 
@@ -92,7 +93,7 @@ def obvious(data: MetricsData, wanted: dict[str, str]) -> list[ResourceMetrics]:
     return list(groups.values())
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(data=payloads(), wanted=labels)
 def test_labels_are_those_of_the_straightforward_implementation(
     data: MetricsData, wanted: dict[str, str]
@@ -102,7 +103,7 @@ def test_labels_are_those_of_the_straightforward_implementation(
     assert list(MetricsData.FromString(labeled).resource_metrics) == obvious(data, wanted)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     pushes=st.lists(
         st.tuples(payloads(), st.lists(st.tuples(st.integers(0, 60), st.integers(0, 255)), max_size=2))
@@ -137,7 +138,7 @@ def flipped(raw: bytes, flips: list[tuple[int, int]]) -> bytes:
     return bytes(mutated)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     data=payloads(),
     cut=st.integers(0, 200),
@@ -168,7 +169,7 @@ def accepted_by_protobuf(raw: bytes) -> bool:
     return True
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     codec=st.integers(0, 4),
     data=st.one_of(st.binary(max_size=300), payloads().map(lambda data: data.SerializeToString())),

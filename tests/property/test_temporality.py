@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from odradek.temporality import Limits
 from support.delta_clients import A, B, Scene, Store, counter, gauge, point
+from support.examples import examples
 
 NAMES = ("c0", "c1", "c2", "c3")
 SECONDS = 10
@@ -118,5 +119,5 @@ class FaultyDelivery(RuleBasedStateMachine):
         assert self.scene.engine.counts.lost_records == 0
 
 
-FaultyDelivery.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+FaultyDelivery.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
 TestFaultyDelivery = FaultyDelivery.TestCase

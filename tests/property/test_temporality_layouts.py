@@ -13,6 +13,7 @@ from odradek.otlp.labeled_payload import labeler
 from odradek.plugin import ClientTelemetryPayload, TelemetryRecord
 from odradek.temporality import Engine, Limits
 from odradek.testing.pushes import recorded
+from support.examples import examples
 
 CLIENTS = ("java-producer", "librdkafka-consumer", "franz-go")
 LABEL = labeler({"client_id": "orders", "principal": "User:orders"})
@@ -32,7 +33,7 @@ def converted(engine: Engine, pushed: TelemetryRecord) -> bytes | None:
         return None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.sampled_from(CLIENTS),
     st.booleans(),

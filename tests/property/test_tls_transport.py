@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from odradek.net.tls_transport import PART_BYTES, RECORD_BYTES
+from support.examples import examples
 from support.tls_pair import FULL_BYTES, READ_BYTES, Buffered, TlsPair, server_context
 
 SIZES: Final = st.one_of(st.integers(1, 100), st.integers(1, 400_000))
@@ -137,5 +138,5 @@ class Transport(RuleBasedStateMachine):
         assert self.client_got == self.sent
 
 
-Transport.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+Transport.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 TestTransport = Transport.TestCase

@@ -29,6 +29,7 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.record_batch import record_batches, records
 from support.batches import batch_of
 from support.broker import make_broker
+from support.examples import examples
 
 PARTITIONS = 3
 TIMEOUT_MS = 60_000
@@ -289,4 +290,4 @@ class Transactions(RuleBasedStateMachine):
 
 
 TestTransactions = Transactions.TestCase
-TestTransactions.settings = settings(max_examples=25, stateful_step_count=30, derandomize=True)
+TestTransactions.settings = settings(max_examples=examples(25), stateful_step_count=30, derandomize=True)

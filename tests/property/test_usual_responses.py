@@ -11,6 +11,7 @@ from odradek.gateway.rewriting.catalog import ADDRESSED, rewriter_for
 from odradek.gateway.rewriting.rewriter import HoldLimits
 from odradek.wire.messages.fetch import FetchableTopicResponse, FetchResponse, NodeEndpoint, PartitionData
 from odradek.wire.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from support.examples import examples
 from support.rewriting import Advertised, fed, frame_of
 
 ENDPOINTS = [NodeEndpoint(node_id=1, host="b1.upstream.internal", port=9092)]
@@ -32,7 +33,7 @@ def responses(draw: st.DrawFn) -> tuple[Any, int]:
     return ProduceResponse(responses=[stored] * topics, node_endpoints=endpoints), draw(st.integers(10, 13))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(made=responses(), data=st.data())
 def test_a_response_that_passes_names_no_address(made: tuple[Any, int], data: st.DataObject) -> None:
     message, version = made

@@ -27,6 +27,7 @@ from odradek.wire.walk_source import (
 from odradek.wire.walking import Walking
 from random_messages import MessageMaker, declared_versions
 from support.batches import batch_of
+from support.examples import examples
 
 Case = tuple[type[Any], int]
 CASES = declared_versions()
@@ -87,7 +88,7 @@ def check_found(case: Case, message: Any, found: tuple[Any, ...]) -> None:
             assert found[3 + 2 * number] == getattr(message, field.name)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 @given(case=cases, seed=seeds, every=st.sampled_from((1, 3, 7, 64, 1000)))
 def test_a_walk_finds_what_was_encoded(case: Case, seed: int, every: int) -> None:
     message = MessageMaker(random.Random(seed)).message(*case)
@@ -123,7 +124,7 @@ def test_a_streamed_walk_may_be_cut_anywhere() -> None:
             assert walking.found == whole
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(case=cases, seed=seeds, where=st.floats(0, 1, exclude_max=True))
 def test_a_message_that_ends_early_is_truncated(case: Case, seed: int, where: float) -> None:
     data = encode(MessageMaker(random.Random(seed)).message(*case), case[1])
@@ -139,7 +140,7 @@ def test_a_message_that_ends_early_is_truncated(case: Case, seed: int, where: fl
         assert not found, "a shorter message is complete"
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 @given(case=cases, seed=seeds, data=st.data())
 def test_hostile_bytes_mean_what_the_codec_says(case: Case, seed: int, data: st.DataObject) -> None:
     frame = bytearray(encode(MessageMaker(random.Random(seed)).message(*case), case[1]))
@@ -170,7 +171,7 @@ def test_hostile_bytes_mean_what_the_codec_says(case: Case, seed: int, data: st.
         check_found(case, message, found)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     sizes=st.lists(st.lists(st.integers(1, 3), max_size=3), max_size=4),
     version=st.integers(3, 13),

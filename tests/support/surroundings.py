@@ -20,6 +20,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support.examples import examples
+
 SHARED_MEMORY = Path("/dev/shm")
 ROOM_BYTES = 4 << 30
 """More than all tests together write. A container has 64 MiB there by default."""
@@ -47,9 +49,13 @@ def keep_files_in_memory() -> None:
 
 
 def remove_time_limits() -> None:
-    """Remove the time limit of Hypothesis examples, whatever profile is in force."""
+    """Remove the time limit of Hypothesis examples, whatever profile is in force, and set their number."""
     settings.register_profile(
-        "patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        "patient",
+        settings(),
+        max_examples=examples(100),
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
     )
     settings.load_profile("patient")
 

@@ -30,6 +30,7 @@ from odradek.wire.messages.produce import ProduceRequest
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest
 from support.broker import BrokerClient
+from support.examples import examples
 from support.sasl_gate import DELAY_MS, MECHANISMS, Gate
 
 PLAIN_ALICE = b"\0alice\0secret"
@@ -384,7 +385,7 @@ def shared_gate() -> Gate:
     return Gate()
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(FRAMES, max_size=4))
 def test_any_bytes_are_answered_or_close_and_never_authenticate(frames: list[bytes]) -> None:
     gate = shared_gate()

@@ -16,6 +16,7 @@ from odradek.delivery.cluster_writer import RECORD_BYTES, ClusterWriter
 from odradek.plugin import NotWritten, TelemetryRecord
 from odradek.testing.clock import MockClock
 from odradek.waiting.deferred import Deferred
+from support.examples import examples
 from support.telemetry_records import telemetry_record
 
 TIMEOUT_MS = 10_000
@@ -245,7 +246,7 @@ def test_a_stop_refuses_what_is_in_flight(cluster: Cluster) -> None:
 Step = tuple[str, int]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from(["push", "yes", "no", "wait", "large"]), st.integers(0, 9)), max_size=60

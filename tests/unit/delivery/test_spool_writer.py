@@ -18,6 +18,7 @@ from odradek.wire.compression import Codec
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.record import encoded_varint
 from odradek.wire.record_batch import parse_header, records
+from support.examples import examples
 
 LINGER_MS = 20
 
@@ -254,7 +255,7 @@ def test_a_failed_fsync_refuses(spool: Spool) -> None:
     assert spool.writer.held_bytes == 0
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(st.integers(0, 2), st.binary(max_size=300), st.integers(0, 30)), max_size=60))
 def test_nothing_is_lost_or_reordered(pushes: list[tuple[int, bytes, int]]) -> None:
     spool = Spool()

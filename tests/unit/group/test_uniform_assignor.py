@@ -8,6 +8,7 @@ from odradek.group.assignment_spec import GroupSpec, MemberSubscription, Targets
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.uniform_assignor import UniformAssignor, water_level
 from odradek.waiting.steps import result_of
+from support.examples import examples
 
 A, B, C = (number.to_bytes(16) for number in (1, 2, 3))
 
@@ -155,7 +156,7 @@ def test_water_level_fills_the_lowest_floors_first(
 SUBSCRIPTIONS = st.frozensets(st.sampled_from([A, B, C]))
 
 
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=examples(150), derandomize=True)
 @given(
     wants=st.lists(SUBSCRIPTIONS, min_size=1, max_size=6),
     counts=st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)),
@@ -192,7 +193,7 @@ def test_every_partition_is_assigned_once_and_assigning_again_moves_none(
     assert again == targets
 
 
-@settings(max_examples=100, derandomize=True)
+@settings(max_examples=examples(100), derandomize=True)
 @given(owners=st.lists(st.integers(0, 4), min_size=1, max_size=30), members=st.integers(1, 5))
 def test_equal_subscriptions_differ_by_at_most_one_and_move_the_fewest(
     owners: list[int], members: int

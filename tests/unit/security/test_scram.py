@@ -12,6 +12,7 @@ from odradek.security.sasl_server import SaslFailure
 from odradek.security.scram import ScramMechanism, mechanism_named
 from odradek.security.scram_client import ScramSaslClient
 from odradek.security.scram_server import ScramSaslServer
+from support.examples import examples
 from support.known_users import SECRET, KnownUsers, credential
 
 SHA_256, SHA_512 = ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512
@@ -228,7 +229,7 @@ def test_the_client_refuses_a_server_without_a_valid_signature(message: bytes) -
         client.finish(message)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.lists(st.one_of(st.binary(max_size=200), st.sampled_from([CLIENT_FIRST, SERVER_FIRST])), max_size=3)
 )

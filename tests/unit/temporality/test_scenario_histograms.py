@@ -18,6 +18,7 @@ from odradek.temporality import BadState, Engine
 from odradek.temporality.exponential import ExponentialState
 from odradek.temporality.histogram import HistogramState
 from support.delta_clients import Scene, Store, cumulative, nanos
+from support.examples import examples
 
 
 def explicit(
@@ -215,7 +216,7 @@ points = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(points, min_size=1, max_size=6))
 def test_counts_are_never_lost(pushed: list[ExponentialHistogramDataPoint]) -> None:
     state = ExponentialState(pushed[0])

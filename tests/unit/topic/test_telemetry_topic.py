@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from odradek.plugin import ClientTelemetryPayload, ConnectionContext, Origin, RequestContext, TelemetryRecord
 from odradek.testing import request_context
 from odradek.topic import MalformedTelemetry, decode_record, encode_headers, record_key
+from support.examples import examples
 from support.telemetry_records import push_request, telemetry_record
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -58,7 +59,7 @@ def fields_of(record: TelemetryRecord) -> dict[str, object]:
     return dataclasses.asdict(record)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(RECORDS)
 def test_a_written_record_is_read_back(record: TelemetryRecord) -> None:
     key, headers = record_key(record.payload.client_instance_id), encode_headers(record)
