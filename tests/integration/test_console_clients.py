@@ -89,6 +89,7 @@ def test_a_client_that_is_not_there(host: RunningHost) -> None:
     assert "no client nobody" in result.output
 
 
+@pytest.mark.ci  # waits for real seconds
 def test_a_cluster_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("odradek_console.terminal.options.TOLD_S", 0.1)
     monkeypatch.setattr("odradek_console.terminal.options.CATCH_UP_S", 3.0)
@@ -99,6 +100,7 @@ def test_a_cluster_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None
     assert isinstance(result.exception, TimedOut)
 
 
+@pytest.mark.ci  # waits for real seconds
 @pytest.mark.usefixtures("fleet")
 def test_a_view_follows_and_survives_a_restart_of_the_host(host: RunningHost) -> None:
     with View(lambda: AdminClient(host.bootstrap)) as view:

@@ -218,6 +218,7 @@ def shared(consumers: list[GroupConsumer]) -> bool:
     return all(parts) and sorted(index for part in parts for index in part) == list(range(PARTITIONS))
 
 
+@pytest.mark.ci  # waits for real seconds
 def test_two_members_share_the_partitions_and_one_takes_over_from_the_other(
     host: ThreadedHost, make: Maker
 ) -> None:

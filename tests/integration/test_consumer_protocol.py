@@ -200,6 +200,7 @@ def test_an_admin_client_sees_the_group(host: ThreadedHost) -> None:
     member.consumer.close()
 
 
+@pytest.mark.ci  # waits for real seconds
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
 def test_a_group_is_converted_to_the_consumer_protocol_and_back(host: ThreadedHost, strategy: str) -> None:
     topic = f"moved-{strategy}"

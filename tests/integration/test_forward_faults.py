@@ -66,6 +66,7 @@ def move(cluster: ThreadedHost, offsets: Mapping[int, int]) -> None:
         admin.offset_commit(GROUP_ID, {(FLEET, at): CommittedOffset(to) for at, to in offsets.items()})
 
 
+@pytest.mark.ci  # waits for real seconds
 def test_another_process_takes_over_from_one_that_stops_answering(cluster: ThreadedHost) -> None:
     """The stopped one comes back with a batch in flight: its offsets do not count."""
     one, two, awake = HeldFarSide(), FarSide(), threading.Event()
@@ -276,6 +277,7 @@ def test_no_timed_action_needs_a_file_thread_after_the_threads_have_ended(cluste
     assert ended == ["threads"]
 
 
+@pytest.mark.ci  # waits for real seconds
 def test_a_bug_beside_the_group_is_told_with_its_traceback_and_tried_again(
     cluster: ThreadedHost, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

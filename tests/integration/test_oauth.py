@@ -258,6 +258,7 @@ class HalfSpeed(SystemClock):
         return super().monotonic_ms() // 2
 
 
+@pytest.mark.ci  # waits for real seconds
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "OAUTHBEARER"])
 def test_librdkafka_authenticates_again_and_loses_nothing(
     tmp_path: Path, issuer: Issuer, mechanism: str

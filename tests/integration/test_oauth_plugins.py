@@ -68,6 +68,7 @@ def test_the_export_to_a_topic(host: ThreadedHost, issuer: Issuer) -> None:
         assert isinstance(error, Retry)
 
 
+@pytest.mark.ci  # waits for real seconds
 def test_the_reader_of_the_pipeline(host: ThreadedHost, issuer: Issuer) -> None:
     with AdminClient(host.bootstrap) as admin:
         admin.create_topics([NewTopic(name="pushes", partitions=2)])
@@ -151,6 +152,7 @@ def test_the_reader_of_the_pipeline_reads_the_token_from_a_file(
         assert reader.partitions() == [0, 1]
 
 
+@pytest.mark.ci  # waits for real seconds
 @pytest.mark.parametrize("issuer", [3_600], indirect=True)
 def test_the_export_logs_in_again_with_a_renewed_token(host: ThreadedHost, token: TokenOnDisk) -> None:
     table: dict[str, object] = {f"client.{key}": value for key, value in token.options.items()}

@@ -47,6 +47,7 @@ def metric(host: ThreadedHost, name: str, group: str) -> dict[tuple[tuple[str, s
     return {row.name.tags: row.value for row in rows if (row.name.name, row.name.group) == (name, group)}
 
 
+@pytest.mark.ci  # waits for real seconds
 def test_a_producer_is_throttled_to_its_quota_and_another_is_not(host: ThreadedHost) -> None:
     limit(host, ENTITIES["client-id"], producer_byte_rate=MEGABYTE)
 
@@ -63,6 +64,7 @@ def test_a_producer_is_throttled_to_its_quota_and_another_is_not(host: ThreadedH
     ]
 
 
+@pytest.mark.ci  # waits for real seconds
 def test_a_consumer_is_throttled_to_its_quota_and_another_is_not(host: ThreadedHost) -> None:
     fill(host, 12)
     limit(host, ENTITIES["client-id"], consumer_byte_rate=MEGABYTE)

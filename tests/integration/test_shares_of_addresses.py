@@ -31,6 +31,8 @@ NEIGHBOR = "127.0.0.2"
 """The address of a stranger. Each address of 127.0.0.0/8 is one of this machine on Linux."""
 HALF = b"GET /metrics HTTP/1.1\r\nHost: loc"
 NOBODY = "127.0.0.1:1"
+SLOWEST = "OTLP source"
+"""Takes seconds for its many connections."""
 
 
 @contextmanager
@@ -120,7 +122,9 @@ def half_request(port: int) -> socket.socket:
     return found
 
 
-@pytest.mark.parametrize("name", LISTENERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.ci] * (name == SLOWEST)) for name in LISTENERS]
+)
 def test_half_requests_of_one_address_refuse_nobody_else(name: str) -> None:
     listener, limit = LISTENERS[name]
     with listener() as port, ExitStack() as stack:

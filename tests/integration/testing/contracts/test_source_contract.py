@@ -24,7 +24,6 @@ from odradek.testing.contracts import (
 from support.contracts import ClosedOnce
 
 STEP_S = 0.01
-PATIENCE_S = 2.0
 
 
 @dataclass(eq=False)
@@ -178,9 +177,9 @@ BROKEN = {
 }
 
 
-def subject_of(kind: type[Good]) -> Subject:
+def subject_of(kind: type[Good], patience_s: float = 0.4) -> Subject:
     shelf = Shelf()
-    return Subject(make=lambda: kind(shelf), supply=shelf, far_side=shelf, patience_s=PATIENCE_S)
+    return Subject(make=lambda: kind(shelf), supply=shelf, far_side=shelf, patience_s=patience_s)
 
 
 def broken_rules(kind: type[Good]) -> list[str]:
@@ -195,7 +194,7 @@ def broken_rules(kind: type[Good]) -> list[str]:
 class TestGoodSource(SourceContract):
     @pytest.fixture
     def subject(self) -> Subject:
-        return subject_of(Good)
+        return subject_of(Good, patience_s=8.0)  # it is done sooner, unless the machine is busy
 
 
 @pytest.mark.parametrize("kind", BROKEN, ids=lambda kind: kind.__name__)
