@@ -200,7 +200,7 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
         metrics={JAVA: COORDINATOR + "failed.rebalance.total"},
         threshold=1.0,
         unit="of the rebalances in 10 minutes",
-        source="more than the first JoinGroup, which is answered MEMBER_ID_REQUIRED and counted by the client",
+        source="more than the first JoinGroup, which clients count: it is answered MEMBER_ID_REQUIRED",
         advice="The consumer's log names the error.",
     ),
     Trouble(
