@@ -124,7 +124,7 @@ class Broker(Answering):
         self.endpoints: dict[str, Endpoint] = {}
         """Advertised addresses by listener name; a client gets that of the listener it is connected to."""
         limits = self.connection_quotas.configured
-        self.config = DynamicConfig(config.start_values, config.log_defaults, limits)
+        self.config = DynamicConfig(self.start_values, config.log_defaults, limits)
         if metadata.resource_names(ResourceType.BROKER):
             self.load_dynamic_config()
         self.follow(stores.logs.producer_ids.config, stores.logs.producer_ids.use_config)
