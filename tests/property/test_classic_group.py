@@ -156,7 +156,7 @@ class Life:
     def check(self) -> None:
         """Check what must always be true."""
         group = self.host.groups.groups.get("g")
-        assert not self.host.groups.classic.outbox.due
+        assert not self.host.groups.outbox.due
         check_totals(self.host.groups)
         if isinstance(group, ClassicGroup):
             check_members(group)

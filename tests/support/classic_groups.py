@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Generic, TypeVar
 
+from odradek.group import classic_protocol
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.classic_join import Joiner
 from odradek.group.group_config import GroupConfig
@@ -129,7 +130,7 @@ class GroupHost:
         parked = Joined()
         joiner = Joiner("client", "/127.0.0.1", version)
         try:
-            parked.take(self.groups.classic.join(request, joiner))
+            parked.take(classic_protocol.join(self.groups, request, joiner))
         except ApiError as error:
             parked.answers.append(JoinGroupResponse(error_code=error.code, member_id=member_id))
         return parked
@@ -162,7 +163,7 @@ class GroupHost:
         parked = Synced()
         try:
             request = SyncGroupRequest(**(values | fields))  # type: ignore[arg-type]  # fields by name
-            parked.take(self.groups.classic.sync(request))
+            parked.take(classic_protocol.sync(self.groups, request))
         except ApiError as error:
             parked.answers.append(SyncGroupResponse(error_code=error.code))
         return parked
@@ -173,7 +174,7 @@ class GroupHost:
         request = HeartbeatRequest(
             group_id=group_id, member_id=member_id, generation_id=generation, group_instance_id=instance_id
         )
-        return code_of(lambda: self.groups.classic.heartbeat(request))
+        return code_of(lambda: classic_protocol.heartbeat(self.groups, request))
 
     def leave(self, *members: tuple[str, str | None], group_id: str = "g") -> list[int]:
         """LeaveGroup of members, by member id and instance id; return the error code of each."""
@@ -183,7 +184,7 @@ class GroupHost:
                 MemberIdentity(member_id=name, group_instance_id=instance) for name, instance in members
             ],
         )
-        return [answer.error_code for answer in self.groups.classic.leave(request)]
+        return [answer.error_code for answer in classic_protocol.leave(self.groups, request)]
 
     def completing(self, members: int = 1, **options: object) -> list[JoinGroupResponse]:
         """Members of a generation that waits for its leader's assignment; the leader first."""

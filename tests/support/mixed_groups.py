@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from odradek.group import classic_protocol
 from odradek.group.classic_join import Joiner
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.consumer_subscription import VERSION
@@ -70,7 +71,10 @@ class MixedGroups(ConsumerGroups):
             protocols=[JoinGroupRequestProtocol(name=name, metadata=said) for name in names],
         )
         answers: list[JoinGroupResponse] = []
-        take(self.coordinator.classic.join(request, Joiner("old", "/127.0.0.1", version)), answers.append)
+        take(
+            classic_protocol.join(self.coordinator, request, Joiner("old", "/127.0.0.1", version)),
+            answers.append,
+        )
         return answers
 
     def classic_sync(
@@ -88,18 +92,21 @@ class MixedGroups(ConsumerGroups):
             ],
         )
         answers: list[SyncGroupResponse] = []
-        take(self.coordinator.classic.sync(request), answers.append)
+        take(classic_protocol.sync(self.coordinator, request), answers.append)
         return answers
 
     def classic_beat(self, member_id: str, generation: int, instance_id: str | None = None) -> None:
-        self.coordinator.classic.heartbeat(
+        classic_protocol.heartbeat(
+            self.coordinator,
             HeartbeatRequest(
                 group_id=GROUP, member_id=member_id, generation_id=generation, group_instance_id=instance_id
-            )
+            ),
         )
 
     def classic_leave(self, *members: MemberIdentity) -> list[MemberResponse]:
-        return self.coordinator.classic.leave(LeaveGroupRequest(group_id=GROUP, members=list(members)))
+        return classic_protocol.leave(
+            self.coordinator, LeaveGroupRequest(group_id=GROUP, members=list(members))
+        )
 
     def classic_group(self, **assigned: dict[str, list[int]]) -> int:
         """A stable classic group of members with these assignments; return its generation.

@@ -181,7 +181,7 @@ def test_in_a_rebalance_the_last_to_join_a_full_group_is_refused() -> None:
     host = GroupHost(GroupConfig(max_size=2))
     leader, follower = host.stable(2)
     host.join(leader.member_id)
-    host.groups.classic.rebalance.config = GroupConfig(max_size=1)
+    host.groups.rebalance.config = GroupConfig(max_size=1)
 
     joined = host.join(follower.member_id)
 

@@ -109,7 +109,7 @@ def test_during_a_rebalance_no_offsets_expire(host: GroupHost) -> None:
     host.join_new(protocols=(("range", SUBSCRIPTION),), rebalance_ms=2_000_000)
 
     host.clock.advance(4 * MINUTE_MS)
-    host.groups.classic.rebalance.arm_session(host.group, host.group.members[member_id], 10**9)
+    host.groups.rebalance.arm_session(host.group, host.group.members[member_id], 10**9)
     host.clock.advance(RETENTION_MS)
 
     assert host.group.state_name == "PreparingRebalance"

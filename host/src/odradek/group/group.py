@@ -1,13 +1,10 @@
-"""The common interface of groups of both protocols."""
+"""What groups of both protocols have to say of those that commit offsets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
-
-from odradek.group.member_sizes import MemberSizes
 
 PartitionCheck = Callable[[bytes, int], None]
 """Checks one partition (topic id, index) of a commit; raises `ApiError` to refuse it."""
@@ -40,82 +37,3 @@ class Committer:
         """Whether this version of the request has the errors GROUP_ID_NOT_FOUND and STALE_MEMBER_EPOCH."""
         first = TXN_MEMBER_EPOCH_VERSION if self.is_transactional else MEMBER_EPOCH_VERSION
         return self.api_version >= first
-
-
-class GroupMember(Protocol):
-    """A member of a group of either protocol."""
-
-    client_id: str
-    client_host: str
-
-
-class Group(Protocol):
-    """A group of either protocol.
-
-    Groups are registered in `GroupCoordinator.groups`. Their offsets are in `GroupOffsets`, by group id, and
-    stay if a group changes its type.
-    """
-
-    group_id: str
-    sizes: MemberSizes
-    static_members: dict[str, str]
-    """Member ids by instance id."""
-
-    @property
-    def group_type(self) -> GroupType:
-        """The protocol of the group."""
-
-    @property
-    def protocol_type(self) -> str:
-        """``consumer`` for consumers; "" if no member has ever joined."""
-
-    @property
-    def state_name(self) -> str:
-        """The state as shown by Describe and ListGroups, such as ``Stable``."""
-
-    @property
-    def members(self) -> Mapping[str, GroupMember]:
-        """By member id."""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the group has no members."""
-
-    @property
-    def generation(self) -> int:
-        """The generation id or the group epoch, from which a successor of the other type continues."""
-
-    @property
-    def empty_since_ms(self) -> int | None:
-        """When the last member left; None while there are members, or if there never was one."""
-
-    def validate_offset_commit(self, committer: Committer) -> PartitionCheck | None:
-        """Check that a client may commit offsets now; return a further check for each partition, if any.
-
-        Raises:
-            ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS,
-                STALE_MEMBER_EPOCH or UNSUPPORTED_VERSION.
-        """
-
-    def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Check that a member may read the offsets (since OffsetFetch v9). Without a member id anyone may.
-
-        Raises:
-            ApiError: UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH.
-        """
-
-    def validate_delete(self) -> None:
-        """Check that the group may be deleted.
-
-        Raises:
-            ApiError: NON_EMPTY_GROUP.
-        """
-
-    def is_subscribed_to(self, topic: str) -> bool:
-        """Whether a member reads this topic, so that its offsets must be retained."""
-
-    def topics_changed(self) -> None:
-        """Note that topics were created or deleted, or have more partitions."""
-
-    def close(self) -> None:
-        """Cancel all timers, because the group is removed from the registry."""

@@ -1,6 +1,6 @@
 """The registry of groups of both protocols.
 
-The protocols are elsewhere: `classic_protocol` handles JoinGroup, SyncGroup, Heartbeat and LeaveGroup, and
+The protocols are above: `classic_protocol` handles JoinGroup, SyncGroup, Heartbeat and LeaveGroup, and
 `consumer_protocol` the heartbeats of KIP-848. Both find, create and replace groups here. Committed offsets
 are in `GroupOffsets`, by group id, for both types of groups.
 """
@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from odradek.group.classic_group import ClassicGroup
-from odradek.group.classic_protocol import ClassicProtocol
+from odradek.group.classic_rebalance import ClassicRebalance
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.consumer_group import ConsumerGroup
-from odradek.group.group import Committer, Group, GroupType, PartitionCheck
+from odradek.group.group import Committer, GroupType, PartitionCheck
 from odradek.group.group_config import GROUPS_KEY, GroupConfig
 from odradek.group.group_migration import DOWNGRADE, dismiss, downgraded
 from odradek.group.group_offsets import GroupOffsets, GroupRow, OffsetStore
@@ -23,6 +23,7 @@ from odradek.group.group_properties import in_force
 from odradek.group.group_subscriptions import Compute
 from odradek.group.member_sizes import GroupTotals
 from odradek.group.offset_total import OffsetTotal
+from odradek.group.outbox import Outbox
 from odradek.group.topic_view import TopicView
 from odradek.settings.state_limit import StateLimit
 from odradek.waiting.clock import Clock, Timer
@@ -31,6 +32,10 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
 log = logging.getLogger(__name__)
+
+Group = ClassicGroup | ConsumerGroup
+"""A group of either protocol. Its offsets are in `GroupOffsets`, by group id, and stay if it changes its
+type."""
 
 
 @dataclass(slots=True, eq=False)
@@ -52,8 +57,10 @@ class GroupCoordinator:
     groups_limit: StateLimit = field(init=False)
     configs_limit: StateLimit = field(init=False)
     totals: GroupTotals = field(init=False)
-    classic: ClassicProtocol = field(init=False)
-    """Answers the members of classic groups."""
+    outbox: Outbox = field(default_factory=Outbox)
+    """The answers to members of classic groups."""
+    rebalance: ClassicRebalance = field(init=False)
+    """The rebalances of classic groups."""
 
     def __post_init__(self) -> None:
         most, clock = self.config.max_groups, self.clock
@@ -62,7 +69,9 @@ class GroupCoordinator:
             "configured groups", GROUPS_KEY, most, self.own_configs.__len__, clock
         )
         self.totals = GroupTotals(self.config.max_members, self.config.max_member_bytes, clock)
-        self.classic = ClassicProtocol(self)
+        self.rebalance = ClassicRebalance(
+            self.config, self.clock, self.timer, self.outbox, self.classic_group_changed
+        )
         for row in self.store.groups():
             self.replace(self.restored(row))
         total = OffsetTotal(self.config.max_offsets, self.config.max_offsets_metadata, clock)
@@ -143,10 +152,10 @@ class GroupCoordinator:
         except ApiError:
             group.close()
             raise
-        with self.classic.outbox:
+        with self.outbox:
             before = self.groups.get(group.group_id)
             if isinstance(before, ClassicGroup):
-                dismiss(self.classic.rebalance, before)
+                dismiss(self.rebalance, before)
             self.replace(group)
             for member in group.members.values():
                 if member.session is None:
@@ -159,14 +168,14 @@ class GroupCoordinator:
         classic = downgraded(group) if self.config.consumer_migration_policy in DOWNGRADE else None
         if classic is None or self.groups.get(group.group_id) is not group:
             return
-        with self.classic.outbox:
+        with self.outbox:
             self.replace(classic)
             self.save_if_possible(classic)
             for member in classic:
-                self.classic.rebalance.arm_session(classic, member)
+                self.rebalance.arm_session(classic, member)
             # The consumer group assigned on the broker; a classic group needs a leader, so its members must
             # join again.
-            self.classic.rebalance.prepare(classic)
+            self.rebalance.prepare(classic)
 
     def __iter__(self) -> Iterator[Group]:
         return iter(self.groups.values())
@@ -257,8 +266,10 @@ class GroupCoordinator:
             self.groups_limit.check()
             return None
         check = group.validate_offset_commit(committer)
-        if not committer.is_transactional:
-            self.classic.seen(group, committer.member_id)
+        if isinstance(group, ClassicGroup) and not committer.is_transactional:
+            member = group.members.get(committer.member_id)
+            if member is not None:
+                self.rebalance.arm_session(group, member)  # the commit counts as a heartbeat
         return check
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from odradek.group.classic_state import ClassicState
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
-from odradek.group.group import Group, GroupType
-from odradek.group.group_coordinator import GroupCoordinator
+from odradek.group.group import GroupType
+from odradek.group.group_coordinator import Group, GroupCoordinator
 from odradek.wire.api_error import ApiError
 
 log = logging.getLogger(__name__)

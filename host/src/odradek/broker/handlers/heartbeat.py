@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.group import classic_protocol
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -18,5 +19,5 @@ from odradek.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 @answers(HeartbeatRequest)
 def heartbeat(request: HeartbeatRequest, context: RequestContext, broker: Broker) -> HeartbeatResponse:
     broker.authorization.require(context, AclOperation.READ, ResourceType.GROUP, request.group_id)
-    broker.groups.classic.heartbeat(request)
+    classic_protocol.heartbeat(broker.groups, request)
     return HeartbeatResponse()

@@ -31,6 +31,7 @@ from functools import partial
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.group import classic_protocol
 from odradek.group.classic_join import Joiner
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
@@ -57,7 +58,7 @@ def join_group(
         broker.check_new_group(request.group_id)
         broker.names.check("group instance id", request.group_instance_id)
         broker.names.check("protocol type", request.protocol_type)
-        answer = broker.groups.classic.join(request, joiner)
+        answer = classic_protocol.join(broker.groups, request, joiner)
     except ApiError as error:
         answer = refuse(request, error.code, error.message)
     if not isinstance(answer, Deferred):

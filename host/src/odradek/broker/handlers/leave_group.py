@@ -15,6 +15,7 @@ from collections.abc import Generator, Iterator
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.group import classic_protocol
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
@@ -41,7 +42,7 @@ def leave_group(
         yield from removed(request, broker)
         return LeaveGroupResponse()
     request.members = [MemberIdentity(member_id=request.member_id)]
-    (only,) = broker.groups.classic.leave(request)
+    (only,) = classic_protocol.leave(broker.groups, request)
     return LeaveGroupResponse(error_code=only.error_code)
 
 
@@ -54,7 +55,9 @@ def removed(request: LeaveGroupRequest, broker: Broker) -> Iterator[MemberRespon
     for start in range(0, len(request.members) or 1, AT_A_TIME):
         some = request.members[start : start + AT_A_TIME]
         try:
-            yield from broker.groups.classic.leave(LeaveGroupRequest(group_id=request.group_id, members=some))
+            yield from classic_protocol.leave(
+                broker.groups, LeaveGroupRequest(group_id=request.group_id, members=some)
+            )
         except ApiError as error:
             if start == 0:
                 raise

@@ -13,7 +13,7 @@ from collections.abc import Generator
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
-from odradek.group.group import Group
+from odradek.group.group_coordinator import Group
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError

@@ -20,6 +20,7 @@ from functools import partial
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.group import classic_protocol
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.waiting.deferred import Deferred
@@ -37,7 +38,7 @@ def sync_group(
     if context.api_version >= PROTOCOL_VERSION and None in (request.protocol_type, request.protocol_name):
         raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     broker.authorization.require(context, AclOperation.READ, ResourceType.GROUP, request.group_id)
-    answer = broker.groups.classic.sync(request)
+    answer = classic_protocol.sync(broker.groups, request)
     if isinstance(answer, Deferred) and not answer.done:
         unavailable = SyncGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         answer.hurry = partial(answer.complete, unavailable)
