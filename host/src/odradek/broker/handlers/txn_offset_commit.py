@@ -32,7 +32,6 @@ from odradek.broker.commit_verdict import CommitVerdict
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.transactions.transaction_errors import verification_error
 from odradek.broker.transactions.transaction_participants import offsets_partition
-from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.group import Committer, PartitionCheck
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
@@ -84,65 +83,37 @@ def txn_offset_commit(
         context, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id
     )
     broker.authorization.require(context, AclOperation.READ, ResourceType.GROUP, request.group_id)
-    commit = TxnCommit(broker, request, context)
-    begun = broker.steps.turns
-    yield from answered(request, commit.partition)
-    offsets = commit.offsets
-    if offsets and broker.steps.turns != begun:
-        # The group, the transaction and the topics may have changed in the meantime.
-        commit.admitted()
-        offsets = {key: offset for key, offset in offsets.items() if key[0] in broker.topics.by_id}
-    if offsets:
-        broker.groups.offsets.add_pending(request.producer_id, request.group_id, offsets)
-    return TxnOffsetCommitResponse()
+    version = context.api_version
+    committer = Committer(
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        generation_id=request.generation_id_or_member_epoch,
+        api_version=version,
+        is_transactional=True,
+    )
+    ask = partial(admitted, broker, request, version, committer)
+    verdict = CommitVerdict(
+        broker,
+        broker.groups.offsets.room(request.group_id, request.producer_id),
+        ask,
+        broker.authorization.rights(context, AclOperation.READ, ResourceType.TOPIC),
+        by_id=version >= TOPIC_ID_VERSION,
+    )
 
-
-class TxnCommit:
-    """One request, partition by partition."""
-
-    def __init__(self, broker: Broker, request: TxnOffsetCommitRequest, context: RequestContext) -> None:
-        self.broker = broker
-        version = context.api_version
-        self.committer = Committer(
-            member_id=request.member_id,
-            group_instance_id=request.group_instance_id,
-            generation_id=request.generation_id_or_member_epoch,
-            api_version=version,
-            is_transactional=True,
-        )
-        self.by_id = version >= TOPIC_ID_VERSION
-        # without this object, which holds the verdict: a cycle is freed late
-        self.admitted = partial(admitted, broker, request, version, self.committer)
-        room = broker.groups.offsets.room(request.group_id, request.producer_id)
-        rights = broker.authorization.rights(context, AclOperation.READ, ResourceType.TOPIC)
-        self.verdict = CommitVerdict(broker, room, self.admitted, rights)
-        self.offsets: dict[TopicPartition, CommittedOffset] = {}
-        """The offsets to store."""
-
-    def partition(
-        self, topic: TxnOffsetCommitRequestTopic, partition: TxnOffsetCommitRequestPartition
-    ) -> ErrorCode:
-        """Collect one offset. Returns its error code."""
-        metadata = partition.committed_metadata or ""
-        try:
-            known = self.verdict.admit(
-                topic.name, topic.topic_id, partition.partition_index, metadata, by_id=self.by_id
-            )
-        except ApiError as error:
-            return self.known_to_client(error.code)
-        self.offsets[known] = CommittedOffset(
-            offset=partition.committed_offset,
-            leader_epoch=partition.committed_leader_epoch,
-            metadata=metadata,
-            commit_timestamp_ms=self.broker.clock.now_ms(),
-        )
-        return ErrorCode.NONE
-
-    def known_to_client(self, code: ErrorCode) -> ErrorCode:
-        """The error as clients of this version know it."""
-        if code is ErrorCode.STALE_MEMBER_EPOCH and not self.committer.knows_member_epochs:
+    def code_of(topic: TxnOffsetCommitRequestTopic, partition: TxnOffsetCommitRequestPartition) -> ErrorCode:
+        code = verdict.take(topic, partition)
+        if code is ErrorCode.STALE_MEMBER_EPOCH and not committer.knows_member_epochs:
             return ErrorCode.ILLEGAL_GENERATION
         return code
+
+    begun = broker.steps.turns
+    yield from answered(request, code_of)
+    if verdict.offsets and broker.steps.turns != begun:
+        ask()  # the group, the transaction and the topics may have changed in the meantime
+        verdict.drop_deleted_topics()
+    if verdict.offsets:
+        broker.groups.offsets.add_pending(request.producer_id, request.group_id, verdict.offsets)
+    return TxnOffsetCommitResponse()
 
 
 def admitted(
