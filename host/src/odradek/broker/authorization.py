@@ -65,16 +65,12 @@ EVERYTHING: Final = Rights()
 NOTHING: Final = NoRights()
 
 
-def log_nothing(_context: RequestContext, _action: Action, _decision: Decision) -> None:
-    """Drop a denial."""
-
-
 @dataclass(slots=True, eq=False)
 class Authorization:
     """The rights of callers as an authorizer decides them; without one, everything is allowed."""
 
     authorizer: Authorizer | None = None
-    denied: Denied = log_nothing
+    denied: Denied = lambda _context, _action, _decision: None
     """Called with each denial that is to be logged."""
 
     @property

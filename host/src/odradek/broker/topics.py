@@ -99,10 +99,6 @@ KeysChanged = Callable[[str, Mapping[str, str]], None]
 """Called with the name and the keys of a topic that was opened, created, configured or deleted."""
 
 
-def ignore_keys(_name: str, _properties: Mapping[str, str]) -> None:
-    """The `KeysChanged` of topics that nothing depends on."""
-
-
 class Topics:
     """All topics of the host, for requests that do not create or delete any."""
 
@@ -113,7 +109,7 @@ class Topics:
         clock: Clock,
         random_uuid: Callable[[], bytes],
         defaults: LogConfig | None = None,
-        keys_changed: KeysChanged = ignore_keys,
+        keys_changed: KeysChanged = lambda _name, _properties: None,
         max_topics: int = INT32_MAX,
         max_partitions: int = INT32_MAX,
     ) -> None:

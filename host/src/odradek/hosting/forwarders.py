@@ -119,12 +119,3 @@ def feed_of(name: str, spool: TelemetrySpool | None, settings: ForwarderSettings
     feed = LogFeed(name, spool, settings.malformed_max_records)
     spool.readers.append(feed)
     return feed
-
-
-def sink_of(
-    spool: TelemetrySpool | None, runners: Sequence[ForwarderRunner]
-) -> TelemetrySpool | MemorySink | None:
-    """Takes accepted pushes; None if they only go to receivers."""
-    if spool is not None:
-        return spool
-    return MemorySink(runners) if runners else None

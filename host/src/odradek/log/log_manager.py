@@ -310,12 +310,13 @@ class LogManager:
             return None
         move = ReplicaMove(moving, directory, unique_id, clock, self.files, self.throttle, self.work.remove)
         self.moves[key] = move
-        self.work.move(move, lambda _: self._moved(key, move))
-        return move
 
-    def _moved(self, key: Partition, move: ReplicaMove) -> None:
-        if self.moves.get(key) is move:
-            del self.moves[key]
+        def ended(_outcome: object) -> None:
+            if self.moves.get(key) is move:
+                del self.moves[key]
+
+        self.work.move(move, ended)
+        return move
 
     def _check_destination(self, directory: Path) -> None:
         if directory not in self.directories:

@@ -34,11 +34,6 @@ Located = tuple[int, RecordBatchHeader]
 """Position of a batch in its segment, and its header."""
 
 
-def segment_stem(directory: Path, offset: int) -> Path:
-    """Kafka's file name for an offset, without a suffix."""
-    return directory / f"{offset:020d}"
-
-
 class Segment(SegmentFile):
     """Batches from ``base_offset`` on. Appends go to the newest segment of a log; the others are sealed.
 
@@ -62,7 +57,8 @@ class Segment(SegmentFile):
     def __init__(
         self, directory: Path, base_offset: int, interval_bytes: int, created_ms: int, files: OpenFiles
     ) -> None:
-        self.stem = segment_stem(directory, base_offset)
+        self.stem = directory / f"{base_offset:020d}"
+        """Kafka's file name for the offset, without a suffix."""
         super().__init__(self.stem.with_suffix(LOG_SUFFIX), files)
         self.base_offset = base_offset
         self.created_ms = created_ms
@@ -118,7 +114,8 @@ class Segment(SegmentFile):
     @property
     def index(self) -> SegmentIndex:
         if self._index is None:
-            self._index = self._loaded_index() or self.rebuilt_index()
+            loaded = SegmentIndex.load(self.stem, self.base_offset, self._interval_bytes, self.size_bytes)
+            self._index = loaded or self.rebuilt_index()
             if self._descriptor < 0:
                 self._open(os.O_RDWR)  # so that OpenFiles can make the segment drop its index
         return self._index
@@ -148,9 +145,6 @@ class Segment(SegmentFile):
         """Use the new name of the folder that contains the segment."""
         self.stem = directory / self.stem.name
         self.path = directory / self.path.name
-
-    def _loaded_index(self) -> SegmentIndex | None:
-        return SegmentIndex.load(self.stem, self.base_offset, self._interval_bytes, self.size_bytes)
 
     def rebuilt_index(self) -> SegmentIndex:
         """Build the index from the batches in the file, without checking their CRCs."""

@@ -39,17 +39,12 @@ def jwks_fetcher(url: str, ca_file: str | None = None) -> Callable[[], bytes]:
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path:
         if "#" in url or "?" in url:  # they would end the path
             raise BadJwksUrl(f"expected # as %23 and ? as %3F in a file: address, found {url!r}")
-        return partial(read_file, Path(unquote(parts.path)))
+        return partial(read_small_file, Path(unquote(parts.path)), MAX_BYTES)
     if parts.hostname and (
         parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ON_THIS_MACHINE)
     ):
         return partial(fetch_over_http, url, ca_file)
     raise BadJwksUrl(f"expected https://HOST/PATH, file:///PATH, or http:// on this machine, found {url!r}")
-
-
-def read_file(path: Path) -> bytes:
-    """Return the document in a file."""
-    return read_small_file(path, MAX_BYTES)
 
 
 def fetch_over_http(url: str, ca_file: str | None) -> bytes:

@@ -87,10 +87,6 @@ class LargeFrame(asyncio.BufferedProtocol):
         """The memory of the frame; raises OSError if there is none."""
         return bytearray(beginning)
 
-    def take_over(self, transport: asyncio.Transport) -> None:
-        """Receive the connection's data instead of the channel."""
-        switch(transport, self)
-
     def get_buffer(self, sizehint: int) -> memoryview:
         self.began_ns = self.channel.monotonic_ns()
         return self.shared[: min(self.missing_bytes, self.room)]

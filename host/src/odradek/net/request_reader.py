@@ -87,7 +87,7 @@ class RequestReader(asyncio.Protocol):
             return False
         if len(beginning) >= frame_bytes or self.not_reading:
             return False
-        large_frame(self, frame_bytes, beginning, self.owner.shared_buffer).take_over(self.transport)
+        switch(self.transport, large_frame(self, frame_bytes, beginning, self.owner.shared_buffer))
         self.buffer = None
         self.large_frame_grew(len(beginning), frame_bytes - len(beginning))
         return True

@@ -18,9 +18,10 @@ from odradek.broker.dispatch.routes import Route, load_handlers
 from odradek.gateway.observation.settings import Observe
 from odradek.gateway.telemetry_settings import SubscriptionSource
 from odradek.group.offset_expiration import OffsetExpiration
+from odradek.hosting.active_plugin import only_offer
 from odradek.hosting.authorizers import GuardedAuthorizer, chosen_authorizer
+from odradek.hosting.offers import PRINCIPAL_BUILDER
 from odradek.hosting.plugin_manager import HostPluginManager
-from odradek.hosting.principal_builders import built_principals
 from odradek.meters.authentication_metrics import key_rows
 from odradek.meters.memory_metrics import memory_rows
 from odradek.meters.metrics import request_rows, worker_rows
@@ -81,7 +82,9 @@ class Host:
         self.receivers = self.plugins.receivers
         slow_ms, hooks = config.telemetry.slow_ms, self.plugins.all
         self.authorizer = chosen_authorizer(config.authorizer, hooks, self.clock, slow_ms)
-        principals = built_principals(hooks, config.broker.name_max_length, self.clock, slow_ms)
+        builder = only_offer(hooks, PRINCIPAL_BUILDER, "build principals")
+        longest = config.broker.name_max_length
+        principals = builder and BuiltPrincipals(*builder, longest, self.clock, slow_ms)
         asked = (self.authorizer, principals)
         self.plugins.stats += [each.stats for each in asked if isinstance(each, GUARDED)]
         self.ground = Ground(

@@ -7,14 +7,15 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 
 from odradek.broker.answering import PushHandling
+from odradek.broker.telemetry_spool import TelemetrySpool
 from odradek.estimate.on_demand import estimates_of
 from odradek.gateway.cluster_subscriptions import ClusterSubscriptions
 from odradek.gateway.dropping_sink import DroppingSink
 from odradek.gateway.telemetry_settings import SpoolFull, SubscriptionSource
 from odradek.group.group_offsets import GroupOffsets
-from odradek.hosting.cluster_topic import cluster_topic
+from odradek.hosting.cluster_topic import ClusterTopic, cluster_topic
 from odradek.hosting.forwarder_reports import runner_rows, running_forwarders
-from odradek.hosting.forwarders import make_runners, make_spool, sink_of, start_runners
+from odradek.hosting.forwarders import MemorySink, make_runners, make_spool, start_runners
 from odradek.hosting.listening import listening
 from odradek.hosting.sources import Sources
 from odradek.meters.metrics import push_rows, source_rows, worker_rows
@@ -104,7 +105,9 @@ class Pushes:
         self.forwarders = spine.forwarders
         self.forwarders += make_runners(plugins.all, self.spool, manager)
         self.cluster_topic = cluster_topic(config.spool, plugins.all, clock, timer)
-        kept = self.cluster_topic or sink_of(self.spool, self.forwarders)
+        kept: ClusterTopic | TelemetrySpool | MemorySink | None = self.cluster_topic or self.spool
+        if kept is None and self.forwarders:
+            kept = MemorySink(self.forwarders)
         self.sources = Sources(plugins.all if runs_sources else (), manager, kept, clock)
         self.goodbyes = RecordSource("goodbyes", manager, self.sources.keep)
         plugins.stats += self.sources.stats()

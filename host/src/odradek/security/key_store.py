@@ -111,7 +111,7 @@ def key_store(key: tuple[str, str], chain: tuple[str, str], password: str | None
         raise ConfigError(key[1], f"expected one private key in PEM, found {len(keys)}")
     if not certificates:
         raise ConfigError(chain[1], "expected a certificate in PEM, found none")
-    if is_encrypted(keys[0]) and not password:
+    if "ENCRYPTED" in keys[0] and not password:
         raise ConfigError(key[1], "the private key is encrypted: set ssl.key.password")
     return KeyStore(key=keys[0], chain="".join(certificates), password=password or "", source=key[1])
 
@@ -191,11 +191,6 @@ def der(block: str) -> bytes:
         ValueError: It is not base64.
     """
     return b64decode("".join(block.splitlines()[1:-1]), validate=True)
-
-
-def is_encrypted(key: str) -> bool:
-    """Whether a private key needs a password."""
-    return "ENCRYPTED" in key
 
 
 def from_pkcs12(content: bytes, password: str | None, key: str) -> tuple[str, str]:

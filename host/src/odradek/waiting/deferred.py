@@ -61,7 +61,7 @@ class Deferred(Generic[R]):
         """Set by the dispatcher: turns the outcome into a frame. Not called after `lost`."""
         self.around: Callable[[Callable[[], Any]], Any] | None = None
         """Set by the dispatcher: runs the rest of the handler, or a part of it, and measures it."""
-        self.gone: Callable[[], None] | None = None
+        self.gone: Callable[[], object] | None = None
         """Set by the dispatcher: called when the connection is lost before the outcome is known."""
 
     def then(self, step: Callable[[R], S | Deferred[S]]) -> Deferred[S]:

@@ -181,7 +181,7 @@ class Dispatcher:
         if response.__class__ is Deferred:
             response.around = exchange.timed
             response.finish = partial(self.finished, route, request, context, exchange)
-            response.gone = partial(self.charge_lost, route, exchange)
+            response.gone = partial(self.charge, route, exchange, None)
             return response
         return self.charged(route, exchange, response)
 
@@ -219,10 +219,6 @@ class Dispatcher:
         exchange.now_ms = self.monotonic_ms()
         exchange.response = response
         return route.charge(exchange, self.quotas)
-
-    def charge_lost(self, route: CompiledRoute, exchange: Exchange) -> None:
-        """Charge a request whose connection was lost before it was answered."""
-        self.charge(route, exchange, None)
 
     def charged(self, route: CompiledRoute, exchange: Exchange, response: Any) -> Frame | Throttled | None:
         """Charge a request and write its response, which tells how long the client is throttled."""

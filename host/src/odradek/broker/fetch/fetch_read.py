@@ -25,7 +25,6 @@ from odradek.wire.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
     FetchPartition,
-    FetchRequest,
     PartitionData,
 )
 
@@ -48,24 +47,6 @@ class ReadParams:
     read_committed: bool
     replication: ReplicationQuotaManager | None = None
     """The quota of throttled replicas; None for a consumer."""
-
-    @classmethod
-    def of(
-        cls,
-        request: FetchRequest,
-        version: int,
-        limit_bytes: int,
-        replication: ReplicationQuotaManager | None = None,
-    ) -> ReadParams:
-        """The parameters of a request, within the host's own limit.
-
-        Raises:
-            ApiError: UNKNOWN_SERVER_ERROR for an unknown isolation level, as in Kafka.
-        """
-        if request.isolation_level not in (0, READ_COMMITTED):
-            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        committed = request.isolation_level == READ_COMMITTED
-        return cls(version, min(request.max_bytes, limit_bytes), committed, replication)
 
 
 @dataclass(slots=True)

@@ -46,7 +46,7 @@ from odradek.broker.dispatch.throttling import (
     fetch_limit_bytes,
 )
 from odradek.broker.fetch.fetch_context import Partitions, open_context
-from odradek.broker.fetch.fetch_read import Read, ReadParams, unread
+from odradek.broker.fetch.fetch_read import READ_COMMITTED, Read, ReadParams, unread
 from odradek.broker.fetch.long_poll import LongPoll
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
@@ -90,11 +90,20 @@ def charge(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
 
 
 def read_params(request: FetchRequest, context: RequestContext, broker: Broker, replica: bool) -> ReadParams:
-    """The limits of a request, and the quota that it is subject to."""
-    if replica:
-        limit_bytes, quota = broker.settings.fetch_max_bytes, broker.quotas.leader
-        return ReadParams.of(request, context.api_version, limit_bytes, quota)
-    return ReadParams.of(request, context.api_version, fetch_limit_bytes(context, broker))
+    """The limits of a request, within the host's own, and the quota that it is subject to.
+
+    Raises:
+        ApiError: UNKNOWN_SERVER_ERROR for an unknown isolation level, as in Kafka.
+    """
+    if request.isolation_level not in (0, READ_COMMITTED):
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    limit_bytes = broker.settings.fetch_max_bytes if replica else fetch_limit_bytes(context, broker)
+    return ReadParams(
+        context.api_version,
+        min(request.max_bytes, limit_bytes),
+        request.isolation_level == READ_COMMITTED,
+        broker.quotas.leader if replica else None,
+    )
 
 
 def read_rights(context: RequestContext, broker: Broker, replica: bool) -> Rights:
