@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
+from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity, ClientQuotaType
 from odradek.quota.client_request_quota_manager import ClientRequestQuotaManager
 from odradek.quota.quota_config import QuotaConfig
 from odradek.testing.clock import MockClock
@@ -17,7 +17,9 @@ class BusyClient:
 
     def __init__(self) -> None:
         self.clock = MockClock()
-        self.manager = ClientRequestQuotaManager(QuotaConfig(), self.clock, timer=self.clock.timer)
+        self.manager = ClientRequestQuotaManager(
+            ClientQuotaType.REQUEST, QuotaConfig(), self.clock, timer=self.clock.timer
+        )
         self.manager.update_quota(ClientQuotaEntity(client_id=DEFAULT), 1)
 
     def spend(self, spent_ms: float) -> int:
@@ -99,7 +101,7 @@ def test_a_spike_throttles_until_its_window_expires(after_the_spike: tuple[BusyC
 
 
 def test_exempt_time_is_measured_only_while_quotas_exist() -> None:
-    manager = ClientRequestQuotaManager(QuotaConfig(), clock := MockClock())
+    manager = ClientRequestQuotaManager(ClientQuotaType.REQUEST, QuotaConfig(), clock := MockClock())
     manager.record_exempt_ns(1_000_000_000, clock.monotonic_ms())
     before = [row.name.name for row in manager.measured(clock.monotonic_ms())]
 

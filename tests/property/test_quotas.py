@@ -130,7 +130,7 @@ mutations = st.lists(st.tuples(st.integers(1, 500), st.integers(0, 20_000)), min
 @given(load=mutations)
 def test_a_client_of_a_strict_quota_that_waits_is_never_refused_twice(load: list[tuple[int, int]]) -> None:
     rate, clock = 5.0, MockClock()
-    manager = ControllerMutationQuotaManager(QuotaConfig(), clock)
+    manager = ControllerMutationQuotaManager(ClientQuotaType.CONTROLLER_MUTATION, QuotaConfig(), clock)
     manager.update_quota(DEFAULT_CLIENT, rate)
     start_ms, admitted, largest = clock.monotonic_ms(), 0, max(permits for permits, _ in load)
 
@@ -152,7 +152,7 @@ def test_a_client_of_a_strict_quota_that_waits_is_never_refused_twice(load: list
 @given(load=mutations)
 def test_a_client_of_a_permissive_quota_that_waits_has_no_debt_left(load: list[tuple[int, int]]) -> None:
     clock = MockClock()
-    manager = ControllerMutationQuotaManager(QuotaConfig(), clock)
+    manager = ControllerMutationQuotaManager(ClientQuotaType.CONTROLLER_MUTATION, QuotaConfig(), clock)
     manager.update_quota(DEFAULT_CLIENT, 5)
 
     for permits, pause_ms in load:
@@ -160,7 +160,7 @@ def test_a_client_of_a_permissive_quota_that_waits_has_no_debt_left(load: list[t
         quota.record(permits)
         clock.advance(quota.throttle_ms(clock.monotonic_ms()) + 1)
 
-        assert manager.record_and_throttle_ms("u", "c", 0, clock.monotonic_ms()) == 0
+        manager.quota_for("u", "c", strict=True).record(0)
         clock.advance(pause_ms)
 
 

@@ -5,12 +5,8 @@ from __future__ import annotations
 from odradek.metrics.rate import Rate
 from odradek.metrics.sensor import QuotaViolation
 from odradek.metrics.windowed_sum import WindowedSum
-from odradek.plugin.client_quota import ClientQuotaType
-from odradek.plugin.protocols import ClientQuotaCallback
 from odradek.quota.client_quota_manager import ClientQuotaManager
-from odradek.quota.quota_config import QuotaConfig
 from odradek.quota.throttle_time import bounded_throttle_time_ms
-from odradek.waiting.clock import Clock, Timer
 
 PERCENT_PER_NS = 100.0 / 1_000_000_000
 EXEMPT = "exempt-Request"
@@ -23,16 +19,6 @@ class ClientRequestQuotaManager(ClientQuotaManager):
     """
 
     rate_metric = "request-time"
-
-    def __init__(
-        self,
-        config: QuotaConfig,
-        clock: Clock,
-        callback: ClientQuotaCallback | None = None,
-        timer: Timer | None = None,
-    ) -> None:
-        super().__init__(ClientQuotaType.REQUEST, config, clock, callback, timer)
-        self.max_throttle_ms = config.window_size_s * 1000
 
     def record_ns_and_throttle_ms(self, user: str, client_id: str | None, spent_ns: int, now_ms: int) -> int:
         """Record the time that it took to answer a request; return the milliseconds to throttle for."""
@@ -57,4 +43,4 @@ class ClientRequestQuotaManager(ClientQuotaManager):
         sensor.record(spent_ns * PERCENT_PER_NS, now_ms)
 
     def throttle_time_ms(self, violation: QuotaViolation, now_ms: int) -> int:
-        return bounded_throttle_time_ms(violation, self.max_throttle_ms, now_ms)
+        return bounded_throttle_time_ms(violation, self.config.window_size_s * 1000, now_ms)

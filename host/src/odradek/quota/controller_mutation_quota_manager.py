@@ -8,34 +8,15 @@ from odradek.metrics.rate import Rate
 from odradek.metrics.sensor import QuotaViolation, Sensor
 from odradek.metrics.token_bucket import TokenBucket
 from odradek.metrics.windowed_sum import WindowedSum
-from odradek.plugin.client_quota import ClientQuotaType
-from odradek.plugin.protocols import ClientQuotaCallback
 from odradek.quota.client_quota_manager import ClientQuotaManager
-from odradek.quota.controller_mutation_quota import (
-    ControllerMutationQuota,
-    PermissiveControllerMutationQuota,
-    StrictControllerMutationQuota,
-)
-from odradek.quota.quota_config import QuotaConfig
+from odradek.quota.controller_mutation_quota import UNBOUNDED_QUOTA, ControllerMutationQuota
 from odradek.quota.throttle_time import token_bucket_throttle_time_ms
-from odradek.waiting.clock import Clock, Timer
-
-UNBOUNDED_QUOTA = ControllerMutationQuota()
 
 
 class ControllerMutationQuotaManager(ClientQuotaManager):
     """A token bucket per budget enforces the quota; the rate beside it is only a metric."""
 
     rate_metric = "mutation-rate"
-
-    def __init__(
-        self,
-        config: QuotaConfig,
-        clock: Clock,
-        callback: ClientQuotaCallback | None = None,
-        timer: Timer | None = None,
-    ) -> None:
-        super().__init__(ClientQuotaType.CONTROLLER_MUTATION, config, clock, callback, timer)
 
     def quota_for(self, user: str, client_id: str | None, strict: bool) -> ControllerMutationQuota:
         """The quota for one request.
@@ -49,21 +30,7 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
         if not self.is_enabled:
             return UNBOUNDED_QUOTA
         sensor = self.sensors(user, client_id, self.clock.monotonic_ms()).quota
-        if strict:
-            return StrictControllerMutationQuota(sensor, self.clock)
-        return PermissiveControllerMutationQuota(sensor, self.clock)
-
-    def record_and_throttle_ms(self, user: str, client_id: str | None, value: float, now_ms: int) -> int:
-        """Record mutations, or return the milliseconds until the bucket is no longer overdrawn."""
-        if not self.is_enabled:
-            return 0
-        sensor = self.sensors(user, client_id, now_ms).quota
-        try:
-            sensor.check_quotas(now_ms)
-        except QuotaViolation as violation:
-            return self.throttle_time_ms(violation, now_ms)
-        sensor.record(value, now_ms, check_quotas=False)
-        return 0
+        return ControllerMutationQuota(sensor, self.clock, strict)
 
     def add_quota_metrics(self, sensor: Sensor, tags: Mapping[str, str], now_ms: int) -> None:
         rate = Rate(WindowedSum(self.config.windows))

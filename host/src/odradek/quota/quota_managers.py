@@ -52,10 +52,13 @@ class QuotaManagers:
         timer: Timer | None = None,
         update_ip_rate: IpRateUpdate | None = None,
     ) -> None:
-        self.produce = ClientQuotaManager(ClientQuotaType.PRODUCE, configs.client, clock, callback, timer)
-        self.fetch = ClientQuotaManager(ClientQuotaType.FETCH, configs.client, clock, callback, timer)
-        self.request = ClientRequestQuotaManager(configs.client, clock, callback, timer)
-        self.controller_mutation = ControllerMutationQuotaManager(configs.controller, clock, callback, timer)
+        kinds, client = ClientQuotaType, configs.client
+        self.produce = ClientQuotaManager(kinds.PRODUCE, client, clock, callback, timer)
+        self.fetch = ClientQuotaManager(kinds.FETCH, client, clock, callback, timer)
+        self.request = ClientRequestQuotaManager(kinds.REQUEST, client, clock, callback, timer)
+        self.controller_mutation = ControllerMutationQuotaManager(
+            kinds.CONTROLLER_MUTATION, configs.controller, clock, callback, timer
+        )
         self.leader = ReplicationQuotaManager(ReplicationQuotaType.LEADER, configs.replication, clock)
         self.follower = ReplicationQuotaManager(ReplicationQuotaType.FOLLOWER, configs.replication, clock)
         self.alter_log_dirs = ReplicationQuotaManager(

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 from odradek.broker.answering import Answering
 from odradek.plugin.context import RequestContext
 from odradek.quota.client_quota_manager import ClientQuotaManager
-from odradek.quota.controller_mutation_quota import ControllerMutationQuota
-from odradek.quota.controller_mutation_quota_manager import UNBOUNDED_QUOTA
+from odradek.quota.controller_mutation_quota import UNBOUNDED_QUOTA, ControllerMutationQuota
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.quota.throttled_channels import ThrottledChannel
 from odradek.wire.limits import INT32_MAX
