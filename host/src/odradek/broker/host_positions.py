@@ -12,8 +12,7 @@ from odradek.group.classic_state import ClassicState
 from odradek.group.consumer_group import ConsumerGroup
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
 from odradek.group.embedded_protocol import assignment_of
-from odradek.group.group import Group
-from odradek.group.group_coordinator import GroupCoordinator
+from odradek.group.group_coordinator import Group, GroupCoordinator
 from odradek.lag.group_lag import GroupLag, PartitionLag, SeriesCount, TopicEnds, series_count
 from odradek.lag.meter import (
     MARKERS_MOST,
