@@ -114,11 +114,3 @@ def test_an_empty_request_has_an_empty_answer(client: BrokerClient) -> None:
 
     assert answers == []
     assert left(client) == ["a", "b"]
-
-
-def test_a_mention_that_cannot_be_is_refused_before_the_time_is_looked_at(client: BrokerClient) -> None:
-    both = DeleteTopicState(name="a", topic_id=client.broker.topics.by_name["a"].id)
-
-    response = client.send(DeleteTopicsRequest(topics=[both, by_name("b")], timeout_ms=0), 6)
-
-    assert [topic.error_code for topic in response.responses] == [INVALID, ErrorCode.REQUEST_TIMED_OUT]

@@ -51,7 +51,7 @@ def delete_topics(
     request: DeleteTopicsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DeletableTopicResult | None, None, DeleteTopicsResponse | Mutated]:
     """Delete all topics: some with one write to the disk, then their logs one by one."""
-    deadline = RequestDeadline(broker.clock, broker.clock.monotonic_ms() + request.timeout_ms)
+    deadline = RequestDeadline.after(request.timeout_ms, broker.clock)
     times = Counter((state.name, state.topic_id) for state in mentioned(request))
     quota = mutation_quota(context, broker, STRICT_VERSION)
     rights = DeletionRights.of(context, broker.authorization)
@@ -119,8 +119,8 @@ def choose(
     """The topic to delete, or the refusal."""
     name, topic_id = mention
     try:
-        check_mention(mention, times)
         deadline.check()
+        check_mention(mention, times)
         if name is not None and not rights.sees.allows(name):
             raise refusal(ResourceType.TOPIC)
         topic = find(mention, broker)
