@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from starlette.responses import Response
 from uvicorn.server import ServerState
 
 from odradek.endpoints import Address, Shares
+from odradek.endpoints.bad_requests import BAD_REQUEST, BadRequests
 from odradek_console.web.proxies import Proxies
 from odradek_console.web.server import Bounded, WebServer
 from odradek_console.web.server_settings import ServerCounts, ServerSettings
@@ -39,6 +41,9 @@ class Loop:
         self.calls.clear()
         made.call()
 
+    def time(self) -> float:
+        return 0.0
+
     def create_task(self, work: Any) -> Any:
         work.close()
         return Mock()
@@ -48,6 +53,12 @@ class Loop:
 class Transport:
     unsent_bytes: int = 0
     is_aborted: bool = False
+
+    def write(self, data: bytes) -> None:
+        """Send nothing."""
+
+    def close(self) -> None:
+        """Stay open."""
 
     def get_extra_info(self, name: str) -> Any:
         address = ("127.0.0.1", 9642)
@@ -86,7 +97,7 @@ def new_server(**bounds: Any) -> Any:
     server = WebServer.__new__(WebServer)  # without a socket
     server.settings = ServerSettings(address=Address("127.0.0.1", 0), **bounds)
     server.shares = Shares(server.settings.max_connections_per_ip)
-    server.counts = ServerCounts()
+    server.counts, server.bad_requests = ServerCounts(), BadRequests(logging.getLogger("console"))
     server.server_state, server.entrance = ServerState(), None
     return server
 
@@ -116,6 +127,17 @@ def test_a_request_that_has_come_is_not_given_up(peer: Peer) -> None:
     peer.connection.data_received(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
 
     assert peer.loop.calls == []
+
+
+def test_a_bad_request_names_its_client(peer: Peer, caplog: pytest.LogCaptureFixture) -> None:
+    connect(peer)
+
+    with caplog.at_level(logging.INFO):
+        peer.connection.data_received(b"\x16\x03\x01 hello\r\n\r\n")
+
+    (line,) = [each for each in caplog.records if each.message == BAD_REQUEST]
+    assert vars(line)["address"] == "127.0.0.1"
+    assert "illegal" in vars(line)["problem"]
 
 
 def test_a_connection_too_many_is_closed_at_once(peer: Peer) -> None:

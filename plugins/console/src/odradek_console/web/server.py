@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import sys
 from collections.abc import Callable
@@ -16,8 +17,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from odradek.endpoints import Address, RenewedTls, Shares, holder_of, parsed_ip
+from odradek.endpoints.bad_requests import BadRequests
 from odradek.endpoints.tls_entrance import TlsEntrance, address_of
 from odradek_console.web.server_settings import ServerCounts, ServerSettings
+
+log = logging.getLogger(__name__)
 
 BACKLOG: Final = 128
 GRACE_S: Final = 1.0
@@ -87,6 +91,7 @@ class Bounded(H11Protocol):
         error = sys.exception()
         if error is not None:
             error.with_traceback(None)
+        self.owner.bad_requests.write(self.loop.time(), self.place, error or msg)
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
@@ -180,6 +185,7 @@ class WebServer(uvicorn.Server):
         super().__init__(config)
         self.settings = settings
         self.shares = Shares(settings.max_connections_per_ip)
+        self.bad_requests = BadRequests(log)
         self.entrance: TlsEntrance | None = None
         self.ready = ready
         self.socket = listening_socket(settings.address)
