@@ -80,6 +80,7 @@ def test_the_classifiers_name_the_versions_with_which_all_tests_have_passed() ->
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(400)  # an installation alone may take 300 s
 def test_a_checkout_can_be_installed_as_on_the_page(tmp_path: Path) -> None:
     checkout, _, _ = install_blocks()

@@ -150,6 +150,7 @@ def test_connections_beyond_the_rate_of_an_address_are_closed(host: ThreadedHost
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.xdist_group("bandwidth")
 def test_a_producer_converges_to_its_quota(host: ThreadedHost, tmp_path: Path) -> None:
     # windows of 11 s would give a client of 30 s two bursts, and the rate would depend on when they come

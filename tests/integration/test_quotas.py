@@ -129,6 +129,7 @@ def converged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Converged]:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.xdist_group("bandwidth")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("entity", ENTITIES)

@@ -12,6 +12,8 @@ from lives.seeds import ORDINARY, kept_seeds
 
 TOGETHER = 10
 """Seeds of one test."""
+BY_DAY = 100
+"""The seeds from this one on are lived every night."""
 warm: dict[int, list[str]] = {}
 """What the first lives of this process told, which tests live again."""
 
@@ -29,7 +31,13 @@ def what_is_loaded_is_no_lifes() -> None:
     gc.freeze()
 
 
-@pytest.mark.parametrize("first", range(0, len(ORDINARY), TOGETHER))
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(first, marks=[pytest.mark.nightly] * (first >= BY_DAY))
+        for first in range(0, len(ORDINARY), TOGETHER)
+    ],
+)
 def test_a_life_ends_well(first: int) -> None:
     failed = {seed: failures for seed in ORDINARY[first : first + TOGETHER] if (failures := lived(seed))}
 

@@ -1,12 +1,14 @@
 """Puts tests that share something costly on one worker of ``pytest --dist loadgroup``, longest tests first.
 
-Tests that share the Spark session, a Kafka cluster, the JVM of Kafka's tools or the browser are one group; so
-are tests that share a fixture of their module. Every other test goes to whichever worker is free.
+Tests that share the Spark session, a Kafka cluster or the browser are one group, those of the JVM
+of Kafka's tools two; those that share a fixture of their module are in the group of one of them. Every other
+test goes to whichever worker is free.
 """
 
 from __future__ import annotations
 
 from itertools import chain
+from zlib import crc32
 
 import pytest
 
@@ -20,17 +22,30 @@ SHARED = {
 """Fixtures of which each worker would have its own, which would cost more than it saves, and their groups."""
 
 
-def group_of(item: pytest.Item) -> str | None:
-    """The group of a test; None if it shares nothing with others."""
+JVMS = 2
+"""Groups of tests that share a JVM: it starts in seconds, and its tests take a quarter of an hour."""
+
+
+def shared_group(item: pytest.Item) -> str | None:
+    """The group of what the test shares with tests of other modules; None if that is nothing."""
+    found = next((SHARED[name] for name in SHARED if name in getattr(item, "fixturenames", ())), None)
+    return f"jvm-{crc32(item.path.name.encode()) % JVMS}" if found == "jvm" else found
+
+
+def shares_its_module(item: pytest.Item) -> bool:
+    """Whether the test has a fixture of its module."""
     if not isinstance(item, pytest.Function):
-        return None
-    for name, group in SHARED.items():
-        if name in item.fixturenames:
-            return group
+        return False
     definitions = chain.from_iterable(item._fixtureinfo.name2fixturedefs.values())
-    if any(definition.scope == "module" for definition in definitions):
-        return item.path.name
-    return None
+    return any(definition.scope == "module" for definition in definitions)
+
+
+def groups(items: list[pytest.Item]) -> dict[pytest.Item, str]:
+    """The groups of all tests that share something."""
+    found = {item: group for item in items if (group := shared_group(item))}
+    sharing = [item for item in items if shares_its_module(item)]
+    of_module = {item.path: found[item] for item in sharing if item in found}
+    return {item: of_module.get(item.path, item.path.name) for item in sharing} | found
 
 
 def timeout_s(item: pytest.Item) -> float:
@@ -43,7 +58,7 @@ def timeout_s(item: pytest.Item) -> float:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("loadgroup", False):  # pytest-xdist sets it in its workers
         return
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None and (group := group_of(item)):
+    for item, group in groups(items).items():
+        if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=timeout_s, reverse=True)

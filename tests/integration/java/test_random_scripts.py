@@ -102,7 +102,9 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield host.address[1]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(3, 12))]
+)
 def test_a_host_answers_a_random_script_like_kafka(seed: int, host: int, kafka: int) -> None:
     script, differences = Script(seed, int(time.time() * 1000)), []
 
