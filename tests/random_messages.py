@@ -11,15 +11,18 @@ import pkgutil
 import random
 import struct
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from odradek.wire import messages
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.layout import ArrayOf, Field, Kind, StructOf, layout
+from odradek.wire.layout import ArrayOf, Field, Kind, StructOf
+from odradek.wire.layout import layout as made_layout
 from odradek.wire.types import NIL_UUID, Blob, Scalar
 
 STRINGS = ("", "a", "topic-1", "caffè", "名前", "🪡", "x" * 127, "y" * 300)
 BLOBS = (b"", b"\0", b"\xff" * 126, bytes(range(256)) * 3)
+layout = cache(made_layout)
 LAST_WELL_KNOWN = ErrorCode.SHARE_SESSION_LIMIT_REACHED
 """The last error code of Kafka 4.3, the limit of implementations that list them."""
 LAST_MS = 253_402_300_799_000

@@ -198,6 +198,7 @@ def test_listeners_have_limits_and_brokers_displace_clients(tmp_path: Path, clie
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_broker_has_a_connection_rate(tmp_path: Path) -> None:
     with running_host(tmp_path, BOTH, SHORT_WINDOWS) as host:
         reconfigure(host, f"listener.name.plaintext.{RATE}", "2147483647")
@@ -212,6 +213,7 @@ def test_the_broker_has_a_connection_rate(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_each_listener_has_a_connection_rate(tmp_path: Path) -> None:
     with running_host(tmp_path, BOTH, SHORT_WINDOWS) as host:
         reconfigure(host, RATE, "4", "PLAINTEXT")
