@@ -60,16 +60,13 @@ class HostPositions:
         self.wants_group = wants_group
         self.wants_topic = wants_topic
         self.outcome = "completed"
+        self.left_out: dict[str, int] = {}
+        """Nothing."""
         self.meter = LagMeter(self.look, clock.monotonic_ms)
         self.chosen: dict[str, tuple[Group, SeriesCount]] = {}
         """The groups of this round."""
         self.work = 0
         """Partitions since the last step."""
-
-    @property
-    def left_out(self) -> dict[str, int]:
-        """Partitions whose lag in time is not known."""
-        return {"age": self.meter.ageless}
 
     def begin(self) -> Steps:
         """Begin a round."""

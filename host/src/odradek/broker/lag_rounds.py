@@ -199,10 +199,12 @@ class LagRounds:
         self.seen = set()
         counts = positions.groups()
         fallen = dict(within(counts, finest, self.settings.max_series))
+        ageless = 0
         for group in counts:
             measured: MeasuredGroup | None = yield from positions.measured(group)
             if measured is None:
                 continue
+            ageless += sum(each.ageless for each in measured.lag.topics.values())
             granularity = fallen.get(group, finest)
             if self.is_idle(group, measured):
                 granularity = Granularity.GROUP
@@ -213,7 +215,7 @@ class LagRounds:
             yield from self.end(instance_id)
         kept = {group: counts[group].topic if to is Granularity.TOPIC else 0 for group, to in fallen.items()}
         of_budget = sum([counts[group].partition - left for group, left in kept.items()])
-        self.left_out = {**positions.left_out, "budget": of_budget}
+        self.left_out = {**positions.left_out, "age": ageless, "budget": of_budget}
 
     def is_idle(self, group: str, measured: MeasuredGroup) -> bool:
         """Whether an empty group has not committed for a long time."""

@@ -19,8 +19,8 @@ from odradek.client.offset_lookups import OffsetLookups, Place
 from odradek.client.partition_reading import LeaderEnds, read_ends
 from odradek.client.resources import Offset
 from odradek.lag.group_lag import GroupLag, PartitionLag, SeriesCount, TopicEnds, series_count
-from odradek.lag.meter import Doubt, LagMeter, MeasuredGroup, Partition, topic_lag
-from odradek.lag.standing import Ends, Standing, standing
+from odradek.lag.meter import LagMeter, MeasuredGroup, Partition, topic_lag
+from odradek.lag.standing import Ends, Standing
 from odradek.waiting.clock import Clock
 from odradek.waiting.steps import Steps
 from odradek.wire.messages.metadata import MetadataResponse, MetadataResponseTopic
@@ -84,9 +84,14 @@ class ClusterPositions:
         self.wants_topic = wants_topic
         self.brokers = brokers
         self.lookups = OffsetLookups(brokers, clock, reads=reads)
-        self.meter = LagMeter(lambda *_: None, clock.monotonic_ms)
+        self.meter = LagMeter(self.want, clock.monotonic_ms)
         self.topics: dict[str, Topic] = {}
+        self.names: dict[bytes, str] = {}
         self.polled: dict[str, PolledGroup] = {}
+        self.lags: dict[str, MeasuredGroup] = {}
+        """Of the round."""
+        self.wanted: dict[Place, None] = {}
+        """What has to be looked at."""
         self.seen: dict[Partition, SeenEnds] = {}
         self.by_leader: dict[int, list[Named]] = {}
         """The partitions that groups read."""
@@ -104,7 +109,6 @@ class ClusterPositions:
     def left_out(self) -> Mapping[str, int]:
         """What is not measured in this round, by reason."""
         return {
-            "age": self.meter.ageless,
             "rights": len(self.refused),
             "hidden": len(self.hidden),
             "invalid": self.invalid,
@@ -121,7 +125,7 @@ class ClusterPositions:
         yield from self.learn_groups()
         yield from self.choose_partitions()
         yield from self.learn_ends()
-        yield from self.look_up()
+        yield from self.measure()
 
     def learn_topics(self) -> Steps:
         """Ask for brokers, topics and leaders."""
@@ -136,6 +140,7 @@ class ClusterPositions:
             if not place % PARTITIONS_A_STEP:
                 yield None
         self.topics = topics
+        self.names = {topic.id: name for name, topic in topics.items()}
 
     def learn_groups(self) -> Steps:
         """Ask each broker for its groups. What it does not tell is kept for a while."""
@@ -239,18 +244,27 @@ class ClusterPositions:
             self.seen.pop(at, None)
             self.invalid += 1
 
-    def look_up(self) -> Steps:
-        """Look at the offsets that do not tell the lag."""
-        wanted: dict[Place, Doubt] = {}
-        for group, each in list(self.polled.items()):
-            for name, at, offset, ends in self.places(each.reading) if each.reading.lags is None else ():
-                found, end = standing(offset, ends), ends.high_watermark
-                doubt = self.meter.doubt(group, at, offset, ends, found) if found.lag else None
-                if doubt is not None and self.meter.known(at, found.at, end, doubt) is None:
-                    leader = self.topics[name].leaders.get(at[1], -1)
-                    wanted[Place(at, found.at, end, (name, at[1]), leader)] = doubt
-            yield None
-        yield from self.lookups.look(wanted, self.meter.lookups)
+    def measure(self) -> Steps:
+        """Measure all groups, and those again whose offsets do not tell the lag, once they were looked at."""
+        self.lags = {}
+        self.hidden.clear()
+        self.wanted.clear()
+        doubtful: list[str] = []
+        for group in list(self.polled):
+            before = len(self.wanted)
+            self.lags[group] = yield from self.lag_of(group)
+            if len(self.wanted) > before:
+                doubtful.append(group)
+        yield from self.lookups.look(list(self.wanted), self.meter.lookups)
+        for group in doubtful:
+            self.lags[group] = yield from self.lag_of(group)
+
+    def want(self, at: Partition, offset: int, end: int) -> None:
+        """Note that an offset has to be looked at."""
+        name = self.names[at[0]]
+        leader = self.topics[name].leaders.get(at[1], -1)
+        is_old = self.meter.tables[at].is_older(offset)
+        self.wanted[Place(at, offset, end, (name, at[1]), leader, is_old)] = None
 
     def places(self, reading: GroupReading) -> Iterator[tuple[str, Partition, int, Ends]]:
         """Topic, partition, offset and ends where the ends were told a short time ago."""
@@ -269,7 +283,6 @@ class ClusterPositions:
 
     def groups(self) -> dict[str, SeriesCount]:
         """The groups of this round."""
-        self.hidden.clear()
         counts = {}
         for group, each in self.polled.items():
             offsets = each.reading.offsets
@@ -282,9 +295,12 @@ class ClusterPositions:
 
     def measured(self, group: str) -> Generator[None, Any, MeasuredGroup | None]:
         """The lag of a group."""
-        each = self.polled.get(group)
-        if each is None:
-            return None
+        yield None
+        return self.lags.get(group)
+
+    def lag_of(self, group: str) -> Generator[None, Any, MeasuredGroup]:
+        """Measure a group."""
+        each = self.polled[group]
         reading, now_ms = each.reading, self.clock.now_ms()
         partitions: dict[str, list[PartitionLag]] = defaultdict(list)
         for place, (name, at, offset, ends) in enumerate(self.places(reading)):

@@ -7,7 +7,7 @@ For the others the leaders are asked for offsets by time.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -16,7 +16,7 @@ from odradek.client.asked_brokers import AskedBrokers
 from odradek.client.errors import RequestFailed
 from odradek.client.leaders import Partition as Named
 from odradek.client.partition_reading import first_batches, stamps
-from odradek.lag.meter import MARKERS_MOST, Doubt, FirstRecord, Lookup, Partition, first_record
+from odradek.lag.meter import MARKERS_MOST, FirstRecord, Lookup, Partition, first_record
 from odradek.waiting.clock import Clock
 from odradek.waiting.steps import Steps
 from odradek.wire.error_code import ErrorCode
@@ -36,6 +36,8 @@ class Place(NamedTuple):
     """The high watermark."""
     name: Named
     leader: int
+    is_old: bool
+    """Its record is older than the first poll."""
 
 
 class OffsetLookups:
@@ -54,17 +56,17 @@ class OffsetLookups:
         self.unreadable: set[str] = set()
         """Topics that this client may not read."""
 
-    def look(self, places: Mapping[Place, Doubt], found: dict[tuple[Partition, int], Lookup]) -> Steps:
+    def look(self, places: Collection[Place], found: dict[tuple[Partition, int], Lookup]) -> Steps:
         """Look at some of these places.
 
         Args:
-            places: Why they are looked at.
+            places: Those to look at.
             found: Takes what is found, by partition and offset.
         """
         near = [each for each in places if self.is_readable(each)]
         denied = yield from self.read(islice(near, MOST_READS), found)
         by_time = [each for each in places if not self.is_readable(each) or each in denied]
-        aged = [each for each in by_time if places[each] is Doubt.AGE]
+        aged = [each for each in by_time if each.is_old and (each.at, each.offset) not in found]
         yield from self.date(islice(aged, MOST_STAMPS), found)
 
     def is_readable(self, place: Place) -> bool:

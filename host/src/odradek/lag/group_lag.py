@@ -39,6 +39,11 @@ class TopicLag:
         return sum([each.standing.lag for each in self.partitions])
 
     @property
+    def ageless(self) -> int:
+        """Partitions whose lag in time is not known."""
+        return sum([each.time_ms is None for each in self.partitions])
+
+    @property
     def time_ms(self) -> int | None:
         """The longest lag in time that is known; None if none is."""
         return max([each.time_ms for each in self.partitions if each.time_ms is not None], default=None)

@@ -88,7 +88,7 @@ class Lookup(NamedTuple):
 
 
 Look = Callable[[Partition, int, int], Lookup | None]
-"""Look at an offset, up to an end; None if it cannot be read."""
+"""Look at an offset, up to an end; None if it cannot be read now."""
 
 
 class LagMeter:
@@ -109,14 +109,11 @@ class LagMeter:
         self.lookups: dict[tuple[Partition, int], Lookup] = {}
         """By partition and offset, of this round."""
         self.lookups_before: dict[tuple[Partition, int], Lookup] = {}
-        self.ageless = 0
-        """Partitions of this round whose lag in time is not known."""
 
     def begin(self) -> None:
         """Begin a round: only what the last one has found is remembered."""
         self.still_before, self.still = self.still, {}
         self.lookups_before, self.lookups = self.lookups, {}
-        self.ageless = 0
 
     def note(self, partition: Partition, end: int, sent_ms: int, received_ms: int | None = None) -> None:
         """Note the end of a partition; see `OffsetTimes.note`."""
@@ -143,20 +140,18 @@ class LagMeter:
             return Doubt.MARKERS
         return Doubt.AGE if self.tables[partition].is_older(found.at) else None
 
-    def known(self, partition: Partition, offset: int, end: int, doubt: Doubt) -> Lookup | None:
+    def known(self, partition: Partition, offset: int, end: int) -> Lookup | None:
         """What was found at an offset. A record that was found stays found."""
         key = partition, offset
         found = self.lookups.get(key) or self.lookups_before.get(key)
         if found is None or (found.first is None and found.end != end):
-            return None
-        if doubt is Doubt.MARKERS and not found.was_read:
             return None
         self.lookups[key] = found
         return found
 
     def partition_lag(self, group: str, partition: Partition, offset: int, ends: Ends) -> PartitionLag:
         """The lag of a group in a partition whose end is noted."""
-        index, found, now_ms = partition[1], standing(offset, ends), self.now_ms()
+        index, found = partition[1], standing(offset, ends)
         if not found.lag:
             return PartitionLag(index, offset, found, 0)
         end = ends.high_watermark
@@ -164,24 +159,20 @@ class LagMeter:
         self.still[group, partition] = offset, end
         first = FirstRecord(found.at, None, stamped=False)
         if doubt is not None:
-            lookup = self.known(partition, found.at, end, doubt)
-            if lookup is None and (lookup := self.look(partition, found.at, end)) is not None:
-                self.lookups[partition, found.at] = lookup
-            if lookup is None:
-                if doubt is Doubt.AGE:
-                    self.ageless += 1
-                    return PartitionLag(index, offset, found, None)
-            elif lookup.first is None:
+            lookup = self.known(partition, found.at, end)
+            if lookup is None or (doubt is Doubt.MARKERS and not lookup.was_read):
+                lookup = self.look(partition, found.at, end) or lookup
+                if lookup is not None:
+                    self.lookups[partition, found.at] = lookup
+            if lookup is not None and lookup.first is None:
                 return PartitionLag(index, offset, standing(offset, ends, only_markers=True), 0)
-            else:
+            if lookup is not None and lookup.first is not None:
                 first = lookup.first
         appended = self.tables[partition].appended(
             max(first.offset, found.at), first.stamp_ms, stamped=first.stamped
         )
-        if appended is None:
-            self.ageless += 1
-            return PartitionLag(index, offset, found, None)
-        return PartitionLag(index, offset, found, max(now_ms - appended.time_ms, 0))
+        time_ms = None if appended is None else max(self.now_ms() - appended.time_ms, 0)
+        return PartitionLag(index, offset, found, time_ms)
 
 
 def topic_lag(read: Sequence[PartitionLag], assigned: Collection[int], offset_age_ms: int) -> TopicLag:

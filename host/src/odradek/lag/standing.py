@@ -49,6 +49,8 @@ def standing(position: int, ends: Ends, *, only_markers: bool = False) -> Standi
             commit the offset of the record after the last one never get past them.
     """
     start, end, last_stable = ends
+    if start <= position <= end == last_stable and not only_markers:
+        return Standing(position, end - position, 0, 0, 0)
     at = max(position, start)
     lag = 0 if only_markers else max(end - at, 0)
     unstable = min(lag, end - max(last_stable, at)) if last_stable < end else 0
