@@ -16,6 +16,7 @@ from odradek.plugin.protocols import TelemetryRecord
 from odradek.programs.config import HostConfig
 from odradek.programs.gateway_lag import GatewayLag
 from odradek.testing import RunningHost
+from odradek.testing.clock import MockClock
 from odradek.waiting.deferred import offload_inline
 from support.broker import make_broker
 
@@ -40,7 +41,7 @@ class Scene:
 
     def __init__(self, cluster: RunningHost) -> None:
         broker = make_broker()
-        self.clock = broker.clock
+        self.clock = cast(MockClock, broker.clock)
         self.records: list[TelemetryRecord] = []
         self.leadership = Leadership()
         self.clients: list[AdminClient] = []
