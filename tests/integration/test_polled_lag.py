@@ -142,6 +142,23 @@ def test_a_broker_that_hangs_is_left_alone_for_a_while(host: RunningHost, polled
     assert records(polled, "billing") == 5
 
 
+def test_a_broker_that_throttles_is_asked_later(host: RunningHost, polled: PolledLag) -> None:
+    fill(host, 5)
+    host.groups.commit("billing", "orders", {0: 0})
+    polled.round()
+    host.fault("ListOffsets", throttle_ms=5_000)
+    polled.note_ends()
+    host.requests.forget()
+    host.clock.advance(4_999)
+    polled.note_ends()
+    assert asked(host) == []
+
+    host.clock.advance(1)
+    polled.note_ends()
+    assert asked(host) == ["ListOffsets"]
+    assert polled.problems == []
+
+
 def test_a_leader_that_has_moved_is_asked_for(host: RunningHost, polled: PolledLag) -> None:
     host.groups.commit("billing", "orders", {0: 0, 1: 0})
     polled.round()

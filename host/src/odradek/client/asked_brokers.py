@@ -120,9 +120,13 @@ class AskedBrokers:
         return None
 
     def ask(self, node: Node, request: Callable[[Connection], R]) -> R | Silence:
-        """What a broker answers, or why it does not."""
+        """What a broker answers, or why it does not. One that throttles is not asked meanwhile."""
         try:
-            return request(self.client().cluster.connection(node.address))
+            connection = self.client().cluster.connection(node.address)
+            found = request(connection)
+            if connection.throttle_ms:
+                self.silent_until_ms[node.id] = self.clock.monotonic_ms() + connection.throttle_ms
+            return found
         except (RequestFailed, UnsupportedVersion) as error:
             return Silence(str(error), lasts=False)
         except (ClientError, ConfigError) as error:

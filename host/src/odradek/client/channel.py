@@ -86,7 +86,7 @@ class Channel:
     def interrupt(self) -> None:
         """Let an exchange on another thread fail."""
         with suppress(OSError):
-            self.socket.shutdown(socket.SHUT_RDWR)
+            socket.socket.shutdown(self.socket, socket.SHUT_RDWR)  # not TLS's, which the exchange uses
 
     def close(self) -> None:
         """Close the socket. Closing again does nothing."""

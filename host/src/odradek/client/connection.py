@@ -73,6 +73,8 @@ class Connection:
         """Whether the broker has answered more than ApiVersions, which it answers before a login."""
         self.renew_s: float | None = None
         """Monotonic time to authenticate again; None if the broker does not ask for it."""
+        self.throttle_ms = 0
+        """How long the broker wants no further request, as of its last answer."""
         self.channel = Channel(self.address, timeout_s, tls)
         try:
             self.offered = self.negotiate()
@@ -150,6 +152,7 @@ class Connection:
                 raise Disconnected(f"{error}; {LOGIN_HINT}") from None
             raise
         self.is_trusted = True
+        self.throttle_ms = getattr(response, "throttle_time_ms", 0)
         return response
 
     def version(self, request: Any, least_version: int = 0, most_version: int | None = None) -> int:
