@@ -11,6 +11,7 @@ import pytest
 from telemetry_rows import LATENCY, MIDNIGHT_S, Told, counted, gauge, ingest
 
 from odradek.findings.troubles import PRODUCER, SILENCE
+from odradek.plugin import LAG_SOURCE
 from odradek_spark.jobs.deliver import run_deliver
 from odradek_spark.jobs.destinations import Webhook
 from odradek_spark.jobs.rules import Op, Rule, default_rules
@@ -136,6 +137,7 @@ def test_a_client_that_stops_without_a_goodbye_is_silent(spark: SparkSession, da
         gauge(Told(0, client=3, client_id="waits"), 600_000.0, wait),
         gauge(Told(0, client=4, client_id="restarted"), 1.0),
         gauge(Told(20, client=5, client_id="restarted"), 1.0),
+        gauge(Told(0, client=6, client_id="a group", source=LAG_SOURCE), 1.0),
     ]
     again = [gauge(Told(t, client=5, client_id="restarted"), 1.0) for t in range(50, 200, 30)]
     end = ingest(dataset, [*last, *alive(*range(1, 120, 30))], 0)

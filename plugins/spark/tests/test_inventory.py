@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from telemetry_rows import MIDNIGHT_S, Told, gauge, ingest
 
+from odradek.plugin import LAG_SOURCE
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.load import load_dataset
 from odradek_spark.tables.log import live
@@ -68,7 +69,8 @@ def test_a_run_continues_where_the_last_one_ended(spark: SparkSession, dataset: 
 
     end = ingest(dataset, [gauge(Told(10), 1.0), gauge(Told(11, client=2, client_id="b"), 1.0)], 0)
     run_inventory(spark, dataset.root)
-    end = ingest(dataset, [gauge(gauge(Told(40, source="relay"), 1.0), 2.0, "mine")], end)
+    of_group = gauge(Told(40, client=3, source=LAG_SOURCE), 5.0)
+    end = ingest(dataset, [gauge(gauge(Told(40, source="relay"), 1.0), 2.0, "mine"), of_group], end)
     run_inventory(spark, dataset.root)
     ingest(dataset, [gauge(Told(70, version="5", terminating=True), 1.0)], end)
 

@@ -14,7 +14,9 @@ from click.testing import CliRunner, Result
 from PIL import Image
 from spark_dataset import LATENCY, THROTTLE, Push, ingested
 from spark_payloads import RECEIVED_MS
+from telemetry_rows import Told, gauge, ingest
 
+from odradek.plugin import LAG_SOURCE
 from odradek_spark.cli.main import spark
 from odradek_spark.query import questions
 from odradek_spark.query.questions import Who, Window
@@ -117,6 +119,17 @@ def test_libraries_are_counted_by_instance(reader: Reader) -> None:
     (row,) = questions.versions(reader, ALWAYS).to_pylist()
 
     assert (row["instances"], row["client_ids"], row["pushes"]) == (2, 2, 6)
+
+
+def test_a_group_is_no_client(tmp_path: Path) -> None:
+    dataset = Dataset(str(tmp_path))
+    ingest(dataset, [gauge(Told(10), 1.0), gauge(Told(10, client=2, source=LAG_SOURCE), 1.0)], 0)
+    reader = Reader(dataset.root)
+
+    assert questions.clients(reader, ALWAYS).num_rows == 1
+    assert questions.fleet(reader, ALWAYS)["instances"].to_pylist() == [1]
+    assert questions.versions(reader, ALWAYS)["instances"].to_pylist() == [1]
+    assert reader.ask("SELECT count(*) AS n FROM v_points")["n"].to_pylist() == [2]
 
 
 def test_an_anomaly_has_its_duration(reader: Reader) -> None:

@@ -23,6 +23,7 @@ from odradek.plugin.label_names import distinct_names, label_name
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.plugin.principal_builder import AuthenticationContext, PrincipalBuilder
 from odradek.plugin.protocols import (
+    LAG_SOURCE,
     ClientQuotaCallback,
     ClientTelemetry,
     ClientTelemetryExporter,
@@ -49,6 +50,7 @@ __all__ = [
     "CONTEXT_LABELS",
     "DEFAULT",
     "DEFAULT_LABELS",
+    "LAG_SOURCE",
     "UNKNOWN",
     "AclOperation",
     "AclPermission",

@@ -17,11 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from odradek.plugin.client_quota import ClientQuotaEntity, ClientQuotaType
 from odradek.plugin.context import ClientTelemetryContext, RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
+
+LAG_SOURCE: Final = "lag"
+"""The source of records about groups and topics."""
 
 
 @runtime_checkable
@@ -178,6 +181,11 @@ class TelemetryRecord:
     position: Origin | None = None
     """The position in the log that the record was read from, to recognize it when it is delivered again. None
     if it was not read from a log."""
+
+    @property
+    def is_of_client(self) -> bool:
+        """Whether it is about a client: it counts and is shown as one. A group or a topic is none."""
+        return self.source != LAG_SOURCE
 
 
 class Retry(Exception):

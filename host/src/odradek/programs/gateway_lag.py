@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 from odradek.lag.lag_settings import Measured
 from odradek.meters.metrics import source_rows
 from odradek.metrics.metric import MetricRow
+from odradek.plugin.protocols import LAG_SOURCE
 from odradek.programs.config import HostConfig
 from odradek.programs.pushes import Pushes
 from odradek.programs.spine import Part, Spine
 from odradek.telemetry.record_source import RecordSource
-from odradek.topic.telemetry_topic import LAG_SOURCE
 from odradek.waiting.step_runner import StepRunner
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from odradek.broker.broker import Broker
 from odradek.lag.lag_settings import Measured
 from odradek.meters.metrics import source_rows
 from odradek.metrics.metric import MetricRow
+from odradek.plugin.protocols import LAG_SOURCE
 from odradek.programs.config import HostConfig
 from odradek.programs.pushes import Pushes
 from odradek.programs.spine import Part
 from odradek.telemetry.record_source import RecordSource
-from odradek.topic.telemetry_topic import LAG_SOURCE
 
 
 def lag_part(config: HostConfig, pushes: Pushes, broker: Broker) -> list[Part]:

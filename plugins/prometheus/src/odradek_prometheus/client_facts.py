@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from odradek.temporality.budgets.member import is_other
 from odradek_prometheus.client_series import ClientSeries, MappedSeries
 from odradek_prometheus.families import Family, own_family
 from odradek_prometheus.label_values import Labels
@@ -48,8 +47,8 @@ def fact_labels(fact: Family, client: ClientSeries) -> Labels:
 
 
 def client_facts(client: ClientSeries, now_ms: int) -> list[MappedSeries]:
-    """The series about a client, at a time in epoch milliseconds; none about an ``other``."""
-    if is_other(client.instance_id):
+    """The series about a client, at a time in epoch milliseconds; none if it stands for no client."""
+    if not client.is_client:
         return []
     return [
         MappedSeries(fact, fact_labels(fact, client), value(client, now_ms), 0, now_ms * 1_000_000, None)

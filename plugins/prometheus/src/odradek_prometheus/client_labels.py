@@ -47,6 +47,11 @@ class Facts:
         self.text = ""
         """The labels as the text formats have them, once they are needed."""
 
+    @property
+    def is_of_client(self) -> bool:
+        """Whether they are a client's: what is told of a group or a topic has no client's label."""
+        return INSTANCE in self.names
+
     def stored(self) -> bytes:
         """The facts as bytes, to be read by `read_facts`."""
         values = [KeyValue(key=key, value=AnyValue(string_value=text)) for key, text in self.pairs]
@@ -82,7 +87,9 @@ def facts_of(record: TelemetryRecord, resource: bytes) -> Facts:
         record: The record.
         resource: Its serialized Resource; may be empty. Of long ones only the first attributes are kept.
     """
-    known = context_labels(record.payload.client_instance_id, record.context)
+    known = {}
+    if record.is_of_client:
+        known = context_labels(record.payload.client_instance_id, record.context)
     try:
         attributes = Resource.FromString(resource).attributes
     except DecodeError:

@@ -8,6 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from odradek.temporality.budgets.member import is_other
 from odradek.temporality.client_state import OWN, ClientState, Distribution, Mark
 from odradek.temporality.clients import silence_ms
 from odradek.temporality.stream_key import Identity
@@ -71,6 +72,11 @@ class ClientSeries:
     terminated: bool
     new_streams: frozenset[Identity] = frozenset()
     """The streams whose first point is in the last batch."""
+
+    @property
+    def is_client(self) -> bool:
+        """Whether it is one client, and not an ``other``, a group or a topic."""
+        return self.facts.is_of_client and not is_other(self.instance_id)
 
     @property
     def labels(self) -> Labels:

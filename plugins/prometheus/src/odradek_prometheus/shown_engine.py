@@ -61,7 +61,8 @@ class ShownEngine(Engine):
         instance_id = record.payload.client_instance_id
         known = self.clients.states.get(instance_id)
         shape = known.shape if known is not None else self.clients.shapes.empty
-        before = self.folding.before(record)
+        has_budget = record.is_of_client  # lag is within a budget already, where it is measured
+        before = self.folding.before(record) if has_budget else None
         converted = super().convert(record, again=again)
         client = self.clients.states.get(instance_id)
         if client is None:
@@ -70,7 +71,8 @@ class ShownEngine(Engine):
             size, old = client.held_bytes, client.note
             client.note = self.notes.note(record, old)
             self.clients.resized(instance_id, client, size)
-            self.folding.after(record, self.facts(instance_id, client, old), before)
+            if has_budget:
+                self.folding.after(record, self.facts(instance_id, client, old), before)
         if client.shape is not shape and not client.folded:
             self.notes.note_new(instance_id, client, shape, record.payload.data)
         return converted
@@ -120,8 +122,9 @@ class ShownEngine(Engine):
         self.other_shapes = {each: client.shape for each, client in states.items() if is_other(each)}
         self.folding.restore(self.stored_facts)
 
-    def stored_facts(self, instance_id: bytes) -> ClientFacts:
-        return self.client_facts(read_facts(self.clients.states[instance_id].note))
+    def stored_facts(self, instance_id: bytes) -> ClientFacts | None:
+        facts = read_facts(self.clients.states[instance_id].note)
+        return self.client_facts(facts) if facts.is_of_client else None
 
     def report(self) -> None:
         """Log the budgets that were exceeded, each with a metric once an hour."""

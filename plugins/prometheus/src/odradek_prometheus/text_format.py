@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from odradek.temporality.budgets.member import is_other
 from odradek_prometheus.client_facts import FACTS, fact_labels, page_facts
 from odradek_prometheus.client_labels import Facts
 from odradek_prometheus.client_series import ClientSeries, MappedSeries
@@ -74,7 +73,7 @@ class Page:
             self.quoted = {each: name.translate(ESCAPES) for name, each in by_name.items()}
         for family in in_order:
             yield from self.family(family, groups)
-        clients = [client for client in self.clients if not is_other(client.instance_id)]
+        clients = [client for client in self.clients if client.is_client]
         if clients:
             yield from self.facts(clients)
         if self.style.openmetrics:
@@ -141,7 +140,8 @@ class Page:
         lines = []
         # This loop runs for almost every line of a page.
         for client in clients:
-            if not client.shown.names.isdisjoint(mapped.names):
+            names = client.shown.names
+            if not names or not names.isdisjoint(mapped.names):
                 lines += self.unusual(family, positions, [client])
                 continue
             head, live, values = f"{name}{{{text_of(client.shown)}", client.live, client.values

@@ -28,7 +28,6 @@ from odradek.temporality.stream_key import StreamKey
 
 SWEPT_AT_ONCE: Final = 100
 OWN_ROUTE: Final = Route(Level.OWN)
-NO_FACTS: Final = ClientFacts("", "", "", "")
 
 
 class Folding:
@@ -257,7 +256,7 @@ class Folding:
         """Count the live series of a restored engine, before the first record.
 
         Args:
-            facts_of: Returns the names by which an instance is counted; None if they are unknown.
+            facts_of: Returns the names by which an instance is counted; None for one without budgets.
         """
         clients = self.engine.clients
         now_ms = clients.newest_ms
@@ -265,7 +264,9 @@ class Folding:
         for instance_id, client in list(clients.states.items()):
             if client.closed or not clients.is_live(client, now_ms):
                 continue
-            facts = facts_of_other(instance_id) or facts_of(instance_id) or NO_FACTS
+            facts = facts_of_other(instance_id) or facts_of(instance_id)
+            if facts is None:
+                continue
             member = self.members.join(instance_id, client, facts)
             self.sort(instance_id, member, now_ms, client.shape)
             if Level.OWN < client.folded < Level.REFUSED:

@@ -21,7 +21,6 @@ from odradek.client.leaders import Partition
 from odradek.client.resources import EARLIEST, LATEST
 from odradek.plugin import ConfigError, Origin, TelemetryRecord
 from odradek.topic import MalformedTelemetry
-from odradek.topic.telemetry_topic import LAG_SOURCE
 from odradek_console.engine.fleet import Fleet
 from odradek_console.reading.records import decoded
 
@@ -167,7 +166,7 @@ class TopicReader:
             except MalformedTelemetry:
                 self.fleet.counts.malformed_records += 1
                 continue
-            if record.source == LAG_SOURCE:
+            if not record.is_of_client:
                 continue
             topic_id = self.topic_id.hex() or self.topic
             record.position = Origin(topic_id, found.partition[1], found.record.offset)

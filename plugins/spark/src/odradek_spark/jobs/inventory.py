@@ -22,7 +22,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from odradek_spark.jobs.writing import groups, manifest_batch, written_by
-from odradek_spark.query.views import WAY
+from odradek_spark.query.views import OF_CLIENTS, WAY
 from odradek_spark.tables.dataset import JOB, Dataset
 from odradek_spark.tables.files import ARRIVED, SETTLED, TableFiles, file_day
 from odradek_spark.tables.following import last_received, news
@@ -105,8 +105,9 @@ def all_ways() -> Column:
 
 
 def spans_of(pushes: DataFrame) -> DataFrame:
-    """Each push as a row of the inventory that begins and ends with it."""
-    return pushes.select(
+    """Each push of a client as a row of the inventory that begins and ends with it."""
+    of_clients = pushes.where(OF_CLIENTS)
+    return of_clients.select(
         "client_instance_id",
         *TRACKED,
         F.col("recv_ts").alias("valid_from"),

@@ -19,6 +19,7 @@ from odradek_spark.jobs.detect import CLOSED, NOT_DELIVERED, RECOVERED, SILENT
 from odradek_spark.jobs.rewriting import OPEN, Row, key
 from odradek_spark.jobs.rules import Rule
 from odradek_spark.jobs.samples import CLIENT, INSTANCE, MS_PER_S, waited_ms
+from odradek_spark.query.views import OF_CLIENTS
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 OF_PUSH = [name for name in CLIENT if name not in ("client_rack", "group_id")]
@@ -74,8 +75,10 @@ def quiet(
         than the shortest rule allows.
     """
     told = F.struct("recv_ts", "push_interval_ms", "terminating", *OF_PUSH)
-    lasts = pushes.groupBy(INSTANCE).agg(
-        F.min("recv_ts").alias("first_ts"), F.max_by(told, "recv_ts").alias("last")
+    lasts = (
+        pushes.where(OF_CLIENTS)
+        .groupBy(INSTANCE)
+        .agg(F.min("recv_ts").alias("first_ts"), F.max_by(told, "recv_ts").alias("last"))
     )
     waits = waited_ms(F.when(~F.isnan("value"), F.col("value")))
     labels = points.groupBy(INSTANCE).agg(

@@ -15,7 +15,7 @@ import pyarrow as pa
 from odradek.findings.client_metrics import PREFIX
 from odradek_spark.query.reader import Reader
 from odradek_spark.query.top import MERGED, ranked
-from odradek_spark.query.views import NEAR_PUSHES, clients_of, counted
+from odradek_spark.query.views import NEAR_PUSHES, OF_CLIENTS, clients_of, counted
 from odradek_spark.tables.following import last_received
 
 DIMENSIONS = (
@@ -119,7 +119,7 @@ def fleet(reader: Reader, window: Window) -> pa.Table:
     (asked,) = reader.ask(
         f"""
         SELECT max(push_interval_ms) / 1000 AS interval_s, epoch(max(recv_ts)) - epoch(min(recv_ts)) AS all_s
-        FROM pushes WHERE {during}
+        FROM pushes WHERE {OF_CLIENTS} AND {during}
         """,
         values,
     ).to_pylist()
@@ -130,7 +130,7 @@ def fleet(reader: Reader, window: Window) -> pa.Table:
         SELECT software_name || ' ' || software_version AS software,
             to_timestamp(floor(epoch(recv_ts) / {bucket_s:f}) * {bucket_s:f}) AS bucket,
             count(DISTINCT client_instance_id) AS instances
-        FROM pushes WHERE {during} GROUP BY ALL ORDER BY bucket, software
+        FROM pushes WHERE {OF_CLIENTS} AND {during} GROUP BY ALL ORDER BY bucket, software
         """,
         values,
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from odradek.findings.client_metrics import client_metrics
+from odradek.plugin import LAG_SOURCE
 from odradek_spark.tables.schemas import BY_NAME
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def counted(points: str, pushes: str) -> str:
 """
 
 
+OF_CLIENTS = f"source IS DISTINCT FROM '{LAG_SOURCE}'"
+"""Condition for the pushes of clients: the others are about groups and topics."""
 WAY = "CASE WHEN observed THEN 'observed' ELSE coalesce(source, 'pushed') END"
 """How a push came: pushed to a host, observed by one, or the source that brought it in."""
 WAYS = "string_agg(DISTINCT {0}, ',' ORDER BY {0})"
@@ -100,7 +103,7 @@ def clients_of(pushed: str) -> str:
         max_by(terminating, recv_ts) AS terminated,
         max_by(broker_id, recv_ts) AS broker_id,
         {WAYS.format(WAY)} AS ways
-    FROM pushes WHERE {pushed}
+    FROM pushes WHERE {OF_CLIENTS} AND {pushed}
     GROUP BY client_instance_id
 """
 
