@@ -48,6 +48,9 @@ class Dashboard:
     variables: Sequence[Variable] = ()
 
 
+CLUSTER = Variable(
+    "cluster", "Cluster", "cluster_name", '{__name__=~"odradek_up|odradek_group_members|kafka_client_info"}'
+)
 SOFTWARE = Variable("software", "Software", "client_software_name")
 PRINCIPAL = Variable("principal", "Principal", "principal")
 
@@ -356,7 +359,7 @@ def written(dashboard: Dashboard) -> str:
                 "keepTime": True,
             }
         ],
-        "templating": {"list": [source, *(variable(each) for each in dashboard.variables)]},
+        "templating": {"list": [source, *(variable(each) for each in (CLUSTER, *dashboard.variables))]},
         "panels": placed(dashboard.rows),
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"

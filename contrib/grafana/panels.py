@@ -32,7 +32,10 @@ TO_CLIENT: Final = {
     "&var-client_instance_id=${__field.labels.client_instance_id}&${__url_time_range}",
 }
 """A line leads to the dashboard of its client."""
-SELECTED: Final = re.compile(NAME.pattern + r"(?:\{[^}]*\})?")
+MATCHERS: Final = r"(?:\{[^}]*\})?"
+SELECTED: Final = re.compile(NAME.pattern + MATCHERS)
+EVERYTHING: Final = re.compile(r"\b(?:org_apache_kafka|kafka|odradek)_[a-z0-9_]+" + MATCHERS)
+CLUSTER_FILTER: Final = 'cluster_name=~"$cluster"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,11 @@ class Query:
 
     expr: str
     legend: str = ""
+
+    @property
+    def of_cluster(self) -> str:
+        """The expression for the chosen clusters: one Prometheus may have several."""
+        return filtered(self.expr, CLUSTER_FILTER, EVERYTHING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,15 +96,15 @@ class Row:
     panels: Sequence[Panel]
 
 
-def filtered(expression: str, matchers: str) -> str:
-    """Add matchers to each selector of client metrics."""
+def filtered(expression: str, matchers: str, selected: re.Pattern[str] = SELECTED) -> str:
+    """Add matchers to each selector of client metrics, or of others."""
 
     def one(found: re.Match[str]) -> str:
         name, _, rest = found[0].partition("{")
         own = rest.removesuffix("}")
         return f"{name}{{{','.join(filter(None, (own, matchers)))}}}"
 
-    return SELECTED.sub(one, expression)
+    return selected.sub(one, expression)
 
 
 def grafana_unit(unit: str) -> str:
@@ -109,7 +117,7 @@ def as_json(panel: Panel, number: int, x: int, y: int) -> dict[str, Any]:
     targets = [
         {
             "datasource": DATA_SOURCE,
-            "expr": query.expr,
+            "expr": query.of_cluster,
             "legendFormat": query.legend or "__auto",
             "refId": chr(ord("A") + place),
             "instant": is_table,

@@ -77,7 +77,7 @@ class Prometheus:
 
     def lines(self, query: Query) -> list[chart.Line]:
         """The series of a query over time."""
-        expr = query.expr
+        expr = query.of_cluster
         for name, value in self.chosen.items():
             expr = expr.replace(f"${name}", value)
         step_s = max(1.0, (self.end_s - self.start_s) / POINTS)
@@ -132,7 +132,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--to", type=Path, default=FOLDER, help="folder of the pictures")
     given = parser.parse_args(arguments)
     end_s = time.time()
-    chosen = {"software": ".*", "principal": ".*"}
+    chosen = {"cluster": ".*", "software": ".*", "principal": ".*"}
     prometheus = Prometheus(given.prometheus, end_s - 60 * given.minutes, end_s, chosen)
     info = f'kafka_client_info{{client_id="{given.client}"}}'
     known = prometheus.lines(Query(info, "{{client_instance_id}}"))

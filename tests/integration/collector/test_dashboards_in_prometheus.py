@@ -77,7 +77,7 @@ class Case(NamedTuple):
 
     def of(self, software: str, instances: list[str]) -> str:
         """The query with the choices of one software."""
-        chosen = {"software": SENT_NAMES[software], "principal": ".*", "client_id": ".*"}
+        chosen = {"cluster": ".*", "software": SENT_NAMES[software], "principal": ".*", "client_id": ".*"}
         found = self.expr.replace("$client_instance_id", "|".join(instances))
         for name, value in chosen.items():
             found = found.replace(f"${name}", value)
@@ -85,7 +85,7 @@ class Case(NamedTuple):
 
 
 CASES = [
-    Case(dashboard.id, panel, query.expr)
+    Case(dashboard.id, panel, query.of_cluster)
     for dashboard in dashboards(INTERVAL_S)
     for row in dashboard.rows
     for panel in row.panels
