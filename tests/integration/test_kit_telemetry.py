@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from conformance.telemetry_broker import otlp
 from odradek.testing import NothingCame, RunningHost, VirtualClock
@@ -52,6 +53,14 @@ def test_a_subscription_can_be_replaced_and_removed(odradek_host: RunningHost, c
     assert ended.requested_metrics == []
 
 
+def of_cluster(host: RunningHost) -> bytes:
+    """The push of `org.x` as it is stored: with the name of the cluster."""
+    data = MetricsData.FromString(otlp("org.x"))
+    label = data.resource_metrics[0].resource.attributes.add(key="cluster.name")
+    label.value.string_value = host.host.broker.cluster_id
+    return data.SerializeToString()
+
+
 def test_a_subscription_must_be_valid(odradek_host: RunningHost) -> None:
     with pytest.raises(ApiError) as refused:
         odradek_host.subscribe("org.", interval_ms=99)
@@ -72,7 +81,7 @@ def test_a_push_is_decoded_and_its_payload_kept(odradek_host: RunningHost, clien
     (point,) = odradek_host.telemetry.wait_for("org.x", client_id="me")
     (push,) = odradek_host.telemetry.pushes
     assert (point.metric, push.points) == ("org.x", [point])
-    assert (push.request.metrics, push.data) == (sent, otlp("org.x"))
+    assert (push.request.metrics, push.data) == (sent, of_cluster(odradek_host))
     assert push.context.connection.client_software_name == "my-client"
     assert (push.client_id, push.error, push.terminating, push.number) == ("me", ErrorCode.NONE, False, 1)
 
@@ -114,7 +123,7 @@ def test_a_push_stored_in_the_log_is_seen_too(
     (point,) = host.telemetry.wait_for("org.x")
 
     assert point.metric == "org.x"
-    assert [record.value for record in host.topics.records("__client_telemetry")] == [otlp("org.x")]
+    assert [record.value for record in host.topics.records("__client_telemetry")] == [of_cluster(host)]
 
 
 def test_refused_and_empty_pushes_are_recorded_too(odradek_host: RunningHost, client: WireClient) -> None:

@@ -117,7 +117,9 @@ def test_metrics_are_pushed_to_a_collector(tmp_path: Path, collector: Collector)
         {row.key: row.value.string_value for row in point.attributes}
         for point in metrics["kafka.server.produce.byte.rate"].gauge.data_points
     ]
-    assert tags == [{"user": "alice"}, {"user": "bob", "client_id": "app"}, {"client_id": "web"}]
+    cluster = {"cluster.name": host.host.broker.cluster_id}
+    clients = [{"user": "alice"}, {"user": "bob", "client_id": "app"}, {"client_id": "web"}]
+    assert tags == [each | cluster for each in clients]
 
 
 def test_a_stopping_host_pushes_its_metrics_once_more(tmp_path: Path, collector: Collector) -> None:

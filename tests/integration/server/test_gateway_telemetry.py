@@ -152,7 +152,7 @@ def test_brokers_and_the_cluster_id_are_learned(tmp_path: Path) -> None:
 
         host = edge.thread.host
         assert host.pairs.table.addresses == {1: ("broker-1", 9092), 103: ("broker-103", 9092)}
-        assert host.labels.cluster_id == "upstream"
+        assert host.labels.cluster.cluster_id == "upstream"
 
 
 def test_a_cluster_id_that_is_learned_late_becomes_a_label_of_known_clients(tmp_path: Path) -> None:
@@ -166,6 +166,7 @@ def test_a_cluster_id_that_is_learned_late_becomes_a_label_of_known_clients(tmp_
             after = edge.thread.call(lambda: edge.thread.host.telemetry.instances()[0].labels)
         assert labels is not None
         assert b"cluster_id" not in labels.keys
+        assert b"cluster.name" not in labels.keys
         assert after is None  # asked for again with the next push
 
 

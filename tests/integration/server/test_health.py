@@ -12,6 +12,7 @@ import pytest
 
 from odradek.meters.health import LoopProbe
 from odradek.meters.metrics_outlets import MetricsOutlets
+from odradek.metrics.cluster_name import ClusterName
 from support.hosts import ThreadedHost, running_host
 from support.probes import get, outlets_of
 
@@ -89,6 +90,8 @@ def test_a_plugin_that_fails_takes_clients_from_a_host_but_not_from_a_gateway(
     needs_plugins: bool, problem: str | None
 ) -> None:
     trouble = "forwarder otlp: ended"
-    outlets = MetricsOutlets(list, lambda: None, trouble=lambda: trouble, needs_plugins=needs_plugins)
+    outlets = MetricsOutlets(
+        list, ClusterName(), lambda: None, trouble=lambda: trouble, needs_plugins=needs_plugins
+    )
 
     assert outlets.readiness() == problem

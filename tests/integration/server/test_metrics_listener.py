@@ -42,6 +42,7 @@ def test_metrics_are_scraped_with_tls(tmp_path: Path) -> None:
 
     assert "odradek_connections" in text
     assert 'listener="metrics"' in text  # the days that its certificate is valid
+    assert f'odradek_up{{cluster_name="{host.host.broker.cluster_id}"' in text
 
 
 def test_metrics_need_a_client_certificate_if_the_listener_says_so(tmp_path: Path) -> None:

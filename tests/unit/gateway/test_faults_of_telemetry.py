@@ -12,6 +12,7 @@ from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.gateway.gateway_labels import GatewayLabels
 from odradek.gateway.telemetry_answers import TelemetryAnswers
+from odradek.metrics.cluster_name import ClusterName
 from odradek.plugin.context import RequestContext
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
@@ -72,7 +73,7 @@ class Gateway:
         self.clock = MockClock()
         self.broker: Broker = make_broker(clock=self.clock)
         self.broker.telemetry.update_subscription("all", {"metrics": "*", "interval.ms": "100"})
-        self.broker.telemetry.enrichers.register("gateway", GatewayLabels("edge"))
+        self.broker.telemetry.enrichers.register("gateway", GatewayLabels("edge", ClusterName()))
         self.answers = TelemetryAnswers(Dispatcher(self.broker, load_handlers()), self.broker.telemetry)
 
     def pair(self) -> Through:

@@ -14,6 +14,7 @@ from odradek.client.connection import answer_type
 from odradek.gateway.gateway_labels import GatewayLabels
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.telemetry_answers import TelemetryAnswers
+from odradek.metrics.cluster_name import ClusterName
 from odradek.plugin.context import RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.telemetry.accepted_push import AcceptedPush
@@ -273,11 +274,11 @@ def test_a_bug_closes_the_pair_that_asked(gateway: Gateway, monkeypatch: pytest.
 
 
 def test_the_principal_that_was_learned_is_a_label_and_a_header(gateway: Gateway) -> None:
-    labels = GatewayLabels("edge-1")
+    labels = GatewayLabels("edge-1", ClusterName())
     gateway.broker.telemetry.enrichers.register("gateway", labels)
     sink = gateway.broker.sink = HeldSink()
     gateway.peer.principal, gateway.peer.principal_source = "User:alice", "sasl"
-    labels.cluster_id = "the-cluster"
+    labels.cluster.cluster_id = "the-cluster"
     got = gateway.get()
 
     gateway.ask(pushed(got.client_instance_id, got.subscription_id))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -8,7 +9,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from conformance.telemetry_broker import DATA, DEFAULT_PROPERTIES, TelemetryBroker
 from odradek.plugin import ConfigError, RequestContext
-from odradek.telemetry.enrichers import try_enricher
+from odradek.telemetry.enrichers import SAMPLE, try_enricher
 from odradek.telemetry.telemetry_config import ErrorPolicy
 from odradek.wire.error_code import ErrorCode
 
@@ -42,6 +43,36 @@ def test_labels_reach_the_receivers() -> None:
     broker.push(told)
 
     assert labels_of(broker.receiver.payloads[0].data) == {"client_id": "producer-1"}
+
+
+def test_the_cluster_is_a_label_of_its_clients_and_of_no_others() -> None:
+    enrichers = TelemetryBroker().enrichers
+    relayed = replace(SAMPLE, connection=replace(SAMPLE.connection, cluster_id="far"))
+    nameless = enrichers.labels(b"A" * 16, SAMPLE)
+    enrichers.cluster.cluster_id = "near"
+
+    found = [
+        enrichers.labels(b"A" * 16, context, is_own=is_own)
+        for context, is_own in ((SAMPLE, True), (SAMPLE, False), (relayed, True), (relayed, False))
+    ]
+
+    assert nameless is None
+    names = [None if each is None else each.encoded.rpartition(b"\n")[2] for each in found]
+    assert names == [b"\x04near", None, b"\x03far", b"\x03far"]
+
+
+def test_a_push_has_the_name_of_the_cluster_unless_an_enricher_knows_another() -> None:
+    broker = TelemetryBroker()
+    broker.enrichers.cluster.given, broker.enrichers.cluster.cluster_id = "east", "the-id"
+    told = broker.get()
+    broker.push(told)
+    broker.enrichers.register("one", constant(**{"cluster.name": "west"}))
+    broker.push(broker.get(connection_id="another"), connection_id="another")
+
+    assert [labels_of(each.data) for each in broker.receiver.payloads] == [
+        {"cluster.name": "east"},
+        {"cluster.name": "west"},
+    ]
 
 
 def test_of_two_enrichers_the_later_one_wins() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from odradek.gateway.telemetry_answers import PairConnection
+from odradek.metrics.cluster_name import ClusterName
 from odradek.plugin.context import RequestContext
 
 GATEWAY = "gateway"
@@ -20,8 +21,8 @@ class GatewayLabels:
 
     name: str
     """Of the gateway."""
-    cluster_id: str | None = None
-    """Of the upstream cluster; None until it is known."""
+    cluster: ClusterName
+    """Of the upstream cluster."""
 
     def labels(self, _client_instance_id: bytes, context: RequestContext) -> dict[str, str]:
         """The labels of a client on one pair.
@@ -30,8 +31,8 @@ class GatewayLabels:
         """
         connection = context.connection
         labels = {GATEWAY: self.name, BROKER_NODE_ID: str(connection.node_id)}
-        if self.cluster_id is not None:
-            labels[CLUSTER_ID] = self.cluster_id
+        if self.cluster.cluster_id is not None:
+            labels[CLUSTER_ID] = self.cluster.cluster_id
         if isinstance(connection, PairConnection):
             labels[PRINCIPAL] = connection.principal
             labels[PRINCIPAL_SOURCE] = connection.principal_source

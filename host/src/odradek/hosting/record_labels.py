@@ -64,4 +64,4 @@ class RecordLabels:
 
     async def ask(self, record: TelemetryRecord) -> EncodedLabels | None:
         """Ask the enrichers, on their loop."""
-        return self.enrichers.labels(record.payload.client_instance_id, record.context)
+        return self.enrichers.labels(record.payload.client_instance_id, record.context, is_own=False)

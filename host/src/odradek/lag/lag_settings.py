@@ -112,9 +112,10 @@ class LagSettings:
         "cluster.name",
         TEXT,
         None,
-        "Name of the cluster in metrics of lag, the attribute `cluster.name`.",
+        "Name of the cluster in all metrics that the program reports: the attribute `cluster.name`, in "
+        "Prometheus `cluster_name`.",
         unset="the cluster's id",
-        page=PAGE,
+        page="metrics.md",
     )
     export_interval_ms: int = setting(
         "lag.export.interval.ms",

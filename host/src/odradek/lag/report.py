@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 from odradek.lag.group_lag import Granularity, GroupLag, PartitionLag, TopicEnds, TopicLag
 from odradek.otlp.metrics_writer import NUMBER_ATTRIBUTE, Attributes, Window, encoded_attributes
+from odradek.plugin.context_labels import CLUSTER_NAME
 from odradek.wire.uuid_text import named_uuid
 
 SCOPE: Final = "io.odradek.lag"
-CLUSTER_NAME: Final = "cluster.name"
 POINTS_OF_PAYLOAD: Final = 500
 """A payload of some 50 kB, which takes a millisecond to write."""
 LABEL_MAX_BYTES: Final = 1_024

@@ -17,7 +17,9 @@ from opentelemetry.sdk.metrics.export import MetricReader
 from opentelemetry.sdk.resources import Resource
 
 from odradek import __version__
+from odradek.metrics.cluster_name import ClusterName
 from odradek.metrics.metric import DECLARED, MetricRow
+from odradek.plugin.context_labels import CLUSTER_NAME
 
 ReadRows = Callable[[], Iterable[MetricRow] | AsyncIterable[MetricRow]]
 """Read every row; called on the loop."""
@@ -44,10 +46,11 @@ async def take(source: Iterable[MetricRow] | AsyncIterable[MetricRow]) -> dict[s
 
 
 class HostMeter:
-    """All metrics of a host, for one reader. Create it on the host's loop."""
+    """All metrics of a host, for one reader, with the name of the cluster. Create it on the host's loop."""
 
-    def __init__(self, read_rows: ReadRows, reader: MetricReader) -> None:
+    def __init__(self, read_rows: ReadRows, cluster: ClusterName, reader: MetricReader) -> None:
         self.read_rows = read_rows
+        self.cluster = cluster
         self.loop = asyncio.get_running_loop()
         self.rows: Mapping[str, list[MetricRow]] = {}
         resource = Resource({"service.name": "odradek", "service.version": __version__})
@@ -72,14 +75,24 @@ class HostMeter:
             return []
         taking = asyncio.run_coroutine_threadsafe(take(self.read_rows()), self.loop)
         self.rows = taking.result(COLLECT_TIMEOUT_S)
-        return [Observation(1)]
+        return [Observation(1, self.labels)]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels that all have."""
+        name = self.cluster.text
+        return {} if name is None else {CLUSTER_NAME: name}
 
     def observing(self, name: str) -> Callable[[CallbackOptions], Sequence[Observation]]:
         """The callback for the rows of one name. It leaves out means without values (NaN)."""
 
         def observe(_options: CallbackOptions) -> Sequence[Observation]:
-            found = self.rows.get(name, ())
-            return [Observation(row.value, row.attributes) for row in found if not math.isnan(row.value)]
+            found, labels = self.rows.get(name, ()), self.labels
+            return [
+                Observation(row.value, {**row.attributes, **labels})
+                for row in found
+                if not math.isnan(row.value)
+            ]
 
         return observe
 

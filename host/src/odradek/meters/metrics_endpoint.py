@@ -12,6 +12,7 @@ from odradek.meters.health import Probe
 from odradek.meters.host_meter import CARDINALITY_LIMITS, HostMeter, ReadRows
 from odradek.meters.metrics_server import MetricsServer, guarded, with_health
 from odradek.meters.metrics_settings import MetricsAddress
+from odradek.metrics.cluster_name import ClusterName
 from odradek.net.listener_tls import ListenerTls
 from odradek.plugin.config import ConfigError
 
@@ -24,6 +25,7 @@ class MetricsEndpoint:
     Args:
         address: The address.
         read_rows: The current values.
+        cluster: A label of all.
         probes: By path.
         trouble: What a probe that passes names.
         token: The bearer token that a client must send; None if it needs none.
@@ -37,6 +39,7 @@ class MetricsEndpoint:
         self,
         address: MetricsAddress,
         read_rows: ReadRows,
+        cluster: ClusterName,
         probes: Mapping[str, Probe],
         trouble: Probe,
         token: str | None = None,
@@ -44,7 +47,7 @@ class MetricsEndpoint:
     ) -> None:
         registry = prometheus_client.CollectorRegistry()
         reader = PrometheusMetricReader(registry=registry, cardinality_limits=CARDINALITY_LIMITS)
-        self.meter = HostMeter(read_rows, reader)
+        self.meter = HostMeter(read_rows, cluster, reader)
         app = prometheus_client.make_wsgi_app(registry)
         try:
             protected = app if token is None else guarded(app, token)

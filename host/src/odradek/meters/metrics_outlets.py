@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from odradek.meters.health import LoopProbe, Probe, probes
 from odradek.meters.metrics_settings import MetricsAddress, MetricsPushSettings
+from odradek.metrics.cluster_name import ClusterName
 
 if TYPE_CHECKING:
     from odradek.meters.host_meter import ReadRows
@@ -23,6 +24,7 @@ class MetricsOutlets:
 
     Args:
         read_rows: The current values.
+        cluster: A label of all.
         not_ready: Why load balancers should send no clients here, other than that the process stops; None
             if they should. Called on other threads.
         not_alive: Why the process counts as dead, other than that its loop does not answer; None if it does
@@ -35,6 +37,7 @@ class MetricsOutlets:
     def __init__(
         self,
         read_rows: ReadRows,
+        cluster: ClusterName,
         not_ready: Probe,
         not_alive: Probe = lambda: None,
         trouble: Probe = lambda: None,
@@ -42,6 +45,7 @@ class MetricsOutlets:
         needs_plugins: bool = True,
     ) -> None:
         self.read_rows = read_rows
+        self.cluster = cluster
         self.not_ready = not_ready
         self.not_alive = not_alive
         self.trouble = trouble
@@ -70,7 +74,9 @@ class MetricsOutlets:
 
         self.loop_probe = loop_probe = LoopProbe()
         checks = probes(lambda: loop_probe.problem() or self.not_alive(), self.readiness)
-        self.endpoint = MetricsEndpoint(address, self.read_rows, checks, self.trouble, token, tls)
+        self.endpoint = MetricsEndpoint(
+            address, self.read_rows, self.cluster, checks, self.trouble, token, tls
+        )
 
     def push_to(self, settings: MetricsPushSettings) -> None:
         """Push from now on, if there is a collector; see `MetricsPush`."""
@@ -78,7 +84,7 @@ class MetricsOutlets:
             return
         from odradek.meters.metrics_push import MetricsPush
 
-        self.push = MetricsPush(settings, self.read_rows)
+        self.push = MetricsPush(settings, self.read_rows, self.cluster)
 
     async def close(self, timeout_s: float) -> None:
         """Push the last values within the time, and close the endpoint."""

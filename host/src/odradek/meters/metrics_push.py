@@ -6,6 +6,7 @@ from opentelemetry.sdk.metrics.export import MetricExporter, PeriodicExportingMe
 
 from odradek.meters.host_meter import CARDINALITY_LIMITS, HostMeter, ReadRows
 from odradek.meters.metrics_settings import ENDPOINT, MetricsPushSettings
+from odradek.metrics.cluster_name import ClusterName
 from odradek.plugin.config import ConfigError
 
 EXPORT_TIMEOUT_S = 10
@@ -39,11 +40,11 @@ class MetricsPush:
         ConfigError: The exporter is not installed.
     """
 
-    def __init__(self, settings: MetricsPushSettings, read_rows: ReadRows) -> None:
+    def __init__(self, settings: MetricsPushSettings, read_rows: ReadRows, cluster: ClusterName) -> None:
         reader = PeriodicExportingMetricReader(
             exporter(settings), settings.interval_ms, cardinality_limits=CARDINALITY_LIMITS
         )
-        self.meter = HostMeter(read_rows, reader)
+        self.meter = HostMeter(read_rows, cluster, reader)
 
     def close(self, timeout_s: float) -> None:
         """Push the current values within the time limit; blocks, so call it in a thread."""

@@ -17,7 +17,13 @@ from odradek.plugin.authorizer import (
 from odradek.plugin.client_quota import ABSENT, DEFAULT, ClientQuotaEntity, ClientQuotaType, ConfigEntityType
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.plugin.context import UNKNOWN, ClientTelemetryContext, ConnectionContext, RequestContext
-from odradek.plugin.context_labels import CLIENT_LABELS, CONTEXT_LABELS, DEFAULT_LABELS, context_labels
+from odradek.plugin.context_labels import (
+    CLIENT_LABELS,
+    CLUSTER_NAME,
+    CONTEXT_LABELS,
+    DEFAULT_LABELS,
+    context_labels,
+)
 from odradek.plugin.hookspecs import hookimpl
 from odradek.plugin.label_names import distinct_names, label_name
 from odradek.plugin.payload import ClientTelemetryPayload
@@ -47,6 +53,7 @@ from odradek.plugin.topic_writer import NotWritten, TopicWriter
 __all__ = [
     "ABSENT",
     "CLIENT_LABELS",
+    "CLUSTER_NAME",
     "CONTEXT_LABELS",
     "DEFAULT",
     "DEFAULT_LABELS",

@@ -8,6 +8,8 @@ from typing import Final
 from odradek.plugin.context import RequestContext
 from odradek.wire.uuid_text import uuid_text
 
+CLUSTER_NAME: Final = "cluster.name"
+"""The Resource attribute that names the cluster. A host and a gateway set it on each push."""
 Label = Callable[[bytes, RequestContext], str | None]
 """Computes a label from client instance id and request; None leaves the label out."""
 

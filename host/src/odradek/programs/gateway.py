@@ -111,7 +111,7 @@ class Gateway:
         self.receivers = self.plugins.receivers
         self.receivers.displace_all()  # whatever they do, the loop passes data
         own = config.gateway.own_telemetry
-        self.labels = GatewayLabels(own.name or socket.gethostname())
+        self.labels = GatewayLabels(own.name or socket.gethostname(), spine.cluster)
         self.plugins.enrichers.register(ENRICHER, self.labels)
         self.ground = ground = Ground(spine, self.plugins, failed, sockets=SOCKETS, runs_companions=is_first)
         with ground.storage.closed_on_error():
@@ -242,8 +242,9 @@ class Gateway:
         """Take note of the brokers and the id of the cluster."""
         for node in state.nodes:
             self.pairs.learned(*node)
-        if state.cluster_id is not None and state.cluster_id != self.labels.cluster_id:
-            self.labels.cluster_id = state.cluster_id
+        cluster = self.spine.cluster
+        if state.cluster_id is not None and state.cluster_id != cluster.cluster_id:
+            cluster.cluster_id = state.cluster_id
             for instance in self.telemetry.instances():
                 instance.drop_labels()
 

@@ -90,6 +90,7 @@ class Host:
         self.ground = Ground(
             spine, self.plugins, failed, opened=self.advertise, recover_metadata=recover_metadata
         )
+        spine.cluster.cluster_id = self.ground.common.cluster_id
         self.metadata, self.logs, self.turns = self.ground.metadata, self.ground.logs, self.ground.turns
         self.listeners = self.ground.listeners
         with self.ground.storage.closed_on_error():

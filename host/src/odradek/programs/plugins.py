@@ -38,7 +38,7 @@ class Plugins:
         self.receivers = ClientMetricsReceiverPlugin(
             self.clock, settings.slow_ms, settings.slow_limit, self.threads.displace if on_loop else None
         )
-        self.enrichers = Enrichers(self.clock, settings.slow_ms)
+        self.enrichers = Enrichers(self.clock, spine.cluster, settings.slow_ms)
         self.stats: list[PluginStats] = []
         """Of objects that other parts call."""
         self.part = Part(stop=self.close, metric_rows=self.metric_rows)

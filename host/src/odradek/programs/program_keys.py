@@ -76,6 +76,7 @@ IN_GATEWAY: Final[Advice] = {
 SHARED_WITH_GATEWAY: Final = ("sasl.oauthbearer.sub.claim.name",)
 """The name of a client in the token that it sends to its broker."""
 OF_FORWARD: Final = (
+    "cluster.name",
     "metrics.",
     "plugin.slow.ms",
     "shutdown.timeout.ms",

@@ -18,6 +18,7 @@ from odradek.meters.certificate_metrics import certificate_rows
 from odradek.meters.health import Probe
 from odradek.meters.metrics_outlets import MetricsOutlets
 from odradek.meters.metrics_settings import METRICS_LISTENER
+from odradek.metrics.cluster_name import ClusterName
 from odradek.metrics.metric import MetricRow
 from odradek.process.file_threads import FileThreads
 from odradek.process.loop_timer import LoopTimer
@@ -83,6 +84,7 @@ class Spine:
     ) -> None:
         self.config = config
         self.clock = clock or SystemClock()
+        self.cluster = ClusterName(config.lag.cluster_name)
         self.timer = LoopTimer(self.clock)
         self.threads: list[FileThreads] = []
         self.file_threads = self.new_threads(2)
@@ -92,6 +94,7 @@ class Spine:
         self.trouble = trouble or partial(problem_of, self.forwarders)
         self.outlets = MetricsOutlets(
             read_rows or self.metric_rows,
+            self.cluster,
             self.not_ready,
             not_alive,
             self.trouble,

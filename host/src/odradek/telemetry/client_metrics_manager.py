@@ -309,7 +309,7 @@ class ClientMetricsManager:
         connection_id = context.connection.connection_id
         if connection_id == instance.labels_connection_id:
             return instance.labels
-        if not self.enrichers.entries:
+        if self.enrichers.is_empty:
             return None
         others = instance.other_labels
         if others is not None and connection_id in others:

@@ -6,9 +6,11 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from odradek.metrics.cluster_name import ClusterName
 from odradek.otlp.labels import EncodedLabels, encode_labels
 from odradek.plugin.config import ConfigError
 from odradek.plugin.context import ConnectionContext, RequestContext
+from odradek.plugin.context_labels import CLUSTER_NAME
 from odradek.plugin.plugin_stats import PluginStats, described
 from odradek.plugin.protocols import Enricher
 from odradek.waiting.clock import Clock
@@ -39,9 +41,12 @@ SAMPLE = RequestContext(
 
 @dataclass(slots=True, eq=False)
 class Enrichers:
-    """All enrichers, in the order in which their labels override each other: the last one wins."""
+    """All enrichers, in the order in which their labels override each other: the last one wins. The first
+    label is the name of the cluster.
+    """
 
     clock: Clock
+    cluster: ClusterName = field(default_factory=ClusterName)
     slow_ms: int = 5
     entries: list[tuple[Enricher, PluginStats]] = field(default_factory=list)
     key_sets: dict[frozenset[bytes], frozenset[bytes]] = field(default_factory=dict)
@@ -55,11 +60,24 @@ class Enrichers:
         """The record of each enricher, in order of registration."""
         return [stats for _, stats in self.entries]
 
-    def labels(self, client_instance_id: bytes, context: RequestContext) -> EncodedLabels | None:
+    @property
+    def is_empty(self) -> bool:
+        """Whether no client has a label."""
+        return not self.entries and self.cluster.text is None
+
+    def labels(
+        self, client_instance_id: bytes, context: RequestContext, *, is_own: bool = True
+    ) -> EncodedLabels | None:
         """All labels of a client, or None. The labels of an enricher that raises or returns nonsense are left
         out.
+
+        Args:
+            client_instance_id: The client instance.
+            context: Its request.
+            is_own: It is a client of this cluster. Of others the context may tell the cluster.
         """
-        labels: dict[str, str] = {}
+        cluster = context.connection.cluster_id or (self.cluster.text if is_own else None)
+        labels = {} if cluster is None else {CLUSTER_NAME: cluster}
         for enricher, stats in self.entries:
             started_ns = self.clock.monotonic_ns()
             try:

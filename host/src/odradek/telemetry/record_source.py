@@ -107,8 +107,8 @@ class RecordSource:
             self.take(ready)
 
     def labels(self, record: TelemetryRecord) -> EncodedLabels | None:
-        """The enrichers' labels for a record that has none."""
-        return self.manager.enrichers.labels(record.payload.client_instance_id, record.context)
+        """The enrichers' labels for a record that has none, of a client of some cluster."""
+        return self.manager.enrichers.labels(record.payload.client_instance_id, record.context, is_own=False)
 
     def prepared(self, record: TelemetryRecord, labels: EncodedLabels | None) -> TelemetryRecord:
         """The record with its labels, checked: it is within the limits of a push. Call on any thread.

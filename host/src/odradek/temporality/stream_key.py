@@ -13,9 +13,9 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue, KeyValueList
 
-from odradek.plugin.context_labels import CLIENT_LABELS, CONTEXT_LABELS
+from odradek.plugin.context_labels import CLIENT_LABELS, CLUSTER_NAME, CONTEXT_LABELS
 
-NOT_IDENTITY: Final = frozenset((*CONTEXT_LABELS, *CLIENT_LABELS))
+NOT_IDENTITY: Final = frozenset((*CONTEXT_LABELS, *CLIENT_LABELS, CLUSTER_NAME))
 VALUE_BYTES: Final = 250
 """Approximate memory of a family or of attributes, without their texts."""
 LOWER_HALF: Final = 0xFFFF_FFFF

@@ -12,6 +12,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from odradek.otlp import merged_resources
 from odradek.plugin import (
     CLIENT_LABELS,
+    CLUSTER_NAME,
     CONTEXT_LABELS,
     TelemetryRecord,
     context_labels,
@@ -58,8 +59,10 @@ class Facts:
         return KeyValueList(values=values).SerializeToString()
 
     def shown(self, names: Collection[str]) -> Facts:
-        """The attributes whose labels have these names."""
-        return Facts(tuple([pair for pair in self.pairs if label_name(pair[0]) in names]))
+        """The attributes whose labels have these names, and the name of the cluster."""
+        return Facts(
+            tuple([pair for pair in self.pairs if pair[0] == CLUSTER_NAME or label_name(pair[0]) in names])
+        )
 
     def beside(self, point: Labels) -> Labels:
         """All labels of a series. The labels of the data point keep their names."""
@@ -99,7 +102,7 @@ def facts_of(record: TelemetryRecord, resource: bytes) -> Facts:
     for key, text in attributes_of(own.SerializeToString()):
         value = cut(text)
         left_bytes -= len(key) + len(value)
-        if left_bytes >= 0 or key in CLIENT_LABELS:
+        if left_bytes >= 0 or key in CLIENT_LABELS or key == CLUSTER_NAME:
             found[key] = value
     found |= {key: cut(text) for key, text in known.items() if text}
     return Facts(tuple(found.items()))

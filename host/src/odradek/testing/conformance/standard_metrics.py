@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from odradek.findings.client_metrics import PREFIX, client_metrics
-from odradek.plugin.context_labels import CONTEXT_LABELS
+from odradek.plugin.context_labels import CLUSTER_NAME, CONTEXT_LABELS
 
 ROLES: Final = {
     "producer": f"{PREFIX}producer.",
@@ -21,7 +21,7 @@ RESOURCE_LABELS: Final = frozenset(
     {"client_rack", "group_id", "group_instance_id", "group_member_id", "transactional_id"}
 )
 """Labels that a client sets on the Resource."""
-HOST_LABELS: Final = frozenset(CONTEXT_LABELS)
+HOST_LABELS: Final = frozenset((*CONTEXT_LABELS, CLUSTER_NAME))
 """Labels that the host sets on receipt."""
 
 
