@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pytest
 
-from odradek.broker.lag_rounds import REWRITE_MS
-from odradek.lag.group_lag import Granularity
-from odradek.lag.report import POINTS_OF_PAYLOAD, group_instance
+from odradek.broker import lag_rounds
+from odradek.broker.lag_rounds import POINTS_PER_S, REWRITE_MS, TIME_ERROR
+from odradek.lag.group_lag import Granularity, GroupLag, PartitionLag, TopicLag
+from odradek.lag.report import POINTS_OF_PAYLOAD, group_instance, group_points, payloads
+from odradek.lag.standing import Ends, standing
 from odradek.topic.telemetry_topic import decode_record, encode_headers, record_key
+from odradek.wire.compression import Codec, compress
 from support.lag_scene import LagScene
 
 OF_TWO_GROUPS = 6
@@ -66,15 +71,54 @@ def test_what_moved_is_written_in_the_next_round() -> None:
     assert {each.payload.client_instance_id for each in scene.records} == {group_instance("c", "new")}
 
 
-def test_a_lag_is_written_each_time_because_its_time_grows() -> None:
+def test_a_group_that_stands_still_is_written_before_its_seconds_are_a_tenth_off() -> None:
     scene = LagScene()
     scene.write(5)
     scene.commit(0)
-    scene.round()
-    scene.records.clear()
-    scene.round(3)
+    written_at = []
+    for _ in range(240):
+        known = len(scene.records)
+        scene.round()
+        now_s = scene.clock.now_ms() / 1_000
+        if group_instance("c", "g") in {each.payload.client_instance_id for each in scene.records[known:]}:
+            written_at.append(now_s)
+        shown_s = scene.of()["lag.time"]
+        true_s = shown_s + now_s - written_at[-1]
+        assert true_s - shown_s <= true_s * TIME_ERROR + 1
 
-    assert [each.payload.client_instance_id for each in scene.records] == [group_instance("c", "g")] * 3
+    gaps_s = [after - before for before, after in pairwise(written_at)]
+    assert min(gaps_s) < 35
+    assert max(gaps_s) >= REWRITE_MS / 1_000
+    assert len(written_at) < 60
+
+
+def test_a_round_that_writes_much_is_followed_by_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lag_rounds, "POINTS_PER_S", 1)
+    scene = two_groups()
+    written, started_ms, hours_ms = 0, scene.clock.now_ms(), 7_200_000
+    while scene.clock.now_ms() - started_ms < hours_ms:
+        scene.write(topic="wide")
+        scene.round()
+        written += scene.rounds.written_points
+
+    assert 0.9 * hours_ms / 1_000 < written <= hours_ms / 1_000 + scene.rounds.written_points
+
+
+def test_the_topic_grows_by_two_gigabytes_a_day_at_most() -> None:
+    random = Random(1)
+    partitions = []
+    for index in range(1_000):
+        end, lag = random.randrange(10**6, 10**9), random.randrange(1, 10**4)
+        place = standing(end - lag, Ends(0, end, end))
+        partitions.append(PartitionLag(index, end - lag, place, random.randrange(10**5)))
+    group = GroupLag(
+        group="g", type="classic", state="Stable", members=9, topics={"t": TopicLag(partitions=partitions)}
+    )
+    points = list(group_points(group))
+
+    stored = sum([len(compress(Codec.ZSTD, data)) for data in payloads(points, 1_700_000_000_000, "c")])
+
+    assert stored / len(points) * POINTS_PER_S * 86_400 <= 2 * 10**9
 
 
 def test_the_largest_group_falls_back_and_its_sums_stay_exact() -> None:

@@ -1,8 +1,8 @@
 """Rounds over groups, whose lag is written as records of the source ``lag``.
 
 Two tasks take turns with requests: one notes the ends of partitions, the other walks over all groups. A group
-or topic whose figures are the same is written again after `REWRITE_MS`. The groups are a host's own, or those
-of a cluster that is polled.
+or topic that has not moved is written again after `REWRITE_MS`, or when its lag in seconds is `TIME_ERROR`
+more. The groups are a host's own, or those of a cluster that is polled.
 """
 
 from __future__ import annotations
@@ -38,6 +38,10 @@ from odradek.waiting.steps import Steps
 
 REWRITE_MS: Final = 300_000
 """Also the push interval of the records: the series of a writer that died end after three of them."""
+TIME_ERROR: Final = 0.1
+"""A share of the lag in seconds."""
+POINTS_PER_S: Final = 2_500
+"""The topic grows by 2 GB a day at most: a point takes up to nine bytes in it, compressed."""
 MATCHES_KEPT: Final = 10_000
 PUSH_TELEMETRY: Final = 72
 ACTIVE: Final = declare("gauge", "odradek.lag.active", "1", "1 if this process measures the lag of groups")
@@ -63,6 +67,13 @@ class Reported(NamedTuple):
     written_ms: int
     """On the monotonic clock."""
     series: SeriesSet
+
+    def is_due(self, subject: GroupLag | TopicEnds, now_ms: int) -> bool:
+        """Whether it must be written again as it is now."""
+        silent_ms, shortest_ms = now_ms - self.written_ms, subject.shortest_ms
+        if silent_ms >= REWRITE_MS or (shortest_ms and silent_ms > shortest_ms * TIME_ERROR):
+            return True
+        return self.subject.figures != subject.figures
 
     @property
     def points(self) -> Iterator[Point]:
@@ -136,6 +147,8 @@ class LagRounds:
         self.rounds = Counter(completed=0, failed=0)
         self.left_out = {"age": 0, "budget": 0}
         self.round_s = 0.0
+        self.written_points = 0
+        """Of this round."""
         self.ended_ms = clock.monotonic_ms()
         self.stopped = False
 
@@ -185,16 +198,22 @@ class LagRounds:
             self.steps.run(self.round(), partial(self.round_ended, self.clock.monotonic_ms()))
 
     def round_ended(self, started_ms: int, outcome: object) -> None:
-        """Have the next round. A long one is followed by a pause of the same length at least."""
+        """Have the next round. A long one is followed by a pause of the same length at least, and one that
+        has written much by a pause for the sake of the topic.
+        """
         self.rounds["failed" if isinstance(outcome, Exception) else self.positions.outcome] += 1
         self.ended_ms = self.clock.monotonic_ms()
         took_ms = self.ended_ms - started_ms
         self.round_s = took_ms / 1_000
-        self.later(max(self.settings.export_interval_ms - took_ms, took_ms), self.begin_round)
+        paced_ms = self.written_points * 1_000 // POINTS_PER_S
+        self.later(
+            max(self.settings.export_interval_ms - took_ms, paced_ms - took_ms, took_ms), self.begin_round
+        )
 
     def round(self) -> Steps:
         """Measure all groups, and write those that have changed."""
         positions, finest = self.positions, self.settings.granularity
+        self.written_points = 0
         yield from positions.begin()
         self.seen = set()
         counts = positions.groups()
@@ -228,8 +247,7 @@ class LagRounds:
         before, now_ms = self.reported.get(instance_id), self.clock.monotonic_ms()
         if not self.leads():
             return
-        is_recent = before is not None and now_ms - before.written_ms < REWRITE_MS
-        if before is not None and is_recent and before[:2] == (subject, granularity):
+        if before is not None and before.granularity is granularity and not before.is_due(subject, now_ms):
             return
         series: SeriesSet = yield from self.write(instance_id, points_of(subject, granularity))
         self.reported[instance_id] = Reported(subject, granularity, now_ms, series)
@@ -259,6 +277,7 @@ class LagRounds:
                 data = next(written)
             except StopIteration as stop:
                 series: SeriesSet = stop.value
+                self.written_points += series.number
                 return series
             payload = ClientTelemetryPayload(instance_id, terminating, data)
             record = TelemetryRecord(context, REWRITE_MS, payload, 0, UNCOMPRESSED, labeled=False)

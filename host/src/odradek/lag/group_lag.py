@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -34,6 +34,12 @@ class TopicLag:
     """Time since an offset was committed; None if there is no lag, or if it is not known."""
 
     @property
+    def figures(self) -> Hashable:
+        """All but the times."""
+        read = [(*each[:3], each.time_ms is None) for each in self.partitions]
+        return self.uncommitted, self.assigned, tuple(read)
+
+    @property
     def lag(self) -> int:
         """The sum."""
         return sum([each.standing.lag for each in self.partitions])
@@ -59,6 +65,18 @@ class GroupLag:
     members: int
     topics: Mapping[str, TopicLag]
 
+    @property
+    def figures(self) -> Hashable:
+        """All but the times: equal if nothing has moved."""
+        topics = [(name, topic.figures) for name, topic in self.topics.items()]
+        return self.state, self.members, self.type, tuple(topics)
+
+    @property
+    def shortest_ms(self) -> int | None:
+        """The shortest lag in time of a partition that has one."""
+        found = (each.time_ms for topic in self.topics.values() for each in topic.partitions)
+        return min(filter(None, found), default=None)
+
 
 @dataclass(frozen=True, slots=True)
 class TopicEnds:
@@ -67,6 +85,16 @@ class TopicEnds:
     topic: str
     partitions: Sequence[tuple[int, int, int]]
     """Index, log start offset and high watermark."""
+
+    @property
+    def figures(self) -> Hashable:
+        """All there is."""
+        return tuple(self.partitions)
+
+    @property
+    def shortest_ms(self) -> int | None:
+        """A topic has no lag."""
+        return None
 
 
 class Granularity(StrEnum):
