@@ -7,7 +7,7 @@ import re
 from odradek.lag.report import UNITS
 from support.reference_page import page
 
-ROW = re.compile(r"\| (?P<names>`[a-z.`, ]+`) \| (?P<unit>\S+) \| [a-z, ]+ \| ")
+ROW = re.compile(r"\| (?P<names>`[a-z.`, ]+`) \| (?P<unit>\S+) \| [a-z_, ]+ \| ")
 
 
 def test_every_metric_has_its_unit() -> None:

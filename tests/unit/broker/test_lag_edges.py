@@ -91,6 +91,28 @@ def test_a_classic_member_and_what_it_left(scene: LagScene) -> None:
     assert scene.of("g", "left")["topic.assigned"] == 0
     assert scene.of("g", "left", "0")["lag"] == 3
     assert scene.of("g", "Stable", "classic") == {"state": 1}
+    reader = group.members[member.member_id]
+    place = (member.member_id, reader.client_id, reader.client_host.removeprefix("/"), "t", "0")
+    assert scene.of("g", *place) == {"member": 1}
+
+
+def test_the_time_until_a_lag_is_gone_and_until_records_are_lost(scene: LagScene) -> None:
+    scene.broker.topics.create("short", 1, {"retention.ms": "600000"})
+    scene.broker.topics.create("kept", 1, {"cleanup.policy": "compact"})
+    for name in ("short", "kept"):
+        scene.write(100, topic=name)
+        scene.commit(10, topic=name)
+    scene.round()
+    scene.commit(40, topic="short")
+    scene.round()
+
+    short, kept = scene.of("g", "short"), scene.of("g", "kept")
+    assert short["lag.rate"] == pytest.approx(-1, rel=0.05)
+    assert short["catch.up.time"] == pytest.approx(60, rel=0.05)
+    assert scene.of("g", "short", "catching up") == scene.of("g", "kept", "stalled") == {"progress": 1}
+    assert short["retention.share"] == pytest.approx(short["topic.lag.time.max"] / 600)
+    assert short["retention.left"] == 600 - short["topic.lag.time.max"]
+    assert not {"catch.up.time", "retention.share", "retention.left"} & kept.keys()
 
 
 def test_past_the_end(scene: LagScene) -> None:

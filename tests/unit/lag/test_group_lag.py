@@ -23,8 +23,8 @@ def test_a_topic_has_the_sum_and_the_longest_time_that_is_known() -> None:
     assert (TopicLag().lag, TopicLag().time_ms) == (0, None)
 
 
-def test_an_offset_has_three_series_and_a_topic_five() -> None:
-    assert series_count(partitions=100, topics=2) == SeriesCount(310, 10)
+def test_an_offset_has_four_series_and_a_topic_ten() -> None:
+    assert series_count(partitions=100, topics=2) == SeriesCount(420, 20)
 
 
 COUNTS = {"small": SeriesCount(10, 5), "large": SeriesCount(300, 5), "wide": SeriesCount(200, 100)}

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from itertools import chain
 from typing import Any, Final
 
 from odradek.broker.topics import Topic, Topics
 from odradek.group.classic_group import ClassicGroup
+from odradek.group.classic_member import ClassicMember
 from odradek.group.classic_state import ClassicState
 from odradek.group.consumer_group import ConsumerGroup
+from odradek.group.consumer_member import ConsumerMember
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
 from odradek.group.embedded_protocol import assignment_of
 from odradek.group.group_coordinator import Group, GroupCoordinator
-from odradek.lag.group_lag import GroupLag, PartitionLag, SeriesCount, TopicEnds, series_count
+from odradek.lag.group_lag import GroupLag, Owner, PartitionLag, SeriesCount, TopicEnds, series_count
 from odradek.lag.meter import (
     MARKERS_MOST,
     LagMeter,
@@ -136,12 +137,16 @@ class HostPositions:
                 self.work = 0
                 yield None
         assigned = self.assigned(found)
-        topics = {
-            name: topic_lag(
-                partitions.get(name, ()), assigned.get(name, ()), max(now_ms - committed_ms.get(name, 0), 0)
+        topics = {}
+        for name in sorted(partitions.keys() | assigned.keys()):
+            config, owners = self.topics.by_name[name].config, assigned.get(name, {})
+            topics[name] = topic_lag(
+                partitions.get(name, ()),
+                owners,
+                max(now_ms - committed_ms.get(name, 0), 0),
+                owners=owners,
+                retention_ms=config.retention_ms if "delete" in config.cleanup_policy else None,
             )
-            for name in sorted(partitions.keys() | assigned.keys())
-        }
         lag = GroupLag(
             group=group,
             type=str(found.group_type),
@@ -151,25 +156,27 @@ class HostPositions:
         )
         return MeasuredGroup(lag, max(committed_ms.values(), default=0))
 
-    def assigned(self, group: Group) -> dict[str, set[int]]:
-        """The partitions that the members have, by topic, of topics that exist."""
-        found: dict[str, set[int]] = {}
-        for name, indexes in self.assignments(group):
+    def assigned(self, group: Group) -> dict[str, dict[int, Owner]]:
+        """The members by their partitions, by topic, of topics that exist."""
+        found: dict[str, dict[int, Owner]] = {}
+        for owner, name, indexes in self.assignments(group):
             if name in self.topics.by_name and self.wants_topic(name):
-                found.setdefault(name, set()).update(indexes)
+                found.setdefault(name, {}).update(dict.fromkeys(indexes, owner))
         return found
 
-    def assignments(self, group: Group) -> Iterator[tuple[str, Iterable[int]]]:
-        """The topic and the partitions that each member has."""
+    def assignments(self, group: Group) -> Iterator[tuple[Owner, str, Iterable[int]]]:
+        """Each member with a topic and its partitions."""
         if isinstance(group, ConsumerGroup):
-            for topic_id, index in chain.from_iterable(each.assigned for each in group.members.values()):
-                topic = self.topics.by_id.get(topic_id)
-                yield ("" if topic is None else topic.name), (index,)
+            for member in group.members.values():
+                owner = owner_of(member)
+                for topic_id, index in member.assigned:
+                    topic = self.topics.by_id.get(topic_id)
+                    yield owner, ("" if topic is None else topic.name), (index,)
         elif isinstance(group, ClassicGroup) and group.protocol_type == CONSUMER_PROTOCOL_TYPE:
-            for member in group if group.state is ClassicState.STABLE else ():
-                assignment = assignment_of(member.assignment)
-                for each in assignment.assigned_partitions if assignment else ():
-                    yield each.topic, each.partitions
+            for each in group if group.state is ClassicState.STABLE else ():
+                assignment = assignment_of(each.assignment)
+                for part in assignment.assigned_partitions if assignment else ():
+                    yield owner_of(each), part.topic, part.partitions
 
     def look(self, partition: Partition, offset: int, end: int) -> Lookup | None:
         """The first batch with records of producers from an offset on; None if the log cannot be read."""
@@ -184,3 +191,8 @@ class HostPositions:
             return None
         to_monotonic_ms = self.clock.monotonic_ms() - self.clock.now_ms()
         return Lookup(end, None if batch is None else first_record(batch, to_monotonic_ms))
+
+
+def owner_of(member: ClassicMember | ConsumerMember) -> Owner:
+    """A member as the owner of partitions."""
+    return Owner(member.member_id, member.client_id, member.client_host.removeprefix("/"))

@@ -27,6 +27,7 @@ from odradek.lag.report import (
     topic_end_points,
     topic_instance,
 )
+from odradek.lag.trends import Trends
 from odradek.metrics.metric import MetricRow, Metrics, declare
 from odradek.plugin.context import ConnectionContext, RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
@@ -140,6 +141,7 @@ class LagRounds:
             client_software_name="odradek",
             client_software_version=__version__,
         )
+        self.trends = Trends()
         self.reported: dict[bytes, Reported] = {}
         """By client instance id."""
         self.seen: set[bytes] = set()
@@ -215,6 +217,7 @@ class LagRounds:
         positions, finest = self.positions, self.settings.granularity
         self.written_points = 0
         yield from positions.begin()
+        self.trends.begin()
         self.seen = set()
         counts = positions.groups()
         fallen = dict(within(counts, finest, self.settings.max_series))
@@ -227,8 +230,10 @@ class LagRounds:
             granularity = fallen.get(group, finest)
             if self.is_idle(group, measured):
                 granularity = Granularity.GROUP
-            yield from self.report(group_instance(self.cluster_id, group), measured.lag, granularity)
-        for ends in positions.ends():
+            lag = self.trends.of_group(measured.lag, self.clock.monotonic_ms())
+            yield from self.report(group_instance(self.cluster_id, group), lag, granularity)
+        for found in positions.ends():
+            ends = self.trends.of_topic(found, self.clock.monotonic_ms())
             yield from self.report(topic_instance(self.cluster_id, ends.topic), ends, Granularity.PARTITION)
         for instance_id in self.reported.keys() - self.seen:
             yield from self.end(instance_id)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from odradek.lag.movement import Progress, RetentionShare, retention_share
 from odradek.lag.standing import Standing
 
 
@@ -21,6 +22,24 @@ class PartitionLag(NamedTuple):
     """The lag in time; None if it is not known."""
 
 
+class Owner(NamedTuple):
+    """The member of a group that reads a partition."""
+
+    member: str
+    client_id: str
+    address: str
+
+
+class Trend(NamedTuple):
+    """How a group gets on in a topic."""
+
+    progress: Progress
+    per_second: float
+    """How fast the lag grows, in records per second; below 0 if it shrinks."""
+    caught_up_in_s: float | None
+    """Seconds until the lag is 0 if nothing changes; None for never."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicLag:
     """The lag of a group in one topic."""
@@ -32,12 +51,18 @@ class TopicLag:
     assigned: int = 0
     offset_age_ms: int | None = None
     """Time since an offset was committed; None if there is no lag, or if it is not known."""
+    owners: Mapping[int, Owner] = field(default_factory=dict)
+    """By partition; empty if they are not known."""
+    retention_ms: int | None = None
+    """After this time records are deleted; None for never, or if it is not known."""
+    trend: Trend | None = None
+    """None if it is not known."""
 
     @property
     def figures(self) -> Hashable:
-        """All but the times."""
+        """All but the times and the trend, which follow from the others."""
         read = [(*each[:3], each.time_ms is None) for each in self.partitions]
-        return self.uncommitted, self.assigned, tuple(read)
+        return self.uncommitted, self.assigned, tuple(read), tuple(self.owners.items())
 
     @property
     def lag(self) -> int:
@@ -53,6 +78,13 @@ class TopicLag:
     def time_ms(self) -> int | None:
         """The longest lag in time that is known; None if none is."""
         return max([each.time_ms for each in self.partitions if each.time_ms is not None], default=None)
+
+    @property
+    def retention(self) -> RetentionShare | None:
+        """How near the oldest unread record is to its deletion; None if nothing threatens one."""
+        if not self.lag or self.time_ms is None or self.retention_ms is None:
+            return None
+        return retention_share(self.time_ms, self.retention_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +117,13 @@ class TopicEnds:
     topic: str
     partitions: Sequence[tuple[int, int, int]]
     """Index, log start offset and high watermark."""
+    hot: Mapping[int, float] = field(default_factory=dict)
+    """The hot partitions, each with its share of the new records as a multiple of an even share."""
 
     @property
     def figures(self) -> Hashable:
         """All there is."""
-        return tuple(self.partitions)
+        return tuple(self.partitions), tuple(self.hot.items())
 
     @property
     def shortest_ms(self) -> int | None:
@@ -113,8 +147,8 @@ class SeriesCount(NamedTuple):
 
 
 def series_count(partitions: int, topics: int) -> SeriesCount:
-    """The series of a group: three for each offset, five for each topic."""
-    return SeriesCount(3 * partitions + 5 * topics, 5 * topics)
+    """The series of a group: four for each offset, ten for each topic."""
+    return SeriesCount(4 * partitions + 10 * topics, 10 * topics)
 
 
 def within(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Mapping, 
 from enum import Enum, auto
 from typing import Any, Final, NamedTuple, Protocol
 
-from odradek.lag.group_lag import GroupLag, PartitionLag, SeriesCount, TopicEnds, TopicLag
+from odradek.lag.group_lag import GroupLag, Owner, PartitionLag, SeriesCount, TopicEnds, TopicLag
 from odradek.lag.offset_times import OffsetTimes
 from odradek.lag.standing import Ends, Standing, standing
 from odradek.waiting.steps import Steps
@@ -175,19 +175,30 @@ class LagMeter:
         return PartitionLag(index, offset, found, time_ms)
 
 
-def topic_lag(read: Sequence[PartitionLag], assigned: Collection[int], offset_age_ms: int) -> TopicLag:
+def topic_lag(
+    read: Sequence[PartitionLag],
+    assigned: Collection[int],
+    offset_age_ms: int,
+    *,
+    owners: Mapping[int, Owner] | None = None,
+    retention_ms: int | None = None,
+) -> TopicLag:
     """The lag of a group in a topic.
 
     Args:
         read: The partitions with an offset.
         assigned: The partitions of the members.
         offset_age_ms: The time since an offset moved.
+        owners: The members by partition, as far as they are known.
+        retention_ms: See `TopicLag.retention_ms`.
     """
     return TopicLag(
         partitions=tuple(sorted(read)),
         uncommitted=len(set(assigned) - {each.partition for each in read}),
         assigned=len(assigned),
         offset_age_ms=offset_age_ms if any(each.standing.lag for each in read) else None,
+        owners=dict(sorted((owners or {}).items())),
+        retention_ms=retention_ms,
     )
 
 

@@ -32,12 +32,19 @@ UNITS: Final = {
     "group.topic.lag.sum": RECORD,
     "group.topic.lag.time.max": S,
     "group.offset.age": S,
+    "group.lag.rate": "{record}/s",
+    "group.catch.up.time": S,
+    "group.progress": "1",
+    "group.retention.share": "1",
+    "group.retention.left": S,
+    "group.member": "1",
     "group.lag.sum": RECORD,
     "group.lag.time.max": S,
     "group.members": MEMBER,
     "group.state": "1",
     "partition.end.offset": RECORD,
     "partition.start.offset": RECORD,
+    "partition.hot": "1",
 }
 """The metrics without their prefix, with their units."""
 PREFIX: Final = "odradek."
@@ -88,6 +95,15 @@ def group_points(lag: GroupLag, granularity: Granularity = Granularity.PARTITION
         if granularity is Granularity.PARTITION:
             for each in topic.partitions:
                 yield from partition_points(at_topic + labels(("partition", str(each.partition))), each)
+            for index, owner in topic.owners.items():
+                at_member = at + labels(
+                    ("member", cut(owner.member)),
+                    ("client_id", cut(owner.client_id)),
+                    ("address", cut(owner.address)),
+                    ("topic", name),
+                    ("partition", str(index)),
+                )
+                yield ("group.member", at_member), 1
 
 
 def topic_points(at: bytes, topic: TopicLag) -> Iterator[Point]:
@@ -100,6 +116,14 @@ def topic_points(at: bytes, topic: TopicLag) -> Iterator[Point]:
         yield ("group.topic.lag.time.max", at), topic.time_ms / 1_000
     if topic.offset_age_ms is not None:
         yield ("group.offset.age", at), topic.offset_age_ms / 1_000
+    if topic.trend is not None:
+        yield ("group.lag.rate", at), topic.trend.per_second
+        yield ("group.progress", at + labels(("progress", topic.trend.progress))), 1
+        if topic.trend.caught_up_in_s is not None:
+            yield ("group.catch.up.time", at), topic.trend.caught_up_in_s
+    if topic.retention is not None:
+        yield ("group.retention.share", at), topic.retention.share
+        yield ("group.retention.left", at), topic.retention.left_ms / 1_000
 
 
 def partition_points(at: bytes, each: PartitionLag) -> Iterator[Point]:
@@ -124,6 +148,8 @@ def topic_end_points(ends: TopicEnds) -> Iterator[Point]:
         at = at_topic + labels(("partition", str(partition)))
         yield ("partition.end.offset", at), end
         yield ("partition.start.offset", at), start
+        if partition in ends.hot:
+            yield ("partition.hot", at), ends.hot[partition]
 
 
 class SeriesSet(NamedTuple):
