@@ -257,7 +257,9 @@ class ScrapeListener:
             clients = [each for each in self.snapshot() if in_shard(each.instance_id, asked)]
             now_ms = time.time_ns() // 1_000_000
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self.threads, rendered, clients, now_ms, asked)
+            return await loop.run_in_executor(
+                self.threads, rendered, clients, now_ms, asked, self.settings.compatible
+            )
 
     def settled(self, asked: Asked, holder: str, page: asyncio.Task[list[bytes]]) -> None:
         """A page is made: it is shared for a moment."""
@@ -277,9 +279,11 @@ def in_shard(instance_id: bytes, asked: Asked) -> bool:
     return asked.shards == 1 or zlib.crc32(instance_id) % asked.shards == asked.shard
 
 
-def rendered(clients: Sequence[ClientSeries], now_ms: int, asked: Asked) -> list[bytes]:
+def rendered(
+    clients: Sequence[ClientSeries], now_ms: int, asked: Asked, exporters: Sequence[str] = ()
+) -> list[bytes]:
     """The pieces of a page."""
-    pieces = Page(clients, now_ms, asked.style).pieces()
+    pieces = Page(clients, now_ms, asked.style, exporters).pieces()
     if not asked.gzip:
         return list(pieces)
     compressor = zlib.compressobj(1, wbits=GZIP)

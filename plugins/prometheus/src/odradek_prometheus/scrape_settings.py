@@ -21,6 +21,7 @@ from odradek.temporality import TotalsSettings, read_cumulative
 from odradek_prometheus.apps import read_apps
 from odradek_prometheus.budget_settings import read_budgets
 from odradek_prometheus.client_labels import DEFAULT_SHOWN, INSTANCE
+from odradek_prometheus.compatible_lag import ALIASES
 from odradek_prometheus.exposition import LINGER_MS, ExpositionSettings
 
 LISTENER: Final = "listener"
@@ -44,6 +45,8 @@ class ScrapeSettings:
     """Names as the clients have them, for scrapers that take them."""
     created: bool = False
     """Show the start of each counter."""
+    compatible: tuple[str, ...] = ()
+    """The exporters whose names the lag of groups has as well."""
     connections_max: int = 64
     connections_max_per_ip: int = 32
     timeout_ms: int = 60_000
@@ -70,10 +73,24 @@ def read_scrape(config: PluginConfig) -> ScrapeSettings | None:
         basic_file=read_secret(config, SecretKind.BASIC),
         utf8=config.choice("names", "escaped", ("escaped", "utf8")) == "utf8",
         created=config.boolean("created", default=False),
+        compatible=read_compatible(config),
         connections_max=config.integer("connections.max", 64, least=1),
         connections_max_per_ip=config.integer("connections.max.per.ip", 32, least=1),
         timeout_ms=config.integer("timeout.ms", 60_000, least=1),
     )
+
+
+def read_compatible(config: PluginConfig) -> tuple[str, ...]:
+    """Read the names of other exporters of lag.
+
+    Raises:
+        ConfigError: One is not known.
+    """
+    found = config.texts("lag.compatible")
+    for each in found:
+        if each not in ALIASES:
+            raise config.error("lag.compatible", f"expected some of {', '.join(ALIASES)}, found {each!r}")
+    return tuple(dict.fromkeys(found))
 
 
 def read_exposition(config: PluginConfig) -> ExpositionSettings:

@@ -7,13 +7,14 @@ the value; the texts of labels are made once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from odradek_prometheus.client_facts import FACTS, fact_labels, page_facts
 from odradek_prometheus.client_labels import Facts
 from odradek_prometheus.client_series import ClientSeries, MappedSeries
+from odradek_prometheus.compatible_lag import compatible
 from odradek_prometheus.families import Family, FamilyType
 from odradek_prometheus.histogram_parts import histogram_parts
 from odradek_prometheus.label_values import Labels
@@ -51,12 +52,16 @@ class Page:
         clients: Pictures of one moment.
         now_ms: Epoch milliseconds, for the age of pushes.
         style: The format.
+        exporters: Those whose names the lag of groups has as well.
     """
 
-    def __init__(self, clients: Sequence[ClientSeries], now_ms: int, style: Format) -> None:
+    def __init__(
+        self, clients: Sequence[ClientSeries], now_ms: int, style: Format, exporters: Sequence[str] = ()
+    ) -> None:
         self.clients = clients
         self.now_ms = now_ms
         self.style = style
+        self.exporters = exporters
         self.lines: list[str] = []
         self.quoted: dict[Family, str] = {}
         """Names as the clients have them. Of several families with one name, the others keep their own."""
@@ -73,6 +78,7 @@ class Page:
             self.quoted = {each: name.translate(ESCAPES) for name, each in by_name.items()}
         for family in in_order:
             yield from self.family(family, groups)
+        yield from self.compatible({family.name for family in families})
         clients = [client for client in self.clients if client.is_client]
         if clients:
             yield from self.facts(clients)
@@ -80,6 +86,16 @@ class Page:
             self.lines.append("# EOF")
         if self.lines:
             yield self.taken()
+
+    def compatible(self, names: Collection[str]) -> Iterator[bytes]:
+        """The lag of groups under the names of other exporters, but for names that clients have."""
+        for name, series in compatible(self.clients, self.exporters):
+            if name not in names:
+                self.lines.append(f"# TYPE {name} gauge")
+                self.lines += [
+                    f"{name}{{{','.join(label_texts(labels))}}} {value!r}" for labels, value in series
+                ]
+                yield self.taken()
 
     def taken(self) -> bytes:
         """The lines so far."""
