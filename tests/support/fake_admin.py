@@ -198,6 +198,9 @@ class FakeAdmin:
         found = self.committed.get(group, {})
         return found if partitions is None else {at: found[at] for at in partitions if at in found}
 
+    def offset_fetch_of_each(self, names: Iterable[str]) -> dict[str, dict[Partition, CommittedOffset]]:
+        return {name: self.committed.get(name, {}) for name in names}
+
     def offset_commit(self, group: str, new: Mapping[Partition, CommittedOffset]) -> None:
         self.done.append((group, {at: row.offset for at, row in new.items()}))
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -306,6 +307,34 @@ def test_offsets_are_fetched_by_name_in_every_version(last: int, used: int, part
     assert found == {("t", 0): CommittedOffset(5)}
     assert asked.group_id == "g"
     assert rows == (None if partitions is None else [("t", [0, 1])])
+
+
+@pytest.mark.parametrize(("last", "sizes"), [(10, [100, 50]), (7, [1] * 150)])
+def test_many_groups_are_asked_for_in_hundreds(last: int, sizes: list[int]) -> None:
+    names = [f"g-{number}" for number in range(150)]
+    refused = "g-120"
+
+    def answer(request: OffsetFetchRequest) -> OffsetFetchResponse:
+        response = fetched(request)
+        (usual,) = response.groups
+        response.groups = [replace(usual, group_id=each.group_id) for each in request.groups]
+        for row in response.groups:
+            if row.group_id == refused:
+                row.error_code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+        if request.group_id == refused:
+            response.error_code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+        return response
+
+    versions = between(1, last)
+    with scripted_cluster({OffsetFetchRequest: answer}, offset_fetch=versions) as (broker, admin):
+        found = admin.offset_fetch_of_each(names)
+
+        asked = broker.of(OffsetFetchRequest)
+    assert [len(each.groups) or 1 for each in asked] == sizes
+    error = found.pop(refused)
+    assert isinstance(error, RequestFailed)
+    assert error.code == ErrorCode.GROUP_AUTHORIZATION_FAILED
+    assert found == {each: {("t", 0): CommittedOffset(5)} for each in names if each != refused}
 
 
 def test_stable_offsets_are_waited_for_on_request() -> None:

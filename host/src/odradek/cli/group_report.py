@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from odradek.cli.columns import Column, Table
 from odradek.client.admin import AdminClient
+from odradek.client.errors import RequestFailed
 from odradek.client.group_descriptions import GroupDescription, MemberDescription
+from odradek.client.group_offsets import GROUPS_AT_ONCE, CommittedOffset
 from odradek.client.leaders import Partition
-from odradek.client.resources import EARLIEST, LATEST
+from odradek.client.resources import EARLIEST, LATEST, Offset
 from odradek.lag.time_search import TimeSearch
 
 View = tuple[Iterable[Mapping[str, Any]], list[str]]
@@ -67,18 +69,45 @@ def notice(group: GroupDescription) -> str | None:
     return None
 
 
+class Offsets(NamedTuple):
+    """The offsets of a group, and the ends of the partitions that some groups read."""
+
+    committed: Mapping[Partition, CommittedOffset]
+    ends: Mapping[Partition, Offset]
+
+
+def read_offsets(
+    admin: AdminClient, groups: Sequence[GroupDescription]
+) -> Iterator[tuple[GroupDescription, Offsets | RequestFailed]]:
+    """The offsets of each group: committed ones first, so that a lag is not negative while groups read.
+
+    The groups of a coordinator are in one request, and the partitions of a leader, too. A block of groups is
+    read at a time, which bounds what is held.
+    """
+    for first in range(0, len(groups), GROUPS_AT_ONCE):
+        block = groups[first : first + GROUPS_AT_ONCE]
+        committed = admin.offset_fetch_of_each([group.group_id for group in block])
+        read = {at for found in committed.values() if not isinstance(found, RequestFailed) for at in found}
+        read.update(at for group in block for member in group.members for at in member.assignment)
+        ends = admin.list_offsets(dict.fromkeys(sorted(read), LATEST), known_only=True) if read else {}
+        for group in block:
+            found = committed[group.group_id]
+            yield group, found if isinstance(found, RequestFailed) else Offsets(found, ends)
+
+
 def offsets_view(
-    admin: AdminClient, group: GroupDescription, verbose: bool, now_ms: int | None = None
+    admin: AdminClient, group: GroupDescription, offsets: Offsets, verbose: bool, now_ms: int | None = None
 ) -> View:
     """The assigned partitions, members with the most partitions first, then the unassigned partitions.
 
     Args:
         admin: Of the cluster.
         group: The group.
+        offsets: Of the group.
         verbose: Show the leader epochs.
         now_ms: The time, epoch milliseconds, to show the lag in time; None not to show it.
     """
-    committed = admin.offset_fetch(group.group_id)
+    committed, ends = offsets
     owned = [
         (partition, member)
         for member in sorted(group.members, key=lambda member: -len(member.assignment))
@@ -87,7 +116,6 @@ def offsets_view(
     left = sorted(committed.keys() - {partition for partition, _ in owned})
     rows: list[tuple[Partition, MemberDescription | None]] = [*owned]
     rows += [(partition, None) for partition in left]
-    ends = admin.list_offsets({partition: LATEST for partition, _ in rows}, known_only=True) if rows else {}
     behind = {
         partition: committed[partition].offset
         for partition, _ in rows

@@ -16,13 +16,14 @@ import click
 from odradek.cli.columns import Table
 from odradek.cli.connect import cluster_options, connected
 from odradek.cli.errors import CommandFailed
-from odradek.cli.group_report import members_view, notice, offsets_view, state_view
+from odradek.cli.group_report import members_view, notice, offsets_view, read_offsets, state_view
 from odradek.cli.group_scope import chosen_groups, chosen_partitions, consumers
 from odradek.cli.listing import json_option, show
 from odradek.cli.offset_reset import SCENARIOS, reset_offsets
 from odradek.cli.usage import at_most_one, flag, one_action, only_with
 from odradek.client.admin import AdminClient
 from odradek.client.errors import RequestFailed
+from odradek.client.group_descriptions import GroupDescription
 from odradek.waiting.clock import SystemClock
 
 FAILING = "Error: Executing consumer group command failed due to"
@@ -210,19 +211,27 @@ def list_names(admin: AdminClient, options: dict[str, Any]) -> list[str]:
 def describe(admin: AdminClient, options: dict[str, Any]) -> list[str]:
     """Print the groups; return the reasons for those that cannot be shown."""
     found, failures = consumers(admin.describe_groups(chosen_groups(admin, options)))
-    for group in found:
-        said = notice(group)
-        if said:
-            click.echo(said, err=True)
-        if options["members"]:
-            objects, lines = members_view(group, options["verbose"])
-        elif options["state"] is not None:
-            objects, lines = state_view(group, options["verbose"])
-        else:
-            now_ms = SystemClock().now_ms() if options["time"] else None
-            objects, lines = offsets_view(admin, group, options["verbose"], now_ms)
-        show(options["as_json"], objects, lines)
+    verbose, view = options["verbose"], members_view if options["members"] else state_view
+    if options["members"] or options["state"] is not None:
+        for group in found:
+            tell(group)
+            show(options["as_json"], *view(group, verbose))
+        return failures
+    for group, offsets in read_offsets(admin, found):
+        if isinstance(offsets, RequestFailed):
+            failures.append(str(offsets))
+            continue
+        tell(group)
+        now_ms = SystemClock().now_ms() if options["time"] else None
+        show(options["as_json"], *offsets_view(admin, group, offsets, verbose, now_ms))
     return failures
+
+
+def tell(group: GroupDescription) -> None:
+    """Print the note on the state of a group, if there is one."""
+    said = notice(group)
+    if said:
+        click.echo(said, err=True)
 
 
 def delete(admin: AdminClient, options: dict[str, Any]) -> list[str]:

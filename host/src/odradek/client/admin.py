@@ -310,6 +310,14 @@ class AdminClient:
             lambda: group_offsets.offset_fetch(self.cluster, group, wanted, require_stable)
         )
 
+    def offset_fetch_of_each(
+        self, names: Iterable[str]
+    ) -> dict[str, dict[Partition, CommittedOffset] | RequestFailed]:
+        """The result of each group: all its committed offsets, as for `offset_fetch`."""
+        return self.retries.settle_each(
+            names, lambda pending: group_offsets.offset_fetch_of_each(self.cluster, pending)
+        )
+
     def offset_commit(self, group: str, new: Mapping[Partition, CommittedOffset]) -> None:
         """Commit offsets for a group without members. The group is created if it does not exist."""
         values(

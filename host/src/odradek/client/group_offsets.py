@@ -1,4 +1,4 @@
-"""OffsetFetch, OffsetCommit and OffsetDelete for one group, sent by a client that is not a member."""
+"""OffsetFetch, OffsetCommit and OffsetDelete, sent by a client that is not a member."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from odradek.wire.messages.offset_fetch import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
+    OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopic,
@@ -42,6 +43,9 @@ NAMES_VERSION = 9
 """The last version that identifies topics by name. Ids would miss offsets of deleted topics."""
 ALL_VERSION = 2
 STABLE_VERSION = 7  # KIP-447
+GROUPS_VERSION = 8
+"""The first version with several groups."""
+GROUPS_AT_ONCE = 100
 Value = TypeVar("Value")
 Row = OffsetFetchResponsePartition | OffsetFetchResponsePartitions
 
@@ -83,7 +87,48 @@ def offset_fetch(
     return at_coordinator(cluster, group, ask)
 
 
-def committed(response: OffsetFetchResponse, group: str) -> dict[Partition, CommittedOffset]:
+Committed = dict[Partition, CommittedOffset]
+
+
+def offset_fetch_of_each(cluster: Cluster, groups: Iterable[str]) -> dict[str, Committed | RequestFailed]:
+    """Fetch all offsets of many groups; see `AdminClient.offset_fetch_of_each`."""
+
+    def ask(connection: Connection, _node: Node, mine: list[str]) -> dict[str, Committed | RequestFailed]:
+        if connection.version(OffsetFetchRequest(), ALL_VERSION, NAMES_VERSION) < GROUPS_VERSION:
+            return {group: answered_one(connection, group) for group in mine}
+        found: dict[str, Committed | RequestFailed] = {}
+        for first in range(0, len(mine), GROUPS_AT_ONCE):
+            some = mine[first : first + GROUPS_AT_ONCE]
+            request = OffsetFetchRequest(
+                groups=[OffsetFetchRequestGroup(group_id=each, topics=None) for each in some]
+            )
+            response: OffsetFetchResponse = connection.send(request, GROUPS_VERSION, NAMES_VERSION)
+            found |= {row.group_id: outcome_of(row) for row in response.groups}
+        return found
+
+    return each_group(cluster, groups, ask)
+
+
+def answered_one(connection: Connection, group: str) -> Committed | RequestFailed:
+    """The offsets of a group, from a broker that takes only one in a request."""
+    request = OffsetFetchRequest(group_id=group, topics=None)
+    response: OffsetFetchResponse = connection.send(request, ALL_VERSION, GROUPS_VERSION - 1)
+    try:
+        return committed(response, group)
+    except RequestFailed as error:
+        return error
+
+
+def outcome_of(row: OffsetFetchResponseGroup) -> Committed | RequestFailed:
+    """The offsets of one group in a response for many."""
+    try:
+        check(row.error_code, subject=row.group_id)
+        return offsets_in(row.topics)
+    except RequestFailed as error:
+        return error
+
+
+def committed(response: OffsetFetchResponse, group: str) -> Committed:
     """The offsets in a response of either form.
 
     Raises:
@@ -94,7 +139,16 @@ def committed(response: OffsetFetchResponse, group: str) -> dict[Partition, Comm
     for found in response.groups:
         check(found.error_code, subject=group)
         topics.extend(found.topics)
-    offsets: dict[Partition, CommittedOffset] = {}
+    return offsets_in(topics)
+
+
+def offsets_in(topics: Iterable[OffsetFetchResponseTopic | OffsetFetchResponseTopics]) -> Committed:
+    """The offsets of one group.
+
+    Raises:
+        RequestFailed: The broker refused one of the partitions.
+    """
+    offsets: Committed = {}
     for topic in topics:
         rows: Iterable[Row] = chain(topic.partitions)
         for row in rows:
