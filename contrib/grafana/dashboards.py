@@ -1,4 +1,4 @@
-"""The dashboards: fleet, client, library versions, host."""
+"""The dashboards: fleet, client, library versions, groups, host."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from contrib.grafana.alerts import Alert, alerts
+from contrib.grafana.group_panels import GROUP_ROWS
 from contrib.grafana.host_panels import HOST_ROWS
 from contrib.grafana.panels import DATA_SOURCE, Panel, Query, Row, filtered, placed
 from contrib.grafana.promql import duration, has_two_levels, metrics_in, selector, window_s
@@ -52,6 +53,7 @@ CLUSTER = Variable(
     "cluster", "Cluster", "cluster_name", '{__name__=~"odradek_up|odradek_group_members|kafka_client_info"}'
 )
 SOFTWARE = Variable("software", "Software", "client_software_name")
+GROUP = Variable("group", "Group", "group", "odradek_group_members")
 PRINCIPAL = Variable("principal", "Principal", "principal")
 
 
@@ -306,7 +308,14 @@ def dashboards(interval_s: int) -> list[Dashboard]:
     host = Dashboard(
         "host", "Kafka clients: host", "The Odradek hosts that receive the pushes, by themselves.", HOST_ROWS
     )
-    return [fleet(interval_s), client(interval_s), versions(interval_s), host]
+    groups = Dashboard(
+        "groups",
+        "Kafka clients: groups",
+        "The lag of consumer groups, in seconds and in records.",
+        GROUP_ROWS,
+        [GROUP],
+    )
+    return [fleet(interval_s), client(interval_s), versions(interval_s), groups, host]
 
 
 def variable(each: Variable) -> dict[str, Any]:

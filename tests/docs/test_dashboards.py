@@ -19,7 +19,11 @@ from docs.test_alerts import labels as labels_of_host
 from docs.test_client_rules import OF_SUMS, bare
 from odradek.findings.client_metrics import PREFIX, client_metrics
 from odradek.findings.troubles import JAVA, LIBRDKAFKA
+from odradek.lag.report import PREFIX as LAG_PREFIX
+from odradek.lag.report import UNITS
 from odradek.plugin.context_labels import CONTEXT_LABELS
+from odradek.temporality import Kind
+from odradek_prometheus.metric_names import escaped_name
 from support.offenders import offenders
 from support.reference_page import ROOT, page
 
@@ -28,6 +32,8 @@ PANELS = [(each.id, panel) for each in DASHBOARDS.values() for row in each.rows 
 HOST_METRIC = re.compile(r"\b(?:odradek|kafka_server|kafka_network)_\w+")
 LEGEND = re.compile(r"\{\{(\w+)\}\}")
 VARIABLE = re.compile(r"\$(\w+)")
+LAG_METRICS = {escaped_name(LAG_PREFIX + name, unit, Kind.GAUGE) for name, unit in UNITS.items()}
+OF_GROUPS = {"group", "topic", "partition", "progress", "client_id", "address"}
 OF_CLIENTS = {*CONTEXT_LABELS, "group_id", "transactional_id"}
 
 
@@ -84,10 +90,11 @@ def names_metrics_that_exist(_id: str, panel: Panel) -> None:
 
     for query in panel.queries:
         mine = set(NAME.findall(query.expr))
-        hosts = set(HOST_METRIC.findall(query.expr)) - mine
+        groups = set(HOST_METRIC.findall(query.expr)) & LAG_METRICS
+        hosts = set(HOST_METRIC.findall(query.expr)) - mine - groups
         assert mine <= of_clients.keys()
         assert hosts <= of_host.keys()
-        assert mine or hosts
+        assert mine or hosts or groups
         sums = {name for name in mine if of_clients[name].kind == "sum"}
         assert sums == mine & set(OF_SUMS.findall(query.expr))
         two_levels = [metric for metric in metrics_in(query.expr) if has_two_levels(metric)]
@@ -95,6 +102,8 @@ def names_metrics_that_exist(_id: str, panel: Panel) -> None:
         labels = OF_CLIENTS | {label for name in mine for level in of_clients[name].levels for label in level}
         if hosts:
             labels = {"instance"}.union(*(labels_of_host(name) for name in hosts))
+        if groups:
+            labels = OF_GROUPS
         assert set(LEGEND.findall(query.legend)) <= labels
 
 
@@ -135,7 +144,7 @@ def test_a_line_of_a_client_leads_to_its_dashboard() -> None:
 def test_the_runbook_shows_panels_of_each_dashboard() -> None:
     text = page("reference/runbook.md")
 
-    assert pictures.SHOWN.keys() == DASHBOARDS.keys()
+    assert pictures.SHOWN.keys() == DASHBOARDS.keys() - {"groups"}
     for name, titles in pictures.SHOWN.items():
         assert set(titles) <= {panel.title for each, panel in PANELS if each == name}
         assert (pictures.FOLDER / f"{name}.png").exists()

@@ -73,7 +73,7 @@ def written(points: Iterable[Point], before: Iterable[Point] = ()) -> Series:
 
 OF_GROUP: Series = {
     ("odradek.group.members {member}", ""): 2,
-    ("odradek.group.state 1", "state=Stable type=consumer"): 1,
+    ("odradek.group.state {group}", "state=Stable type=consumer"): 1,
     ("odradek.group.lag.sum {record}", ""): 130,
     ("odradek.group.lag.time.max s", ""): 12.5,
 }
