@@ -43,6 +43,8 @@ TIME_ERROR: Final = 0.1
 """A share of the lag in seconds."""
 POINTS_PER_S: Final = 2_500
 """The topic grows by 2 GB a day at most: a point takes up to nine bytes in it, compressed."""
+RECORD_POINTS: Final = 10
+"""A record counts as so many further points, for its headers."""
 MATCHES_KEPT: Final = 10_000
 PUSH_TELEMETRY: Final = 72
 ACTIVE: Final = declare("gauge", "odradek.lag.active", "1", "1 if this process measures the lag of groups")
@@ -150,7 +152,7 @@ class LagRounds:
         self.left_out = {"age": 0, "budget": 0}
         self.round_s = 0.0
         self.written_points = 0
-        """Of this round."""
+        """Of this round, with those of `RECORD_POINTS`."""
         self.ended_ms = clock.monotonic_ms()
         self.stopped = False
 
@@ -286,5 +288,6 @@ class LagRounds:
                 return series
             payload = ClientTelemetryPayload(instance_id, terminating, data)
             record = TelemetryRecord(context, REWRITE_MS, payload, 0, UNCOMPRESSED, labeled=False)
+            self.written_points += RECORD_POINTS
             self.source.bring(record, None)  # enrichers know clients
             yield None
