@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from odradek.lag.group_lag import Owner
 from odradek.testing import RunningHost, VirtualClock
 from odradek.testing.clock import MockClock
 from odradek.waiting.steps import run_steps
@@ -14,6 +15,7 @@ from odradek.wire.types import Versions
 from support.polled_lag import PolledLag
 
 MINUTE_MS = 60_000
+BILLING = Owner("m", "billing-1", "127.0.0.1")
 
 
 @pytest.fixture
@@ -257,7 +259,9 @@ def test_a_topic_that_members_read_and_that_may_not_be_seen_is_counted(
     host.groups.commit("billing", "orders", {0: 0})
     polled.round()
     known = polled.positions.polled["billing"]
-    known.reading = replace(known.reading, assigned={"secret": {0}, "orders": {0, 1}})
+    known.reading = replace(
+        known.reading, assigned={"secret": {0: BILLING}, "orders": {0: BILLING, 1: BILLING}}
+    )
     run_steps(polled.positions.measure())
     found = polled.of("billing")
 

@@ -199,6 +199,8 @@ def test_members_without_an_offset_have_no_lag(scene: Scene) -> None:
         assert (found.type, found.state, found.members) == (kind, "Stable", 1)
         assert found.topics[topic].partitions == ()
         assert (found.topics[topic].assigned, found.topics[topic].uncommitted) == (2, 2)
+        assert [*found.topics[topic].owners] == [0, 1]
+        assert {each.address for each in found.topics[topic].owners.values()} == {"127.0.0.1"}
 
 
 def test_only_the_marker_of_a_transaction_is_no_lag(scene: Scene) -> None:

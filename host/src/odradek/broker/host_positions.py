@@ -139,12 +139,11 @@ class HostPositions:
         assigned = self.assigned(found)
         topics = {}
         for name in sorted(partitions.keys() | assigned.keys()):
-            config, owners = self.topics.by_name[name].config, assigned.get(name, {})
+            config = self.topics.by_name[name].config
             topics[name] = topic_lag(
                 partitions.get(name, ()),
-                owners,
+                assigned.get(name, {}),
                 max(now_ms - committed_ms.get(name, 0), 0),
-                owners=owners,
                 retention_ms=config.retention_ms if "delete" in config.cleanup_policy else None,
             )
         lag = GroupLag(
@@ -195,4 +194,4 @@ class HostPositions:
 
 def owner_of(member: ClassicMember | ConsumerMember) -> Owner:
     """A member as the owner of partitions."""
-    return Owner(member.member_id, member.client_id, member.client_host.removeprefix("/"))
+    return Owner.of(member.member_id, member.client_id, member.client_host)

@@ -322,7 +322,7 @@ class ClusterPositions:
             topics={
                 name: topic_lag(
                     partitions.get(name, ()),
-                    assigned.get(name, ()),
+                    assigned.get(name, {}),
                     max(now_ms - each.moved_ms.get(name, now_ms), 0),
                 )
                 for name in sorted(partitions.keys() | assigned.keys())

@@ -20,6 +20,7 @@ from odradek.client.group_descriptions import (
 from odradek.client.group_offsets import ALL_VERSION, NAMES_VERSION
 from odradek.client.groups import GroupListing, listing
 from odradek.client.resources import Node
+from odradek.lag.group_lag import Owner
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from odradek.wire.messages.offset_fetch import (
@@ -47,8 +48,8 @@ WITHOUT_MEMBERS: Final = ("Empty", "Dead")
 
 Offsets = Mapping[str, Mapping[int, int]]
 """Offsets by topic and index."""
-Assigned = Mapping[str, set[int]]
-"""The partitions of all members, by topic."""
+Assigned = Mapping[str, Mapping[int, Owner]]
+"""The members by partition, by topic: one of them if several members of a share group have a partition."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,10 +209,11 @@ def of_descriptions(found: Mapping[str, object]) -> Members:
     members: dict[str, tuple[int, Assigned]] = {}
     for group, each in found.items():
         if isinstance(each, GroupDescription):
-            assigned: dict[str, set[int]] = defaultdict(set)
+            assigned: dict[str, dict[int, Owner]] = defaultdict(dict)
             for member in each.members:
+                owner = Owner.of(member.member_id, member.client_id, member.host)
                 for topic, index in member.assignment:
-                    assigned[topic].add(index)
+                    assigned[topic][index] = owner
             members[group] = len(each.members), dict(assigned)
     return members
 
@@ -229,14 +231,15 @@ def members_of_consumer(connection: Connection, node: Node, groups: list[str]) -
 
 
 def members_of_share(connection: Connection, _node: Node, groups: list[str]) -> Members:
-    """The members of share groups. Several may have one partition."""
+    """The members of share groups."""
     response = connection.send(ShareGroupDescribeRequest(group_ids=groups))
     members: dict[str, tuple[int, Assigned]] = {}
     for group in response.groups:
-        assigned: dict[str, set[int]] = defaultdict(set)
+        assigned: dict[str, dict[int, Owner]] = defaultdict(dict)
         for member in group.members:
+            owner = Owner.of(member.member_id, member.client_id, member.client_host)
             for row in member.assignment.topic_partitions:
-                assigned[row.topic_name].update(row.partitions)
+                assigned[row.topic_name].update(dict.fromkeys(row.partitions, owner))
         if not group.error_code:
             members[group.group_id] = len(group.members), dict(assigned)
     return members
@@ -259,11 +262,12 @@ def tasks_of(group: DescribedStreamsGroup) -> Assigned:
         each.subtopology_id: [*each.source_topics, *(topic.name for topic in each.repartition_source_topics)]
         for each in subtopologies
     }
-    assigned: dict[str, set[int]] = defaultdict(set)
+    assigned: dict[str, dict[int, Owner]] = defaultdict(dict)
     for member in group.members:
+        owner = Owner.of(member.member_id, member.client_id, member.client_host)
         for task in member.assignment.active_tasks:
             for topic in sources.get(task.subtopology_id, ()):
-                assigned[topic].update(task.partitions)
+                assigned[topic].update(dict.fromkeys(task.partitions, owner))
     return dict(assigned)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from odradek.lag.movement import Progress, RetentionShare, retention_share
 from odradek.lag.standing import Standing
@@ -28,6 +28,11 @@ class Owner(NamedTuple):
     member: str
     client_id: str
     address: str
+
+    @classmethod
+    def of(cls, member: str, client_id: str, host: str) -> Self:
+        """A member; its host is as Describe shows it: ``/127.0.0.1``."""
+        return cls(member, client_id, host.removeprefix("/"))
 
 
 class Trend(NamedTuple):

@@ -177,27 +177,24 @@ class LagMeter:
 
 def topic_lag(
     read: Sequence[PartitionLag],
-    assigned: Collection[int],
+    owners: Mapping[int, Owner],
     offset_age_ms: int,
-    *,
-    owners: Mapping[int, Owner] | None = None,
     retention_ms: int | None = None,
 ) -> TopicLag:
     """The lag of a group in a topic.
 
     Args:
         read: The partitions with an offset.
-        assigned: The partitions of the members.
+        owners: The members by partition.
         offset_age_ms: The time since an offset moved.
-        owners: The members by partition, as far as they are known.
         retention_ms: See `TopicLag.retention_ms`.
     """
     return TopicLag(
         partitions=tuple(sorted(read)),
-        uncommitted=len(set(assigned) - {each.partition for each in read}),
-        assigned=len(assigned),
+        uncommitted=len(owners.keys() - {each.partition for each in read}),
+        assigned=len(owners),
         offset_age_ms=offset_age_ms if any(each.standing.lag for each in read) else None,
-        owners=dict(sorted((owners or {}).items())),
+        owners=dict(sorted(owners.items())),
         retention_ms=retention_ms,
     )
 
