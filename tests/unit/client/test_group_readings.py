@@ -12,6 +12,7 @@ from odradek.client.connection import Connection
 from odradek.client.errors import RequestFailed, UnsupportedVersion
 from odradek.client.group_readings import BrokerReading, read_groups
 from odradek.client.resources import Node
+from odradek.lag.group_lag import Owner
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.consumer_group_describe import Assignment, TopicPartitions
 from odradek.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
@@ -134,7 +135,10 @@ def test_a_share_group_has_the_lag_of_the_broker_where_it_knows_one() -> None:
         groups=[DescribedShareOffsets(group_id="s", topics=[topic])]
     )
     member = ShareMember(
-        assignment=Assignment(topic_partitions=[TopicPartitions(topic_name="t", partitions=[0, 1])])
+        member_id="m",
+        client_id="c",
+        client_host="/10.0.0.7",
+        assignment=Assignment(topic_partitions=[TopicPartitions(topic_name="t", partitions=[0, 1])]),
     )
     broker.answers[ShareGroupDescribeRequest] = lambda _: ShareGroupDescribeResponse(
         groups=[DescribedShareGroup(group_id="s", members=[member, member])]
@@ -142,7 +146,8 @@ def test_a_share_group_has_the_lag_of_the_broker_where_it_knows_one() -> None:
     found = broker.read().groups["s"]
 
     assert (found.offsets, found.lags) == ({"t": {0: 4}}, {"t": {0: 2}})
-    assert (found.members, found.assigned) == (2, {"t": {0, 1}})
+    owner = Owner("m", "c", "10.0.0.7")
+    assert (found.members, found.assigned) == (2, {"t": {0: owner, 1: owner}})
     assert not any(isinstance(each, OffsetFetchRequest) for each in broker.asked)
 
 
@@ -172,11 +177,14 @@ def test_a_streams_group_reads_a_partition_of_each_source_topic_in_a_task() -> N
     broker.answers[StreamsGroupDescribeRequest] = lambda _: StreamsGroupDescribeResponse(
         groups=[
             DescribedStreamsGroup(
-                group_id="s", topology=topology, members=[StreamsMember(assignment=tasks), StreamsMember()]
+                group_id="s",
+                topology=topology,
+                members=[StreamsMember(member_id="m", assignment=tasks), StreamsMember()],
             )
         ]
     )
     found = broker.read().groups["s"]
 
     assert found.offsets == {"t": {0: 5}}
-    assert (found.members, found.assigned) == (2, {"orders": {0, 2}, "by-customer": {0, 2}})
+    partitions = dict.fromkeys((0, 2), Owner("m", "", ""))
+    assert (found.members, found.assigned) == (2, {"orders": partitions, "by-customer": partitions})
