@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from odradek.broker.dispatch.authentication_gate import AuthenticationGate
@@ -10,7 +11,7 @@ from odradek.client.connection import answer_type
 from odradek.client.sasl import SaslLogin, log_in
 from odradek.security.attempt_rate import AttemptRate
 from odradek.security.oauth.token_claims import ClaimRules
-from odradek.security.oauth.unsecured_token import UnsecuredTokenValidator
+from odradek.security.oauth.unsecured_token import unsecured_token
 from odradek.security.sasl_authentication import SaslAuthentication
 from odradek.security.sasl_authenticator import SaslAuthenticator
 from odradek.security.sasl_session import AuthenticationCounts
@@ -61,7 +62,7 @@ class Gate:
         self.pending: Deferred[Any] | None = None
         self.shared = SaslAuthentication(
             settings=SaslSettings(enabled_mechanisms=mechanisms or MECHANISMS, max_reauth_ms=max_reauth_ms),
-            tokens=UnsecuredTokenValidator(ClaimRules(clock=self.clock)),
+            tokens=partial(unsecured_token, ClaimRules(clock=self.clock)),
             counts=Happenings(self.happened),
             credentials=KnownUsers({"alice": "secret", "bob": "secret"}),
             clock=self.clock,

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 
 from odradek.security.oauth.bearer_message import CONTINUE, client_first
 from odradek.security.oauth.bearer_server import OAuthBearerSaslServer
+from odradek.security.oauth.bearer_token import TokenValidator
 from odradek.security.oauth.key_set import KeySet, RefreshTimes
-from odradek.security.oauth.signed_token import SignedTokenValidator
+from odradek.security.oauth.signed_token import signed_token
 from odradek.security.oauth.token_claims import ClaimRules
 from odradek.security.plain_server import PlainSaslServer
 from odradek.security.sasl_server import SaslFailure, SaslServer
@@ -51,11 +53,11 @@ class OneUser:
         return self.credentials[mechanism] if user == USER else None
 
 
-def validator() -> SignedTokenValidator:
+def validator() -> TokenValidator:
     """Accepts the tokens of one key."""
     keys = KeySet("file:keys", jwks, RefreshTimes(), CLOCK, CLOCK.timer, offload_inline)
     keys.refresh()
-    return SignedTokenValidator(keys, ClaimRules(clock=CLOCK))
+    return partial(signed_token, keys, ClaimRules(clock=CLOCK))
 
 
 USERS = OneUser()

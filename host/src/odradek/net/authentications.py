@@ -7,7 +7,7 @@ import logging
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from odradek.broker.broker import Broker
@@ -125,7 +125,7 @@ class Authentications:
         if settings.jwks_url is None:
             return unsecured(settings, rules, listener)
         try:
-            from odradek.security.oauth.signed_token import SignedTokenValidator
+            from odradek.security.oauth.signed_token import signed_token
         except ImportError as error:
             raise ConfigError(JWKS_URL, "needs the extra odradek[oauth]") from error
         for name, value in (("audience", settings.expected_audience), ("issuer", settings.expected_issuer)):
@@ -135,7 +135,7 @@ class Authentications:
                     name,
                     extra={"listener": listener},
                 )
-        return SignedTokenValidator(self.key_set(settings, settings.jwks_url), rules)
+        return partial(signed_token, self.key_set(settings, settings.jwks_url), rules)
 
     def key_set(self, settings: OAuthSettings, url: str) -> KeySet:
         """The keys of one JWKS; listeners with the same settings share them."""
@@ -190,11 +190,11 @@ def unsecured(settings: OAuthSettings, rules: ClaimRules, listener: str) -> Toke
             f"expected the address of the keys that sign tokens, because the listener {listener} enables "
             f"{OAUTHBEARER}; for development, {UNSECURED} accepts tokens without a signature",
         )
-    from odradek.security.oauth.unsecured_token import UnsecuredTokenValidator
+    from odradek.security.oauth.unsecured_token import unsecured_token
 
     log.warning(
         "%s: every client of this listener may call itself what it likes",
         UNSECURED,
         extra={"listener": listener},
     )
-    return UnsecuredTokenValidator(rules)
+    return partial(unsecured_token, rules)

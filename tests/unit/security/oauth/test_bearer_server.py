@@ -12,20 +12,18 @@ from odradek.security.sasl_server import SaslFailure
 EXPIRES_MS = 1_700_000_060_000
 
 
-class OneToken:
+def one_token(token: str) -> BearerToken:
     """Accepts the token ``good`` of alice."""
-
-    def validate(self, token: str) -> BearerToken:
-        if token == "narrow":
-            raise TokenRefused("no scope", INSUFFICIENT_SCOPE, "[K]")
-        if token != "good":
-            raise TokenRefused("not good")
-        return BearerToken("alice", EXPIRES_MS)
+    if token == "narrow":
+        raise TokenRefused("no scope", INSUFFICIENT_SCOPE, "[K]")
+    if token != "good":
+        raise TokenRefused("not good")
+    return BearerToken("alice", EXPIRES_MS)
 
 
 @pytest.fixture
 def server() -> OAuthBearerSaslServer:
-    return OAuthBearerSaslServer(OneToken())
+    return OAuthBearerSaslServer(one_token)
 
 
 @pytest.mark.parametrize(

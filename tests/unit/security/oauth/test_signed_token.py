@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from base64 import urlsafe_b64encode
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import jwt
 import pytest
 
-from odradek.security.oauth.bearer_token import INSUFFICIENT_SCOPE, TokenRefused
+from odradek.security.oauth.bearer_token import INSUFFICIENT_SCOPE, TokenRefused, TokenValidator
 from odradek.security.oauth.key_set import KeySet, RefreshTimes
-from odradek.security.oauth.signed_token import SignedTokenValidator
+from odradek.security.oauth.signed_token import signed_token
 from odradek.security.oauth.token_claims import MAX_TOKEN_CHARS, ClaimRules
 from odradek.testing.clock import MockClock
 from odradek.waiting.deferred import offload_inline
@@ -24,11 +25,11 @@ RULES_A = ClaimRules(clock=CLOCK)
 RULES_B = replace(RULES_A, audience=("k", "q"), issuer="i")
 
 
-def validator(rules: ClaimRules = RULES_A, document: bytes | None = None) -> SignedTokenValidator:
+def validator(rules: ClaimRules = RULES_A, document: bytes | None = None) -> TokenValidator:
     found = jwks() if document is None else document
     keys = KeySet("file:keys", lambda: found, RefreshTimes(), CLOCK, CLOCK.timer, offload_inline)
     keys.refresh()
-    return SignedTokenValidator(keys, rules)
+    return partial(signed_token, keys, rules)
 
 
 def alice(**more: Any) -> Claims:
@@ -54,7 +55,7 @@ def alice(**more: Any) -> Claims:
     ],
 )
 def test_accepted_without_audience_and_issuer(claims: Claims) -> None:
-    token = validator().validate(signed(claims))
+    token = validator()(signed(claims))
 
     assert token.principal_name == "alice"
     assert token.expires_ms == round(claims["exp"] * 1000)
@@ -91,7 +92,7 @@ def test_accepted_without_audience_and_issuer(claims: Claims) -> None:
 )
 def test_refused_without_audience_and_issuer(claims: Claims) -> None:
     with pytest.raises(TokenRefused) as refusal:
-        validator().validate(signed_as_is(claims))
+        validator()(signed_as_is(claims))
 
     assert refusal.value.status == "invalid_token"
     assert "ignature" not in str(refusal.value)
@@ -104,7 +105,7 @@ def signed_as_is(claims: Claims) -> str:
 
 @pytest.mark.parametrize("audience", ["k", ["z", "q"]])
 def test_accepted_with_audience_and_issuer(audience: object) -> None:
-    token = validator(RULES_B).validate(signed(alice(aud=audience, iss="i")))
+    token = validator(RULES_B)(signed(alice(aud=audience, iss="i")))
 
     assert token.principal_name == "alice"
 
@@ -114,13 +115,13 @@ def test_accepted_with_audience_and_issuer(audience: object) -> None:
 )
 def test_refused_with_audience_and_issuer(audience: object, issuer: object) -> None:
     with pytest.raises(TokenRefused):
-        validator(RULES_B).validate(signed_as_is(alice(aud=audience, iss=issuer)))
+        validator(RULES_B)(signed_as_is(alice(aud=audience, iss=issuer)))
 
 
 def test_other_names_of_claims() -> None:
     rules = replace(RULES_A, subject_claim="azp", scope_claim="scp", required_scope=("push",))
 
-    token = validator(rules).validate(signed(alice(azp="bob", scp=["push", "x"])))
+    token = validator(rules)(signed(alice(azp="bob", scp=["push", "x"])))
 
     assert token.principal_name == "bob"
 
@@ -129,7 +130,7 @@ def test_a_missing_scope_is_named() -> None:
     rules = replace(RULES_A, required_scope=("K", "L"))
 
     with pytest.raises(TokenRefused) as refusal:
-        validator(rules).validate(signed(alice(scope="K")))
+        validator(rules)(signed(alice(scope="K")))
 
     assert (refusal.value.status, refusal.value.scope) == (INSUFFICIENT_SCOPE, "[K, L]")
 
@@ -138,7 +139,7 @@ def test_a_missing_scope_is_named() -> None:
 def test_algorithms(algorithm: str) -> None:
     document = jwks(public_jwk(algorithm))
 
-    token = validator(document=document).validate(signed(alice(), algorithm))
+    token = validator(document=document)(signed(alice(), algorithm))
 
     assert token.principal_name == "alice"
 
@@ -146,7 +147,7 @@ def test_algorithms(algorithm: str) -> None:
 def test_a_token_without_kid_if_one_key_fits() -> None:
     document = jwks(public_jwk(), public_jwk("ES256", kid="k2"))
 
-    token = validator(document=document).validate(signed(alice(), kid=None))
+    token = validator(document=document)(signed(alice(), kid=None))
 
     assert token.principal_name == "alice"
 
@@ -184,7 +185,7 @@ PUBLIC_PEM = b"the public key, which everybody knows, as a secret of HS256"
 )
 def test_signatures_that_are_refused(token: str) -> None:
     with pytest.raises(TokenRefused) as refusal:
-        validator().validate(token)
+        validator()(token)
 
     assert refusal.value.status == "invalid_token"
 
@@ -193,16 +194,16 @@ def test_deep_claims_are_refused() -> None:
     token = jwt.PyJWS().encode(b"[" * 9_000, private_key(), "RS256", {"kid": "k1"})
 
     with pytest.raises(TokenRefused, match="not JSON"):
-        validator().validate(token)
+        validator()(token)
 
 
 def test_two_keys_fit_a_token_without_kid() -> None:
     document = jwks(public_jwk(), public_jwk(name="other", kid="k2"))
 
     with pytest.raises(TokenRefused, match="2 keys fit"):
-        validator(document=document).validate(signed(alice(), kid=None))
+        validator(document=document)(signed(alice(), kid=None))
 
 
 def test_a_key_verifies_only_its_own_algorithm() -> None:
     with pytest.raises(TokenRefused, match="no key fits"):
-        validator(document=jwks(public_jwk(alg="RS512"))).validate(signed(alice()))
+        validator(document=jwks(public_jwk(alg="RS512")))(signed(alice()))

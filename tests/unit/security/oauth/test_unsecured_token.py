@@ -9,7 +9,7 @@ import pytest
 
 from odradek.security.oauth.bearer_token import TokenRefused
 from odradek.security.oauth.token_claims import ClaimRules
-from odradek.security.oauth.unsecured_token import UnsecuredTokenValidator
+from odradek.security.oauth.unsecured_token import unsecured_token
 from odradek.testing.clock import MockClock
 from support.tokens import Claims, claims_of, signed, unsecured
 
@@ -39,7 +39,7 @@ def alice(**more: Any) -> Claims:
     ],
 )
 def test_accepted(claims: Claims) -> None:
-    token = UnsecuredTokenValidator(RULES).validate(unsecured(claims))
+    token = unsecured_token(RULES, unsecured(claims))
 
     assert token.principal_name == "alice"
     assert token.expires_ms == round(claims["exp"] * 1000)
@@ -75,14 +75,14 @@ def test_accepted(claims: Claims) -> None:
 )
 def test_refused(token: str) -> None:
     with pytest.raises(TokenRefused):
-        UnsecuredTokenValidator(RULES).validate(token)
+        unsecured_token(RULES, token)
 
 
 @pytest.mark.parametrize("scope", ["b a c", ["c", "b", "a"]])
 def test_the_required_scope_is_there(scope: object) -> None:
     rules = replace(RULES, required_scope=("a", "b"))
 
-    token = UnsecuredTokenValidator(rules).validate(unsecured(alice(scope=scope)))
+    token = unsecured_token(rules, unsecured(alice(scope=scope)))
 
     assert token.principal_name == "alice"
 
@@ -92,6 +92,6 @@ def test_the_required_scope_is_missing(scope: object) -> None:
     rules = replace(RULES, required_scope=("a", "b"))
 
     with pytest.raises(TokenRefused) as refusal:
-        UnsecuredTokenValidator(rules).validate(unsecured(alice(scope=scope)))
+        unsecured_token(rules, unsecured(alice(scope=scope)))
 
     assert (refusal.value.status, refusal.value.scope) == ("insufficient_scope", "[a, b]")

@@ -51,7 +51,7 @@ class OAuthBearerSaslServer:
         except BadBearerMessage as error:
             raise SaslFailure(str(error)) from None
         try:
-            accepted = self.validator.validate(message.token)
+            accepted = self.validator(message.token)
         except TokenRefused as refusal:
             return self.refuse(refusal)
         name = self.claimed = accepted.principal_name

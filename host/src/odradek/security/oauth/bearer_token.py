@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 INVALID_TOKEN = "invalid_token"  # noqa: S105  a status of RFC 6750
 INSUFFICIENT_SCOPE = "insufficient_scope"
@@ -33,12 +33,6 @@ class TokenRefused(Exception):
         self.scope = scope
 
 
-class TokenValidator(Protocol):
-    """Decides which tokens are accepted. Never blocks: it may run on the loop."""
-
-    def validate(self, token: str) -> BearerToken:
-        """Return the claims of a token.
-
-        Raises:
-            TokenRefused: The token is not accepted.
-        """
+TokenValidator = Callable[[str], BearerToken]
+"""Returns the claims of a token that is accepted, else raises `TokenRefused`. Never blocks: it may run on the
+loop."""

@@ -9,22 +9,20 @@ from odradek.security.oauth.bearer_token import BearerToken, TokenRefused
 from odradek.security.oauth.token_claims import ClaimRules, check_length, json_object
 
 
-class UnsecuredTokenValidator:
-    """Accepts every token whose claims are in order; see `TokenValidator`."""
+def unsecured_token(rules: ClaimRules, token: str) -> BearerToken:
+    """Check the claims of ``header.claims.`` with ``"alg":"none"``.
 
-    def __init__(self, rules: ClaimRules) -> None:
-        self.rules = rules
-
-    def validate(self, token: str) -> BearerToken:
-        """Read ``header.claims.`` with ``"alg":"none"``."""
-        check_length(token)
-        parts = token.split(".")
-        if len(parts) != 3 or parts[2]:
-            raise TokenRefused("not an unsecured token: expected header, claims and no signature")
-        header, claims = (json_object(decoded(part), "token") for part in parts[:2])
-        if header.get("alg") != "none":
-            raise TokenRefused("not an unsecured token: its algorithm is not none")
-        return self.rules.unsecured(claims)
+    Raises:
+        TokenRefused: The token is not accepted.
+    """
+    check_length(token)
+    parts = token.split(".")
+    if len(parts) != 3 or parts[2]:
+        raise TokenRefused("not an unsecured token: expected header, claims and no signature")
+    header, claims = (json_object(decoded(part), "token") for part in parts[:2])
+    if header.get("alg") != "none":
+        raise TokenRefused("not an unsecured token: its algorithm is not none")
+    return rules.unsecured(claims)
 
 
 def decoded(part: str) -> bytes:
