@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from odradek.group.assignment_spec import GroupSpec, MemberSubscription, Targets
-from odradek.group.range_assignor import RangeAssignor
+from odradek.group.range_assignor import range_assignor
 from odradek.waiting.steps import result_of
 
 A, B = (number.to_bytes(16) for number in (1, 2))
 
 
 def assigned(spec: GroupSpec) -> Targets:
-    return result_of(RangeAssignor().assign(spec))
+    return result_of(range_assignor(spec))
 
 
 def member(*topic_ids: bytes, instance_id: str | None = None) -> MemberSubscription:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from odradek.group.assignment_spec import GroupSpec, MemberSubscription, Targets
 from odradek.group.committed_offset import TopicPartition
-from odradek.group.uniform_assignor import UniformAssignor, water_level
+from odradek.group.uniform_assignor import uniform_assignor, water_level
 from odradek.waiting.steps import result_of
 from support.examples import examples
 
@@ -14,7 +14,7 @@ A, B, C = (number.to_bytes(16) for number in (1, 2, 3))
 
 
 def assigned(spec: GroupSpec) -> Targets:
-    return result_of(UniformAssignor().assign(spec))
+    return result_of(uniform_assignor(spec))
 
 
 def partitions(topic_id: bytes, *indexes: int) -> frozenset[TopicPartition]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Protocol
 
 from odradek.group.committed_offset import TopicPartition
 
@@ -40,12 +39,6 @@ class GroupSpec:
         return len({member.topic_ids for member in self.members.values()}) <= 1
 
 
-class ConsumerGroupPartitionAssignor(Protocol):
-    """Assigns partitions to members on the broker (KIP-848)."""
-
-    name: str
-
-    def assign(self, spec: GroupSpec) -> Generator[None, None, Targets]:
-        """Assign every partition of a subscribed topic to one of its subscribers, in steps. Every member gets
-        an entry.
-        """
+Assignor = Callable[[GroupSpec], Generator[None, None, Targets]]
+"""Assigns every partition of a subscribed topic to one of its subscribers, in steps (KIP-848). Every member
+gets an entry."""

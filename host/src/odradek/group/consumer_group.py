@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from odradek.group.assignment_spec import ConsumerGroupPartitionAssignor, Targets
+from odradek.group.assignment_spec import Targets
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.consumer_member import STATIC_LEAVE_EPOCH, ConsumerMember, MemberState
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
@@ -228,7 +228,7 @@ class ConsumerGroup:
         if self.group_epoch <= self.target.epoch or self.target.computing is not None or fresh:
             return
         spec = self.target.spec(self.members.values(), self.subscriptions)
-        targets = self.compute(self.assignor().assign(spec))
+        targets = self.compute(ASSIGNORS[self.assignor_name](spec))
         self.computed_ms = now_ms
         if isinstance(targets, Deferred):
             self.target.wait_for(targets)
@@ -250,10 +250,6 @@ class ConsumerGroup:
         """Begin to move the members to a target."""
         self.target.install(epoch, targets)
         self.note("assignment computed", assignor=self.assignor_name)
-
-    def assignor(self) -> ConsumerGroupPartitionAssignor:
-        """The assignor that computes the next target."""
-        return ASSIGNORS[self.assignor_name]
 
     def hold(
         self, member: ConsumerMember, assigned: dict[TopicPartition, int], pending: dict[TopicPartition, int]

@@ -12,28 +12,26 @@ from collections.abc import Generator
 from odradek.group.assignment_spec import GroupSpec, Targets
 
 
-class RangeAssignor:
-    """Stateless. Ranges depend only on the order of the members, not on their current targets."""
+def range_assignor(spec: GroupSpec) -> Generator[None, None, Targets]:
+    """Assign ranges of all topics; a step for each member and each topic.
 
-    name = "range"
-
-    def assign(self, spec: GroupSpec) -> Generator[None, None, Targets]:
-        """Assign ranges of all topics; a step for each member and each topic."""
-        targets: Targets = {member_id: set() for member_id in spec.members}
-        subscribers: dict[bytes, list[str]] = {}
-        for member_id in sorted(spec.members, key=lambda member_id: place(spec, member_id)):
-            for topic_id in spec.members[member_id].topic_ids:
-                subscribers.setdefault(topic_id, []).append(member_id)
-            yield
-        for topic_id, member_ids in subscribers.items():
-            each, extra = divmod(spec.partitions[topic_id], len(member_ids))
-            start = 0
-            for index, member_id in enumerate(member_ids if each else member_ids[:extra]):
-                end = start + each + (index < extra)
-                targets[member_id].update((topic_id, partition) for partition in range(start, end))
-                start = end
-            yield
-        return targets
+    They depend only on the order of the members, not on their current targets.
+    """
+    targets: Targets = {member_id: set() for member_id in spec.members}
+    subscribers: dict[bytes, list[str]] = {}
+    for member_id in sorted(spec.members, key=lambda member_id: place(spec, member_id)):
+        for topic_id in spec.members[member_id].topic_ids:
+            subscribers.setdefault(topic_id, []).append(member_id)
+        yield
+    for topic_id, member_ids in subscribers.items():
+        each, extra = divmod(spec.partitions[topic_id], len(member_ids))
+        start = 0
+        for index, member_id in enumerate(member_ids if each else member_ids[:extra]):
+            end = start + each + (index < extra)
+            targets[member_id].update((topic_id, partition) for partition in range(start, end))
+            start = end
+        yield
+    return targets
 
 
 def place(spec: GroupSpec, member_id: str) -> tuple[bool, str]:

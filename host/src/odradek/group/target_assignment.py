@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from odradek.group.assignment_spec import (
-    ConsumerGroupPartitionAssignor,
+    Assignor,
     GroupSpec,
     MemberSubscription,
     Targets,
@@ -22,14 +22,11 @@ from odradek.group.assignment_spec import (
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.consumer_member import ConsumerMember
 from odradek.group.group_subscriptions import GroupSubscriptions
-from odradek.group.range_assignor import RangeAssignor
-from odradek.group.uniform_assignor import UniformAssignor
+from odradek.group.range_assignor import range_assignor
+from odradek.group.uniform_assignor import uniform_assignor
 from odradek.waiting.deferred import Deferred
 
-ASSIGNORS: Mapping[str, ConsumerGroupPartitionAssignor] = {
-    UniformAssignor.name: UniformAssignor(),
-    RangeAssignor.name: RangeAssignor(),
-}
+ASSIGNORS: Mapping[str, Assignor] = {"uniform": uniform_assignor, "range": range_assignor}
 """All assignors, by name; ``group.consumer.assignors`` lists the ones that may be used."""
 
 NOTHING: frozenset[TopicPartition] = frozenset()

@@ -22,18 +22,13 @@ MAX_CHAINS = 32
 """The most chains to look for, for the same reason."""
 
 
-class UniformAssignor:
-    """Stateless: the current targets are part of the input."""
-
-    name = "uniform"
-
-    def assign(self, spec: GroupSpec) -> Generator[None, None, Targets]:
-        """Assign all partitions as evenly as possible."""
-        if not spec.members:
-            return {}
-        if spec.is_homogeneous:
-            return (yield from even(spec))
-        return (yield from balanced(spec))
+def uniform_assignor(spec: GroupSpec) -> Generator[None, None, Targets]:
+    """Assign all partitions as evenly as possible."""
+    if not spec.members:
+        return {}
+    if spec.is_homogeneous:
+        return (yield from even(spec))
+    return (yield from balanced(spec))
 
 
 def kept(spec: GroupSpec) -> Generator[None, None, Targets]:
