@@ -18,6 +18,11 @@ from support.wire_client import WireClient
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
 NODE, CLUSTER, TOPIC = "1", "", "altered"
+INTERNAL = {
+    "internal.metadata.delete.delay.millis",
+    "internal.metadata.log.segment.bytes",
+    "internal.metadata.max.batch.size.in.bytes",
+}
 KEYS_OF_BROKERS = (
     "no.such.key",
     "",
@@ -31,6 +36,8 @@ KEYS_OF_BROKERS = (
     "leader.replication.throttled.rate",
     "follower.replication.throttled.rate",
     "replica.alter.log.dirs.io.max.bytes.per.second",
+    *INTERNAL,
+    "internal.of.nobody",
 )
 """Keys that Kafka does not describe."""
 READ_AT_START = {
@@ -58,7 +65,7 @@ OTHER_ANSWERS = {
     ResourceType.CLIENT_METRICS: set(),
 }
 """Keys with another error code for one alteration at least: protocol-coverage.md has the reasons."""
-OTHER_TEXTS = {
+OTHER_TEXTS = INTERNAL | {
     "broker.id",
     "listener.name.plaintext.num.io.threads",
     "log.cleaner.dedupe.buffer.size",
