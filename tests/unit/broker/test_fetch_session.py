@@ -266,6 +266,15 @@ def test_errors_are_returned_each_time_and_so_is_their_end(reader: Reader) -> No
     assert returned(later) == []
 
 
+def test_a_client_with_too_many_records_is_told_each_time() -> None:
+    reader = Reader()
+    session = reader.opened(at(0, 5, last_fetched_epoch=0), at(1))
+
+    told = [returned(reader.fetch(session, epoch)) for epoch in (1, 2)]
+
+    assert told == [[(0, 0, 0)]] * 2
+
+
 def test_a_topic_created_later_is_found(reader: Reader) -> None:
     reader.ids["new"] = (7).to_bytes(16)
     session = reader.fetch(0, 0, reader.wanted(at(0), topic="new")).session_id
