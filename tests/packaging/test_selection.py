@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import tomllib
 
-from support.selection import BY_NAME, FOR_CI, MARKED_WHOLE, NIGHTLY, ROOT, is_in
+from support.selection import FOR_CI, MARKED, MARKED_SOMEWHERE, MARKED_WHOLE, NIGHTLY, ROOT, is_in
 
 
 def test_the_continuous_integration_runs_every_marker_that_pytest_alone_leaves_out() -> None:
     script = (ROOT / ".ci/run").read_text(encoding="utf-8")
 
-    assert f'marked="ci or {BY_NAME}"' in script
+    assert f'marked="{MARKED}"' in script
     assert 'pytest tests plugins -m "$marked" ' in script
 
 
@@ -39,3 +39,5 @@ def test_a_module_is_not_imported_if_all_its_tests_are_marked() -> None:
     assert [each for each in marked if not MARKED_WHOLE.search(f"import x\npytestmark = {each}\n")] == []
     assert [each for each in other if MARKED_WHOLE.search(f"import x\npytestmark = {each}\n")] == []
     assert MARKED_WHOLE.search("@pytest.mark.ci\ndef test_a() -> None: ...") is None
+    assert MARKED_SOMEWHERE.search("@pytest.mark.ci\ndef test_a() -> None: ...")
+    assert MARKED_SOMEWHERE.search("@pytest.mark.timeout(9)\ndef test_a() -> None: ...") is None

@@ -18,8 +18,12 @@ BY_NAME = "java or slow or spark or browser"
 """Markers of tests that run only by name, with ``-m``."""
 UNMARKED = f"not ({BY_NAME} or nightly or ci)"
 """What `pytest` alone runs."""
+MARKED = f"(ci or {BY_NAME})"
+"""What `.ci/run` runs beside it, by night all of it."""
 MARKED_WHOLE = re.compile(rf"^pytestmark = .*\bmark\.({UNMARKED[5:-1].replace(' or ', '|')})\b", re.MULTILINE)
 """In the text of a module whose tests are all marked."""
+MARKED_SOMEWHERE = re.compile(MARKED_WHOLE.pattern.removeprefix("^pytestmark = .*"))
+"""In the text of a module with a test that is marked."""
 ROOT = Path(__file__).parents[2]
 NEED_SPARK = [
     ROOT / name
@@ -67,10 +71,12 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Import no module of which no test runs: each of pytest's processes imports all the others."""
-    if config.option.markexpr != UNMARKED or collection_path.suffix != ".py" or lacks_spark(collection_path):
+    chosen, path = config.option.markexpr, collection_path
+    if path.suffix != ".py" or lacks_spark(path) or not (chosen == UNMARKED or chosen.startswith(MARKED)):
         return None
-    is_marked = markers_of_place(collection_path) or MARKED_WHOLE.search(collection_path.read_text("utf-8"))
-    return True if is_marked else None
+    wanted = MARKED_WHOLE if chosen == UNMARKED else MARKED_SOMEWHERE
+    is_marked = bool(markers_of_place(path) or wanted.search(path.read_text("utf-8")))
+    return True if is_marked == (chosen == UNMARKED) else None
 
 
 class SkippedModule(pytest.Module):
