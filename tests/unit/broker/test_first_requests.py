@@ -13,7 +13,8 @@ from odradek.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopic
 from support.broker import BrokerClient, make_broker
 
 VERSION = 5
-CODECS = ["reader", "writer"]
+NAMES = ["reader", "writer"]
+CODECS = [(name, VERSION) for name in NAMES]
 
 
 @pytest.fixture
@@ -22,18 +23,18 @@ def client() -> BrokerClient:
 
 
 @pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The codecs that requests have asked for."""
-    seen: list[str] = []
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """The codecs that requests have asked for, each with its version."""
+    seen: list[tuple[str, int]] = []
 
     def watched(name: str, find: Callable[..., Any]) -> Callable[..., Any]:
         def found(cls: type, version: int) -> Any:
-            seen.append(name)
+            seen.append((name, version))
             return find(cls, version)
 
         return found
 
-    for name in CODECS:
+    for name in NAMES:
         monkeypatch.setattr(routes, name, watched(name, getattr(routes, name)))
     return seen
 
@@ -48,7 +49,7 @@ def frame(client: BrokerClient, version: int = VERSION) -> bytes:
 
 
 def test_the_first_request_is_answered_at_once_and_the_second_finds_its_codecs(
-    client: BrokerClient, compiled: list[str]
+    client: BrokerClient, compiled: list[tuple[str, int]]
 ) -> None:
     first = client.dispatcher.answer(frame(client), 0, client.connection)
     at_first = list(compiled)
@@ -59,15 +60,15 @@ def test_the_first_request_is_answered_at_once_and_the_second_finds_its_codecs(
     assert (at_first, compiled) == (CODECS, CODECS)
 
 
-def test_each_version_has_codecs_of_its_own(client: BrokerClient, compiled: list[str]) -> None:
+def test_each_version_has_codecs_of_its_own(client: BrokerClient, compiled: list[tuple[str, int]]) -> None:
     for version in (VERSION, VERSION + 1):
         client.dispatcher.answer(frame(client, version), 0, client.connection)
 
-    assert compiled == CODECS * 2
+    assert compiled == [(name, version) for version in (VERSION, VERSION + 1) for name in NAMES]
 
 
 def test_bytes_that_make_no_sense_end_the_connection_and_leave_the_codecs(
-    client: BrokerClient, compiled: list[str]
+    client: BrokerClient, compiled: list[tuple[str, int]]
 ) -> None:
     with pytest.raises(WireError):
         client.dispatcher.answer(frame(client)[:-9], 0, client.connection)
