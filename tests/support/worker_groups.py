@@ -7,7 +7,6 @@ test goes to whichever worker is free.
 
 from __future__ import annotations
 
-from itertools import chain
 from zlib import crc32
 
 import pytest
@@ -28,22 +27,23 @@ JVMS = 2
 
 def shared_group(item: pytest.Item) -> str | None:
     """The group of what the test shares with tests of other modules; None if that is nothing."""
-    found = next((SHARED[name] for name in SHARED if name in getattr(item, "fixturenames", ())), None)
+    names = SHARED.keys() & scopes_of(item).keys()
+    found = next((SHARED[name] for name in SHARED if name in names), None)
     return f"jvm-{crc32(item.path.name.encode()) % JVMS}" if found == "jvm" else found
 
 
-def shares_its_module(item: pytest.Item) -> bool:
-    """Whether the test has a fixture of its module."""
+def scopes_of(item: pytest.Item) -> dict[str, str]:
+    """The test's fixtures that others have too, each with its scope."""
     if not isinstance(item, pytest.Function):
-        return False
-    definitions = chain.from_iterable(item._fixtureinfo.name2fixturedefs.values())
-    return any(definition.scope == "module" for definition in definitions)
+        return {}
+    definitions = item._fixtureinfo.name2fixturedefs.items()
+    return {name: found[-1].scope for name, found in definitions if found[-1].scope != "function"}
 
 
 def groups(items: list[pytest.Item]) -> dict[pytest.Item, str]:
     """The groups of all tests that share something."""
     found = {item: group for item in items if (group := shared_group(item))}
-    sharing = [item for item in items if shares_its_module(item)]
+    sharing = [item for item in items if "module" in scopes_of(item).values()]
     of_module = {item.path: found[item] for item in sharing if item in found}
     return {item: of_module.get(item.path, item.path.name) for item in sharing} | found
 

@@ -29,7 +29,7 @@ from support.kafka_export import TOPIC
 from support.waiting import wait_until
 from support.working_clients import working_clients
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(240), pytest.mark.xdist_group("jvm")]
+pytestmark = [pytest.mark.java, pytest.mark.timeout(240)]
 PATIENCE_S = 90
 INTERVAL_MS, WATCHED_MS = 2_000, 1_000
 PAGES = ("/", "/?group=gateway", "/subscriptions", "/quotas", "/delivery", "/host", "/runbook")
