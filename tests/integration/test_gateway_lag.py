@@ -46,7 +46,9 @@ def test_one_of_two_writes_and_the_other_one_takes_over(
 
     with gateway_of(cluster.bootstrap, tmp_path / "first", *SETTINGS) as first:
         row = first.next_push(about_a_group)
-        assert row["labels"] == {"cluster.name": "east"} | row["labels"]
+        cluster_id = cluster.host.broker.cluster_id
+        assert row["labels"]["cluster.name"] == "east"
+        assert row["labels"]["cluster_id"] == cluster_id
         assert row["context"]["client_software_name"] == "odradek"
         with gateway_of(cluster.bootstrap, tmp_path / "second", *SETTINGS) as second:
             for _ in range(4):
@@ -55,8 +57,11 @@ def test_one_of_two_writes_and_the_other_one_takes_over(
 
             killed_s = time.time()
             first.kill()
-            begun_ms = second.next_push(about_a_group)["context"]["received_ms"]
+            taken_over = second.next_push(about_a_group)
+            assert taken_over["labels"] == row["labels"]
+            assert taken_over["context"]["client_instance_id"] == row["context"]["client_instance_id"]
+            begun_ms = taken_over["context"]["received_ms"]
             assert begun_ms <= (killed_s + TAKEOVER_S) * 1_000
             assert max([last_ms, *written(first)]) < begun_ms
             assert second.terminate() == 0
-    assert f"odradek.lag.{cluster.host.broker.cluster_id}" in cluster.groups.names()
+    assert f"odradek.lag.{cluster_id}" in cluster.groups.names()
