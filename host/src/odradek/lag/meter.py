@@ -157,20 +157,18 @@ class LagMeter:
         end = ends.high_watermark
         doubt = self.doubt(group, partition, offset, ends, found)
         self.still[group, partition] = offset, end
-        first = FirstRecord(found.at, None, stamped=False)
+        first, stamp_ms, stamped = found.at, None, False
         if doubt is not None:
-            lookup = self.known(partition, found.at, end)
+            lookup = self.known(partition, first, end)
             if lookup is None or (doubt is Doubt.MARKERS and not lookup.was_read):
-                lookup = self.look(partition, found.at, end) or lookup
+                lookup = self.look(partition, first, end) or lookup
                 if lookup is not None:
-                    self.lookups[partition, found.at] = lookup
-            if lookup is not None and lookup.first is None:
-                return PartitionLag(index, offset, standing(offset, ends, only_markers=True), 0)
-            if lookup is not None and lookup.first is not None:
-                first = lookup.first
-        appended = self.tables[partition].appended(
-            max(first.offset, found.at), first.stamp_ms, stamped=first.stamped
-        )
+                    self.lookups[partition, first] = lookup
+            if lookup is not None:
+                if lookup.first is None:
+                    return PartitionLag(index, offset, standing(offset, ends, only_markers=True), 0)
+                first, stamp_ms, stamped = lookup.first
+        appended = self.tables[partition].appended(max(first, found.at), stamp_ms, stamped=stamped)
         time_ms = None if appended is None else max(self.now_ms() - appended.time_ms, 0)
         return PartitionLag(index, offset, found, time_ms)
 
