@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -319,3 +320,23 @@ def test_a_broker_of_before_groups_had_types(host: RunningHost, polled: PolledLa
     assert {(each.api, each.version) for each in host.requests if each.api == "OffsetFetch"} == {
         ("OffsetFetch", 5)
     }
+
+
+def test_ends_are_noted_between_the_steps_of_a_round(host: RunningHost, polled: PolledLag) -> None:
+    """Whatever a round has learned so far, what is known of the other groups stays."""
+    host.topics.create("payments")
+    read = {"audit": "orders", "billing": "payments"}
+    for group, topic in read.items():
+        fill(host, 5, topic=topic)
+        host.groups.commit(group, topic, {0: 0})
+    polled.round()
+    before = {id(each) for each in polled.positions.meter.tables.values()}
+    steps, step = polled.positions.begin(), None
+    with contextlib.suppress(StopIteration):
+        while True:
+            step = steps.send(step() if callable(step) else None)
+            polled.positions.brokers.outdated = True
+            polled.note_ends()
+
+    assert {id(each) for each in polled.positions.meter.tables.values()} == before
+    assert [records(polled, group, topic) for group, topic in read.items()] == [5, 5]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -59,6 +60,14 @@ class Topic(NamedTuple):
     """By index; below 0 for none."""
 
 
+class Phase(Enum):
+    """What a round does, while which ends are noted in between."""
+
+    BETWEEN = auto()
+    ASKING = auto()
+    MEASURING = auto()
+
+
 class ClusterPositions:
     """The groups of a cluster.
 
@@ -102,6 +111,7 @@ class ClusterPositions:
         self.refused: frozenset[str] = frozenset()
         """Groups that this client may not see the offsets of."""
         self.invalid = 0
+        self.phase = Phase.BETWEEN
         self.outcome = "completed"
         """Of the round."""
 
@@ -121,11 +131,16 @@ class ClusterPositions:
         self.meter.begin()
         self.invalid = 0
         self.outcome = "completed"
-        yield from self.learn_topics()
-        yield from self.learn_groups()
-        yield from self.choose_partitions()
-        yield from self.learn_ends()
-        yield from self.measure()
+        try:
+            self.phase = Phase.ASKING
+            yield from self.learn_topics()
+            yield from self.learn_groups()
+            yield from self.choose_partitions()
+            yield from self.learn_ends()
+            self.phase = Phase.MEASURING
+            yield from self.measure()
+        finally:
+            self.phase = Phase.BETWEEN
 
     def learn_topics(self) -> Steps:
         """Ask for brokers, topics and leaders."""
@@ -144,7 +159,7 @@ class ClusterPositions:
 
     def learn_groups(self) -> Steps:
         """Ask each broker for its groups. What it does not tell is kept for a while."""
-        before, self.polled = self.polled, {}
+        before, polled = self.polled, dict[str, PolledGroup]()
         refused: set[str] = set()
         unknown: set[str] = set()
         silent = {each.node for each in before.values()}
@@ -159,13 +174,14 @@ class ClusterPositions:
             refused |= found.refused
             unknown |= found.unknown
             for group, reading in found.groups.items():
-                self.polled[group] = self.taken(before.get(group), reading, node_id)
+                polled[group] = self.taken(before.get(group), reading, node_id)
                 yield None
         now_ms = self.clock.monotonic_ms()
-        for group in before.keys() - self.polled.keys():
+        for group in before.keys() - polled.keys():
             each = before[group]
             if (each.node in silent or group in unknown) and now_ms - each.seen_ms <= KEPT_MS:
-                self.polled[group] = each
+                polled[group] = each
+        self.polled = polled
         self.refused = frozenset(refused)
         self.tell_of_rights()
 
@@ -201,8 +217,10 @@ class ClusterPositions:
         self.seen = {at: each for at, each in self.seen.items() if at[0] in ids}
 
     def note_ends(self) -> Steps:
-        """Note the ends of the partitions that groups read."""
-        if self.brokers.outdated and self.polled:
+        """Note the ends of the partitions that groups read, unless a round is about to."""
+        if self.phase is Phase.ASKING:
+            return
+        if self.phase is Phase.BETWEEN and self.brokers.outdated and self.polled:
             yield from self.learn_topics()
             yield from self.choose_partitions()
         yield from self.learn_ends(whole=False)
