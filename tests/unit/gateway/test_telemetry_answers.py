@@ -300,7 +300,7 @@ def test_the_principal_that_was_learned_is_a_label_and_a_header(gateway: Gateway
 
 def test_what_no_client_sent_has_the_same_labels_from_every_gateway() -> None:
     """The lag of the cluster's groups goes on under the same labels when another gateway measures it."""
-    labels = GatewayLabels("edge-1", "the-cluster")
+    labels = GatewayLabels("edge-1", ClusterName(cluster_id="the-cluster"))
     nobody = replace(SAMPLE, connection=replace(SAMPLE.connection, listener_name=""))
 
     assert labels.labels(b"", nobody) == {"cluster_id": "the-cluster"}
