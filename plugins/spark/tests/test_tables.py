@@ -7,8 +7,10 @@ import os
 import random
 import resource
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -90,6 +92,10 @@ def test_bounds_of_a_file_are_no_narrower_than_its_rows(dataset: Dataset) -> Non
     assert stats["maxValues"]["ts"] > stats["minValues"]["ts"]
 
 
+READ_EVERYWHERE = {"PLAIN", "PLAIN_DICTIONARY", "RLE", "RLE_DICTIONARY", "BIT_PACKED"}
+"""Encodings of Parquet that each reader of the documents knows, with default settings."""
+
+
 def test_files_are_plain_parquet(dataset: Dataset) -> None:
     (file,) = write_files(dataset.root, POINTS, decoded(gauges("a")).points)
 
@@ -97,8 +103,26 @@ def test_files_are_plain_parquet(dataset: Dataset) -> None:
 
     assert found.schema_arrow.names == POINTS.file_schema.names
     assert found.schema_arrow.field("recv_ts").type == POINTS.schema.field("recv_ts").type
-    column = found.metadata.row_group(0).column(found.schema_arrow.names.index("value"))
-    assert (column.compression, "BYTE_STREAM_SPLIT" in column.encodings) == ("ZSTD", True)
+    group = found.metadata.row_group(0)
+    columns = [group.column(index) for index in range(group.num_columns)]
+    assert {column.compression for column in columns} == {"ZSTD"}
+    assert {name for column in columns for name in column.encodings} <= READ_EVERYWHERE
+    assert not any("nano" in str(column.logical_type) for column in found.schema)
+
+
+def test_files_of_earlier_versions_are_read_beside_newer_ones(dataset: Dataset) -> None:
+    rows = decoded(gauges("a")).points
+    (file,) = write_files(dataset.root, POINTS, rows)
+    path = Path(dataset.root) / "points" / file.path
+    options: dict[str, Any] = {"use_dictionary": False, "column_encoding": {"value": "BYTE_STREAM_SPLIT"}}
+    pq.write_table(pq.read_table(path, partitioning=None), path, compression="zstd", **options)
+    dataset.commit(POINTS, [replace(file, file_bytes=path.stat().st_size)], "ingest", 0)
+    dataset.commit(POINTS, write_files(dataset.root, POINTS, rows), "ingest", 1)
+
+    both = dataset.existing(POINTS).to_pyarrow_table()["value"].to_pylist()
+
+    assert len(both) == 2
+    assert both[0] == both[1]
 
 
 def test_no_row_is_visible_before_the_commit(dataset: Dataset) -> None:

@@ -25,7 +25,8 @@ from odradek_spark.tables.schemas import Table
 from odradek_spark.tables.statistics import ranged
 
 ROW_GROUP_ROWS = 1 << 20
-SPLIT_DOUBLES = ("value",)
+PLAIN = ("value",)
+"""Columns without a dictionary: their values repeat little."""
 MOST_GROWING = 64
 """Limit of files of a table that a task has open; a backlog can span hundreds of hours."""
 ARRIVED, SORTED, SETTLED = "part", "sorted", "settled"
@@ -180,8 +181,7 @@ class GrowingFile:
             pa.schema([schema.field(name) for name in self.names]),
             filesystem=self.system,
             compression="zstd",
-            use_dictionary=[name for name in self.names if name not in SPLIT_DOUBLES],
-            column_encoding=dict.fromkeys(set(SPLIT_DOUBLES) & set(self.names), "BYTE_STREAM_SPLIT"),
+            use_dictionary=[name for name in self.names if name not in PLAIN],
             coerce_timestamps="us",
             store_schema=False,
         )

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 VECTORIZED, SPLIT_SINCE = "spark.sql.parquet.enableVectorizedReader", (4, 3)
-"""Spark's fast reader, and the version since which it reads Parquet's BYTE_STREAM_SPLIT (``value``)."""
+"""Spark's fast reader, and the version since which it reads Parquet's BYTE_STREAM_SPLIT.
+
+``value`` is encoded like that in files of earlier versions.
+"""
 NO_FILE_SYSTEM = "No FileSystem for scheme"
 """The JVM's error for a store without a jar."""
 
