@@ -18,7 +18,9 @@ from support.tools import Done, Tool, command_line
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedHost]:
-    with running_host(tmp_path_factory.mktemp("offsets") / "data") as started:
+    with running_host(
+        tmp_path_factory.mktemp("offsets") / "data", "telemetry.topic.internal=true"
+    ) as started:
         with AdminClient(started.bootstrap) as admin:
             admin.create_topics([NewTopic(name="counted", partitions=3), NewTopic(name="other")])
             counts = {("counted", 0): 3, ("counted", 1): 2, ("other", 0): 1}

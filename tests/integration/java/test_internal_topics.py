@@ -1,15 +1,23 @@
-"""Kafka's tools and the telemetry topic, which is internal."""
+"""Kafka's tools and the telemetry topic if it is internal."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pytest
 
 from integration.java.console_tools import ConsoleTools
-from integration.java.host_process import HostProcess
+from integration.java.host_process import HostProcess, host_process
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
 TELEMETRY = "__client_telemetry"
 CREATED = "Creation of internal topic __consumer_offsets is prohibited."
+
+
+@pytest.fixture(scope="module")
+def host(java_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostProcess]:
+    with host_process(tmp_path_factory.mktemp("java-host"), "telemetry.topic.internal=true") as running:
+        yield running
 
 
 def test_a_consumer_of_every_topic_reads_no_telemetry(host: HostProcess, tools: ConsoleTools) -> None:

@@ -42,7 +42,7 @@ MAX_PUSH_BYTES = 1 << 20
 SET, DELETE = 0, 1
 
 
-def client_with(produce: TopicProduce = TopicProduce.CHECKED, *, internal: bool = True) -> BrokerClient:
+def client_with(produce: TopicProduce = TopicProduce.CHECKED, *, internal: bool = False) -> BrokerClient:
     client = BrokerClient()
     make_spool(client.broker, SpoolSettings(partitions=2, produce=produce, internal=internal), MAX_PUSH_BYTES)
     return client
@@ -108,8 +108,12 @@ def test_a_subscription_to_every_name_omits_internal_topics(internal: bool) -> N
     assert topics_of_a_pattern(client) == {"other"} | (set() if internal else TOPICS)
 
 
+def test_the_topics_of_telemetry_are_ordinary_ones_by_default() -> None:
+    assert not SpoolSettings().internal
+
+
 def test_a_telemetry_topic_that_is_made_again_is_internal_from_the_beginning() -> None:
-    client = client_with()
+    client = client_with(internal=True)
     group = client.broker.groups
     assert topics_of_a_pattern(client) == set()
 
@@ -120,7 +124,7 @@ def test_a_telemetry_topic_that_is_made_again_is_internal_from_the_beginning() -
 
 
 def test_records_of_the_telemetry_topic_can_be_deleted_although_it_is_internal() -> None:
-    client = client_with()
+    client = client_with(internal=True)
     produced(client, push(client))
     partition = DeleteRecordsPartition(partition_index=0, offset=1)
 

@@ -73,9 +73,10 @@ class SpoolSettings:
         "instances to other partitions.", unit="partitions",
     )
     internal: bool = setting(
-        "telemetry.topic.internal", Flag(), True,
+        "telemetry.topic.internal", Flag(), False,
         "Whether clients are told that the telemetry topic and the topic of its dead letters are internal: "
-        "consumers that subscribe to a pattern then leave them out.", page="telemetry-topic.md",
+        "consumers that subscribe to a pattern then leave them out, and Spark's Kafka source reads nothing.",
+        page="telemetry-topic.md",
     )
     produce: TopicProduce = setting(
         "telemetry.topic.produce", Choice({each.value: each for each in TopicProduce}), TopicProduce.CHECKED,

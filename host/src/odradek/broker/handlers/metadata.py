@@ -9,7 +9,7 @@ Behavior:
       legal. The answer is UNKNOWN_TOPIC_OR_PARTITION all the same: the client asks again, and then the topic
       exists with all its partitions.
     * Unknown topics that would have more than 10 000 partitions together are not created.
-    * The topics of telemetry are internal, unless ``telemetry.topic.internal`` is false.
+    * The topics of telemetry are internal only if ``telemetry.topic.internal`` is true.
     * An unknown id is UNKNOWN_TOPIC_ID, with a null name.
     * This node is the only broker, the controller, and the leader of everything, in leader epoch 0. A
       partition whose log directory is offline has no leader: LEADER_NOT_AVAILABLE, with this node as an
