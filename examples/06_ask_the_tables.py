@@ -12,11 +12,9 @@ import time
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer
+from pyspark.sql import SparkSession
 
 import odradek.testing
-from odradek_spark.ingest.run import run_ingest
-from odradek_spark.ingest.session import archive_path, local_session
-from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.query import questions
 from odradek_spark.query.figures import draw
 from odradek_spark.query.pages import client_pages
@@ -27,7 +25,7 @@ from odradek_spark.query.views import register_views
 SECONDS = 5
 folder = Path(tempfile.mkdtemp(prefix="odradek-example-"))
 dataset = str(folder / "tables")
-spark = local_session(master="local[2]", archive=archive_path())
+spark = SparkSession.builder.master("local[2]").config("spark.sql.session.timeZone", "UTC").getOrCreate()
 
 with odradek.testing.host(telemetry_durability="log") as host:
     host.subscribe("*", interval_ms=1000)
@@ -44,9 +42,12 @@ with odradek.testing.host(telemetry_durability="log") as host:
     producer.close()
     consumer.close()
 
-    # %% Ingest everything that is in the telemetry topic now.
-    ingest = IngestSettings(bootstrap_servers=host.bootstrap, dataset=dataset)
-    run_ingest(spark, ingest, once=True)
+    # %% The four lines: everything that is in the telemetry topic now, into the tables.
+    topic = {"kafka.bootstrap.servers": host.bootstrap, "subscribe": "__client_telemetry"}
+    source = spark.readStream.format("odradek").options(**topic)
+    raw = source.option("startingOffsets", "earliest").load()
+    query = raw.writeStream.format("odradek").option("path", dataset).trigger(availableNow=True)
+    query.option("checkpointLocation", str(folder / "checkpoint")).start().awaitTermination()
 
 # %% Query the views with Spark.
 register_views(spark, dataset)

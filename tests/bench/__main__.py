@@ -27,7 +27,6 @@ from bench import (
     labeling,
     produce,
     push,
-    spark_start,
     start,
     startup,
     storms,
@@ -58,7 +57,6 @@ BENCHES: Final[Mapping[str, Callable[[int], Iterable[Comparison]]]] = {
     "fixture": lambda rounds: fixture.comparisons(),
     "start": start.comparisons,
     "startup": startup.comparisons,
-    "spark_start": spark_start.comparisons,
 }
 """By the name of the module; each gets the number of rounds and prints its own report, too."""
 

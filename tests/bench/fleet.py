@@ -35,7 +35,6 @@ from odradek.topic.telemetry_topic import encode_headers, record_key
 from odradek_spark.cli import reports
 from odradek_spark.decoder.decode import Decoder
 from odradek_spark.decoder.record import TopicRecord
-from odradek_spark.ingest.commit import commit_batch
 from odradek_spark.ingest.session import archive_path, local_session
 from odradek_spark.jobs.expire import run_expire
 from odradek_spark.jobs.rules import Op, Rule
@@ -43,10 +42,9 @@ from odradek_spark.jobs.verify import run_verify
 from odradek_spark.query import questions
 from odradek_spark.query.questions import Who, Window
 from odradek_spark.query.reader import Reader
-from odradek_spark.source.offsets import OffsetRange
-from odradek_spark.source.task import RangeReport, Written
+from odradek_spark.sink.commit import Batch, commit
+from odradek_spark.sink.written import Counts, Written, write_records
 from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import Manifest
 from odradek_spark.tables.levels import Levels
 from odradek_spark.tables.log import live
 from odradek_spark.tables.retention import KEPT_DAYS
@@ -135,14 +133,13 @@ def cpu_s() -> float:
     return sum(tree_cpu_s(os.getpid()).values())
 
 
-def ingest(dataset: Dataset, decoder: Decoder, records: list[TopicRecord], batch: int) -> RangeReport:
+def ingest(dataset: Dataset, decoder: Decoder, records: list[TopicRecord], batch: int) -> Counts:
     """Ingest a batch as a task and the driver do it."""
-    written = Written()
+    written = Written("bench", TOPIC)
     chunks = [records[first : first + CHUNK] for first in range(0, len(records), CHUNK)]
-    manifests: list[Manifest] = written.files(iter(chunks), decoder, dataset.root)
-    report = written.report(OffsetRange(0, records[0].offset, records[-1].offset + 1), 0)
-    commit_batch(dataset, TOPIC, manifests, [report], batch)
-    return report
+    write_records(chunks, decoder, dataset.root, written)
+    commit(dataset, Batch.of([written], batch))
+    return written.counts
 
 
 def tables(dataset: Dataset) -> dict[str, dict[str, int]]:

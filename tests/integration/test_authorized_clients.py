@@ -185,7 +185,7 @@ def test_the_pipeline_needs_to_read_the_telemetry_topic_and_nothing_else(host: T
     producer = pytest.importorskip("confluent_kafka").Producer({"bootstrap.servers": host.bootstrap})
     producer.produce("telemetry", b"push")
     producer.flush(10)
-    wanted = options.SourceOptions(client=alice(host), topic="telemetry")
+    wanted = options.ReadOptions(client=alice(host), topic="telemetry")
 
     def read() -> list[Any]:
         with closing(topic.TopicReader(wanted)) as reader:

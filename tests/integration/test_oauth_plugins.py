@@ -14,7 +14,7 @@ import pytest
 from odradek.client.admin import AdminClient
 from odradek.client.resources import NewTopic
 from odradek.plugin import ConfigError, Retry
-from odradek_spark.source.options import SourceOptions
+from odradek_spark.source.options import ReadOptions
 from odradek_spark.source.topic import TopicError, TopicReader, Unreachable
 from support.hosts import ThreadedHost, running_host
 from support.issuer import JWKS_KEY, Issuer, issuing
@@ -74,7 +74,7 @@ def test_the_reader_of_the_pipeline(host: ThreadedHost, issuer: Issuer) -> None:
         admin.create_topics([NewTopic(name="pushes", partitions=2)])
     client = options(issuer) | {"bootstrap.servers": guarded(host)}
     reader = TopicReader(
-        SourceOptions(client=client, topic="pushes"), timeout_s=30 if issuer.lasts_s > 0 else 3
+        ReadOptions(client=client, topic="pushes"), timeout_s=30 if issuer.lasts_s > 0 else 3
     )
 
     try:
@@ -143,7 +143,7 @@ def test_the_reader_of_the_pipeline_reads_the_token_from_a_file(
 ) -> None:
     with AdminClient(host.bootstrap) as admin:
         admin.create_topics([NewTopic(name="pushes", partitions=2)])
-    options = SourceOptions(client=token.options | {"bootstrap.servers": guarded(host)}, topic="pushes")
+    options = ReadOptions(client=token.options | {"bootstrap.servers": guarded(host)}, topic="pushes")
     with pytest.raises(Unreachable, match="cannot be read"):
         TopicReader(options)
     token.write()

@@ -89,6 +89,7 @@ def spark(class_archive: Path) -> Iterator[SparkSession]:
 
     from odradek_spark.ingest.session import local_session
 
+    os.environ["PYTHONPATH"] = environment()["PYTHONPATH"]  # of Python workers
     session = local_session("tests", "local[2]", SMALL, archive=class_archive)
     yield session
     session.stop()

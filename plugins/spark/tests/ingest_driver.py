@@ -22,19 +22,28 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from ingested import every, offsets, settings
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    InputPartition,
+    WriterCommitMessage,
+)
 from pyspark.sql.types import StructType
 from small_session import SMALL
 from spark_topics import fill, records
 
 from odradek_spark.ingest import run
-from odradek_spark.ingest.commit import CommitBatch
 from odradek_spark.ingest.run import run_ingest
 from odradek_spark.ingest.session import archive_path, local_session
 from odradek_spark.jobs.verify import run_verify
-from odradek_spark.source.data_source import OdradekDataSource, TopicStreamReader
+from odradek_spark.sink.write_options import WriteOptions, write_options
+from odradek_spark.sink.writers import TablesStreamWriter
+from odradek_spark.sink.written import Written
+from odradek_spark.source.limited_stream import LimitedTopicStream
+from odradek_spark.source.options import ReadOptions, read_options
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import INGESTED, Table
+from pyspark_odradek import DefaultSource
 
 BOOTSTRAP, FOLDER = sys.argv[1], Path(sys.argv[2])
 DRIVER = os.getpgid(0)
@@ -101,59 +110,76 @@ def die_in_a_file(fault: Fault) -> None:
     pq.ParquetWriter.write_table = dying
 
 
-class FaultyReader(TopicStreamReader):
+class FaultyReader(LimitedTopicStream):
     """Dies while planning or reading."""
 
-    fault = FAULT
+    def __init__(self, options: ReadOptions, fault: Fault = FAULT) -> None:
+        super().__init__(options)
+        self.fault = fault
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        self.fault.at_driver_step("after the offsets")
-        self.fault.kill_python("planner")
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.options, self.fault)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        if start != end:
+            self.fault.at_driver_step("after the offsets")
+            self.fault.kill_python("planner")
         return super().partitions(start, end)
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+
+class FaultyWriter(TablesStreamWriter):
+    """Dies while writing or committing."""
+
+    def __init__(self, options: WriteOptions, fault: Fault) -> None:
+        super().__init__(options)
+        self.fault = fault
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         if self.fault.name == "mid-file":
             die_in_a_file(self.fault)
-        written = list(super().read(partition))
+        written = super().write(iterator)
         self.fault.at_driver_step("mid-task")
         self.fault.kill_python("worker")
         if self.fault.name != COPIES and self.fault.is_due("executor"):
             os.kill(parent(os.getppid()), signal.SIGKILL)
-        yield from written
+        return written
+
+    def committed(self, messages: Sequence[WriterCommitMessage | None], number: int) -> None:
+        append, fault = Dataset.append, self.fault
+
+        def dying(self: Dataset, table: Table, *arguments: Any, **options: Any) -> bool:
+            for step in STEPS[2:4]:
+                if table == COMMITS[step]:
+                    fault.at_driver_step(step)
+            done = append(self, table, *arguments, **options)
+            if table == COMMITS["after the last commit"]:
+                fault.at_driver_step("after the last commit")
+            return done
+
+        Dataset.append = dying  # type: ignore[method-assign]
+        try:
+            super().committed(messages, number)
+        finally:
+            Dataset.append = append  # type: ignore[method-assign]
+        self.fault.at_driver_step("before Spark's commit log")
 
 
-class FaultySource(OdradekDataSource):
+class FaultySource(DefaultSource):
     """Replaces ``odradek``."""
 
+    fault = FAULT
+
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
-        return FaultyReader(self.read_options)
+        return FaultyReader(read_options(self.options), self.fault)
 
-
-def faulty_commits() -> None:
-    """Make the driver die before or after the commits of a batch."""
-    commit_ranges, commit_batch = Dataset.commit_ranges, CommitBatch.__call__
-
-    def dying(self: Dataset, table: Table, *arguments: Any) -> bool:
-        for step in STEPS[2:4]:
-            if table == COMMITS[step]:
-                FAULT.at_driver_step(step)
-        done = commit_ranges(self, table, *arguments)
-        if table == COMMITS["after the last commit"]:
-            FAULT.at_driver_step("after the last commit")
-        return done
-
-    def dying_batch(self: CommitBatch, rows: Any, batch_id: int) -> None:
-        commit_batch(self, rows, batch_id)
-        FAULT.at_driver_step("before Spark's commit log")
-
-    Dataset.commit_ranges = dying  # type: ignore[assignment, method-assign]
-    CommitBatch.__call__ = dying_batch  # type: ignore[method-assign]
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        return FaultyWriter(write_options(self.options, schema.names, overwrite=overwrite), self.fault)
 
 
 def ingest(session: SparkSession, dataset: str, fault: str) -> None:
     """Ingest everything that is in the topic."""
     FAULT.name = fault
-    session.dataSource.register(FaultySource)  # pickles the reader with its fault
+    session.dataSource.register(FaultySource)  # pickles the class with its fault
     given = settings(BOOTSTRAP, FOLDER / dataset, max_bytes_per_trigger=BATCH_BYTES)
     run_ingest(session, given, once=True, say=lambda line: print(line, flush=True))
 
@@ -180,7 +206,6 @@ def main(faults: list[str]) -> None:
         session = local_session("killed", "local-cluster[1,2,1024]", SMALL)
     else:
         session = local_session("killed", "local[2]", SMALL, archive=archive_path())
-    faulty_commits()
     run.BACKOFF_S = 0.1
     for fault in faults:
         if fault == COPIES:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 SMALL: Mapping[str, str] = {
+    # nor is it worth to optimize code that runs once
+    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=192m",
     "spark.sql.shuffle.partitions": "2",
     # code that is generated and compiled for each plan runs once, on a few rows
     "spark.sql.codegen.wholeStage": "false",

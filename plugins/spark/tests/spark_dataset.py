@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from spark_payloads import RECEIVED_MS, topic_record
 
-from odradek_spark.decoder.decode import Decoder, DecoderSettings
+from odradek_spark.decoder.decode import Decoder
 from odradek_spark.decoder.record import TopicRecord
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import Manifest, write_files
-from odradek_spark.tables.schemas import BY_NAME, INGESTED
+from odradek_spark.sink.commit import Batch, commit
+from odradek_spark.sink.written import Counts, Written, write_records
+from odradek_spark.tables.dataset import Dataset, Ranges
+from odradek_spark.tables.files import Manifest
+from odradek_spark.tables.schemas import Table
 
 TOPIC = "__client_telemetry"
 LATENCY = "org.apache.kafka.producer.request.latency.max"
@@ -44,11 +46,23 @@ def ingested(root: str, pushes: Sequence[Push]) -> Dataset:
     dataset = Dataset(root)
     dataset.create()
     records = [record(push, offset) for offset, push in enumerate(pushes)]
-    files: dict[str, list[Manifest]] = {table.name: [] for table in INGESTED}
-    for name, rows in Decoder(DecoderSettings()).decode(records).batches():
-        files[name] += write_files(root, BY_NAME[name], rows)
-    covered = {0: (0, len(records))}
-    info = {"batch": 0, "pushes": len(records), "points": len(records)}
-    for table in INGESTED:
-        dataset.commit_ranges(table, files[table.name], TOPIC, covered, info)
+    written = Written(None, TOPIC)
+    write_records([records], Decoder(), root, written)
+    commit(dataset, Batch.of([written], 0))
     return dataset
+
+
+def commit_ranges(
+    dataset: Dataset, table: Table, files: Sequence[Manifest], ranges: Ranges, topic: str = TOPIC
+) -> bool:
+    """Commit files with the rows of ranges of the topic to one table."""
+    batch = Batch(
+        query_id=None,
+        number=0,
+        topic=topic,
+        manifests=files,
+        ranges=ranges,
+        counts=Counts(1, 1),
+        allow_new_checkpoint=True,
+    )
+    return commit(dataset, batch, [table])

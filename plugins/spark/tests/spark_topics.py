@@ -10,7 +10,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from spark_payloads import TIME_NS, topic_record
 
 from odradek_spark.decoder.record import TopicRecord
-from odradek_spark.source.options import SourceOptions, read_options
+from odradek_spark.source.options import ReadOptions, read_options
 
 TOPIC = "telemetry"
 
@@ -44,9 +44,9 @@ def fill(bootstrap: str, found: Iterable[TopicRecord], topic: str = TOPIC, **cli
     producer.close()
 
 
-def options(bootstrap: str, **more: str) -> SourceOptions:
+def options(bootstrap: str, **more: str) -> ReadOptions:
     """The options of a reader of the topic."""
-    return read_options({"bootstrap.servers": bootstrap, "topic": TOPIC, **more})
+    return read_options({"kafka.bootstrap.servers": bootstrap, "subscribe": TOPIC, **more})
 
 
 def random_order(found: list[TopicRecord], seed: int) -> list[TopicRecord]:

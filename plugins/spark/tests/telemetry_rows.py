@@ -19,8 +19,8 @@ from odradek.testing import request_context
 from odradek.topic.telemetry_topic import encode_headers, record_key
 from odradek_spark.decoder.decode import Decoder
 from odradek_spark.decoder.record import TopicRecord
-from odradek_spark.ingest.commit import commit_batch
-from odradek_spark.source.task import RangeReport
+from odradek_spark.sink.commit import Batch, commit
+from odradek_spark.sink.written import Counts
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.files import write_files
 from odradek_spark.tables.schemas import INGESTED
@@ -151,16 +151,23 @@ def ingest(
     rows = dict(decoded.batches())
     manifests = [each for table in INGESTED for each in write_files(dataset.root, table, rows[table.name])]
     end = start + len(records)
-    report = RangeReport(
-        partition,
-        start,
-        end,
+    counts = Counts(
         decoded.pushes.num_rows,
         sum(decoded.pushes["points"].to_pylist()),
         decoded.dead_letter.num_rows,
+        decoded.further,
         sum(len(each.value or b"") for each in records),
     )
-    commit_batch(dataset, topic, manifests, [report], start)
+    batch = Batch(
+        query_id=None,
+        number=start,
+        topic=topic,
+        manifests=manifests,
+        ranges={partition: (start, end)},
+        counts=counts,
+        allow_new_checkpoint=True,
+    )
+    commit(dataset, batch)
     return end
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from spark_dataset import Push, ingested
+from spark_dataset import Push, commit_ranges, ingested
 from spark_topics import TOPIC, fill, records
 
 import odradek.testing
@@ -176,8 +176,8 @@ def test_the_lag_includes_partitions_outside_the_last_batch(tmp_path: Path) -> N
     with odradek.testing.host() as host:
         host.topics.create(TOPIC, 2)
         fill(host.bootstrap, records(20, partitions=2))
-        for batch, covered in enumerate(({0: (0, 4), 1: (0, 10)}, {0: (4, 7)})):
-            dataset.commit_ranges(PUSHES, [], TOPIC, covered, {"batch": batch, "pushes": 1, "points": 1})
+        for covered in ({0: (0, 4), 1: (0, 10)}, {0: (4, 7)}):
+            commit_ranges(dataset, PUSHES, [], covered, TOPIC)
         companion = configured(dataset=str(tmp_path), topic=TOPIC)
 
         assert isinstance(companion, Pipeline)

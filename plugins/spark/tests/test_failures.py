@@ -64,13 +64,6 @@ def test_an_error_without_a_message_is_handled() -> None:
     assert failure.message == "RuntimeError"
 
 
-def test_without_the_kafka_jar_the_message_asks_for_it() -> None:
-    failure = explain(RuntimeError("[DATA_SOURCE_NOT_FOUND] Failed to find the data source: `kafka`. Make"))
-
-    assert "--conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:" in failure.message
-    assert not failure.is_passing
-
-
 @pytest.mark.parametrize(
     "text",
     [

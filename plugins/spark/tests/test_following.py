@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from spark_dataset import commit_ranges
 from telemetry_rows import MIDNIGHT_S, Told, gauge, ingest, ingest_batches
 
 from odradek_spark.tables.dataset import Dataset, DatasetError
@@ -103,9 +104,7 @@ def test_a_first_run_does_not_see_half_a_batch(dataset: Dataset) -> None:
 
     end = ingest(dataset, batch(10), 0)
     rows = Decoder().decode([batch(40)[0].record(end)]).points
-    dataset.commit_ranges(
-        POINTS, write_files(dataset.root, POINTS, rows), "__client_telemetry", {0: (end, end + 1)}
-    )
+    commit_ranges(dataset, POINTS, write_files(dataset.root, POINTS, rows), {0: (end, end + 1)})
     dataset.commit(POINTS, [], "maintenance", 1)
 
     found = news(dataset, POINTS, ROLLUP_5M, JOB)

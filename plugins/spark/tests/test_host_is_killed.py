@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -17,11 +18,11 @@ from ingested import every, is_exactly
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from spark_topics import TOPIC, fill, options, records
 
-from odradek_spark.ingest.commit import commit_batch
-from odradek_spark.source.data_source import TopicStreamReader, read_piece
-from odradek_spark.source.task import FILE, RangeReport
+from odradek_spark.sink.commit import Batch, commit
+from odradek_spark.sink.write_options import WriteOptions
+from odradek_spark.sink.written import Written, write_batches
+from odradek_spark.source.limited_stream import LimitedTopicStream
 from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import Manifest
 
 pytestmark = pytest.mark.ci
 
@@ -50,18 +51,13 @@ def served(folder: Path, address: str) -> Iterator[str]:
             host.kill()
 
 
-def ingest(stream: TopicStreamReader, dataset: Dataset, start: dict[str, int], batch: int) -> dict[str, int]:
+def ingest(stream: LimitedTopicStream, dataset: Dataset, start: dict[str, Any], batch: int) -> dict[str, Any]:
     """Run one batch as Spark does; return its end."""
     end = stream.latestOffset(start, ReadAllAvailable())
-    found = [
-        row
-        for piece in stream.partitions(start, end)
-        for rows in read_piece(stream.options, piece)
-        for row in rows.to_pylist()
-    ]
-    manifests = [Manifest.parse(row["body"]) for row in found if row["kind"] == FILE]
-    reports = [RangeReport.parse(row["body"]) for row in found if row["kind"] != FILE]
-    commit_batch(dataset, TOPIC, manifests, reports, batch)
+    written = Written("query")
+    rows = (each for piece in stream.partitions(start, end) for each in stream.read(piece))
+    write_batches(rows, WriteOptions(root=dataset.root), written)
+    commit(dataset, Batch.of([written], batch))
     return end
 
 
@@ -71,7 +67,7 @@ def test_acknowledged_records_are_read_once(tmp_path: Path) -> None:
     with served(tmp_path / "host", "127.0.0.1:0") as address:
         admin = AdminClient({"bootstrap.servers": address})
         admin.create_topics([NewTopic(TOPIC, 2)])[TOPIC].result(20)
-        stream = TopicStreamReader(options(address, rows="manifests", dataset=dataset.root))
+        stream = LimitedTopicStream(options(address, startingOffsets="earliest"))
         fill(address, records(20, partitions=2))
         reached = ingest(stream, dataset, stream.initialOffset(), 0)
         fill(address, records(10, first=20, partitions=2))
@@ -80,5 +76,5 @@ def test_acknowledged_records_are_read_once(tmp_path: Path) -> None:
 
         reached = ingest(stream, dataset, reached, 1)
 
-    assert reached == {"0": 17, "1": 17}
+    assert reached == {TOPIC: {"0": 17, "1": 17}}
     assert is_exactly(tmp_path / "tables", every(34, 2))

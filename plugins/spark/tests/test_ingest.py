@@ -8,15 +8,17 @@ import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from faulty_sink import FaultySource, plan
 from google.protobuf import json_format
 from ingested import every, is_exactly, offsets, rows, settings, until
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from spark_topics import TOPIC, fill, payload, records
 
 import odradek.testing
+import odradek_spark
 from odradek.testing import RunningHost
 from odradek.topic import TopicFormat
 from odradek_spark.decoder.record import TopicRecord
@@ -25,9 +27,10 @@ from odradek_spark.ingest.run import IngestFailed, run_ingest
 from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.jobs.accepted import accepted
 from odradek_spark.jobs.verify import run_verify
-from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.load import load_dataset
 from odradek_spark.tables.schemas import POINTS, PUSHES
+from pyspark_odradek import DefaultSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,10 +92,11 @@ def test_a_batch_reads_points_and_records(spark: SparkSession, host: RunningHost
     sent = records(20, partitions=2)
     fill(host.bootstrap, sent)
     once(spark, settings(host.bootstrap, tmp_path / "d"))
-    source = spark.read.format("odradek").options(**{"bootstrap.servers": host.bootstrap, "topic": TOPIC})
+    given = {"kafka.bootstrap.servers": host.bootstrap, "subscribe": TOPIC}
+    source = spark.read.format("odradek").options(**given).load()
 
-    points = source.load()
-    raw = source.option("rows", "records").load().orderBy("offset", "partition").collect()
+    points = odradek_spark.points(source)
+    raw = source.orderBy("offset", "partition").collect()
 
     table = load_dataset(spark, str(tmp_path / "d"))
     assert points.columns == table.columns == POINTS.schema.names
@@ -190,7 +194,7 @@ def test_a_checkpoint_of_another_source_is_refused(
         checksum.unlink()
     (last,) = offsets_of_spark.iterdir()
     version, metadata, _ = last.read_text().splitlines()
-    last.write_text(f'{version}\n{metadata}\n{{"{TOPIC}":{{"0":5,"1":5}}}}')
+    last.write_text(f'{version}\n{metadata}\n{{"other":{{"0":5,"1":5}}}}')
     fill(host.bootstrap, records(10, first=10, partitions=2))
 
     with pytest.raises(IngestFailed, match=r"the checkpoint holds .* or belongs to another source"):
@@ -228,30 +232,27 @@ def test_a_dataset_can_have_any_name(spark: SparkSession, host: RunningHost, tmp
     assert load_dataset(spark, str(root)).count() == 60
 
 
+@pytest.fixture
+def faulty(spark: SparkSession) -> Iterator[None]:
+    """Commits fail as `faulty_sink.plan` says."""
+    spark.dataSource.register(FaultySource)
+    yield
+    spark.dataSource.register(DefaultSource)
+
+
+@pytest.mark.usefixtures("faulty")
 @pytest.mark.parametrize("tables_before", [1, 3])
 def test_a_batch_in_some_tables_is_completed_without_its_checkpoint(
-    spark: SparkSession,
-    host: RunningHost,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    tables_before: int,
+    spark: SparkSession, host: RunningHost, tmp_path: Path, tables_before: int
 ) -> None:
     given = settings(host.bootstrap, tmp_path / "d")
     fill(host.bootstrap, records(10, partitions=2))
     once(spark, given)
     fill(host.bootstrap, records(10, first=10, partitions=2))
-    commit_ranges, done = Dataset.commit_ranges, []
+    plan(tmp_path / "d", tables_before, "no more", 1)
 
-    def failing(self: Dataset, *arguments: Any) -> bool:
-        done.append(arguments[0].name)
-        if len(done) > tables_before:
-            raise DatasetError("no more")
-        return commit_ranges(self, *arguments)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Dataset, "commit_ranges", failing)
-        with pytest.raises(IngestFailed, match="no more"):
-            once(spark, given)
+    with pytest.raises(IngestFailed, match="no more"):
+        once(spark, given)
     shutil.rmtree(given.checkpoint_location)
     fill(host.bootstrap, records(10, first=20, partitions=2))
     once(spark, given)
@@ -259,38 +260,18 @@ def test_a_batch_in_some_tables_is_completed_without_its_checkpoint(
     assert is_exactly(tmp_path / "d", every(30, 2))
 
 
-def test_alternating_ingesters_lose_nothing(spark: SparkSession, host: RunningHost, tmp_path: Path) -> None:
+def test_a_second_ingester_is_refused(spark: SparkSession, host: RunningHost, tmp_path: Path) -> None:
     first = settings(host.bootstrap, tmp_path / "d")
     second = settings(host.bootstrap, tmp_path / "d", checkpoint=str(tmp_path / "other"))
-
-    for count, given in enumerate((first, second, first)):
+    for count, given in enumerate((first, second)):
         fill(host.bootstrap, records(10, first=10 * count, partitions=2))
         once(spark, given)
-
-    assert is_exactly(tmp_path / "d", every(30, 2))
-
-
-def test_a_second_ingester_is_refused(
-    spark: SparkSession, host: RunningHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = settings(host.bootstrap, tmp_path / "d")
-    second = settings(host.bootstrap, tmp_path / "d", checkpoint=str(tmp_path / "other"))
-    fill(host.bootstrap, records(10, partitions=2))
-    once(spark, first)
-    fill(host.bootstrap, records(10, first=10, partitions=2))
-
-    def dies(self: Dataset, *arguments: Any) -> bool:
-        raise DatasetError("no more")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Dataset, "commit_ranges", dies)
-        with pytest.raises(IngestFailed, match="no more"):
-            once(spark, first)
     fill(host.bootstrap, records(10, first=20, partitions=2))
-    once(spark, second)
 
     with pytest.raises(IngestFailed, match="another ingester writes to this dataset"):
         once(spark, first)
+    once(spark, second)
+
     assert is_exactly(tmp_path / "d", every(30, 2))
 
 
@@ -352,20 +333,13 @@ def test_ingest_survives_new_partitions_and_a_host_restart(
     assert is_exactly(tmp_path / "d", sorted([*every(9), (1, 0), (1, 1), (1, 2)]))
 
 
+@pytest.mark.usefixtures("faulty")
 def test_a_store_that_fails_for_a_while_is_retried(
-    spark: SparkSession, host: RunningHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, host: RunningHost, tmp_path: Path
 ) -> None:
     fill(host.bootstrap, records(10, partitions=2))
-    commit_ranges = Dataset.commit_ranges
-    failed: list[int] = []
+    plan(tmp_path / "d", 0, "No space left on device", 2)
 
-    def full(self: Dataset, *arguments: Any) -> bool:
-        if len(failed) < 2:
-            failed.append(1)
-            raise OSError(28, "No space left on device")
-        return commit_ranges(self, *arguments)
-
-    monkeypatch.setattr(Dataset, "commit_ranges", full)
     said = once(spark, settings(host.bootstrap, tmp_path / "d"))
 
     assert said == [
@@ -375,15 +349,12 @@ def test_a_store_that_fails_for_a_while_is_retried(
     assert is_exactly(tmp_path / "d", every(10, 2))
 
 
+@pytest.mark.usefixtures("faulty")
 def test_a_store_that_stays_full_ends_a_run_with_once(
-    spark: SparkSession, host: RunningHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, host: RunningHost, tmp_path: Path
 ) -> None:
     fill(host.bootstrap, records(10, partitions=2))
-
-    def full(self: Dataset, *arguments: Any) -> bool:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Dataset, "commit_ranges", full)
+    plan(tmp_path / "d", 0, "No space left on device", 99)
 
     with pytest.raises(IngestFailed, match="No space left on device"):
         once(spark, settings(host.bootstrap, tmp_path / "d"))

@@ -49,11 +49,10 @@ def given(*options: str, command: str = "ingest") -> Any:
 
 def test_options_become_settings() -> None:
     settings = given(
-        *("--source", "kafka", "--max-bytes-per-trigger", "7", "--max-payload-bytes", "9"),
+        *("--max-bytes-per-trigger", "7", "--max-payload-bytes", "9"),
         *("--allow-data-loss", "--starting-offsets", "latest", "--checkpoint", "c"),
     )
 
-    assert settings.source == "kafka"
     assert (settings.max_bytes_per_trigger, settings.max_payload_bytes) == (7, 9)
     assert (settings.fail_on_data_loss, settings.starting_offsets) == (False, "latest")
     assert settings.checkpoint_location == "c"
@@ -75,11 +74,6 @@ def test_valid_options_reach_spark(command: str, host: RunningHost, tmp_path: Pa
 @pytest.mark.parametrize(
     ("options", "status", "line"),
     [
-        (
-            ("run", "--source", "kafka", "--min-bytes-per-trigger", "5"),
-            1,
-            "the source kafka does not support min.bytes.per.trigger",
-        ),
         (("ingest", "--writer", "spark"), 2, "No such option"),
         (("ingest", "--topic", "nope"), 1, "topic nope: Broker: Unknown topic or partition"),
         (("run", "--topic", "nope"), 1, "topic nope: Broker: Unknown topic or partition"),

@@ -1,7 +1,8 @@
-"""A topic of Apache Kafka as the source, and Spark's own Kafka source with its jar instead of ours."""
+"""A topic of Apache Kafka as the source, and Spark's own Kafka source with a login that only Java has."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -19,8 +20,8 @@ from spark_topics import TOPIC, fill, records
 import odradek.testing
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
-PROGRAM = Path(__file__).with_name("ingest_in_turn.py")
-FILLED, MORE = 100, 50
+PROGRAM = Path(__file__).with_name("four_lines.py")
+FILLED = 100
 # the newest of each on Maven Central; they work with the installed Spark
 SPARK_KAFKA, TOKENS, KAFKA = "4.2.0", "4.0.0", "4.3.1"
 JARS = (
@@ -78,54 +79,54 @@ def broker() -> Iterator[str]:
         yield bootstrap
 
 
-def test_a_topic_of_apache_kafka_is_ingested_by_either_source_and_by_both_in_turn(
-    broker: str, jars: str, tmp_path: Path
-) -> None:
-    dataset, turns = tmp_path / "d", ("odradek", "kafka", "kafka", "odradek")
+def environment(**more: str) -> dict[str, str]:
+    paths = os.pathsep.join(each for each in sys.path if each)
+    return os.environ | {"PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable, **more}
+
+
+def test_a_topic_of_apache_kafka_is_ingested(broker: str, tmp_path: Path) -> None:
+    where = ("--bootstrap-server", broker, "--topic", TOPIC, "--dataset", str(tmp_path / "d"))
 
     done = subprocess.run(
-        [sys.executable, str(PROGRAM), broker, str(dataset), jars, str(FILLED), str(MORE), *turns],
+        [sys.executable, "-m", "odradek_spark", "ingest", "--once", *where, "--master", "local[2]"],
         capture_output=True,
         text=True,
         timeout=300,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each)},
+        env=environment(),
         check=False,
     )
 
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert is_exactly(dataset, every(FILLED + MORE * (len(turns) - 1), 2))
-
-
-def spark_command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "odradek_spark", "ingest", "--once", "--topic", TOPIC, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each)},
-        check=False,
-    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert is_exactly(tmp_path / "d", every(FILLED, 2))
 
 
 def test_a_login_that_only_java_has_is_for_sparks_own_source(
     jars: str, login_jar: Path, tmp_path: Path
 ) -> None:
-    file = tmp_path / "client.properties"
-    dataset = str(tmp_path / "d")
     with odradek.testing.host(users={"pipeline": "secret"}) as host:
         host.topics.create(TOPIC, 2)
-        fill(host.bootstrap, records(20, partitions=2), **host.client())
-        file.write_text(
-            f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism={host.client()['sasl.mechanism']}\n"
-            'sasl.jaas.config=TicketLogin required ticket="terces";\n'
+        fill(host.bootstrap, records(40, partitions=2), **host.client())
+        login = {
+            "kafka.security.protocol": "SASL_PLAINTEXT",
+            "kafka.sasl.mechanism": host.client()["sasl.mechanism"],
+            "kafka.sasl.jaas.config": 'TicketLogin required ticket="terces";',
+        }
+        done = subprocess.run(
+            [
+                sys.executable,
+                str(PROGRAM),
+                "kafka",
+                host.bootstrap,
+                TOPIC,
+                str(tmp_path),
+                f"{jars},{login_jar}",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=500,
+            env=environment(LOGIN=json.dumps(login)),
+            check=False,
         )
-        common = ("--bootstrap-server", host.bootstrap, "--dataset", dataset, "--command-config", str(file))
-        refused = spark_command(*common)
-        conf = f"spark.jars={jars},{login_jar}"
-        done = spark_command(*common, "--source", "kafka", "--conf", conf, "--master", "local[2]")
 
-    assert refused.returncode == 1
-    assert "Error: kafka options: Java JAAS configuration is not supported" in refused.stderr
     assert done.returncode == 0, done.stderr[-3000:]
-    assert "ingested 20 pushes, 60 points, 0 dead letters" in done.stdout
-    assert is_exactly(Path(dataset), every(20, 2))
+    assert is_exactly(tmp_path / "tables", every(40, 2))

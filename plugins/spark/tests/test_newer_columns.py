@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from deltalake.schema import Field, PrimitiveType
-from spark_dataset import TOPIC, Push, ingested, record
+from spark_dataset import Push, commit_ranges, ingested, record
 
 from odradek_spark.decoder.decode import Decoder
 from odradek_spark.jobs.compact import check_columns
@@ -27,7 +27,7 @@ def dataset(tmp_path: Path) -> Dataset:
 def test_ingest_and_queries_continue(dataset: Dataset) -> None:
     points = Decoder().decode([record(Push(client=2, value=2.0), 1)]).points
 
-    dataset.commit_ranges(POINTS, write_files(dataset.root, POINTS, points), TOPIC, {0: (1, 2)})
+    commit_ranges(dataset, POINTS, write_files(dataset.root, POINTS, points), {0: (1, 2)})
 
     with closing(Reader(dataset.root)) as reader:
         asked = reader.ask("SELECT client_id, value FROM points ORDER BY value").to_pylist()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from spark_dataset import TOPIC, Push, ingested, record
+from spark_dataset import Push, commit_ranges, ingested, record
 
 from odradek_spark.decoder.decode import Decoder
 from odradek_spark.ingest.failures import Failure, explain
@@ -57,9 +57,9 @@ def test_a_commit_that_does_not_fit_fails_and_can_be_repeated(dataset: Dataset) 
     written = write_files(dataset.root, POINTS, points())
 
     with no_file_beyond(100), pytest.raises(OSError, match="File too large") as refused:
-        dataset.commit_ranges(POINTS, written, TOPIC, MORE)
+        commit_ranges(dataset, POINTS, written, MORE)
     seen = dataset.existing(POINTS).to_pyarrow_table().num_rows
-    again = dataset.commit_ranges(POINTS, written, TOPIC, MORE)
+    again = commit_ranges(dataset, POINTS, written, MORE)
 
     told = f"Return Message: Traceback\n  File x\nOSError: {refused.value}"
     assert explain(RuntimeError(told), "c") == Failure(

@@ -20,14 +20,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ingested import until
-from spark_dataset import Push, ingested
+from spark_dataset import Push, commit_ranges, ingested
 from spark_topics import TOPIC, fill, records
 
 import odradek.testing
-from odradek_spark.ingest.dataset_root import check_root
 from odradek_spark.ingest.failures import Failure, explain
 from odradek_spark.jobs.expire import run_expire, run_vacuum
 from odradek_spark.query.reader import Reader
+from odradek_spark.sink.dataset_root import check_root
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.load import file_rows, live_files
 from odradek_spark.tables.schemas import POINTS, PUSHES
@@ -99,8 +99,8 @@ def test_of_committers_to_a_store_one_wins(root: str) -> None:
     dataset.create()
 
     with ThreadPoolExecutor(4) as pool:
-        same = [pool.submit(dataset.commit_ranges, POINTS, [], "t", {0: (0, 9)}) for _ in range(6)]
-        others = [pool.submit(dataset.commit_ranges, POINTS, [], "t", {n: (0, 9)}) for n in range(1, 4)]
+        same = [pool.submit(commit_ranges, dataset, POINTS, [], {0: (0, 9)}) for _ in range(6)]
+        others = [pool.submit(commit_ranges, dataset, POINTS, [], {n: (0, 9)}) for n in range(1, 4)]
 
     assert sorted(each.result() for each in same) == [False] * 5 + [True]
     assert [each.result() for each in others] == [True] * 3

@@ -7,20 +7,18 @@ from pathlib import Path
 
 import pytest
 from ingested import settings
-from spark_topics import TOPIC, fill, records
+from spark_topics import TOPIC, fill, options, records
 
 import odradek.testing
 from odradek_spark.decoder.decode import Decoder
-from odradek_spark.ingest.commit import commit_batch
 from odradek_spark.ingest.progress import Reached, Shown, duration
 from odradek_spark.ingest.status import Totals
 from odradek_spark.ingest.watching import IngestWatch
+from odradek_spark.sink.commit import Batch, commit
+from odradek_spark.sink.written import Written, write_records
 from odradek_spark.source.offsets import OffsetRange
-from odradek_spark.source.options import read_options
-from odradek_spark.source.task import FILE, RangeReport, ingest_ranges
 from odradek_spark.source.topic import TopicReader
 from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import Manifest
 
 
 class Terminal(io.StringIO):
@@ -56,12 +54,11 @@ def test_durations_are_shown_in_readable_units() -> None:
 
 def ingest(bootstrap: str, root: Path, start: int, end: int, batch: int) -> None:
     """The effect of a batch, without Spark."""
-    reader = TopicReader(read_options({"bootstrap.servers": bootstrap, "topic": TOPIC}))
-    found = ingest_ranges(reader, Decoder(), str(root), [OffsetRange(0, start, end)]).to_pylist()
+    reader = TopicReader(options(bootstrap))
+    written = Written("query", TOPIC)
+    write_records(reader.read(OffsetRange(0, start, end)), Decoder(), str(root), written)
     reader.close()
-    files = [Manifest.parse(row["body"]) for row in found if row["kind"] == FILE]
-    reports = [RangeReport.parse(row["body"]) for row in found if row["kind"] != FILE]
-    commit_batch(Dataset(str(root)), TOPIC, files, reports, batch)
+    commit(Dataset(str(root)), Batch.of([written], batch))
 
 
 def test_rates_are_recent_ones() -> None:

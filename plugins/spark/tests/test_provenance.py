@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from spark_dataset import commit_ranges
 from spark_payloads import RECEIVED_MS
 
 from odradek.plugin import ClientTelemetryPayload, Origin, TelemetryRecord
@@ -70,9 +71,8 @@ def stored(root: Path, decoded: Decoded, start: int, end: int) -> Dataset:
     dataset = Dataset(str(root))
     dataset.create()
     for name, rows in decoded.batches():
-        dataset.commit_ranges(
-            BY_NAME[name], write_files(dataset.root, BY_NAME[name], rows), TOPIC, {0: (start, end)}
-        )
+        table = BY_NAME[name]
+        commit_ranges(dataset, table, write_files(dataset.root, table, rows), {0: (start, end)})
     return dataset
 
 
@@ -176,7 +176,7 @@ def older(tmp_path: Path) -> Dataset:
     for name, rows in decoded.batches():
         table = old if name == "pushes" else BY_NAME[name]
         files = write_files(dataset.root, table, old_rows(rows) if table is old else rows)
-        dataset.commit_ranges(table, files, TOPIC, {0: (0, 1)})
+        commit_ranges(dataset, table, files, {0: (0, 1)})
     return dataset
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
+from spark_dataset import commit_ranges
 from telemetry_rows import LATENCY, SENT, Told, Value, gauge, ingest, ingest_batches
 
 from odradek_spark.tables.dataset import Dataset, DatasetError
@@ -210,9 +211,7 @@ def test_a_batch_missing_from_some_tables_waits(spark: SparkSession, dataset: Da
     from odradek_spark.decoder.decode import Decoder
 
     rows = Decoder().decode([gauge(Told(20.0), 3.0).record(end)]).points
-    dataset.commit_ranges(
-        POINTS, write_files(dataset.root, POINTS, rows), "__client_telemetry", {0: (end, end + 1)}
-    )
+    commit_ranges(dataset, POINTS, write_files(dataset.root, POINTS, rows), {0: (end, end + 1)})
 
     early = run_rollup(spark, dataset.root, ROLLUP_5M)
     ingest(dataset, [gauge(Told(20.0), 3.0)], end)

@@ -11,6 +11,7 @@ from ingested import settings
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from odradek_spark.ingest import run
+from odradek_spark.ingest.query import has_begun
 
 NO_SESSION: Any = None
 
@@ -43,3 +44,15 @@ def test_a_jvm_that_was_stopped_too_is_no_failure(tmp_path: Path, monkeypatch: p
     run.run_ingest(NO_SESSION, settings("b:1", tmp_path), once=True, stop=stop, say=said.append)
 
     assert said == []
+
+
+def test_a_query_has_begun_once_spark_has_stored_offsets(tmp_path: Path) -> None:
+    before = has_begun(str(tmp_path))
+    (tmp_path / "metadata").touch()
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / ".0.tmp").touch()
+    between = has_begun(str(tmp_path))
+
+    (tmp_path / "offsets" / "0").touch()
+
+    assert (before, between, has_begun(str(tmp_path))) == (False, False, True)

@@ -49,7 +49,7 @@ def reader(host: RunningHost, file: Path | None, timeout_s: float = 20) -> Topic
     settings = IngestSettings(
         bootstrap_servers=host.bootstrap, dataset="tables", topic=TOPIC, client=properties(file)
     )
-    return TopicReader(read_options(settings.options()), timeout_s)
+    return TopicReader(read_options(settings.source_options()), timeout_s)
 
 
 def refusal(found: TopicReader) -> str:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from odradek_spark.ingest.dataset_root import check_root
 from odradek_spark.ingest.session import NoSpark, archive_path, check_java, jvm_options
 from odradek_spark.ingest.settings import IngestSettings
+from odradek_spark.sink.dataset_root import check_root
 from odradek_spark.tables.dataset import Dataset, DatasetError
 
 

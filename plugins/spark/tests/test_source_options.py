@@ -4,48 +4,76 @@ from __future__ import annotations
 
 import pytest
 
-from odradek_spark.source.options import OptionError, Rows, read_options
+from odradek_spark.source.options import EARLIEST, LATEST, OptionError, Position, read_options
 
-SERVERS = {"bootstrap.servers": "b:9092"}
+NEEDED = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
 
 
 def test_options_are_case_insensitive_and_typed() -> None:
     given = {
-        "Topic": "t",
-        "MAXBYTESPERTRIGGER": "10",
+        "MAXOFFSETSPERTRIGGER": "10",
+        "maxBytesPerTrigger": "20",
         "failondataloss": "False",
-        "rows": "records",
-        "kafka.security.protocol": "SSL",
-        "path": "ignored",
+        "Kafka.Security.Protocol": "SSL",
+        "kafka.group.id": "mine",
+        "maxTriggerDelay": "2m",
+        "minPartitions": "4",
     }
 
-    found = read_options(SERVERS | given)
+    found = read_options(NEEDED | given)
 
-    assert (found.topic, found.max_bytes_per_trigger, found.fail_on_data_loss) == ("t", 10, False)
-    assert found.rows is Rows.RECORDS
     assert found.client == {"bootstrap.servers": "b:9092", "security.protocol": "SSL"}
+    assert (found.topic, found.group, found.group_id) == ("t", "mine", "mine")
+    assert (found.max_offsets, found.max_bytes, found.min_partitions) == (10, 20, 4)
+    assert (found.fail_on_data_loss, found.include_headers, found.max_delay_ms) == (False, True, 120_000)
 
 
-def test_servers_can_be_given_as_an_option_of_the_client() -> None:
-    given = {"kafka.bootstrap.servers": "b:1"}
+def test_the_defaults_are_those_of_sparks_kafka_connector() -> None:
+    found = read_options(NEEDED)
 
-    found = read_options(given)
+    assert (found.starting, found.ending, found.fail_on_data_loss) == (None, Position(LATEST), True)
+    assert (found.max_offsets, found.min_offsets, found.max_delay_ms) == (None, 0, 900_000)
+    assert found.group_id == "odradek.spark"
 
-    assert found.client == {"bootstrap.servers": "b:1"}
+
+@pytest.mark.parametrize(
+    ("given", "position"),
+    [
+        ({"startingOffsets": "latest"}, Position(LATEST)),
+        ({"startingOffsets": '{"t": {"0": 5, "1": -1, "2": -2}}'}, Position(EARLIEST, {0: 5, 1: -1, 2: -2})),
+        ({"startingOffsetsByTimestamp": '{"t": {"0": 5}}'}, Position(timestamps_ms={0: 5})),
+        ({"startingTimestamp": "7", "startingOffsets": "latest"}, Position(timestamp_ms=7)),
+    ],
+)
+def test_positions_are_those_of_the_connector(given: dict[str, str], position: Position) -> None:
+    assert read_options(NEEDED | given).starting == position
 
 
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"bootstrap.servers": ""}, "bootstrap.servers is missing"),
-        ({"topik": "t"}, "unknown option 'topik'; known are dataset, "),
-        ({"rows": "manifests"}, "the option dataset is missing"),
-        ({"rows": "columns"}, "option rows: 'columns'"),
-        ({"minBytesPerTrigger": "1M"}, "option minbytespertrigger: "),
-        ({"failOnDataLoss": "no"}, "option failondataloss: expected true or false"),
-        ({"startingOffsets": "5"}, "option startingoffsets: expected earliest or latest"),
+        ({"kafka.bootstrap.servers": ""}, "option kafka.bootstrap.servers: expected HOST:PORT"),
+        ({"subscribe": "a,b"}, "option subscribe: expected one topic, found 'a,b'"),
+        ({"subscribePattern": "a.*"}, "option subscribepattern: one source reads one topic"),
+        ({"startingOfsets": "latest"}, "there is no such option; the nearest is startingOffsets"),
+        ({"bootstrap.servers": "b"}, "it is kafka.bootstrap.servers now"),
+        ({"topic": "b"}, "it is subscribe now"),
+        ({"rows": "points"}, r"use points\(df\)"),
+        ({"path": "p"}, "only the sink has a path"),
+        ({"kafka.auto.offset.reset": "latest"}, "use startingOffsets"),
+        ({"kafka.ssl.keystore.type": "JKS"}, r'only Java has it: use format\("kafka"\)'),
+        ({"kafka.sasl.login.callback.handler.class": "x"}, "only Java has it"),
+        ({"maxOffsetsPerTrigger": "1M"}, "option maxOffsetsPerTrigger: expected a whole number from 1"),
+        ({"failOnDataLoss": "no"}, "option failOnDataLoss: expected true or false"),
+        ({"startingOffsets": "5"}, r'option startingOffsets: expected JSON like \{"t": \{"0": 23\}\}'),
+        ({"endingOffsets": "earliest"}, "option endingOffsets: expected JSON"),
+        ({"startingOffsets": '{"other": {"0": 5}}'}, "option startingOffsets: expected JSON"),
+        ({"maxTriggerDelay": "soon"}, "option maxTriggerDelay: expected a duration"),
+        ({"startingOffsetsByTimestampStrategy": "x"}, "expected error or latest"),
     ],
 )
-def test_invalid_options_are_reported(given: dict[str, str], problem: str) -> None:
-    with pytest.raises(OptionError, match=problem):
-        read_options(SERVERS | given)
+def test_invalid_options_are_refused_with_the_condition_and_what_to_do(
+    given: dict[str, str], problem: str
+) -> None:
+    with pytest.raises(OptionError, match=rf"^\[ODRADEK_OPTION\] .*{problem}"):
+        read_options(NEEDED | given)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pytest
 from deltalake import DeltaTable
-from spark_dataset import LATENCY, Push, ingested, record
+from spark_dataset import LATENCY, Push, commit_ranges, ingested, record
 
 from odradek_spark.decoder.decode import Decoder
 from odradek_spark.tables import dataset as dataset_module
@@ -35,7 +35,7 @@ def more(dataset: Dataset) -> bool:
     rows = Decoder().decode([record(Push(client=1, value=4.0), len(PUSHED))]).points
     offset = len(PUSHED)
     files = write_files(dataset.root, POINTS, rows)
-    return dataset.commit_ranges(POINTS, files, "__client_telemetry", {0: (offset, offset + 1)})
+    return commit_ranges(dataset, POINTS, files, {0: (offset, offset + 1)})
 
 
 def of_client_1(table: DeltaTable) -> list[int]:

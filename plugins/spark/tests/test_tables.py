@@ -17,6 +17,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from spark_dataset import TOPIC, commit_ranges
 from spark_payloads import RECEIVED_MS, TIME_NS, metrics_data, topic_record
 
 from odradek_spark.decoder.decode import Decoded, Decoder
@@ -52,7 +53,7 @@ def dataset(tmp_path: Path) -> Dataset:
 def commit(dataset: Dataset, rows: Decoded, version: int = 0) -> None:
     for table in INGESTED:
         files = write_files(dataset.root, table, dict(rows.batches())[table.name])
-        dataset.commit_ranges(table, files, "t", {0: (10 * version, 10 * (version + 1))})
+        commit_ranges(dataset, table, files, {0: (10 * version, 10 * (version + 1))})
 
 
 def test_rows_are_partitioned_by_receive_time_and_family(dataset: Dataset) -> None:
@@ -172,32 +173,22 @@ def test_committers_of_different_batches_all_succeed(dataset: Dataset) -> None:
 
 
 def test_a_table_knows_its_end_offsets(dataset: Dataset) -> None:
-    assert dataset.source_offsets(PUSHES, "t", [0, 1]) == {}
+    assert dataset.source_offsets(PUSHES, TOPIC, [0, 1]) == {}
 
     commit(dataset, decoded(gauges("a")), 0)
     commit(dataset, decoded(gauges("a")), 1)
     dataset.commit(PUSHES, [], "maintenance", 0)
 
-    assert dataset.source_offsets(PUSHES, "t", [0, 1]) == {0: 20}
+    assert dataset.source_offsets(PUSHES, TOPIC, [0, 1]) == {0: 20}
 
 
 def test_committed_ranges_are_not_committed_again(dataset: Dataset) -> None:
     files = write_files(dataset.root, POINTS, decoded(gauges("a")).points)
 
-    outcomes = [dataset.commit_ranges(POINTS, files, "t", {0: (0, 10), 1: (0, 4)}) for _ in range(2)]
+    outcomes = [commit_ranges(dataset, POINTS, files, {0: (0, 10), 1: (0, 4)}) for _ in range(2)]
 
     assert outcomes == [True, False]
     assert len(live_files(dataset, POINTS)) == 1
-
-
-@pytest.mark.parametrize("ranges", [{0: (5, 15)}, {0: (11, 15)}, {0: (0, 9)}, {0: (0, 10), 1: (0, 1)}])
-def test_ranges_that_do_not_continue_the_table_are_refused(
-    dataset: Dataset, ranges: dict[int, tuple[int, int]]
-) -> None:
-    dataset.commit_ranges(POINTS, [], "t", {0: (0, 10)})
-
-    with pytest.raises(DatasetError, match=r"the table has .*t-0 up to offset 10.*another ingester"):
-        dataset.commit_ranges(POINTS, [], "t", ranges)
 
 
 def test_a_dataset_reads_the_same_everywhere(dataset: Dataset) -> None:
@@ -265,9 +256,9 @@ def test_files_written_in_vain_are_removed(dataset: Dataset) -> None:
 
 
 def test_offsets_survive_the_cleanup_of_the_log(dataset: Dataset) -> None:
-    dataset.commit_ranges(POINTS, [], "t", {1: (0, 7)})
+    commit_ranges(dataset, POINTS, [], {1: (0, 7)})
     for at in range(25):
-        dataset.commit_ranges(POINTS, [], "t", {0: (at, at + 1)})
+        commit_ranges(dataset, POINTS, [], {0: (at, at + 1)})
     log = Path(dataset.root) / "points" / "_delta_log"
     for each in log.iterdir():
         os.utime(each, (0, 0))
@@ -275,25 +266,12 @@ def test_offsets_survive_the_cleanup_of_the_log(dataset: Dataset) -> None:
 
     oldest = first_version(dataset.uri(POINTS))
     again = [
-        dataset.commit_ranges(POINTS, [], "t", ranges) for ranges in ({0: (24, 25)}, {0: (25, 26), 1: (7, 8)})
+        commit_ranges(dataset, POINTS, [], ranges) for ranges in ({0: (24, 25)}, {0: (25, 26), 1: (7, 8)})
     ]
 
     assert oldest > 10
     assert again == [False, True]
-    assert dataset.source_offsets(POINTS, "t", [0, 1, 2]) == {0: 26, 1: 8}
-
-
-def test_a_partition_unknown_to_the_table_starts_at_its_beginning(dataset: Dataset) -> None:
-    with pytest.raises(
-        DatasetError, match=r"no data of t-0, but the checkpoint starts at offset 50: .* another dataset"
-    ):
-        dataset.commit_ranges(POINTS, [], "t", {0: (50, 60)})
-
-    dataset.commit_ranges(POINTS, [], "t", {0: (50, 50)})
-    outcome = dataset.commit_ranges(POINTS, [], "t", {0: (50, 60), 1: (0, 4)})
-
-    assert outcome
-    assert dataset.source_offsets(POINTS, "t", [0, 1]) == {0: 60, 1: 4}
+    assert dataset.source_offsets(POINTS, TOPIC, [0, 1, 2]) == {0: 26, 1: 8}
 
 
 def test_a_root_that_is_a_file_is_named(tmp_path: Path) -> None:
@@ -312,15 +290,15 @@ def test_a_followed_table_shows_the_commits_of_others(tmp_path: Path) -> None:
     writer, follower = Dataset(str(tmp_path)), Dataset(str(tmp_path), follows=True)
     absent = follower.open(PUSHES)
     writer.create()
-    writer.commit_ranges(PUSHES, [], "t", {0: (0, 5)})
+    commit_ranges(writer, PUSHES, [], {0: (0, 5)})
     first = follower.open(PUSHES)
     assert first is not None
     before = first.version()
 
-    writer.commit_ranges(PUSHES, [], "t", {0: (5, 9)})
+    commit_ranges(writer, PUSHES, [], {0: (5, 9)})
 
     assert absent is None
-    assert follower.source_offsets(PUSHES, "t", [0]) == {0: 9}
+    assert follower.source_offsets(PUSHES, TOPIC, [0]) == {0: 9}
     assert follower.open(PUSHES) is first
     assert first.version() == before + 1
     assert writer.open(PUSHES) is not writer.open(PUSHES)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Message, Producer
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 from spark_topics import TOPIC, fill, options, records
 
 import odradek.testing
 from odradek.testing import RunningHost
-from odradek_spark.source import data_source, topic
-from odradek_spark.source.data_source import Piece, TopicStreamReader, followed, read_piece
-from odradek_spark.source.offsets import OffsetRange, from_json, ranges
+from odradek_spark.source import topic
+from odradek_spark.source.limited_stream import LimitedTopicStream
+from odradek_spark.source.offsets import OffsetRange, ranges
+from odradek_spark.source.options import OptionError
+from odradek_spark.source.stream import Piece, TopicBatch, TopicStream
 from odradek_spark.source.topic import DataLoss, TopicError, TopicReader, Unreachable
-from odradek_spark.tables.dataset import Dataset
 
 
 @pytest.fixture
@@ -28,12 +28,14 @@ def host() -> Iterator[RunningHost]:
         yield running
 
 
-@pytest.fixture(autouse=True)
-def planners() -> Iterator[None]:
-    yield
-    for each in data_source.PLANNERS.values():
-        each.close()
-    data_source.PLANNERS.clear()
+def at(**offsets: int) -> dict[str, dict[str, int]]:
+    """Offsets as Spark stores them: ``p0`` is partition 0."""
+    return {TOPIC: {name[1:]: offset for name, offset in offsets.items()}}
+
+
+def planner_of(host: RunningHost, **more: str) -> LimitedTopicStream:
+    """The stream of a topic, from its beginning."""
+    return LimitedTopicStream(options(host.bootstrap, startingOffsets="earliest", **more))
 
 
 def delete_until(host: RunningHost, partition: int, offset: int) -> None:
@@ -147,7 +149,7 @@ def test_transaction_markers_are_skipped(host: RunningHost) -> None:
 
 
 def test_a_missing_topic_is_reported(host: RunningHost) -> None:
-    reader = TopicReader(options(host.bootstrap, topic="nope"))
+    reader = TopicReader(options(host.bootstrap, subscribe="nope"))
 
     with pytest.raises(TopicError, match=r"topic nope: .*Unknown topic.*telemetry\.durability"):
         reader.partitions()
@@ -194,92 +196,30 @@ def test_a_host_that_stops_during_a_read_is_reported_and_found_again(
 def test_offsets_lost_to_retention_are_an_error(host: RunningHost) -> None:
     fill(host.bootstrap, records(20, partitions=1))
     delete_until(host, 0, 7)
-    planner = TopicStreamReader(options(host.bootstrap))
+    planner = planner_of(host)
 
     with pytest.raises(
         DataLoss, match=r"telemetry-0: offsets 3 to 6 were deleted by retention.*--allow-data-loss"
     ):
-        planner.latestOffset({"0": 3, "1": 0}, ReadAllAvailable())
+        planner.latestOffset(at(p0=3, p1=0), ReadAllAvailable())
     with pytest.raises(DataLoss, match="telemetry-0: retention deleted offset 3"):
         list(planner.topic.read(OffsetRange(0, 3, 20)))
 
 
-def test_offsets_lost_to_retention_are_counted_if_allowed(host: RunningHost, tmp_path: Path) -> None:
-    fill(host.bootstrap, records(20, partitions=1))
-    delete_until(host, 0, 7)
-    given = options(host.bootstrap, failOnDataLoss="false", rows="manifests", dataset=str(tmp_path / "data"))
-    planner = TopicStreamReader(given)
-    start = {"0": 3, "1": 0}
-
-    end = planner.latestOffset(start, ReadAllAvailable())
-    pieces = planner.partitions(start, end)
-    bodies = [
-        row["body"]
-        for piece in pieces
-        for batch in read_piece(given, piece)
-        for row in batch.to_pylist()
-        if row["kind"] == "range"
-    ]
-
-    assert end == {"0": 20, "1": 0}
-    assert sorted(
-        (one.start, one.end, each.is_deleted)
-        for each in pieces
-        if isinstance(each, Piece)
-        for one in each.ranges
-    ) == [
-        (3, 7, True),
-        (7, 20, False),
-    ]
-    assert sorted(bodies) == [
-        '{"partition": 0, "start": 3, "end": 7, "pushes": 0, "points": 0, "dead_letters": 0, '
-        '"payload_bytes": 0, "lost": 4, "further": 0}',
-        '{"partition": 0, "start": 7, "end": 20, "pushes": 13, "points": 39, "dead_letters": 0, '
-        f'"payload_bytes": {sum(len(each.value or b"") for each in records(20)[7:])}, '
-        '"lost": 0, "further": 0}',
-    ]
-
-
-def test_records_lost_to_retention_between_plan_and_read_are_counted_too(
-    host: RunningHost, tmp_path: Path
-) -> None:
-    fill(host.bootstrap, records(20, partitions=1))
-    given = options(host.bootstrap, failOnDataLoss="false", rows="manifests", dataset=str(tmp_path / "data"))
-    pieces = TopicStreamReader(given).partitions({"0": 3, "1": 0}, {"0": 12, "1": 0})
-    delete_until(host, 0, 7)
-
-    (batch,) = [batch for piece in pieces for batch in read_piece(given, piece)]
-
-    assert '"start": 3, "end": 12, "pushes": 5' in batch["body"][batch.num_rows - 1].as_py()
-    assert '"lost": 4, ' in batch["body"][batch.num_rows - 1].as_py()
-
-
-def test_a_completely_lost_range_counts_as_read_to_its_end(host: RunningHost, tmp_path: Path) -> None:
-    fill(host.bootstrap, records(20, partitions=1))
-    delete_until(host, 0, 15)
-    given = options(host.bootstrap, failOnDataLoss="false", rows="manifests", dataset=str(tmp_path / "data"))
-
-    pieces = TopicStreamReader(given).partitions({"0": 3, "1": 0}, {"0": 12, "1": 0})
-
-    assert [(each.ranges, each.is_deleted) for each in pieces if isinstance(each, Piece)] == [
-        ((OffsetRange(0, 3, 12),), True)
-    ]
-
-
 def test_a_recreated_topic_is_reported(host: RunningHost) -> None:
     fill(host.bootstrap, records(3))
-    planner = TopicStreamReader(options(host.bootstrap, failOnDataLoss="false"))
+    planner = planner_of(host, failOnDataLoss="false")
 
     with pytest.raises(DataLoss, match=r"telemetry-0 ends at offset 3, but it was already read up to 10"):
-        planner.latestOffset({"0": 10, "1": 0}, ReadAllAvailable())
+        planner.latestOffset(at(p0=10, p1=0), ReadAllAvailable())
 
 
 def test_a_recreated_topic_with_fewer_partitions_is_reported(host: RunningHost) -> None:
     fill(host.bootstrap, records(3))
-    planner = TopicStreamReader(options(host.bootstrap))
+    planner = planner_of(host)
 
     with pytest.raises(DataLoss, match="telemetry has no partition 2 any more"):
-        planner.latestOffset({"0": 1, "1": 0, "2": 4}, ReadAllAvailable())
+        planner.latestOffset(at(p0=1, p1=0, p2=4), ReadAllAvailable())
 
 
 def test_the_end_of_an_open_transaction_is_not_read(host: RunningHost) -> None:
@@ -292,57 +232,36 @@ def test_the_end_of_an_open_transaction_is_not_read(host: RunningHost) -> None:
     producer.produce(TOPIC, b"open", b"key", 0)
     producer.flush()
     fill(host.bootstrap, records(2))
-    planner = TopicStreamReader(options(host.bootstrap))
+    planner = planner_of(host)
 
-    during = planner.latestOffset({"0": 0, "1": 0}, ReadAllAvailable())
+    during = planner.latestOffset(at(p0=0, p1=0), ReadAllAvailable())
     producer.abort_transaction()
     after = planner.latestOffset(during, ReadAllAvailable())
     found = [each.offset for chunk in planner.topic.read(OffsetRange(0, 3, 7)) for each in chunk]
 
-    assert (during, after, found) == ({"0": 3, "1": 0}, {"0": 7, "1": 0}, [4, 5])
-
-
-def test_a_dataset_that_started_at_the_end_reads_a_later_partition_from_its_start(
-    host: RunningHost, tmp_path: Path
-) -> None:
-    dataset = Dataset(str(tmp_path / "tables"))
-    dataset.create()
-    found = options(host.bootstrap, rows="manifests", dataset=dataset.root, startingOffsets="latest")
-    fill(host.bootstrap, records(10, partitions=2))
-    first = TopicStreamReader(found).initialOffset()
-    topics = host.host.broker.topics
-    telemetry = topics.named(TOPIC)
-    assert telemetry is not None
-    host.call(lambda: topics.grow(telemetry, 3))
-    TopicStreamReader(found).topic.partitions()
-    fill(host.bootstrap, [each._replace(partition=2) for each in records(4)])
-
-    again = TopicStreamReader(found).initialOffset()
-
-    assert first == {"0": 5, "1": 5}
-    assert again == {"0": 5, "1": 5, "2": 0}
+    assert (during, after, found) == (at(p0=3, p1=0), at(p0=7, p1=0), [4, 5])
 
 
 def test_batches_follow_each_other_up_to_the_end_at_the_start(host: RunningHost) -> None:
     fill(host.bootstrap, records(400, partitions=2))
-    planner = TopicStreamReader(options(host.bootstrap))
+    planner = planner_of(host)
     planner.prepareForTriggerAvailableNow()
     fill(host.bootstrap, records(100, first=400, partitions=2))
-    at, read = planner.initialOffset(), []
+    reached, read = planner.initialOffset(), []
 
-    while (end := planner.latestOffset(at, ReadMaxBytes(10_000))) != at:
-        read.append(ranges(from_json(at), from_json(end)))
-        at = end
+    while (end := planner.latestOffset(reached, ReadMaxBytes(10_000))) != reached:
+        read.append(ranges(planner.read_back(reached), planner.read_back(end)))
+        reached = end
 
     assert len(read) > 5
-    assert at == {"0": 200, "1": 200}
-    assert planner.reportLatestOffset() == {"0": 250, "1": 250}
+    assert reached == at(p0=200, p1=200)
+    assert planner.reportLatestOffset() == at(p0=250, p1=250)
 
 
 def test_an_added_partition_is_read_from_its_start(host: RunningHost) -> None:
     fill(host.bootstrap, records(10, partitions=2))
-    planner = TopicStreamReader(options(host.bootstrap))
-    at = planner.latestOffset(planner.initialOffset(), ReadAllAvailable())
+    planner = planner_of(host)
+    start = planner.latestOffset(planner.initialOffset(), ReadAllAvailable())
     topics = host.host.broker.topics
     telemetry = topics.named(TOPIC)
     assert telemetry is not None
@@ -350,68 +269,150 @@ def test_an_added_partition_is_read_from_its_start(host: RunningHost) -> None:
     planner.topic.partitions()
     fill(host.bootstrap, [each._replace(partition=2) for each in records(4)])
 
-    end = planner.latestOffset(at, ReadAllAvailable())
-    pieces = planner.partitions(at, end)
+    end = planner.latestOffset(start, ReadAllAvailable())
+    pieces = planner.partitions(start, end)
 
-    assert end == {"0": 5, "1": 5, "2": 4}
+    assert end == at(p0=5, p1=5, p2=4)
     assert [each.ranges for each in pieces if isinstance(each, Piece)] == [(OffsetRange(2, 0, 4),)]
 
 
-def test_a_small_batch_of_several_partitions_is_one_task_with_one_file_per_table(
-    host: RunningHost, tmp_path: Path
-) -> None:
+def test_lost_offsets_are_skipped_if_that_is_allowed(host: RunningHost) -> None:
+    fill(host.bootstrap, records(20))
+    delete_until(host, 0, 7)
+    planner = planner_of(host, failOnDataLoss="false")
+
+    end = planner.latestOffset(at(p0=3, p1=0), ReadAllAvailable())
+    (piece,) = planner.partitions(at(p0=3, p1=0), end)
+    gone = planner.partitions(at(p0=3, p1=0), at(p0=6, p1=0))
+
+    assert end == at(p0=20, p1=0)
+    assert isinstance(piece, Piece)
+    assert (piece.ranges, gone) == ((OffsetRange(0, 7, 20),), [])
+
+
+def test_a_small_batch_of_several_partitions_is_one_task(host: RunningHost) -> None:
     fill(host.bootstrap, records(11, partitions=2))
-    given = options(host.bootstrap, rows="manifests", dataset=str(tmp_path / "data"))
+    planner = planner_of(host)
 
-    (piece,) = TopicStreamReader(given).partitions({"0": 0, "1": 0}, {"0": 6, "1": 5})
-    (batch,) = read_piece(given, piece)
+    (piece,) = planner.partitions(at(p0=0, p1=0), at(p0=6, p1=5))
+    rows = [row for batch in planner.read(piece) for row in batch.to_pylist()]
 
-    rows = batch.to_pylist()
-    reports = [json.loads(row["body"]) for row in rows if row["kind"] == "range"]
-    assert [(each["partition"], each["start"], each["end"], each["pushes"]) for each in reports] == [
-        (0, 0, 6, 6),
-        (1, 0, 5, 5),
+    sent = records(11, partitions=2)
+    assert [(row["partition"], row["offset"]) for row in rows] == [
+        *((0, offset) for offset in range(6)),
+        *((1, offset) for offset in range(5)),
     ]
-    files = [json.loads(row["body"]) for row in rows if row["kind"] == "file"]
-    assert [(each["table"], each["rows"]) for each in files] == [("points", 33), ("pushes", 11)]
+    assert [row["value"] for row in rows] == [each.value for each in (*sent[::2], *sent[1::2])]
+    assert [(each["key"], each["value"]) for each in rows[0]["headers"]] == [*sent[0].headers]
+    assert {(row["topic"], row["timestampType"]) for row in rows} == {(TOPIC, 0)}
 
 
-def test_an_empty_trigger_does_not_look_at_the_tables(host: RunningHost, tmp_path: Path) -> None:
-    fill(host.bootstrap, records(4, partitions=2))
-    dataset = Dataset(str(tmp_path / "tables"))
-    dataset.create()
-    planner = TopicStreamReader(options(host.bootstrap, rows="manifests", dataset=dataset.root))
-    end = planner.latestOffset(planner.initialOffset(), ReadAllAvailable())
-    followed(dataset.root).opened.clear()
-
-    idle = planner.latestOffset(end, ReadAllAvailable())
-
-    assert idle == end
-    assert not followed(dataset.root).opened
-
-
-def test_the_start_of_a_dataset_does_not_move(host: RunningHost, tmp_path: Path) -> None:
-    dataset = Dataset(str(tmp_path / "tables"))
-    dataset.create()
-    found = options(host.bootstrap, rows="manifests", dataset=dataset.root)
+@pytest.mark.parametrize(
+    ("more", "sizes"),
+    [({}, [10]), ({"minPartitions": "5"}, [2, 2, 2, 2, 2]), ({"maxRecordsPerPartition": "4"}, [4, 4, 2])],
+)
+def test_options_set_the_number_of_tasks(host: RunningHost, more: dict[str, str], sizes: list[int]) -> None:
     fill(host.bootstrap, records(10))
-    first = TopicStreamReader(found).initialOffset()
 
-    delete_until(host, 0, 5)
-    again = TopicStreamReader(found).initialOffset()
+    pieces = planner_of(host, **more).partitions(at(p0=0, p1=0), at(p0=10, p1=0))
 
-    assert first == again
-    assert again["0"] == 0
+    assert [each.ranges[0].records for each in pieces if isinstance(each, Piece)] == sizes
 
 
-def test_a_trigger_waits_for_enough_records_except_at_the_end(host: RunningHost) -> None:
+def test_a_batch_has_at_most_so_many_offsets(host: RunningHost) -> None:
+    fill(host.bootstrap, records(40, partitions=2))
+    planner = planner_of(host, maxOffsetsPerTrigger="10")
+    limit = planner.getDefaultReadLimit()
+
+    end = planner.latestOffset(planner.initialOffset(), limit)
+
+    assert limit == ReadMaxRows(10)
+    assert end == at(p0=5, p1=5)
+
+
+@pytest.mark.parametrize("minimum", [{"minBytesPerTrigger": "1000000"}, {"minOffsetsPerTrigger": "100"}])
+def test_a_trigger_waits_for_enough_records_until_the_delay_has_passed(
+    host: RunningHost, minimum: dict[str, str]
+) -> None:
+    now_s = [0.0]
     fill(host.bootstrap, records(10, partitions=2))
-    planner = TopicStreamReader(options(host.bootstrap, minBytesPerTrigger="1000000"))
-    at = planner.initialOffset()
+    given = options(host.bootstrap, startingOffsets="earliest", maxTriggerDelay="10s", **minimum)
+    planner = LimitedTopicStream(given, lambda: now_s[0])
+    first = planner.latestOffset(planner.initialOffset(), ReadAllAvailable())
+    fill(host.bootstrap, records(2, partitions=2))
 
-    waiting = planner.latestOffset(at, ReadAllAvailable())
-    planner.prepareForTriggerAvailableNow()
-    last = planner.latestOffset(at, ReadAllAvailable())
+    waiting = planner.latestOffset(first, ReadAllAvailable())
+    now_s[0] = 10.0
+    last = planner.latestOffset(first, ReadAllAvailable())
 
-    assert waiting == at
-    assert last == {"0": 5, "1": 5}
+    assert (first, waiting, last) == (at(p0=5, p1=5), at(p0=5, p1=5), at(p0=6, p1=6))
+
+
+@pytest.mark.parametrize(
+    ("given", "begin"),
+    [
+        ({}, at(p0=20, p1=20)),
+        ({"startingOffsets": "earliest"}, at(p0=0, p1=0)),
+        ({"startingOffsets": f'{{"{TOPIC}": {{"0": 7, "1": -1}}}}'}, at(p0=7, p1=20)),
+        ({"startingTimestamp": "0"}, at(p0=0, p1=0)),
+        (
+            {"startingTimestamp": "99999999999999", "startingOffsetsByTimestampStrategy": "latest"},
+            at(p0=20, p1=20),
+        ),
+    ],
+)
+def test_a_stream_begins_where_the_options_say(
+    host: RunningHost, given: dict[str, str], begin: dict[str, dict[str, int]]
+) -> None:
+    fill(host.bootstrap, records(40, partitions=2))
+
+    assert LimitedTopicStream(options(host.bootstrap, **given)).initialOffset() == begin
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"startingTimestamp": "99999999999999"}, "has no record since 99999999999999"),
+        ({"startingOffsets": f'{{"{TOPIC}": {{"7": 0}}}}'}, "has no partition 7"),
+    ],
+)
+def test_a_beginning_that_does_not_exist_is_refused(
+    host: RunningHost, given: dict[str, str], problem: str
+) -> None:
+    fill(host.bootstrap, records(2))
+
+    with pytest.raises(OptionError, match=problem):
+        LimitedTopicStream(options(host.bootstrap, **given)).initialOffset()
+
+
+def test_a_batch_read_has_the_records_between_two_positions(host: RunningHost) -> None:
+    fill(host.bootstrap, records(20))
+    ending = f'{{"{TOPIC}": {{"0": 8, "1": -1}}}}'
+    batch = TopicBatch(options(host.bootstrap, startingOffsets="earliest", endingOffsets=ending))
+
+    rows = [row for piece in batch.partitions() for each in batch.read(piece) for row in each.to_pylist()]
+
+    assert [row["offset"] for row in rows] == list(range(8))
+
+
+def test_before_spark_4_2_a_batch_is_everything(host: RunningHost) -> None:
+    fill(host.bootstrap, records(10, partitions=2))
+
+    assert TopicStream(options(host.bootstrap)).latestOffset() == at(p0=5, p1=5)
+
+
+def test_offsets_of_earlier_versions_are_read(host: RunningHost) -> None:
+    fill(host.bootstrap, records(10, partitions=2))
+
+    end = planner_of(host).latestOffset({"0": 2, "1": 5}, ReadAllAvailable())
+
+    assert end == at(p0=5, p1=5)
+
+
+def test_headers_can_be_left_out(host: RunningHost) -> None:
+    fill(host.bootstrap, records(1))
+    batch = TopicBatch(options(host.bootstrap, includeHeaders="false"))
+
+    (rows,) = [each for piece in batch.partitions() for each in batch.read(piece)]
+
+    assert rows.schema.names[-1] == "timestampType"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from odradek.plugin import PluginConfig
 from odradek.topic import TopicFormat
-from odradek_spark.ingest.folder_names import misread_character
+from odradek_spark.conditions import without_condition
 from odradek_spark.jobs.addresses import is_address
 from odradek_spark.source.options import (
     DEFAULT_INTERVAL_MS,
@@ -19,6 +19,7 @@ from odradek_spark.source.options import (
     DEFAULT_TRIGGER_BYTES,
     MAX_INTERVAL_MS,
 )
+from odradek_spark.tables.folder_names import misread_character
 from odradek_spark.tables.levels import BY_CLIENT, CLIENT_METRICS, Levels
 from odradek_spark.tables.retention import KEPT_DAYS
 
@@ -108,19 +109,17 @@ class Pipeline:
         """The number of records in the topic that are in no table yet, or why it is unknown."""
         from odradek_spark.cli.options import properties
         from odradek_spark.source.offsets import backlog
-        from odradek_spark.source.options import SourceOptions
+        from odradek_spark.source.options import ReadOptions
         from odradek_spark.source.topic import TopicError, TopicReader
         from odradek_spark.tables.dataset import Dataset
         from odradek_spark.tables.schemas import PUSHES
 
         client = {"bootstrap.servers": bootstrap_servers, "log_level": "0"} | properties(self.command_config)
         try:
-            with closing(
-                TopicReader(SourceOptions(client=client, topic=self.topic), LAG_TIMEOUT_S)
-            ) as reader:
+            with closing(TopicReader(ReadOptions(client=client, topic=self.topic), LAG_TIMEOUT_S)) as reader:
                 marks = reader.watermarks(reader.partitions())
         except TopicError as error:
-            return f"unknown: {error}"
+            return f"unknown: {without_condition(str(error))}"
         reached = Dataset(self.dataset).source_offsets(PUSHES, self.topic, list(marks))
         begin = {part: max(first, reached.get(part, first)) for part, (first, _) in marks.items()}
         return backlog(begin, {part: end for part, (_, end) in marks.items()})

@@ -24,6 +24,7 @@ from odradek_spark.cli.options import (
     topic_options,
 )
 from odradek_spark.cli.session import explained, session, session_options
+from odradek_spark.conditions import without_condition
 from odradek_spark.ingest.progress import Shown
 from odradek_spark.ingest.pulse import Pulse, served
 from odradek_spark.ingest.query import check_ingest
@@ -57,14 +58,6 @@ def source_options(command: Command) -> Command:
             metavar="URI",
             default="",
             help="Folder in which Spark stores its progress; by default inside the dataset.",
-        ),
-        click.option(
-            "--source",
-            type=click.Choice(["odradek", "kafka"]),
-            default="odradek",
-            show_default=True,
-            help="Reader of the topic. kafka is Spark's own source, for logins that exist in Java only: it "
-            "needs its jar in the session, and properties of Java's client in --command-config.",
         ),
         click.option(
             "--max-bytes-per-trigger",
@@ -114,7 +107,6 @@ def ingest_settings(options: dict[str, Any]) -> IngestSettings:
         topic=options.pop("topic"),
         topic_format=TopicFormat(options.pop("topic_format")),
         topic_interval_ms=options.pop("topic_interval_ms"),
-        source=options.pop("source"),
         checkpoint=options.pop("checkpoint"),
         max_bytes_per_trigger=options.pop("max_bytes_per_trigger"),
         min_bytes_per_trigger=options.pop("min_bytes_per_trigger"),
@@ -255,7 +247,7 @@ def looked_at(settings: IngestSettings, remote: str | None, *, once: bool) -> No
     except Unreachable as error:
         if once:
             raise
-        say(f"{error}; waiting")
+        say(f"{without_condition(str(error))}; waiting")
 
 
 def ingesting(

@@ -31,10 +31,11 @@ from odradek_spark.cli.options import (
 )
 from odradek_spark.cli.session import explained, session, session_options
 from odradek_spark.cli.times import Moment
+from odradek_spark.decoder.decode import DecoderSettings
 from odradek_spark.ingest.progress import Shown
 from odradek_spark.jobs.expire import VACUUM_HOURS
 from odradek_spark.source.offsets import OffsetRange
-from odradek_spark.source.options import SourceOptions
+from odradek_spark.source.options import ReadOptions
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import PUSHES
 
@@ -210,13 +211,11 @@ def replay(
     if found and since is not None:
         raise click.UsageError("options --range and --since: expected only one of them")
     client = {"bootstrap.servers": bootstrap_server} | properties(command_config)
-    options = SourceOptions(
-        client=client,
-        topic=topic,
-        topic_format=TopicFormat(topic_format),
-        topic_interval_ms=topic_interval_ms,
+    options = ReadOptions(client=client, topic=topic, fail_on_data_loss=not allow_data_loss)
+    decoding = DecoderSettings(
         max_payload_bytes=max_payload_bytes,
-        fail_on_data_loss=not allow_data_loss,
+        topic_format=TopicFormat(topic_format),
+        interval_ms=topic_interval_ms,
     )
     wanted = [offset_range(each) for each in found] or None
     with explained():
@@ -224,7 +223,7 @@ def replay(
         if since is not None:
             wanted = ranges_since(dataset, options, since)
     with session(master, remote, conf) as spark, Shown(sys.stderr) as shown:
-        done = run_replay(spark, dataset, options, wanted, shown.show)
+        done = run_replay(spark, dataset, options, wanted, shown.show, decoding)
     added = ", ".join(f"{count} rows of {table}" for table, count in done.added.items() if count)
     click.echo(f"replay: {done.decoded.records} records, added {added or 'nothing'}")
 

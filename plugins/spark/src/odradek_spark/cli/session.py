@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from deltalake.exceptions import DeltaError
 
+from odradek_spark.conditions import without_condition
 from odradek_spark.ingest.failures import explain
 from odradek_spark.ingest.session import (
     NoSpark,
@@ -78,7 +79,7 @@ def explained() -> Iterator[None]:
     try:
         yield
     except EXPECTED as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(without_condition(str(error))) from error
 
 
 def opened(master: str, remote: str | None, found: dict[str, str]) -> SparkSession:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -187,6 +188,12 @@ class Decoder:
             "src_offset": record.offset,
             "date": day_and_hour(recv_ms)[0],
         }
+
+
+@cache
+def lasting_decoder(settings: DecoderSettings) -> Decoder:
+    """The decoder of this worker process. It outlives tasks, and so do its caches."""
+    return Decoder(settings)
 
 
 def labeled_payload(push: Push) -> bytes:

@@ -36,6 +36,8 @@ class TopicRecord(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Sequence[Header]
+    timestamp_type: int = 0
+    """0 if the producer set the timestamp, 1 if the broker did, -1 without a timestamp."""
 
 
 @dataclass(frozen=True, slots=True)

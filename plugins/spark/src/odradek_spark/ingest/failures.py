@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from odradek_spark.conditions import without_condition
+
 OURS = re.compile(r"odradek_spark\.[\w.]*\.(\w+): (.+)")
 """The last line of a traceback of an error that this package raised."""
 PASSING = ("Unreachable",)
@@ -26,12 +28,6 @@ DAMAGED = (
 """Errors of Spark about an unreadable checkpoint."""
 SHARED = ("CONCURRENT_STREAM_LOG_UPDATE", "Multiple streaming queries are concurrently using")
 """Errors of Spark if another query writes to the same checkpoint."""
-NO_KAFKA = re.compile(r"data source: `?kafka\b")
-KAFKA_JAR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
-NO_JAR = (
-    "this session does not have Spark's own Kafka source. Add its jar, in Spark's version, with "
-    f"--conf spark.jars.packages={KAFKA_JAR}:VERSION, or use --source odradek, which needs no jar"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +50,7 @@ def explain(error: BaseException, checkpoint: str = "") -> Failure:
     ours = OURS.findall(text)
     if ours:
         name, message = ours[-1]
-        return Failure(NOISE.sub("", message), name in PASSING)
-    if NO_KAFKA.search(text):
-        return Failure(NO_JAR, is_passing=False)
+        return Failure(without_condition(NOISE.sub("", message)), name in PASSING)
     no_store = NO_STORE.search(text)
     if no_store is not None:
         return Failure(

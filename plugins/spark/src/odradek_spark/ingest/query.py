@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from odradek_spark.ingest.commit import CommitBatch
-from odradek_spark.ingest.dataset_root import check_name, check_root
-from odradek_spark.ingest.settings import KAFKA, IngestSettings
-from odradek_spark.source.options import read_options
+from pyarrow import fs
+
+from odradek_spark.ingest.settings import IngestSettings
+from odradek_spark.sink.dataset_root import check_name, check_root
+from odradek_spark.source.offsets import Offsets, as_json
+from odradek_spark.source.options import EARLIEST, read_options
 from odradek_spark.source.topic import TopicReader
 from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.files import file_system
+from odradek_spark.tables.schemas import INGESTED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 LOOK_S = 10.0
 """Time limit for an answer of a broker in the check before ingest starts."""
@@ -24,17 +28,14 @@ LOOK_S = 10.0
 def check_ingest(settings: IngestSettings) -> None:
     """Check without Spark that the topic is readable and the dataset writable.
 
-    The topic of the source ``kafka`` is not checked: only Java may be able to log in.
-
     Raises:
         DatasetError: The dataset is not writable, or not a dataset.
         TopicError: The topic does not exist, or access is denied.
         Unreachable: No broker answers; a retry may help.
     """
     check_folders(settings)
-    if settings.source != KAFKA:
-        with closing(TopicReader(read_options(settings.options()), LOOK_S)) as reader:
-            reader.partitions()
+    with closing(TopicReader(read_options(settings.source_options()), LOOK_S)) as reader:
+        reader.partitions()
     Dataset(settings.dataset).create()
 
 
@@ -52,7 +53,7 @@ def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -
     """Start to ingest.
 
     Args:
-        spark: A session with the source registered.
+        spark: A session.
         settings: The settings.
         once: Stop once everything that is in the topic now is in the tables; otherwise continue.
 
@@ -60,21 +61,51 @@ def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -
         DatasetError: The dataset is not writable or not a dataset.
     """
     check_folders(settings)
-    writer = committing_writer(spark, settings)
-    writer.queryName("odradek-ingest").option("checkpointLocation", settings.checkpoint_location)
+    source = spark.readStream.format("odradek").options(**settings.source_options())
+    source = source.options(**settings.stream_options())
+    sink = settings.sink_options()
+    if not has_begun(settings.checkpoint_location):
+        begin = continued(spark, settings)
+        if begin:
+            source = source.option("startingOffsets", offsets_json(settings, begin))
+            sink["allowNewCheckpoint"] = "true"
+    writer = source.load().writeStream.format("odradek").options(**sink).queryName("odradek-ingest")
+    writer = writer.option("checkpointLocation", settings.checkpoint_location)
     if once:
         return writer.trigger(availableNow=True).start()
     return writer.trigger(processingTime=f"{settings.trigger_s:g} seconds").start()
 
 
-def committing_writer(spark: SparkSession, settings: IngestSettings) -> DataStreamWriter:
-    """The streaming query, not started yet, whose workers write all tables and whose driver commits."""
-    Dataset(settings.dataset).create()
-    of_kafka = settings.source == KAFKA
-    if of_kafka:
-        from odradek_spark.ingest.kafka_source import streamed
+def has_begun(checkpoint: str) -> bool:
+    """Whether Spark has stored offsets of a batch; before that, a query begins where its options say."""
+    system, base = file_system(checkpoint)
+    found = system.get_file_info(fs.FileSelector(f"{base}/offsets", allow_not_found=True))
+    return any(each.base_name.isdecimal() for each in found)
 
-        rows = streamed(spark, settings)
-    else:
-        rows = spark.readStream.format("odradek").options(**settings.options()).load()
-    return rows.writeStream.foreachBatch(CommitBatch(settings.dataset, settings.topic, has_gaps=of_kafka))
+
+def continued(spark: SparkSession, settings: IngestSettings) -> Offsets:
+    """The offsets at which a query without a checkpoint continues the tables; empty for new tables.
+
+    A batch that only some tables have is completed first, as a batch of its own.
+    """
+    dataset = Dataset(settings.dataset)
+    with closing(TopicReader(read_options(settings.source_options()))) as reader:
+        partitions = reader.partitions()
+    begin = dataset.source_offsets(INGESTED[-1], settings.topic, partitions)
+    reached = dict(begin)
+    for table in INGESTED:
+        for part, end in dataset.source_offsets(table, settings.topic, partitions).items():
+            reached[part] = max(end, reached.get(part, 0))
+    if reached != begin:
+        missing = {part: begin.get(part, EARLIEST) for part in partitions}
+        offsets = {
+            "startingOffsets": offsets_json(settings, missing),
+            "endingOffsets": offsets_json(settings, {part: reached.get(part, 0) for part in partitions}),
+        }
+        rows = spark.read.format("odradek").options(**settings.source_options(), **offsets).load()
+        rows.write.format("odradek").options(**settings.sink_options()).mode("append").save()
+    return reached
+
+
+def offsets_json(settings: IngestSettings, offsets: Offsets) -> str:
+    return json.dumps({settings.topic: as_json(offsets)})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
+from odradek_spark.conditions import without_condition
 from odradek_spark.ingest.failures import Failure, explain
 from odradek_spark.ingest.query import start_ingest
 from odradek_spark.ingest.settings import IngestSettings
@@ -88,7 +89,7 @@ def attempt(
     except (PySparkException, Py4JError) as error:
         return query, explain(error, settings.checkpoint_location)
     except TopicError as error:  # raised when the driver itself asks for offsets
-        return query, Failure(str(error), isinstance(error, Unreachable))
+        return query, Failure(without_condition(str(error)), isinstance(error, Unreachable))
     finally:
         with suppress(PySparkException, Py4JError):  # Spark may be gone already
             if query is not None and query.isActive:

@@ -17,14 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from odradek_spark.ingest.failures import explain
-from odradek_spark.ingest.masters import MasterError, driver_address
-from odradek_spark.ingest.startup_noise import without_noise
-from odradek_spark.prefork.driver import forked_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MIN_JAVA = 17
+LOOPBACK = "127.0.0.1"
 JAVA_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 """Java 8 and older print their version as 1.8."""
 UNPACKED = "environment"
@@ -49,15 +47,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.sources.useV1SourceList": "avro,csv,json,kafka,orc,text",
 }
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
-LOCAL_JVM = (
-    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=192m -XX:+UseSerialGC -Xlog:disable -Xlog:all=off"
-    f" -Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}"
-)
-"""The JVM only plans, since Python workers write the files: a fast start matters more than optimized code.
-
-Jobs generate code for hours: the default for this compiler, 48 MB, is full after some hundred runs, and the
-JVM then interprets everything.
-"""
+LOCAL_JVM = f"-XX:+UseSerialGC -Xlog:disable -Xlog:all=off -Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}"
 
 
 UNQUOTED = re.compile(r"[\s\"'\\]")
@@ -140,7 +130,7 @@ def local_session(
     *,
     archive: Path | None = None,
 ) -> SparkSession:
-    """A session on this machine, with the source ``odradek`` registered.
+    """A session on this machine.
 
     Args:
         app: The application's name.
@@ -152,7 +142,7 @@ def local_session(
         NoSpark: Java is missing or too old, or the session does not start.
     """
     check_java()
-    address = address_for(master)
+    address = LOOPBACK if master.startswith("local") else None
     prepare_environment(address)
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
@@ -169,23 +159,9 @@ def local_session(
     for key, value in (values | dict(settings or {})).items():
         builder = builder.config(key, value)
     try:
-        with forked_workers(master), without_noise():
-            session = builder.getOrCreate()
+        return builder.getOrCreate()
     except (PySparkException, Py4JJavaError, OSError, RuntimeError) as error:
         raise NoSpark(f"the Spark session did not start: {explain(error).message}") from error
-    return with_source(session)
-
-
-def address_for(master: str) -> str | None:
-    """As `driver_address`.
-
-    Raises:
-        NoSpark: The master is malformed or does not answer.
-    """
-    try:
-        return driver_address(master)
-    except MasterError as error:
-        raise NoSpark(str(error)) from error
 
 
 def is_submitted() -> bool:
@@ -202,7 +178,7 @@ def submitted_session(app: str = "odradek", settings: Mapping[str, str] | None =
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     link_environment(os.environ.get("PYSPARK_PYTHON") or session.conf.get("spark.pyspark.python", "") or "")
-    return with_source(session)
+    return session
 
 
 def link_environment(python: str) -> None:
@@ -243,7 +219,7 @@ def remote_session(url: str, app: str = "odradek", settings: Mapping[str, str] |
     """
     if not url.startswith("sc://"):
         check_java()
-        prepare_environment(address_for(url))
+        prepare_environment(LOOPBACK if url.startswith("local") else None)
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -258,7 +234,7 @@ def remote_session(url: str, app: str = "odradek", settings: Mapping[str, str] |
         raise NoSpark(f"no Spark Connect server at {url}: {error}") from error
     if refused:
         raise NoSpark(f"{url} refuses the setting {refused[0]}: set it when the server starts")
-    return with_source(session)
+    return session
 
 
 def in_pool(session: SparkSession, name: str) -> None:
@@ -268,14 +244,6 @@ def in_pool(session: SparkSession, name: str) -> None:
     """
     with suppress(AttributeError):
         session.sparkContext.setLocalProperty("spark.scheduler.pool", name)
-
-
-def with_source(session: SparkSession) -> SparkSession:
-    """Register ``format("odradek")``."""
-    from odradek_spark.source.data_source import OdradekDataSource
-
-    session.dataSource.register(OdradekDataSource)
-    return session
 
 
 def prepare_environment(address: str | None) -> None:

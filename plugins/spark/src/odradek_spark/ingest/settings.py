@@ -11,11 +11,7 @@ from odradek_spark.source.options import (
     DEFAULT_PAYLOAD_BYTES,
     DEFAULT_TRIGGER_BYTES,
     TELEMETRY_TOPIC,
-    OptionError,
 )
-
-KAFKA = "kafka"
-"""Spark's own source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +24,6 @@ class IngestSettings:
     topic_format: TopicFormat = TopicFormat.ODRADEK
     topic_interval_ms: int = DEFAULT_INTERVAL_MS
     """Stands for the push interval in formats that tell none."""
-    source: str = "odradek"
-    """``odradek``, or ``kafka`` for Spark's own source: for logins that exist in Java only."""
     checkpoint: str = ""
     """Folder for Spark's checkpoint; empty for ``_checkpoints/ingest`` in the dataset."""
     trigger_s: float = 60.0
@@ -39,39 +33,37 @@ class IngestSettings:
     fail_on_data_loss: bool = True
     starting_offsets: str = "earliest"
     client: Mapping[str, str] = field(default_factory=dict)
-    """More options of librdkafka, with the source ``kafka`` of Java's client: TLS, SASL."""
-
-    def __post_init__(self) -> None:
-        """Refuse contradictory settings.
-
-        Raises:
-            OptionError: Two settings contradict each other.
-        """
-        if self.source == KAFKA and self.min_bytes_per_trigger:
-            raise OptionError(
-                "the source kafka does not support min.bytes.per.trigger: use the source odradek"
-            )
+    """More options of librdkafka: TLS, SASL."""
 
     @property
     def checkpoint_location(self) -> str:
         """The folder of the checkpoint."""
         return self.checkpoint or f"{self.dataset.rstrip('/')}/_checkpoints/ingest"
 
-    def options(self) -> dict[str, str]:
-        """The options of ``format("odradek")``."""
+    def source_options(self) -> dict[str, str]:
+        """The options of ``format("odradek")`` as a source."""
         name = self.dataset.rstrip("/").rpartition("/")[2]
         return {
-            "bootstrap.servers": self.bootstrap_servers,
-            "topic": self.topic,
-            "topicFormat": self.topic_format,
-            "topicIntervalMs": str(self.topic_interval_ms),
-            "rows": "manifests",
-            "dataset": self.dataset,
-            "group": f"odradek.spark.{name}",
+            "kafka.bootstrap.servers": self.bootstrap_servers,
+            "kafka.group.id": f"odradek.spark.{name}",
+            "subscribe": self.topic,
+            "failOnDataLoss": str(self.fail_on_data_loss).lower(),
+            **{f"kafka.{key}": value for key, value in self.client.items()},
+        }
+
+    def stream_options(self) -> dict[str, str]:
+        """More options of the stream."""
+        return {
             "maxBytesPerTrigger": str(self.max_bytes_per_trigger),
             "minBytesPerTrigger": str(self.min_bytes_per_trigger),
-            "maxPayloadBytes": str(self.max_payload_bytes),
-            "failOnDataLoss": str(self.fail_on_data_loss).lower(),
             "startingOffsets": self.starting_offsets,
-            **{f"kafka.{key}": value for key, value in self.client.items()},
+        }
+
+    def sink_options(self) -> dict[str, str]:
+        """The options of ``format("odradek")`` as a sink."""
+        return {
+            "path": self.dataset,
+            "topicFormat": self.topic_format,
+            "topicIntervalMs": str(self.topic_interval_ms),
+            "maxPayloadBytes": str(self.max_payload_bytes),
         }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from deltalake.exceptions import DeltaError
 
-from odradek_spark.ingest.settings import KAFKA, IngestSettings
+from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.ingest.status import NOTHING, Totals, batches_since, version
 from odradek_spark.source.offsets import backlog
 from odradek_spark.source.options import read_options
@@ -70,10 +70,8 @@ class IngestWatch:
 
     def marks(self) -> dict[int, tuple[int, int]] | None:
         """By partition of the topic: the first offset and the end offset (last + 1); None if unknown."""
-        if self.settings.source == KAFKA:  # only Java may be able to log in
-            return None
         with suppress(TopicError):
             if self.topic is None:
-                self.topic = TopicReader(read_options(self.settings.options()))
+                self.topic = TopicReader(read_options(self.settings.source_options()))
             return self.topic.watermarks(self.topic.partitions())
         return None

@@ -7,8 +7,9 @@ repeated. Rows that expired are not added again either: the rollups would count 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -16,14 +17,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from odradek_spark.decoder.decode import DecoderSettings, lasting_decoder
 from odradek_spark.ingest.status import NOTHING, Totals
 from odradek_spark.jobs.absent import Absent
 from odradek_spark.jobs.accepted import SOURCE_KEY
 from odradek_spark.jobs.verify import expired_before
-from odradek_spark.source.data_source import decoder
+from odradek_spark.sink.written import Counts, Written, write_records
 from odradek_spark.source.offsets import OffsetRange, ranges, tasks
-from odradek_spark.source.options import TASK_BYTES, SourceOptions
-from odradek_spark.source.task import FILE, MANIFEST_SCHEMA, RangeReport, Written, manifest_rows
+from odradek_spark.source.options import ReadOptions
+from odradek_spark.source.stream import TASK_BYTES
 from odradek_spark.source.topic import TopicReader, clamped
 from odradek_spark.tables.dataset import JOB, Dataset, DatasetError
 from odradek_spark.tables.files import Manifest
@@ -34,6 +36,10 @@ from odradek_spark.tables.schemas import DEAD_LETTER, INGESTED, PUSHES
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+DECODING = DecoderSettings()
+RESULT = pa.schema([pa.field("kind", pa.string()), pa.field("body", pa.string())])
+"""The result of a task: a row for each file, and one with the counts."""
+FILE, COUNTS = "file", "counts"
 WAVE_ROUNDS = 4
 """Tasks of a wave, as a multiple of the tasks of a shuffle. Each wave ends with a commit."""
 Show = Callable[[Totals, int], object]
@@ -55,12 +61,13 @@ class ReplayTask:
     """The function for ``mapInArrow``. Each input row is the number of a range, which is decoded once."""
 
     root: str
-    options: SourceOptions
+    options: ReadOptions
+    decoding: DecoderSettings
     pieces: tuple[OffsetRange, ...]
     kept_from: Mapping[str, str]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write the missing rows of the ranges; returns the manifests."""
+        """Write the missing rows of the ranges."""
         reader = TopicReader(self.options)
         try:
             for batch in batches:
@@ -73,26 +80,29 @@ class ReplayTask:
         """Write the rows of a range that the tables lack."""
         written = Written()
         absent = Absent(Dataset(self.root), found, self.kept_from)
-        records = reader.read(found)
-        manifests = written.files(records, decoder(self.options), self.root, absent)
-        return manifest_rows(manifests, [written.report(found, reader.lost)])
+        write_records(reader.read(found), lasting_decoder(self.decoding), self.root, written, absent)
+        rows = [{"kind": FILE, "body": each.text()} for each in written.manifests]
+        rows.append({"kind": COUNTS, "body": json.dumps(asdict(written.counts))})
+        return pa.RecordBatch.from_pylist(rows, RESULT)
 
 
 def run_replay(
     spark: SparkSession,
     root: str,
-    options: SourceOptions,
+    options: ReadOptions,
     wanted: Sequence[OffsetRange] | None = None,
     show: Show = lambda decoded, waiting: None,
+    decoding: DecoderSettings = DECODING,
 ) -> Replayed:
     """Decode records again and add the missing rows, in waves that each end with a commit.
 
     Args:
         spark: The session.
         root: Path or URI of the dataset.
-        options: The topic, and the limit of a payload.
+        options: The topic.
         wanted: The records, which ingest must have passed; None for those that are dead letters.
         show: Called after each wave.
+        decoding: The format of the topic, and the limit of a payload.
 
     Raises:
         DatasetError: Nothing has been ingested, ingest has not passed the records yet, or another replay was
@@ -105,7 +115,7 @@ def run_replay(
     done = Replayed()
     at_once = WAVE_ROUNDS * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     for first in range(0, len(pieces), at_once):
-        add_wave(spark, dataset, options, pieces[first : first + at_once], done)
+        add_wave(spark, dataset, options, decoding, pieces[first : first + at_once], done)
         show(done.decoded, sum(each.records for each in pieces[first + at_once :]))
     return done
 
@@ -113,26 +123,22 @@ def run_replay(
 def add_wave(
     spark: SparkSession,
     dataset: Dataset,
-    options: SourceOptions,
+    options: ReadOptions,
+    decoding: DecoderSettings,
     pieces: Sequence[OffsetRange],
     done: Replayed,
 ) -> None:
     """Decode some pieces in parallel and commit."""
     numbers = {table.name: dataset.committed(table, REPLAY) for table in INGESTED}
     kept_from = {table.name: expired_before(dataset, table) for table in INGESTED}
-    task = ReplayTask(dataset.root, options, tuple(pieces), kept_from)
+    task = ReplayTask(dataset.root, options, decoding, tuple(pieces), kept_from)
     one_each = spark.range(0, len(pieces), 1, len(pieces))
-    found = one_each.mapInArrow(task, from_arrow_schema(MANIFEST_SCHEMA)).collect()
+    found = one_each.mapInArrow(task, from_arrow_schema(RESULT)).collect()
     manifests = [Manifest.parse(row["body"]) for row in found if row["kind"] == FILE]
-    reports = [RangeReport.parse(row["body"]) for row in found if row["kind"] != FILE]
+    counts = sum((Counts(**json.loads(row["body"])) for row in found if row["kind"] == COUNTS), Counts())
     if manifests:
         commit(dataset, manifests, numbers)
-    done.decoded += Totals(
-        int(bool(manifests)),
-        sum(each.pushes for each in reports),
-        sum(each.points for each in reports),
-        sum(each.dead_letters for each in reports),
-    )
+    done.decoded += Totals(int(bool(manifests)), counts.pushes, counts.points, counts.dead_letters)
     for each in manifests:
         done.added[each.table] += each.rows
 
@@ -170,7 +176,7 @@ def dead_letter_ranges(spark: SparkSession, root: str) -> list[OffsetRange]:
     return joined(sorted((row["src_partition"], row["src_offset"]) for row in rows))
 
 
-def check_replay(root: str, options: SourceOptions) -> None:
+def check_replay(root: str, options: ReadOptions) -> None:
     """Check without Spark that the dataset exists and the topic is readable.
 
     Raises:
@@ -185,7 +191,7 @@ def check_replay(root: str, options: SourceOptions) -> None:
         reader.close()
 
 
-def ranges_since(root: str, options: SourceOptions, since: datetime) -> list[OffsetRange]:
+def ranges_since(root: str, options: ReadOptions, since: datetime) -> list[OffsetRange]:
     """The records of the topic since a time, up to the end of ingest.
 
     Args:
@@ -216,7 +222,7 @@ def joined(offsets: Iterable[tuple[int, int]]) -> list[OffsetRange]:
     return found
 
 
-def readable(dataset: Dataset, options: SourceOptions, wanted: Sequence[OffsetRange]) -> list[OffsetRange]:
+def readable(dataset: Dataset, options: ReadOptions, wanted: Sequence[OffsetRange]) -> list[OffsetRange]:
     """Check the ranges against the topic and split them into pieces for tasks.
 
     Raises:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from odradek_spark.ingest.commit import FURTHER, SOURCE_RANGES
 from odradek_spark.jobs.accepted import PUSH_KEY, SOURCE_KEY
 from odradek_spark.jobs.expire import EXPIRED_BEFORE
+from odradek_spark.sink.commit import FURTHER, SOURCE_RANGES
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.erased import erased_ranges
 from odradek_spark.tables.load import load_dataset, read_files

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from odradek_spark.conditions import Condition
+
 Offsets = dict[int, int]
 """By partition of the topic, the next offset to read."""
 
 
-class ForeignOffsets(ValueError):
+class ForeignOffsets(Condition, ValueError):
     """The checkpoint holds offsets that this source did not write; the message says what to do."""
+
+    condition = "ODRADEK_CHECKPOINT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +107,18 @@ def grouped(
     return groups
 
 
-def tasks(found: list[OffsetRange], record_bytes: Mapping[int, float], task_bytes: int) -> list[OffsetRange]:
-    """Split ranges into pieces of about ``task_bytes``."""
+def tasks(
+    found: list[OffsetRange],
+    record_bytes: Mapping[int, float],
+    task_bytes: int,
+    most_records: int | None = None,
+) -> list[OffsetRange]:
+    """Split ranges into pieces of about ``task_bytes``, of ``most_records`` at most."""
     pieces: list[OffsetRange] = []
     for each in found:
         size = max(1.0, record_bytes.get(each.partition, 1.0))
         step = max(1, int(task_bytes / size))
+        step = step if most_records is None else min(step, most_records)
         pieces.extend(
             OffsetRange(each.partition, begin, min(begin + step, each.end))
             for begin in range(each.start, each.end, step)

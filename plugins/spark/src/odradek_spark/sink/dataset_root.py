@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pyarrow import fs
 
-from odradek_spark.ingest.folder_names import misread_character
 from odradek_spark.tables.dataset import Dataset, DatasetError
-from odradek_spark.tables.files import file_system
-from odradek_spark.tables.schemas import BY_NAME, INGESTED, SOURCE
+from odradek_spark.tables.files import exists, file_system
+from odradek_spark.tables.folder_names import misread_character
+from odradek_spark.tables.schemas import BY_NAME, INGESTED, SOURCE, Table
 
 OURS = frozenset(BY_NAME)
 NAMED = 3
@@ -32,6 +32,16 @@ def check_root(root: str) -> None:
     except (OSError, ValueError) as error:
         raise DatasetError(f"{root}: cannot be read: {error}") from error
     check_tables(root)
+
+
+def check_new_root(root: str, table: Table) -> None:
+    """Check a root that may not have a table yet; one that has it was checked before.
+
+    Raises:
+        DatasetError: As `check_root`.
+    """
+    if not exists(f"{root.rstrip('/')}/{table.name}/_delta_log"):
+        check_root(root)
 
 
 def check_name(path: str) -> None:

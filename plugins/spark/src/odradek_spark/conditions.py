@@ -1,0 +1,22 @@
+"""Errors for users of ``format("odradek")``. As in Spark, a message begins with its condition."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+PREFIX = re.compile(r"\[ODRADEK_\w+\] ")
+
+
+class Condition(Exception):
+    """An error that the user can fix; the message says how."""
+
+    condition: ClassVar[str] = "ODRADEK_ERROR"
+
+    def __str__(self) -> str:
+        return f"[{self.condition}] {super().__str__()}"
+
+
+def without_condition(message: str) -> str:
+    """The message for a command line, which has no use for conditions."""
+    return PREFIX.sub("", message)

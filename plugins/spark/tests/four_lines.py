@@ -1,0 +1,76 @@
+"""What a user of Spark writes, in a session of Spark's own, with nothing of this package but its functions.
+
+Usage: four_lines.py FORMAT BOOTSTRAP TOPIC FOLDER JARS. The topic has 40 pushes in two partitions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from odradek_spark import dead_letter, points, pushes
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SOURCE, BOOTSTRAP, TOPIC, FOLDER, JARS = sys.argv[1:]
+OPTIONS = {"kafka.bootstrap.servers": BOOTSTRAP, "subscribe": TOPIC, "includeHeaders": "true"}
+OPTIONS |= json.loads(os.environ.get("LOGIN", "{}"))
+
+
+def loaded(spark: SparkSession, **options: str) -> DataFrame:
+    source = spark.readStream.format(SOURCE).options(**OPTIONS)
+    return source.options(**({"startingOffsets": "earliest"} | options)).load()
+
+
+def written(rows: DataFrame, path: str, checkpoint: str, mode: str = "append", **options: str) -> int | str:
+    """Run a query to the end of the topic; the rows that the sink got, or the query's error."""
+    writer = rows.writeStream.format("odradek").option("path", f"{FOLDER}/{path}").options(**options)
+    writer.option("checkpointLocation", f"{FOLDER}/{checkpoint}").outputMode(mode)
+    query = writer.trigger(availableNow=True).start()
+    try:
+        query.awaitTermination()
+    except PySparkException as error:
+        return str(error)
+    return sum(each.numInputRows for each in query.recentProgress)
+
+
+def refused(spark: SparkSession, **options: str) -> str:
+    try:
+        loaded(spark, **options)
+    except PySparkException as error:
+        return str(error)
+    return ""
+
+
+def main() -> None:
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.sql.shuffle.partitions", "1").config("spark.jars", JARS).getOrCreate()
+    raw = loaded(spark)
+    found: dict[str, object] = {"columns": [each.simpleString() for each in raw.schema]}
+    found["first"] = written(raw, "tables", "first")
+    found["again"] = written(raw, "tables", "first")
+    found["new checkpoint"] = written(loaded(spark, maxOffsetsPerTrigger="10"), "tables", "second")
+    ends = json.dumps({TOPIC: {"0": 20, "1": 20}})
+    found["continued"] = written(loaded(spark, startingOffsets=ends), "tables", "third")
+    found["points"] = written(points(raw).where("name like '%.1'"), "points", "fourth")
+    found["complete"] = written(raw.groupBy("topic").count(), "points", "fifth", "complete", table="points")
+
+    batch = spark.read.format(SOURCE).options(**OPTIONS).load()
+    batch.write.format("odradek").mode("append").save(f"{FOLDER}/tables")
+    found["rows"] = [each.count() for each in (batch, points(batch), pushes(batch), dead_letter(batch))]
+    pushes(batch).write.format("odradek").mode("append").save(f"{FOLDER}/pushes")
+    if SOURCE == "odradek":
+        found["unknown"] = refused(spark, startingOffset="earliest")
+        found["of java"] = refused(spark, **{"kafka.sasl.jaas.config": "x"})
+    print(json.dumps(found))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
