@@ -46,6 +46,8 @@ from odradek.wire.other_groups import (
 
 NODE = Node(1, Address("broker", 9092))
 
+READER = Owner("m", "app", "10.0.0.1")
+
 
 class Broker:
     """Answers by the type of the request. One that it does not know is not supported."""
@@ -136,8 +138,8 @@ def test_a_share_group_has_the_lag_of_the_broker_where_it_knows_one() -> None:
     )
     member = ShareMember(
         member_id="m",
-        client_id="c",
-        client_host="/10.0.0.7",
+        client_id="app",
+        client_host="/10.0.0.1",
         assignment=Assignment(topic_partitions=[TopicPartitions(topic_name="t", partitions=[0, 1])]),
     )
     broker.answers[ShareGroupDescribeRequest] = lambda _: ShareGroupDescribeResponse(
@@ -146,8 +148,7 @@ def test_a_share_group_has_the_lag_of_the_broker_where_it_knows_one() -> None:
     found = broker.read().groups["s"]
 
     assert (found.offsets, found.lags) == ({"t": {0: 4}}, {"t": {0: 2}})
-    owner = Owner("m", "c", "10.0.0.7")
-    assert (found.members, found.assigned) == (2, {"t": {0: owner, 1: owner}})
+    assert (found.members, found.assigned) == (2, {"t": dict.fromkeys((0, 1), READER)})
     assert not any(isinstance(each, OffsetFetchRequest) for each in broker.asked)
 
 
@@ -174,17 +175,12 @@ def test_a_streams_group_reads_a_partition_of_each_source_topic_in_a_task() -> N
         active_tasks=[TaskIds(subtopology_id="0", partitions=[0, 2]), TaskIds(subtopology_id="gone")],
         standby_tasks=[TaskIds(subtopology_id="1", partitions=[0])],
     )
+    member = StreamsMember(member_id="m", client_id="app", client_host="/10.0.0.1", assignment=tasks)
     broker.answers[StreamsGroupDescribeRequest] = lambda _: StreamsGroupDescribeResponse(
-        groups=[
-            DescribedStreamsGroup(
-                group_id="s",
-                topology=topology,
-                members=[StreamsMember(member_id="m", assignment=tasks), StreamsMember()],
-            )
-        ]
+        groups=[DescribedStreamsGroup(group_id="s", topology=topology, members=[member, StreamsMember()])]
     )
     found = broker.read().groups["s"]
 
     assert found.offsets == {"t": {0: 5}}
-    partitions = dict.fromkeys((0, 2), Owner("m", "", ""))
-    assert (found.members, found.assigned) == (2, {"orders": partitions, "by-customer": partitions})
+    read = dict.fromkeys((0, 2), READER)
+    assert (found.members, found.assigned) == (2, {"orders": read, "by-customer": read})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -18,7 +18,6 @@ from odradek.metrics.cluster_name import ClusterName
 from odradek.plugin.context import RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.telemetry.accepted_push import AcceptedPush
-from odradek.telemetry.enrichers import SAMPLE
 from odradek.testing.clock import MockClock
 from odradek.topic.telemetry_topic import encode_headers
 from odradek.waiting.deferred import Deferred
@@ -296,15 +295,6 @@ def test_the_principal_that_was_learned_is_a_label_and_a_header(gateway: Gateway
     assert headers["principal"] == b"User:alice"
     assert headers["client_source_address"] == b"10.1.2.3"
     assert headers["broker_id"] == b"7"
-
-
-def test_what_no_client_sent_has_the_same_labels_from_every_gateway() -> None:
-    """The lag of the cluster's groups goes on under the same labels when another gateway measures it."""
-    labels = GatewayLabels("edge-1", ClusterName(cluster_id="the-cluster"))
-    nobody = replace(SAMPLE, connection=replace(SAMPLE.connection, listener_name=""))
-
-    assert labels.labels(b"", nobody) == {"cluster_id": "the-cluster"}
-    assert labels.labels(b"", SAMPLE)["gateway"] == "edge-1"
 
 
 def test_answers_are_counted_by_api_and_error(gateway: Gateway) -> None:

@@ -25,15 +25,14 @@ class GatewayLabels:
     """Of the upstream cluster."""
 
     def labels(self, _client_instance_id: bytes, context: RequestContext) -> dict[str, str]:
-        """The labels of a client on one pair. What no client sent is about the cluster, and has the same
-        labels from every gateway.
+        """The labels of a client on one pair.
 
         The principal is a claim: the gateway reads it from credentials that only the broker has verified.
         """
         connection = context.connection
-        labels = {} if self.cluster.cluster_id is None else {CLUSTER_ID: self.cluster.cluster_id}
-        if connection.listener_name:
-            labels |= {GATEWAY: self.name, BROKER_NODE_ID: str(connection.node_id)}
+        labels = {GATEWAY: self.name, BROKER_NODE_ID: str(connection.node_id)}
+        if self.cluster.cluster_id is not None:
+            labels[CLUSTER_ID] = self.cluster.cluster_id
         if isinstance(connection, PairConnection):
             labels[PRINCIPAL] = connection.principal
             labels[PRINCIPAL_SOURCE] = connection.principal_source
