@@ -174,11 +174,11 @@ class ClusterPositions:
             refused |= found.refused
             unknown |= found.unknown
             for group, reading in found.groups.items():
-                polled[group] = self.taken(before.get(group), reading, node_id)
+                known = before.pop(group, None) or polled.get(group)
+                polled[group] = self.taken(known, reading, node_id)
                 yield None
         now_ms = self.clock.monotonic_ms()
-        for group in before.keys() - polled.keys():
-            each = before[group]
+        for group, each in before.items():
             if (each.node in silent or group in unknown) and now_ms - each.seen_ms <= KEPT_MS:
                 polled[group] = each
         self.polled = polled
@@ -264,7 +264,8 @@ class ClusterPositions:
 
     def measure(self) -> Steps:
         """Measure all groups, and those again whose offsets do not tell the lag, once they were looked at."""
-        self.lags = {}
+        for group in self.lags.keys() - self.polled.keys():
+            del self.lags[group]
         self.hidden.clear()
         self.wanted.clear()
         doubtful: list[str] = []
