@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from pyspark import TaskContext
 from spark_dataset import Push, record
 
 from odradek_spark.decoder.decode import Decoder
 from odradek_spark.sink.commit import Batch, NotShared, TableConflict, check_written, commit
 from odradek_spark.sink.write_options import WriteOptions, write_options
+from odradek_spark.sink.writers import TablesBatchWriter, TablesStreamWriter
 from odradek_spark.sink.written import SeveralTopics, Written, write_records
 from odradek_spark.source.options import OptionError
 from odradek_spark.tables.dataset import Dataset
@@ -184,3 +187,18 @@ def test_options_of_the_sink_are_refused(given: dict[str, str], columns: list[st
 def test_the_sink_only_appends() -> None:
     with pytest.raises(OptionError, match="the tables only grow: use the mode append"):
         write_options({"path": "p"}, RECORD_COLUMNS, overwrite=True)
+
+
+@pytest.mark.parametrize(("writer", "query"), [(TablesStreamWriter, "q"), (TablesBatchWriter, None)])
+def test_only_the_batches_of_a_stream_have_numbers(
+    dataset: Dataset,
+    writer: type[TablesStreamWriter | TablesBatchWriter],
+    query: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of_a_query = SimpleNamespace(getLocalProperty={"sql.streaming.queryId": "q"}.get)
+    monkeypatch.setattr(TaskContext, "get", lambda: of_a_query)
+
+    written = writer(WriteOptions(root=dataset.root)).write(iter([]))
+
+    assert written.query_id == query

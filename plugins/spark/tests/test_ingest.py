@@ -35,7 +35,9 @@ from pyspark_odradek import DefaultSource
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+PATIENCE_S = 150.0
+"""For the first batch of a query, which starts six processes of Python."""
 
 
 @pytest.fixture
@@ -315,17 +317,17 @@ def test_ingest_survives_new_partitions_and_a_host_restart(
             daemon=True,
         )
         ingesting.start()
-        until(lambda: Dataset(given.dataset).open(PUSHES) is not None)
-        until(lambda: is_exactly(tmp_path / "d", every(5)))
+        until(lambda: Dataset(given.dataset).open(PUSHES) is not None, PATIENCE_S)
+        until(lambda: is_exactly(tmp_path / "d", every(5)), PATIENCE_S)
         topics = host.host.broker.topics
         telemetry = topics.named(TOPIC)
         assert telemetry is not None
         host.call(lambda: topics.grow(telemetry, 2))
         fill(host.bootstrap, [each._replace(partition=1) for each in records(3)])
-        until(lambda: (1, 2) in offsets(tmp_path / "d"))
+        until(lambda: (1, 2) in offsets(tmp_path / "d"), PATIENCE_S)
     with odradek.testing.host(data_dir=tmp_path / "h", listeners=listener) as host:
         fill(host.bootstrap, records(4, first=5))
-        until(lambda: (0, 8) in offsets(tmp_path / "d"))
+        until(lambda: (0, 8) in offsets(tmp_path / "d"), PATIENCE_S)
         stop.set()
         ingesting.join(60)
 

@@ -37,12 +37,13 @@ class TablesWriter:
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Write the rows of a task."""
-        context = TaskContext.get()
-        # Spark passes neither to a writer
-        query_id = None if context is None else context.getLocalProperty("sql.streaming.queryId")
-        written = Written(query_id)
+        written = Written(self.query_id())
         write_batches(iterator, self.options, written)
         return written
+
+    def query_id(self) -> str | None:
+        """The query whose batches have numbers; None for a batch write, also one inside a query."""
+        return None
 
     def committed(self, messages: Sequence[WriterCommitMessage | None], number: int) -> None:
         """Commit a batch."""
@@ -58,6 +59,10 @@ class TablesStreamWriter(TablesWriter, DataSourceStreamArrowWriter):
     ``abort`` deletes nothing: Spark also calls it after a commit that raised, and some tables may have the
     files.
     """
+
+    def query_id(self) -> str | None:
+        context = TaskContext.get()  # Spark passes the id to no method of a writer
+        return None if context is None else context.getLocalProperty("sql.streaming.queryId")
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803  Spark's name
         self.committed(messages, batchId)
