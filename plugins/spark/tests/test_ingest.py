@@ -310,14 +310,16 @@ def test_ingest_survives_new_partitions_and_a_host_restart(
             trigger_s=0.2,
             client={"topic.metadata.refresh.interval.ms": "500"},
         )
-        ingesting = threading.Thread(
-            target=run_ingest,
-            args=(spark, given),
-            kwargs={"once": False, "stop": stop, "say": said.append},
-            daemon=True,
-        )
+
+        def ingest() -> None:
+            # Spark finds a Python source only in a thread with an active session, which this sets
+            spark.createDataFrame([], "n int")
+            run_ingest(spark, given, once=False, stop=stop, say=said.append)
+
+        ingesting = threading.Thread(target=ingest, daemon=True)
         ingesting.start()
-        until(lambda: Dataset(given.dataset).open(PUSHES) is not None, PATIENCE_S)
+        until(lambda: bool(said) or Dataset(given.dataset).open(PUSHES) is not None, PATIENCE_S)
+        assert said == []
         until(lambda: is_exactly(tmp_path / "d", every(5)), PATIENCE_S)
         topics = host.host.broker.topics
         telemetry = topics.named(TOPIC)

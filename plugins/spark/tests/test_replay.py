@@ -93,9 +93,9 @@ def test_dead_letters_that_can_be_decoded_now_become_points(
 def test_dead_letters_that_still_fail_are_not_doubled(
     spark: SparkSession, dataset: Dataset, host: RunningHost
 ) -> None:
-    strict = options(host.bootstrap, maxPayloadBytes=str(SMALL))
+    strict = DecoderSettings(max_payload_bytes=SMALL)
 
-    done = run_replay(spark, dataset.root, strict)
+    done = run_replay(spark, dataset.root, options(host.bootstrap), decoding=strict)
 
     assert done.decoded == Totals(0, 0, 0, 2)
     assert sum(done.added.values()) == 0
@@ -112,9 +112,9 @@ def test_only_missing_rows_are_added(spark: SparkSession, dataset: Dataset, host
     )
     before = run_verify(spark, dataset.root)
 
-    done = run_replay(
-        spark, dataset.root, options(host.bootstrap, maxPayloadBytes=str(SMALL)), [OffsetRange(0, 0, 8)]
-    )
+    strict = DecoderSettings(max_payload_bytes=SMALL)
+    wanted = [OffsetRange(0, 0, 8)]
+    done = run_replay(spark, dataset.root, options(host.bootstrap), wanted, decoding=strict)
 
     assert len(before.faults) == 2
     assert done.added == {"points": 2, "histograms": 0, "dead_letter": 0, "pushes": 0}
