@@ -6,7 +6,6 @@ the other. An answer never carries a throttle time: only the request quota sets 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Final
@@ -24,7 +23,7 @@ from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.goodbyes import Goodbyes, nobody_reads
-from odradek.telemetry.kept_pushes import LOSING_ERRORS, KeptPushes, Loss
+from odradek.telemetry.kept_pushes import LOSING_ERRORS, KeptPushes, Loss, blame
 from odradek.telemetry.labeled_record import payload_limits
 from odradek.telemetry.payload import PayloadOffload, PayloadWork, label
 from odradek.telemetry.push_accounts import PushAccounts
@@ -42,8 +41,6 @@ from odradek.wire.messages.get_telemetry_subscriptions import (
 )
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
 from odradek.wire.types import NIL_UUID
-
-log = logging.getLogger(__name__)
 
 ACCEPTED_COMPRESSION_TYPES: Final = (Codec.ZSTD, Codec.LZ4, Codec.GZIP, Codec.SNAPPY)
 """Best first. Uncompressed pushes are accepted too, but not offered."""
@@ -338,7 +335,7 @@ class ClientMetricsManager:
                 instance_id, size_bytes = request.client_instance_id, len(request.metrics or b"")
                 self.kept.charge(instance_id, size_bytes, self.monotonic_ms())
                 return self.not_stored(instance, refused, loss)
-            instance.last_known_error = self.blame(outcome)
+            instance.last_known_error = blame(outcome, self.kafka_policy)
             instance.stats.record_error(self.monotonic_ms())
             if instance.last_known_error is ErrorCode.TELEMETRY_TOO_LARGE:
                 self.narrowed.too_large(instance, len(request.metrics or b""), self.monotonic_ms())
@@ -396,16 +393,3 @@ class ClientMetricsManager:
             return NONE
         instance.stats.record_error(self.monotonic_ms())
         return ErrorCode.INVALID_RECORD if self.kafka_policy else NONE
-
-    def blame(self, failure: BaseException) -> ErrorCode:
-        """The error code for a payload that could not be opened.
-
-        A failure of the host (a worker died, too many payloads wait) must not become INVALID_RECORD, which
-        ends a client's telemetry for good. With the client-safe policy the client tries again later.
-        """
-        if isinstance(failure, TooLarge):
-            return ErrorCode.TELEMETRY_TOO_LARGE
-        if isinstance(failure, WireError):
-            return ErrorCode.INVALID_RECORD
-        log.error("payload could not be opened", extra={"problem": repr(failure)})
-        return ErrorCode.INVALID_RECORD if self.kafka_policy else ErrorCode.THROTTLING_QUOTA_EXCEEDED

@@ -12,6 +12,7 @@ subscription id.
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -22,8 +23,12 @@ from odradek.metrics.quota import Quota
 from odradek.metrics.token_bucket import TokenBucket
 from odradek.telemetry.client_metrics_instance import NEVER_MS
 from odradek.telemetry.telemetry_config import TelemetryConfig
+from odradek.wire.compression import TooLarge
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.errors import WireError
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
+
+log = logging.getLogger(__name__)
 
 UNKNOWN_SUBSCRIPTION_ID: Final = ErrorCode.UNKNOWN_SUBSCRIPTION_ID
 TELEMETRY_TOO_LARGE: Final = ErrorCode.TELEMETRY_TOO_LARGE
@@ -188,3 +193,17 @@ def fingerprint(request: PushTelemetryRequest) -> int:
     """A hash of the payload that a client cannot guess; 0 without a payload."""
     # Copied: a view into the connection's buffer has no hash.
     return hash(bytes(request.metrics or b""))
+
+
+def blame(failure: BaseException, kafka_policy: bool) -> ErrorCode:
+    """The error code for a payload that could not be opened.
+
+    A failure of the host (a worker died, too many payloads wait) must not become INVALID_RECORD, which ends a
+    client's telemetry for good. With the client-safe policy the client tries again later.
+    """
+    if isinstance(failure, TooLarge):
+        return ErrorCode.TELEMETRY_TOO_LARGE
+    if isinstance(failure, WireError):
+        return ErrorCode.INVALID_RECORD
+    log.error("payload could not be opened", extra={"problem": repr(failure)})
+    return ErrorCode.INVALID_RECORD if kafka_policy else ErrorCode.THROTTLING_QUOTA_EXCEEDED
