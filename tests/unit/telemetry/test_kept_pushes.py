@@ -10,12 +10,13 @@ from conformance.telemetry_broker import DATA, DEFAULT_PROPERTIES, TelemetryBrok
 from odradek.plugin import Origin, TelemetryRecord
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
-from odradek.telemetry.kept_pushes import LEAST_MEMORY_MS, MOST_IN_A_ROW, Loss
+from odradek.telemetry.kept_pushes import LEAST_MEMORY_MS, MOST_IN_A_ROW, Loss, blame
 from odradek.temporality import Engine
 from odradek.topic import decode_record, encode_headers, record_key
 from odradek.waiting.deferred import Deferred
-from odradek.wire.compression import Codec, compress
+from odradek.wire.compression import Codec, TooLarge, compress
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.errors import WireError
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsResponse
 from support.delta_clients import d, metrics_data
 
@@ -456,3 +457,18 @@ def test_a_push_that_opens_to_too_much_is_lost() -> None:
 
     assert code is LARGE
     assert stage.manager.kept.lost == {(LARGE, Loss.UNSOUND): 1}
+
+
+@pytest.mark.parametrize(
+    ("failure", "kafka_policy", "code"),
+    [
+        (TooLarge("too large"), False, ErrorCode.TELEMETRY_TOO_LARGE),
+        (WireError("not OTLP"), False, ErrorCode.INVALID_RECORD),
+        (OSError("the worker died"), False, ErrorCode.THROTTLING_QUOTA_EXCEEDED),
+        (OSError("the worker died"), True, ErrorCode.INVALID_RECORD),
+    ],
+)
+def test_only_a_client_at_fault_is_told_to_stop(
+    failure: Exception, kafka_policy: bool, code: ErrorCode
+) -> None:
+    assert blame(failure, kafka_policy) is code
