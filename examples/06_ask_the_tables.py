@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer
-from pyspark.sql import SparkSession
 
 import odradek.testing
+from odradek_spark.ingest.session import local_session
 from odradek_spark.query import questions
 from odradek_spark.query.figures import draw
 from odradek_spark.query.pages import client_pages
@@ -25,8 +25,7 @@ from odradek_spark.query.views import register_views
 SECONDS = 5
 folder = Path(tempfile.mkdtemp(prefix="odradek-example-"))
 dataset = str(folder / "tables")
-spark = SparkSession.builder.master("local[2]").config("spark.sql.session.timeZone", "UTC").getOrCreate()
-
+spark = local_session(master="local[2]")
 with odradek.testing.host(telemetry_durability="log") as host:
     host.subscribe("*", interval_ms=1000)
     settings = {"bootstrap.servers": host.bootstrap}
