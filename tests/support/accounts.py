@@ -25,7 +25,8 @@ def assert_accounts_balance(host: Host) -> None:
     if host.spool is not None:
         written = host.spool.written
         held = sum(len(buffer.entries) for buffer in host.spool.writer.buffers.values())
-        everyone = [accounts, *(runner.entrance.accounts for runner in host.pushes.sources.runners)]
+        sources = [host.pushes.goodbyes, *(runner.entrance for runner in host.pushes.sources.runners)]
+        everyone = [accounts, *(each.accounts for each in sources)]
         stored = sum(each.appended + each.empty + sum(each.kept.values()) for each in everyone)
         assert stored <= written, (everyone, written)
         assert held <= sum(each.waiting for each in everyone), (everyone, held)
