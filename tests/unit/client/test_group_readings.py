@@ -62,7 +62,7 @@ class Broker:
         }
         self.asked: list[Any] = []
 
-    def version(self, request: Any) -> int:
+    def version(self, request: Any, *_versions: int) -> int:
         return int(request.VERSIONS.last)
 
     def send(self, request: Any, *_versions: int, **_more: int) -> Any:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import TypeVar
+from itertools import chain, islice
+from typing import Any, TypeVar
 
 from odradek.client.cluster import Cluster
 from odradek.client.connection import Connection
@@ -46,6 +46,7 @@ STABLE_VERSION = 7  # KIP-447
 GROUPS_VERSION = 8
 """The first version with several groups."""
 GROUPS_AT_ONCE = 100
+"""The cheapest for a broker: one after the other takes six times as long, all in one twice as long."""
 Value = TypeVar("Value")
 Row = OffsetFetchResponsePartition | OffsetFetchResponsePartitions
 
@@ -94,29 +95,42 @@ def offset_fetch_of_each(cluster: Cluster, groups: Iterable[str]) -> dict[str, C
     """Fetch all offsets of many groups; see `AdminClient.offset_fetch_of_each`."""
 
     def ask(connection: Connection, _node: Node, mine: list[str]) -> dict[str, Committed | RequestFailed]:
-        if connection.version(OffsetFetchRequest(), ALL_VERSION, NAMES_VERSION) < GROUPS_VERSION:
-            return {group: answered_one(connection, group) for group in mine}
-        found: dict[str, Committed | RequestFailed] = {}
-        for first in range(0, len(mine), GROUPS_AT_ONCE):
-            some = mine[first : first + GROUPS_AT_ONCE]
-            request = OffsetFetchRequest(
-                groups=[OffsetFetchRequestGroup(group_id=each, topics=None) for each in some]
-            )
-            response: OffsetFetchResponse = connection.send(request, GROUPS_VERSION, NAMES_VERSION)
-            found |= {row.group_id: outcome_of(row) for row in response.groups}
-        return found
+        return {row.group_id: outcome_of(row) for row in offset_rows(connection, mine)}
 
     return each_group(cluster, groups, ask)
 
 
-def answered_one(connection: Connection, group: str) -> Committed | RequestFailed:
-    """The offsets of a group, from a broker that takes only one in a request."""
+def offset_rows(connection: Connection, groups: Sequence[str]) -> Iterator[OffsetFetchResponseGroup]:
+    """What a coordinator says of all offsets of groups, asked for a hundred groups at once.
+
+    Raises:
+        ClientError: The broker does not answer.
+    """
+    if connection.version(OffsetFetchRequest(), ALL_VERSION, NAMES_VERSION) < GROUPS_VERSION:
+        for group in groups:
+            yield answered_alone(connection, group)
+        return
+    for some in portions(groups):
+        request = OffsetFetchRequest(
+            groups=[OffsetFetchRequestGroup(group_id=each, topics=None) for each in some]
+        )
+        response: OffsetFetchResponse = connection.send(request, GROUPS_VERSION, NAMES_VERSION)
+        yield from response.groups
+
+
+def answered_alone(connection: Connection, group: str) -> OffsetFetchResponseGroup:
+    """The answer of a broker that takes only one group in a request."""
     request = OffsetFetchRequest(group_id=group, topics=None)
     response: OffsetFetchResponse = connection.send(request, ALL_VERSION, GROUPS_VERSION - 1)
-    try:
-        return committed(response, group)
-    except RequestFailed as error:
-        return error
+    topics: list[Any] = list(response.topics)
+    return OffsetFetchResponseGroup(group_id=group, topics=topics, error_code=response.error_code)
+
+
+def portions(groups: Iterable[str]) -> Iterator[list[str]]:
+    """The groups of each request."""
+    left = iter(groups)
+    while some := list(islice(left, GROUPS_AT_ONCE)):
+        yield some
 
 
 def outcome_of(row: OffsetFetchResponseGroup) -> Committed | RequestFailed:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from odradek.client.connection import Connection
 from odradek.client.errors import UnsupportedVersion, check, known_code
@@ -17,17 +16,13 @@ from odradek.client.group_descriptions import (
     by_consumer_protocol,
     described,
 )
-from odradek.client.group_offsets import ALL_VERSION, NAMES_VERSION
+from odradek.client.group_offsets import offset_rows, portions
 from odradek.client.groups import GroupListing, listing
 from odradek.client.resources import Node
 from odradek.lag.group_lag import Owner
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from odradek.wire.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
     OffsetFetchResponseTopics,
 )
 from odradek.wire.other_groups import (
@@ -39,10 +34,6 @@ from odradek.wire.other_groups import (
     StreamsGroupDescribeRequest,
 )
 
-GROUPS_A_REQUEST: Final = 100
-"""The cheapest for a broker: one after the other takes six times as long, all in one twice as long."""
-GROUPS_VERSION: Final = 8
-"""The first version of OffsetFetch that has several groups (KIP-709)."""
 CLASSIC, CONSUMER, SHARE, STREAMS = "Classic", "Consumer", "Share", "Streams"
 WITHOUT_MEMBERS: Final = ("Empty", "Dead")
 
@@ -94,8 +85,7 @@ def read_groups(connection: Connection, node: Node, wants: Callable[[str], bool]
     lags: dict[str, Offsets] = {}
     codes: dict[str, ErrorCode] = {}
     """The answer about the offsets of each group."""
-    for some in portions(sorted(listed.keys() - shares)):
-        read_offsets(connection, some, offsets, codes)
+    read_offsets(connection, sorted(listed.keys() - shares), offsets, codes)
     for some in portions(sorted(shares)):
         read_share_offsets(connection, some, offsets, lags, codes)
     failed = {group for group, code in codes.items() if code}
@@ -127,38 +117,14 @@ def read_groups(connection: Connection, node: Node, wants: Callable[[str], bool]
     )
 
 
-def portions(groups: Iterable[str]) -> Iterator[list[str]]:
-    """The groups of each request."""
-    left = iter(groups)
-    while some := list(islice(left, GROUPS_A_REQUEST)):
-        yield some
-
-
 def read_offsets(
     connection: Connection, groups: Sequence[str], offsets: dict[str, Offsets], codes: dict[str, ErrorCode]
 ) -> None:
     """Read the committed offsets of groups, or the reasons why they cannot be read."""
-    if connection.version(OffsetFetchRequest()) >= GROUPS_VERSION:
-        request = OffsetFetchRequest(
-            groups=[OffsetFetchRequestGroup(group_id=group, topics=None) for group in groups]
-        )
-        response: OffsetFetchResponse = connection.send(request, GROUPS_VERSION, NAMES_VERSION)
-        found = response.groups
-    else:
-        found = [old_answer(connection, group) for group in groups]
     codes.update(dict.fromkeys(groups, ErrorCode.UNKNOWN_SERVER_ERROR))  # those that the answer lacks
-    for row in found:
+    for row in offset_rows(connection, groups):
         codes[row.group_id] = known_code(row.error_code)
         offsets[row.group_id] = offsets_of(row.topics)
-
-
-def old_answer(connection: Connection, group: str) -> OffsetFetchResponseGroup:
-    """The answer of a broker that knows no requests about several groups."""
-    response: OffsetFetchResponse = connection.send(
-        OffsetFetchRequest(group_id=group, topics=None), ALL_VERSION, GROUPS_VERSION - 1
-    )
-    topics: list[Any] = list(response.topics)
-    return OffsetFetchResponseGroup(group_id=group, topics=topics, error_code=response.error_code)
 
 
 def offsets_of(topics: Iterable[OffsetFetchResponseTopics]) -> Offsets:
