@@ -114,6 +114,8 @@ def test_rows_contain_the_values_of_librdkafka(spark: SparkSession, tmp_path: Pa
         producer.flush(5)
         producer.close()
         consumer.close()
+        # what a client has sent before it closes is answered first
+        until(lambda: not any(each.channels for each in host.host.listeners))
         sent, pushes = as_sent(host), len(host.telemetry.pushes)
         ingest(spark, host, tmp_path / "d")
 

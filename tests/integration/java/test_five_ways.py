@@ -106,6 +106,11 @@ def produce(bootstrap: str) -> None:
     assert producer.flush(30) == 0
 
 
+def has_metrics(message: Message) -> bool:
+    """Whether it is more than the goodbye of a client."""
+    return bool(message.value())
+
+
 def row_labels(messages: list[Message]) -> dict[str, dict[str, str]]:
     """The labels of the points that the pipeline makes of the records, by client id."""
     records = [
@@ -185,8 +190,8 @@ def ends(jvm: Jvm, tmp_path_factory: pytest.TempPathFactory) -> Ends:
             lambda: (sorted(arrived), node.log.read_text()[-2000:]),
             PATIENCE_S,
         )
-        exported = read(kafka, LABELED, len(WAYS))
-        stored = read(host.bootstrap, "__client_telemetry", len(WAYS))
+        exported = read(kafka, LABELED, len(WAYS), has_metrics)
+        stored = read(host.bootstrap, "__client_telemetry", len(WAYS), has_metrics)
     in_topic = [resource_labels(message.value() or b"") for message in exported]
     return Ends(arrived, {labels["client_id"]: labels for labels in in_topic}, row_labels(stored))
 
