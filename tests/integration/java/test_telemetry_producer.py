@@ -8,6 +8,7 @@ import pytest
 
 from integration.java.host_process import HostProcess, Push
 from integration.java.jvm import Clients, Jvm
+from odradek.plugin import CLUSTER_NAME
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
 
@@ -52,11 +53,12 @@ def test_the_push_has_the_id_that_the_producer_got(host: HostProcess, finished: 
     assert push["context"]["client_instance_id"] == finished.printed["client.instance.id"]
 
 
-def test_the_push_has_its_eight_labels(host: HostProcess, finished: Finished) -> None:
+def test_the_push_has_its_nine_labels(host: HostProcess, finished: Finished) -> None:
     push = host.wait_for_push(finished.pushed)
 
     context, labels = push["context"], dict(push["labels"])
     assert labels.pop("client_source_port").isdigit()
+    assert labels.pop(CLUSTER_NAME)
     assert labels == {
         "client_id": finished.client_id,
         "client_instance_id": context["client_instance_id"],
