@@ -21,7 +21,8 @@ KINDS = ("producer", "consumer")
 Key = tuple[str, str]
 """The name of a series, and its labels that differ between the series of a client."""
 SAME_FOR_A_CLIENT = re.compile(
-    r"__name__|job|instance|path|client_(?!source_port).*|principal|broker_node_id|group_(instance_)?id|otel_scope_.*"
+    r"__name__|job|instance|path|client_(?!source_port).*|principal|broker_node_id|cluster_name"
+    r"|group_(instance_)?id|otel_scope_.*"
 )
 
 
