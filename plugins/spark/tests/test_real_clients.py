@@ -85,7 +85,11 @@ def rows_of(dataset: Path) -> list[tuple[Any, ...]]:
 
 
 def in_order(found: Any) -> list[tuple[Any, ...]]:
-    return sorted(found, key=repr)
+    """Rows in an order that does not depend on that of labels."""
+    return sorted(
+        found,
+        key=lambda row: [repr(sorted(each.items()) if isinstance(each, dict) else each) for each in row],
+    )
 
 
 def hex_of(instance: str) -> str:
