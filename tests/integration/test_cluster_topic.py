@@ -48,11 +48,14 @@ def topic_of(host: HostThread) -> ClusterTopic:
 
 
 def assert_balanced(host: HostThread) -> None:
-    """The accepted pushes are those that the cluster has acknowledged."""
-    accounts, writer = host.host.telemetry.accounts, topic_of(host).writer
-    assert accounts.balanced, accounts
-    assert accounts.appended + accounts.empty == writer.acknowledged, (accounts, writer)
-    assert accounts.waiting == len(writer.waiting), (accounts, writer)
+    """The accepted pushes and the goodbyes of clients are those that the cluster has acknowledged."""
+    accounts, writer = (
+        [host.host.telemetry.accounts, host.host.pushes.goodbyes.accounts],
+        topic_of(host).writer,
+    )
+    assert all(each.balanced for each in accounts), accounts
+    assert sum(each.appended + each.empty for each in accounts) == writer.acknowledged, (accounts, writer)
+    assert sum(each.waiting for each in accounts) == len(writer.waiting), (accounts, writer)
 
 
 @contextlib.contextmanager
@@ -172,7 +175,7 @@ def test_forwarders_beside_the_topic_get_what_the_hosts_accepted(tmp_path: Path)
             forwarding(cluster.bootstrap, far_side),
         ):
             assert push_all(one, range(20)) + push_all(two, range(20, 40)) == [0] * 40
-            wait_until(lambda: len(far_side.taken) >= 40, lambda: far_side.names, PATIENCE_S)
+            wait_until(lambda: len(far_side.names) >= 40, lambda: far_side.names, PATIENCE_S)
 
     assert sorted(far_side.names) == sorted(names(range(40)))
     assert {record.origin.partition for record in far_side.taken if record.origin} == {0, 1, 2, 3}

@@ -25,7 +25,7 @@ from odradek.net import acceptor
 from odradek.net.pairs import gateway as gateway_module
 from odradek.net.pairs.upstream_side import UpstreamSide
 from odradek.plugin import Reject, Retry, TelemetryRecord
-from odradek.programs import ground, host, pushes
+from odradek.programs import ground, pushes
 from odradek.programs.config import load_config
 from odradek.programs.gateway import Gateway
 from odradek.programs.host import Host
@@ -237,6 +237,6 @@ class World:
             patch.setattr(forwarders, "ForwarderRunner", LoopRunner)
             patch.setattr(forwarder_runner, "monotonic_ms", self.clock.monotonic_ms)
             patch.setattr(gateway_module, "time", SimpleNamespace(monotonic_ns=self.clock.monotonic_ns))
-            for module in (ground, host, pushes):
+            for module in (ground, pushes):
                 patch.setattr(module, "random_uuid", lambda: ids.randbytes(16))
             yield

@@ -153,7 +153,7 @@ def test_tests_and_mypy_use_the_folders_not_the_installed_copies() -> None:
 
 
 def test_every_package_is_under_the_import_contracts() -> None:
-    packages = {"odradek"} | {f"odradek_{name}" for name in NAMES}
+    packages = {"odradek", "pyspark_odradek"} | {f"odradek_{name}" for name in NAMES}
 
     assert set(HOST["tool"]["importlinter"]["root_packages"]) == packages
 

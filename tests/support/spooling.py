@@ -47,7 +47,7 @@ class FarSide:
 
     @property
     def names(self) -> list[str]:
-        return [name_of(record.payload.data) for record in self.taken]
+        return [name_of(record.payload.data) for record in self.taken if record.payload.data]
 
 
 @dataclass(eq=False)
