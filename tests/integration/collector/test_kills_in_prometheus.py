@@ -50,6 +50,10 @@ class Pusher(threading.Thread):
         self.uncertain = 0
         """Not answered, because the host was killed, or refused: the host may keep such a push."""
         self.over = threading.Event()
+        """It pushes no more."""
+        self.idle = threading.Event()
+        """It has pushed for the last time, and stays connected: the series of a client that has left end."""
+        self.leaves = threading.Event()
 
     def run(self) -> None:
         while not self.over.is_set():
@@ -69,6 +73,9 @@ class Pusher(threading.Thread):
             while subscription.error_code == 0 and not self.over.is_set():
                 self.push(client, subscription.subscription_id)
                 time.sleep(0.1)
+            if self.over.is_set():
+                self.idle.set()
+                self.leaves.wait(PATIENCE_S)
 
     def push(self, client: WireClient, subscription_id: int) -> None:
         begin = int(time.time()) - EPOCH_S
@@ -96,6 +103,7 @@ def pushing() -> Iterator[list[Pusher]]:
     finally:
         for each in pushers:
             each.over.set()
+            each.leaves.set()
         for each in pushers:
             each.join(PATIENCE_S)
 
@@ -189,7 +197,8 @@ def test_prometheus_has_the_totals_of_a_host_that_was_killed(
             serve = host.start(stack)
         for each in pushers:
             each.over.set()
-            each.join(PATIENCE_S)
+        for each in pushers:
+            assert each.idle.wait(PATIENCE_S)
         log = stored(serve)
         wait_until(
             lambda: all(totals(server, path) == log for path in PATHS),
