@@ -187,3 +187,18 @@ def test_lost_clients_are_bounded_and_closing_leaves_no_timer(broker: TelemetryB
     assert goodbyes.lost == {}
     assert goodbyes.lost_count == 0
     assert broker.clock.timer.next_deadline_ms() is None
+
+
+def test_ten_thousand_lives_leave_nothing(broker: TelemetryBroker) -> None:
+    instance, goodbyes = broker.known(pushing(broker, "first")), broker.manager.goodbyes
+    broker.manager.connection_closed("first", in_order=True)
+    for life in range(10_000):
+        connection_id = f"connection-{life}"
+        context = broker.context(connection_id)
+        context.client_id = f"client-{life % 7}"
+        goodbyes.asked(instance, context, pushes=life % 5 > 0)
+        goodbyes.closed(connection_id, in_order=life % 3 > 0)
+        broker.clock.advance(life % 50)
+    broker.clock.advance(LEAST_WAIT_MS + CHECK_MS)
+
+    assert (goodbyes.open, goodbyes.closing, goodbyes.lost, goodbyes.lost_count) == ({}, [], {}, 0)

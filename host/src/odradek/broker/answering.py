@@ -24,7 +24,7 @@ class TelemetrySink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PushHandling:
-    """What becomes of the pushes of clients."""
+    """Who checks, keeps and estimates the pushes of clients."""
 
     manager: ClientMetricsManager
     """Checks them."""

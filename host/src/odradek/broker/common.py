@@ -1,4 +1,4 @@
-"""What the requests of every program share: its files and topics, the limits of its clients, its audit log.
+"""The parts that all requests share: files, topics, the limits of clients, the audit log.
 
 Programs make it of open files and the real clock, tests of stores in memory and a virtual clock.
 """
@@ -73,7 +73,7 @@ class Stores(Protocol):
 
 
 class Common:
-    """What all requests share.
+    """The parts that all requests share.
 
     Args:
         config: The configuration.

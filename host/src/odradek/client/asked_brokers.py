@@ -120,7 +120,7 @@ class AskedBrokers:
         return None
 
     def ask(self, node: Node, request: Callable[[Connection], R]) -> R | Silence:
-        """What a broker answers, or why it does not. One that throttles is not asked meanwhile."""
+        """Ask a broker; return its answer, or why there is none. One that throttles has a pause."""
         try:
             connection = self.client().cluster.connection(node.address)
             found = request(connection)

@@ -27,7 +27,7 @@ from odradek.waiting.steps import Steps
 from odradek.wire.messages.metadata import MetadataResponse, MetadataResponseTopic
 
 KEPT_MS: Final = 60_000
-"""What a broker said is shown for so long while it does not answer."""
+"""The last answer of a broker is shown for so long while it does not answer."""
 PARTITIONS_A_STEP: Final = 50
 """Some tenths of a millisecond."""
 
@@ -61,7 +61,7 @@ class Topic(NamedTuple):
 
 
 class Phase(Enum):
-    """What a round does, while which ends are noted in between."""
+    """The phases of a round. Ends are noted between its steps, too."""
 
     BETWEEN = auto()
     ASKING = auto()
@@ -100,7 +100,7 @@ class ClusterPositions:
         self.lags: dict[str, MeasuredGroup] = {}
         """Of the round."""
         self.wanted: dict[Place, None] = {}
-        """What has to be looked at."""
+        """Offsets to look at before the lag is known."""
         self.seen: dict[Partition, SeenEnds] = {}
         self.by_leader: dict[int, list[Named]] = {}
         """The partitions that groups read."""
@@ -117,7 +117,7 @@ class ClusterPositions:
 
     @property
     def left_out(self) -> Mapping[str, int]:
-        """What is not measured in this round, by reason."""
+        """The number of things that this round does not measure, by reason."""
         return {
             "rights": len(self.refused),
             "hidden": len(self.hidden),
