@@ -13,7 +13,7 @@ import heapq
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count as serial_numbers
+from itertools import count
 from typing import Any, Final
 
 from odradek.gateway.observation.apis import Openings
@@ -95,7 +95,7 @@ class Observation:
         """Observed clients, by address and client id."""
         self.ends: list[tuple[int, int, Watched]] = []
         """Ends of windows, a heap. Outdated ends, and those of forgotten clients, stay until they are due."""
-        self.serial = serial_numbers()
+        self.serial = count()
         self.version = source.subscription_version
         self.outdated: deque[Watched] = deque()
         """Clients whose plan may have changed."""
@@ -313,9 +313,9 @@ class Observation:
         found = Counter[Place]()
         for key, watched in self.clients.items():
             found[key.place] += len(watched.account.memberships.members)
-        for until_ms, place, count in self.left_behind:
+        for until_ms, place, members in self.left_behind:
             if until_ms >= now_ms:
-                found[place] += count
+                found[place] += members
         return found
 
     def metric_rows(self) -> Iterator[MetricRow]:
