@@ -350,7 +350,7 @@ def test_records_that_expire_before_delivery_are_counted(tmp_path: Path) -> None
 
 
 def test_empty_and_terminating_pushes_reach_forwarders(tmp_path: Path) -> None:
-    far = FarSide()
+    far = FarSide(everything=True)
 
     with hosting(tmp_path, far=far) as host, WireClient(host.address) as client:
         client.introduce()
