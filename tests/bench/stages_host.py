@@ -30,9 +30,8 @@ from bench.host import RECEIVERS, SETTINGS, JumpingClock, plugins_of
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.log.extent import Extent
 from odradek.log.file_slice import FileSlice
-from odradek.log.open_files import OpenFiles
 from odradek.log.partition_log import PartitionLog
-from odradek.log.segment_file import SegmentFile
+from odradek.log.segment_file import OpenFiles, SegmentFile
 from odradek.net.channel import Channel
 from odradek.net.large_frame import SHARED_BUFFER_BYTES, LargeFrame
 from odradek.net.sending import LARGE_SLICE_BYTES, Sending, plain_socket

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
 from pathlib import Path
+
+from odradek.programs.config import load_config
+from odradek.programs.gateway import Gateway
 
 PROGRAM = """
 import asyncio, json, sys
@@ -50,3 +54,28 @@ def test_a_gateway_has_nothing_of_a_broker_but_the_two_answers_to_telemetry(tmp_
     handlers = [each.removeprefix(HANDLERS) for each in modules if each.startswith(HANDLERS)]
     assert handlers == ["get_telemetry_subscriptions", "push_telemetry"]
     assert not {*OF_A_HOST} & {*modules}
+
+
+def test_the_kill_switch_is_set_before_clients_come(tmp_path: Path) -> None:
+    switch = tmp_path / "switch"
+    switch.write_text("rewrite-only")
+    seen = []
+
+    async def started() -> None:
+        config = load_config(None, [*SETTINGS, f"data.dir={tmp_path}", f"gateway.switch={switch}"])
+        made = Gateway(config, [("127.0.0.1", 9)], None, False, print)
+        listener = made.listeners[0]
+        opens = listener.start
+
+        async def start() -> None:
+            seen.append(made.pairs.step)
+            await opens()
+
+        listener.start = start  # type: ignore[method-assign]
+        try:
+            await made.start()
+        finally:
+            await made.stop()
+
+    asyncio.run(started())
+    assert seen == ["rewrite-only"]

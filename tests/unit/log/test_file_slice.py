@@ -11,8 +11,8 @@ import pytest
 from odradek.log.file_slice import FileSlice
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
-from odradek.log.open_files import OpenFiles
 from odradek.log.partition_log import PartitionLog
+from odradek.log.segment_file import OpenFiles
 from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from odradek.log.log_config import LogConfig
-from odradek.log.open_files import OpenFiles
 from odradek.log.partition_log import PartitionLog
+from odradek.log.segment_file import OpenFiles
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec
 from odradek.wire.error_code import ErrorCode

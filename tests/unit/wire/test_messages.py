@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from odradek.wire.codec import decode, encode
-from odradek.wire.types import LAST_VERSION, NEVER, Versions
+from odradek.wire.layout import ArrayOf, StructOf, hints_of, layout, marks_of
+from odradek.wire.types import LAST_VERSION, NEVER, Tag, Versions
 from random_messages import declared_messages, declared_versions
 from support.offenders import offenders
 
@@ -118,3 +120,27 @@ def defaults_are_decoded(cls: type, version: int) -> None:
 
 def test_defaults_are_encoded_and_decoded() -> None:
     assert offenders(defaults_are_decoded, declared_versions()) == {}
+
+
+def structures(kind: object) -> Iterator[type]:
+    """The classes of a message, with those inside it."""
+    if isinstance(kind, ArrayOf):
+        yield from structures(kind.element)
+    elif isinstance(kind, StructOf):
+        yield kind.cls
+        for each in (*kind, *kind.absent):
+            yield from structures(each.kind)
+
+
+def every_field_has_a_version(message: type[Any]) -> None:
+    last = message.VERSIONS.last
+    for each in set(structures(layout(message, last))):
+        for name, hint in hints_of(each).items():
+            for mark in marks_of(hint):
+                versions = mark.versions if isinstance(mark, Tag) else mark
+                if isinstance(versions, Versions):
+                    assert versions.first <= last, (each.__name__, name)
+
+
+def test_no_field_waits_for_a_version_that_its_message_does_not_have() -> None:
+    assert offenders(every_field_has_a_version, declared_messages()) == {}

@@ -18,7 +18,6 @@ from odradek.log.control_batch import marker_of
 from odradek.log.log_config import LogConfig
 from odradek.log.lost_segments import remove_orphaned_indexes, report_gaps, report_if_emptied
 from odradek.log.offset_checkpoint import LOG_START_OFFSET, read_offset
-from odradek.log.open_files import OpenFiles
 from odradek.log.producer_snapshot import load_snapshot, snapshot_offsets
 from odradek.log.producer_state_manager import ProducerStateManager
 from odradek.log.recovery import intact_batches, recover, resume
@@ -30,6 +29,7 @@ from odradek.log.segment import (
     Located,
     Segment,
 )
+from odradek.log.segment_file import OpenFiles
 from odradek.log.segment_index import INDEX_SUFFIXES, SegmentIndex
 from odradek.wire.api_error import ApiError
 

@@ -16,7 +16,6 @@ from odradek.bounds.path_kind import exists
 from odradek.log.log_config import LogConfig
 from odradek.log.log_directories import LogDirectories
 from odradek.log.log_work import LogWork
-from odradek.log.open_files import OpenFiles
 from odradek.log.partition_folder import (
     LONGEST_NAME,
     METADATA_FILE,
@@ -29,6 +28,7 @@ from odradek.log.partition_log import PartitionLog
 from odradek.log.private_file import FOLDER_MODE
 from odradek.log.producer_ids import ProducerIds
 from odradek.log.replica_move import FUTURE_SUFFIX, MoveThrottle, ReplicaMove, Unlimited
+from odradek.log.segment_file import OpenFiles
 from odradek.waiting.clock import Clock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from odradek.log.extent import Extent
-from odradek.log.open_files import OpenFiles
 from odradek.log.segment import SWAP_SUFFIX, Segment
+from odradek.log.segment_file import OpenFiles
 from odradek.wire.limits import INT64_MAX
 
 _BASE_OFFSET: Final = attrgetter("base_offset")

@@ -26,10 +26,10 @@ from odradek.log.log_validator import (
     trusted,
 )
 from odradek.log.offset_lookup import TimeLookup, first_at_or_after, first_with_max_timestamp
-from odradek.log.open_files import OpenFiles
 from odradek.log.producer_ids import ProducerIds
 from odradek.log.producer_state_manager import AppendedBatch
 from odradek.log.segment import Segment
+from odradek.log.segment_file import OpenFiles
 from odradek.log.stored_log import StoredLog
 from odradek.waiting.steps import Steps, run_steps
 from odradek.wire.api_error import ApiError

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from odradek.bounds.path_kind import exists, is_file
-from odradek.log.open_files import OpenFiles
 from odradek.log.partition_log import PartitionLog
 from odradek.log.private_file import FOLDER_MODE, write_private
 from odradek.log.segment import LOG_SUFFIX, Segment
+from odradek.log.segment_file import OpenFiles
 from odradek.log.segment_index import INDEX_SUFFIXES
 from odradek.waiting.clock import Clock
 from odradek.waiting.steps import Pause, Steps

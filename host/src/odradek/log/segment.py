@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from odradek.log.log_config import LogConfig
-from odradek.log.open_files import OpenFiles
-from odradek.log.segment_file import SegmentFile
+from odradek.log.segment_file import OpenFiles, SegmentFile
 from odradek.log.segment_index import SegmentIndex
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Buffer

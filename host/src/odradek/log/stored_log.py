@@ -16,12 +16,12 @@ from odradek.log.log_config import LogConfig
 from odradek.log.log_loader import load_producers, load_segments, load_start_offset
 from odradek.log.log_segments import Grave, LogSegments
 from odradek.log.offset_checkpoint import CLEANER_OFFSET, LOG_START_OFFSET, read_offset, write_offset
-from odradek.log.open_files import OpenFiles
 from odradek.log.producer_ids import ProducerIds
 from odradek.log.producer_snapshot import save_snapshot
 from odradek.log.producer_state_manager import ProducerStateManager
 from odradek.log.retention import breached_by_start, expired
 from odradek.log.segment import Segment
+from odradek.log.segment_file import OpenFiles
 from odradek.log.transaction_index import AbortedTransaction
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode

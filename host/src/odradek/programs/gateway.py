@@ -164,8 +164,8 @@ class Gateway:
                 ground.work,
                 pushes.delivery,
                 pushes.opening,
-                ground.clients,
                 Part(self.follow_switch, metric_rows=self.metric_rows_of_path, not_ready=self.unreachable),
+                ground.clients,
                 pushes.bringing,
                 *([] if observed is None else [observed.part]),
                 *gateway_lag_part(config, spine, pushes, connect if is_first else None),
@@ -266,7 +266,7 @@ class Gateway:
         yield from gateway_rows(self.pairs, sides, self.clock.monotonic_ms())
 
     async def start(self) -> None:
-        """Start everything, the listeners last.
+        """Start the parts in their order.
 
         Raises:
             ConfigError: A listener's port is in use, or a subscription is invalid.

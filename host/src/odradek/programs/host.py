@@ -228,7 +228,7 @@ class Host:
         yield from memory_rows(self.memory.requests, self.memory.answers)
 
     async def start(self) -> None:
-        """Start everything, the listeners last.
+        """Start the parts in their order.
 
         Raises:
             ConfigError: A listener's port is in use, or a subscription is invalid.

@@ -60,7 +60,7 @@ class ShareGroupDescribeRequest(Message, api_key=77, versions=between(1, 1), fle
     include_authorized_operations: Bool = False
 
 
-class ShareGroupDescribeResponse(Message, api_key=77, versions=between(1, 1), flexible=since(0)):
+class ShareGroupDescribeResponse(Message, answers=ShareGroupDescribeRequest):
     """Answer to `ShareGroupDescribeRequest`."""
 
     throttle_time_ms: Int32 = 0
@@ -171,7 +171,7 @@ class StreamsGroupDescribeRequest(Message, api_key=89, versions=between(0, 0), f
     include_authorized_operations: Bool = False
 
 
-class StreamsGroupDescribeResponse(Message, api_key=89, versions=between(0, 0), flexible=since(0)):
+class StreamsGroupDescribeResponse(Message, answers=StreamsGroupDescribeRequest):
     """Answer to `StreamsGroupDescribeRequest`."""
 
     throttle_time_ms: Int32 = 0
@@ -229,7 +229,7 @@ class DescribeShareGroupOffsetsRequest(Message, api_key=90, versions=between(0, 
     groups: list[ShareOffsetsGroup] = field(default_factory=list)
 
 
-class DescribeShareGroupOffsetsResponse(Message, api_key=90, versions=between(0, 1), flexible=since(0)):
+class DescribeShareGroupOffsetsResponse(Message, answers=DescribeShareGroupOffsetsRequest):
     """Answer to `DescribeShareGroupOffsetsRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -8,6 +8,9 @@ encoding and its versions::
         generation_id: Int32 = 0
         group_instance_id: Annotated[String | None, since(3)] = None
 
+    class HeartbeatResponse(Message, answers=HeartbeatRequest):
+        error_code: Int16 = 0
+
 mypy sees ``str`` and ``int``; the codec sees the encoding.
 
 * A field without `Versions` exists in all versions of the message, a tagged field in the versions of its
@@ -136,8 +139,12 @@ class Message(Struct):
     VERSIONS: ClassVar[Versions]
     FLEXIBLE: ClassVar[Versions]
 
-    def __init_subclass__(cls, **declared: int | Versions) -> None:
-        """Take the attributes above, as ``api_key``, ``versions`` and ``flexible``."""
+    def __init_subclass__(cls, answers: type[Message] | None = None, **declared: int | Versions) -> None:
+        """Take the attributes above, as ``api_key``, ``versions`` and ``flexible``; of a response, from the
+        request that it answers.
+        """
+        if answers is not None:
+            declared = {name: getattr(answers, name) for name in ("API_KEY", "VERSIONS", "FLEXIBLE")}
         for name, value in declared.items():
             setattr(cls, name.upper(), value)
 

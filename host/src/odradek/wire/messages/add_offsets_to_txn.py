@@ -17,7 +17,7 @@ class AddOffsetsToTxnRequest(Message, api_key=25, versions=between(0, 4), flexib
     group_id: String = ""
 
 
-class AddOffsetsToTxnResponse(Message, api_key=25, versions=between(0, 4), flexible=since(3)):
+class AddOffsetsToTxnResponse(Message, answers=AddOffsetsToTxnRequest):
     """Answer to `AddOffsetsToTxnRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -59,7 +59,7 @@ class AddPartitionsToTxnRequest(Message, api_key=24, versions=between(0, 5), fle
     v3_and_below_topics: Annotated[list[AddPartitionsToTxnTopic], between(0, 3)] = field(default_factory=list)
 
 
-class AddPartitionsToTxnResponse(Message, api_key=24, versions=between(0, 5), flexible=since(3)):
+class AddPartitionsToTxnResponse(Message, answers=AddPartitionsToTxnRequest):
     """Answer to `AddPartitionsToTxnRequest`."""
 
     throttle_time_ms: Int32 = 0

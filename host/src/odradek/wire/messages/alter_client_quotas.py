@@ -51,7 +51,7 @@ class AlterClientQuotasRequest(Message, api_key=49, versions=between(0, 1), flex
     """True checks and changes nothing."""
 
 
-class AlterClientQuotasResponse(Message, api_key=49, versions=between(0, 1), flexible=since(1)):
+class AlterClientQuotasResponse(Message, answers=AlterClientQuotasRequest):
     """Answer to `AlterClientQuotasRequest`."""
 
     throttle_time_ms: Int32 = 0

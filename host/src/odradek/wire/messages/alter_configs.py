@@ -43,7 +43,7 @@ class AlterConfigsRequest(Message, api_key=33, versions=between(0, 2), flexible=
     """True checks and changes nothing."""
 
 
-class AlterConfigsResponse(Message, api_key=33, versions=between(0, 2), flexible=since(2)):
+class AlterConfigsResponse(Message, answers=AlterConfigsRequest):
     """Answer to `AlterConfigsRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -49,7 +49,7 @@ class AlterPartitionReassignmentsRequest(Message, api_key=45, versions=between(0
     topics: list[ReassignableTopic] = field(default_factory=list)
 
 
-class AlterPartitionReassignmentsResponse(Message, api_key=45, versions=between(0, 1), flexible=since(0)):
+class AlterPartitionReassignmentsResponse(Message, answers=AlterPartitionReassignmentsRequest):
     """Answer to `AlterPartitionReassignmentsRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -44,7 +44,7 @@ class AlterReplicaLogDirsRequest(Message, api_key=34, versions=between(1, 2), fl
     dirs: list[AlterReplicaLogDir] = field(default_factory=list)
 
 
-class AlterReplicaLogDirsResponse(Message, api_key=34, versions=between(1, 2), flexible=since(2)):
+class AlterReplicaLogDirsResponse(Message, answers=AlterReplicaLogDirsRequest):
     """Answer to `AlterReplicaLogDirsRequest`."""
 
     throttle_time_ms: Int32 = 0

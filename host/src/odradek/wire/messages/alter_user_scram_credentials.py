@@ -44,7 +44,7 @@ class AlterUserScramCredentialsRequest(Message, api_key=51, versions=only(0), fl
     upsertions: list[ScramCredentialUpsertion] = field(default_factory=list)
 
 
-class AlterUserScramCredentialsResponse(Message, api_key=51, versions=only(0), flexible=since(0)):
+class AlterUserScramCredentialsResponse(Message, answers=AlterUserScramCredentialsRequest):
     """Answer to `AlterUserScramCredentialsRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -57,7 +57,7 @@ class ApiVersionsRequest(Message, api_key=18, versions=between(0, 5), flexible=s
     """The node that the client expects to reach; -1 if it does not know."""
 
 
-class ApiVersionsResponse(Message, api_key=18, versions=between(0, 5), flexible=since(3)):
+class ApiVersionsResponse(Message, answers=ApiVersionsRequest):
     """Answer to `ApiVersionsRequest`."""
 
     error_code: Int16 = 0

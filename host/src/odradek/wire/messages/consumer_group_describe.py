@@ -74,7 +74,7 @@ class ConsumerGroupDescribeRequest(Message, api_key=69, versions=between(0, 1), 
     include_authorized_operations: Bool = False
 
 
-class ConsumerGroupDescribeResponse(Message, api_key=69, versions=between(0, 1), flexible=since(0)):
+class ConsumerGroupDescribeResponse(Message, answers=ConsumerGroupDescribeRequest):
     """Answer to `ConsumerGroupDescribeRequest`."""
 
     throttle_time_ms: Int32 = 0

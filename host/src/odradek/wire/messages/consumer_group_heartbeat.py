@@ -46,7 +46,7 @@ class ConsumerGroupHeartbeatRequest(Message, api_key=68, versions=between(0, 1),
     """The partitions that the member owns; null if unchanged."""
 
 
-class ConsumerGroupHeartbeatResponse(Message, api_key=68, versions=between(0, 1), flexible=since(0)):
+class ConsumerGroupHeartbeatResponse(Message, answers=ConsumerGroupHeartbeatRequest):
     """Answer to `ConsumerGroupHeartbeatRequest`."""
 
     throttle_time_ms: Int32 = 0

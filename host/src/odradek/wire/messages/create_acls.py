@@ -39,7 +39,7 @@ class CreateAclsRequest(Message, api_key=30, versions=between(1, 3), flexible=si
     creations: list[AclCreation] = field(default_factory=list)
 
 
-class CreateAclsResponse(Message, api_key=30, versions=between(1, 3), flexible=since(2)):
+class CreateAclsResponse(Message, answers=CreateAclsRequest):
     """Answer to `CreateAclsRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -42,7 +42,7 @@ class CreatePartitionsRequest(Message, api_key=37, versions=between(0, 3), flexi
     validate_only: Bool = False
 
 
-class CreatePartitionsResponse(Message, api_key=37, versions=between(0, 3), flexible=since(2)):
+class CreatePartitionsResponse(Message, answers=CreatePartitionsRequest):
     """Answer to `CreatePartitionsRequest`."""
 
     throttle_time_ms: Int32 = 0

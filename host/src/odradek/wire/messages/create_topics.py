@@ -87,7 +87,7 @@ class CreateTopicsRequest(Message, api_key=19, versions=between(2, 7), flexible=
     """True checks and creates nothing."""
 
 
-class CreateTopicsResponse(Message, api_key=19, versions=between(2, 7), flexible=since(5)):
+class CreateTopicsResponse(Message, answers=CreateTopicsRequest):
     """Answer to `CreateTopicsRequest`."""
 
     throttle_time_ms: Int32 = 0

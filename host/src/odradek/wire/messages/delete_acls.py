@@ -54,7 +54,7 @@ class DeleteAclsRequest(Message, api_key=31, versions=between(1, 3), flexible=si
     filters: list[DeleteAclsFilter] = field(default_factory=list)
 
 
-class DeleteAclsResponse(Message, api_key=31, versions=between(1, 3), flexible=since(2)):
+class DeleteAclsResponse(Message, answers=DeleteAclsRequest):
     """Answer to `DeleteAclsRequest`."""
 
     throttle_time_ms: Int32 = 0

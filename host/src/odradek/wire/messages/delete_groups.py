@@ -25,7 +25,7 @@ class DeleteGroupsRequest(Message, api_key=42, versions=between(0, 3), flexible=
     groups_names: list[String] = field(default_factory=list)
 
 
-class DeleteGroupsResponse(Message, api_key=42, versions=between(0, 3), flexible=since(2)):
+class DeleteGroupsResponse(Message, answers=DeleteGroupsRequest):
     """Answer to `DeleteGroupsRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -47,7 +47,7 @@ class DeleteRecordsRequest(Message, api_key=21, versions=between(0, 2), flexible
     timeout_ms: Int32 = 0
 
 
-class DeleteRecordsResponse(Message, api_key=21, versions=between(0, 2), flexible=since(2)):
+class DeleteRecordsResponse(Message, answers=DeleteRecordsRequest):
     """Answer to `DeleteRecordsRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -48,7 +48,7 @@ class DeleteTopicsRequest(Message, api_key=20, versions=between(1, 6), flexible=
     timeout_ms: Int32 = 0
 
 
-class DeleteTopicsResponse(Message, api_key=20, versions=between(1, 6), flexible=since(4)):
+class DeleteTopicsResponse(Message, answers=DeleteTopicsRequest):
     """Answer to `DeleteTopicsRequest`."""
 
     throttle_time_ms: Int32 = 0

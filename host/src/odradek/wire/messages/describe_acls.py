@@ -44,7 +44,7 @@ class DescribeAclsRequest(Message, api_key=29, versions=between(1, 3), flexible=
     permission_type: Int8 = 0
 
 
-class DescribeAclsResponse(Message, api_key=29, versions=between(1, 3), flexible=since(2)):
+class DescribeAclsResponse(Message, answers=DescribeAclsRequest):
     """Answer to `DescribeAclsRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -55,7 +55,7 @@ class DescribeClientQuotasRequest(Message, api_key=48, versions=between(0, 1), f
     """True leaves out quotas of entities with further components."""
 
 
-class DescribeClientQuotasResponse(Message, api_key=48, versions=between(0, 1), flexible=since(1)):
+class DescribeClientQuotasResponse(Message, answers=DescribeClientQuotasRequest):
     """Answer to `DescribeClientQuotasRequest`."""
 
     throttle_time_ms: Int32 = 0

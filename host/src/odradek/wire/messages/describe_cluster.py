@@ -30,7 +30,7 @@ class DescribeClusterRequest(Message, api_key=60, versions=between(0, 2), flexib
     include_fenced_brokers: Annotated[Bool, since(2)] = False
 
 
-class DescribeClusterResponse(Message, api_key=60, versions=between(0, 2), flexible=since(0)):
+class DescribeClusterResponse(Message, answers=DescribeClusterRequest):
     """Answer to `DescribeClusterRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -65,7 +65,7 @@ class DescribeConfigsRequest(Message, api_key=32, versions=between(1, 4), flexib
     include_documentation: Annotated[Bool, since(3)] = False
 
 
-class DescribeConfigsResponse(Message, api_key=32, versions=between(1, 4), flexible=since(4)):
+class DescribeConfigsResponse(Message, answers=DescribeConfigsRequest):
     """Answer to `DescribeConfigsRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -42,7 +42,7 @@ class DescribeGroupsRequest(Message, api_key=15, versions=between(0, 6), flexibl
     include_authorized_operations: Annotated[Bool, since(3)] = False
 
 
-class DescribeGroupsResponse(Message, api_key=15, versions=between(0, 6), flexible=since(5)):
+class DescribeGroupsResponse(Message, answers=DescribeGroupsRequest):
     """Answer to `DescribeGroupsRequest`."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0

@@ -56,7 +56,7 @@ class DescribeLogDirsRequest(Message, api_key=35, versions=between(1, 5), flexib
     """Null for all."""
 
 
-class DescribeLogDirsResponse(Message, api_key=35, versions=between(1, 5), flexible=since(2)):
+class DescribeLogDirsResponse(Message, answers=DescribeLogDirsRequest):
     """Answer to `DescribeLogDirsRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -50,7 +50,7 @@ class DescribeProducersRequest(Message, api_key=61, versions=only(0), flexible=s
     topics: list[TopicRequest] = field(default_factory=list)
 
 
-class DescribeProducersResponse(Message, api_key=61, versions=only(0), flexible=since(0)):
+class DescribeProducersResponse(Message, answers=DescribeProducersRequest):
     """Answer to `DescribeProducersRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -87,7 +87,7 @@ class DescribeQuorumRequest(Message, api_key=55, versions=between(0, 2), flexibl
     topics: list[RequestTopicData] = field(default_factory=list)
 
 
-class DescribeQuorumResponse(Message, api_key=55, versions=between(0, 2), flexible=since(0)):
+class DescribeQuorumResponse(Message, answers=DescribeQuorumRequest):
     """Answer to `DescribeQuorumRequest`."""
 
     error_code: Int16 = 0

@@ -69,7 +69,7 @@ class DescribeTopicPartitionsRequest(Message, api_key=75, versions=only(0), flex
     """The page to return; null for the first."""
 
 
-class DescribeTopicPartitionsResponse(Message, api_key=75, versions=only(0), flexible=since(0)):
+class DescribeTopicPartitionsResponse(Message, answers=DescribeTopicPartitionsRequest):
     """Answer to `DescribeTopicPartitionsRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -36,7 +36,7 @@ class DescribeTransactionsRequest(Message, api_key=65, versions=only(0), flexibl
     transactional_ids: list[String] = field(default_factory=list)
 
 
-class DescribeTransactionsResponse(Message, api_key=65, versions=only(0), flexible=since(0)):
+class DescribeTransactionsResponse(Message, answers=DescribeTransactionsRequest):
     """Answer to `DescribeTransactionsRequest`."""
 
     throttle_time_ms: Int32 = 0

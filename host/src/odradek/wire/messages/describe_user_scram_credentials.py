@@ -40,7 +40,7 @@ class DescribeUserScramCredentialsRequest(Message, api_key=50, versions=only(0),
     """Null or empty asks for all."""
 
 
-class DescribeUserScramCredentialsResponse(Message, api_key=50, versions=only(0), flexible=since(0)):
+class DescribeUserScramCredentialsResponse(Message, answers=DescribeUserScramCredentialsRequest):
     """Answer to `DescribeUserScramCredentialsRequest`."""
 
     throttle_time_ms: Int32 = 0

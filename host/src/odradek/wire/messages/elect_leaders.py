@@ -43,7 +43,7 @@ class ElectLeadersRequest(Message, api_key=43, versions=between(0, 2), flexible=
     timeout_ms: Int32 = 60000
 
 
-class ElectLeadersResponse(Message, api_key=43, versions=between(0, 2), flexible=since(2)):
+class ElectLeadersResponse(Message, answers=ElectLeadersRequest):
     """Answer to `ElectLeadersRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -19,7 +19,7 @@ class EndTxnRequest(Message, api_key=26, versions=between(0, 5), flexible=since(
     committed: Bool = False
 
 
-class EndTxnResponse(Message, api_key=26, versions=between(0, 5), flexible=since(3)):
+class EndTxnResponse(Message, answers=EndTxnRequest):
     """Answer to `EndTxnRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -161,7 +161,7 @@ class FetchRequest(Message, api_key=1, versions=between(4, 18), flexible=since(1
     """The rack of the consumer, to find a replica near it."""
 
 
-class FetchResponse(Message, api_key=1, versions=between(4, 18), flexible=since(12)):
+class FetchResponse(Message, answers=FetchRequest):
     """Answer to `FetchRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -32,7 +32,7 @@ class FindCoordinatorRequest(Message, api_key=10, versions=between(0, 6), flexib
     coordinator_keys: Annotated[list[String], since(4)] = field(default_factory=list)
 
 
-class FindCoordinatorResponse(Message, api_key=10, versions=between(0, 6), flexible=since(3)):
+class FindCoordinatorResponse(Message, answers=FindCoordinatorRequest):
     """Answer to `FindCoordinatorRequest`."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0

@@ -28,7 +28,7 @@ class GetTelemetrySubscriptionsRequest(Message, api_key=71, versions=only(0), fl
     """The nil uuid asks the broker for a new one."""
 
 
-class GetTelemetrySubscriptionsResponse(Message, api_key=71, versions=only(0), flexible=since(0)):
+class GetTelemetrySubscriptionsResponse(Message, answers=GetTelemetrySubscriptionsRequest):
     """Answer to `GetTelemetrySubscriptionsRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -19,7 +19,7 @@ class HeartbeatRequest(Message, api_key=12, versions=between(0, 4), flexible=sin
     group_instance_id: Annotated[String | None, since(3)] = None
 
 
-class HeartbeatResponse(Message, api_key=12, versions=between(0, 4), flexible=since(4)):
+class HeartbeatResponse(Message, answers=HeartbeatRequest):
     """Answer to `HeartbeatRequest`."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0

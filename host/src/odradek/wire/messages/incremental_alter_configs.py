@@ -38,7 +38,7 @@ class IncrementalAlterConfigsRequest(Message, api_key=44, versions=between(0, 1)
     """True checks and changes nothing."""
 
 
-class IncrementalAlterConfigsResponse(Message, api_key=44, versions=between(0, 1), flexible=since(1)):
+class IncrementalAlterConfigsResponse(Message, answers=IncrementalAlterConfigsRequest):
     """Answer to `IncrementalAlterConfigsRequest`."""
 
     throttle_time_ms: Int32 = 0

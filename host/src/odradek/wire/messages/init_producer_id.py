@@ -26,7 +26,7 @@ class InitProducerIdRequest(Message, api_key=22, versions=between(0, 6), flexibl
     """Leave a prepared transaction open (KIP-939)."""
 
 
-class InitProducerIdResponse(Message, api_key=22, versions=between(0, 6), flexible=since(2)):
+class InitProducerIdResponse(Message, answers=InitProducerIdRequest):
     """Answer to `InitProducerIdRequest`."""
 
     throttle_time_ms: Int32 = 0

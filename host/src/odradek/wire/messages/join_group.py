@@ -50,7 +50,7 @@ class JoinGroupRequest(Message, api_key=11, versions=between(0, 9), flexible=sin
     reason: Annotated[String | None, since(8)] = None
 
 
-class JoinGroupResponse(Message, api_key=11, versions=between(0, 9), flexible=since(6)):
+class JoinGroupResponse(Message, answers=JoinGroupRequest):
     """Answer to `JoinGroupRequest`."""
 
     throttle_time_ms: Annotated[Int32, since(2)] = 0

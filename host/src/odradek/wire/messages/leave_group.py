@@ -35,7 +35,7 @@ class LeaveGroupRequest(Message, api_key=13, versions=between(0, 5), flexible=si
     members: Annotated[list[MemberIdentity], since(3)] = field(default_factory=list)
 
 
-class LeaveGroupResponse(Message, api_key=13, versions=between(0, 5), flexible=since(4)):
+class LeaveGroupResponse(Message, answers=LeaveGroupRequest):
     """Answer to `LeaveGroupRequest`."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0

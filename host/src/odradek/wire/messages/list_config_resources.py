@@ -26,7 +26,7 @@ class ListConfigResourcesRequest(Message, api_key=74, versions=between(0, 1), fl
     """2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group; empty asks for all."""
 
 
-class ListConfigResourcesResponse(Message, api_key=74, versions=between(0, 1), flexible=since(0)):
+class ListConfigResourcesResponse(Message, answers=ListConfigResourcesRequest):
     """Answer to `ListConfigResourcesRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -27,7 +27,7 @@ class ListGroupsRequest(Message, api_key=16, versions=between(0, 5), flexible=si
     types_filter: Annotated[list[String], since(5)] = field(default_factory=list)
 
 
-class ListGroupsResponse(Message, api_key=16, versions=between(0, 5), flexible=since(3)):
+class ListGroupsResponse(Message, answers=ListGroupsRequest):
     """Answer to `ListGroupsRequest`."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0

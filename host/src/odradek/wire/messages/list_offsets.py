@@ -59,7 +59,7 @@ class ListOffsetsRequest(Message, api_key=2, versions=between(1, 11), flexible=s
     """How long to wait for an answer from remote storage."""
 
 
-class ListOffsetsResponse(Message, api_key=2, versions=between(1, 11), flexible=since(6)):
+class ListOffsetsResponse(Message, answers=ListOffsetsRequest):
     """Answer to `ListOffsetsRequest`."""
 
     throttle_time_ms: Annotated[Int32, since(2)] = 0

@@ -41,7 +41,7 @@ class ListPartitionReassignmentsRequest(Message, api_key=46, versions=only(0), f
     """Null for all."""
 
 
-class ListPartitionReassignmentsResponse(Message, api_key=46, versions=only(0), flexible=since(0)):
+class ListPartitionReassignmentsResponse(Message, answers=ListPartitionReassignmentsRequest):
     """Answer to `ListPartitionReassignmentsRequest`."""
 
     throttle_time_ms: Int32 = 0

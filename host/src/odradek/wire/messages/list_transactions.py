@@ -29,7 +29,7 @@ class ListTransactionsRequest(Message, api_key=66, versions=between(0, 2), flexi
     transactional_id_pattern: Annotated[String | None, since(2)] = None
 
 
-class ListTransactionsResponse(Message, api_key=66, versions=between(0, 2), flexible=since(0)):
+class ListTransactionsResponse(Message, answers=ListTransactionsRequest):
     """Answer to `ListTransactionsRequest`."""
 
     throttle_time_ms: Int32 = 0

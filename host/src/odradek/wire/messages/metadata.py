@@ -77,7 +77,7 @@ class MetadataRequest(Message, api_key=3, versions=between(0, 13), flexible=sinc
     include_topic_authorized_operations: Annotated[Bool, since(8)] = False
 
 
-class MetadataResponse(Message, api_key=3, versions=between(0, 13), flexible=since(9)):
+class MetadataResponse(Message, answers=MetadataRequest):
     """Answer to `MetadataRequest`."""
 
     throttle_time_ms: Annotated[Int32, since(3)] = 0

@@ -67,7 +67,7 @@ class OffsetCommitRequest(Message, api_key=8, versions=between(2, 10), flexible=
     topics: list[OffsetCommitRequestTopic] = field(default_factory=list)
 
 
-class OffsetCommitResponse(Message, api_key=8, versions=between(2, 10), flexible=since(8)):
+class OffsetCommitResponse(Message, answers=OffsetCommitRequest):
     """Answer to `OffsetCommitRequest`."""
 
     throttle_time_ms: Annotated[Int32, since(3)] = 0

@@ -44,7 +44,7 @@ class OffsetDeleteRequest(Message, api_key=47, versions=only(0), flexible=NEVER)
     topics: list[OffsetDeleteRequestTopic] = field(default_factory=list)
 
 
-class OffsetDeleteResponse(Message, api_key=47, versions=only(0), flexible=NEVER):
+class OffsetDeleteResponse(Message, answers=OffsetDeleteRequest):
     """Answer to `OffsetDeleteRequest`."""
 
     error_code: Int16 = 0

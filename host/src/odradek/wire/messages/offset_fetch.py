@@ -108,7 +108,7 @@ class OffsetFetchRequest(Message, api_key=9, versions=between(1, 10), flexible=s
     """True refuses offsets that an open transaction may still change."""
 
 
-class OffsetFetchResponse(Message, api_key=9, versions=between(1, 10), flexible=since(6)):
+class OffsetFetchResponse(Message, answers=OffsetFetchRequest):
     """Answer to `OffsetFetchRequest`."""
 
     throttle_time_ms: Annotated[Int32, since(3)] = 0

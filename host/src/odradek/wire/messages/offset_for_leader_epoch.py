@@ -49,7 +49,7 @@ class OffsetForLeaderEpochRequest(Message, api_key=23, versions=between(2, 4), f
     topics: list[OffsetForLeaderTopic] = field(default_factory=list)
 
 
-class OffsetForLeaderEpochResponse(Message, api_key=23, versions=between(2, 4), flexible=since(4)):
+class OffsetForLeaderEpochResponse(Message, answers=OffsetForLeaderEpochRequest):
     """Answer to `OffsetForLeaderEpochRequest`."""
 
     throttle_time_ms: Int32 = 0

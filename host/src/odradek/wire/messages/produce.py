@@ -88,7 +88,7 @@ class ProduceRequest(Message, api_key=0, versions=between(3, 13), flexible=since
     topic_data: list[TopicProduceData] = field(default_factory=list)
 
 
-class ProduceResponse(Message, api_key=0, versions=between(3, 13), flexible=since(9)):
+class ProduceResponse(Message, answers=ProduceRequest):
     """Answer to `ProduceRequest`."""
 
     responses: list[TopicProduceResponse] = field(default_factory=list)

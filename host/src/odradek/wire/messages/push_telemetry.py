@@ -35,7 +35,7 @@ class PushTelemetryRequest(Message, api_key=72, versions=only(0), flexible=since
     """
 
 
-class PushTelemetryResponse(Message, api_key=72, versions=only(0), flexible=since(0)):
+class PushTelemetryResponse(Message, answers=PushTelemetryRequest):
     """Answer to `PushTelemetryRequest`."""
 
     throttle_time_ms: Int32 = 0

@@ -16,7 +16,7 @@ class SaslAuthenticateRequest(Message, api_key=36, versions=between(0, 2), flexi
     auth_bytes: Bytes = b""
 
 
-class SaslAuthenticateResponse(Message, api_key=36, versions=between(0, 2), flexible=since(2)):
+class SaslAuthenticateResponse(Message, answers=SaslAuthenticateRequest):
     """Answer to `SaslAuthenticateRequest`."""
 
     error_code: Int16 = 0

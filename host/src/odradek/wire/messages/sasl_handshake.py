@@ -16,7 +16,7 @@ class SaslHandshakeRequest(Message, api_key=17, versions=between(0, 1), flexible
     mechanism: String = ""
 
 
-class SaslHandshakeResponse(Message, api_key=17, versions=between(0, 1), flexible=NEVER):
+class SaslHandshakeResponse(Message, answers=SaslHandshakeRequest):
     """Answer to `SaslHandshakeRequest`."""
 
     error_code: Int16 = 0

@@ -30,7 +30,7 @@ class SyncGroupRequest(Message, api_key=14, versions=between(0, 5), flexible=sin
     assignments: list[SyncGroupRequestAssignment] = field(default_factory=list)
 
 
-class SyncGroupResponse(Message, api_key=14, versions=between(0, 5), flexible=since(4)):
+class SyncGroupResponse(Message, answers=SyncGroupRequest):
     """Answer to `SyncGroupRequest`."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0

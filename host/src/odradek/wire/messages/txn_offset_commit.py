@@ -67,7 +67,7 @@ class TxnOffsetCommitRequest(Message, api_key=28, versions=between(0, 6), flexib
     topics: list[TxnOffsetCommitRequestTopic] = field(default_factory=list)
 
 
-class TxnOffsetCommitResponse(Message, api_key=28, versions=between(0, 6), flexible=since(3)):
+class TxnOffsetCommitResponse(Message, answers=TxnOffsetCommitRequest):
     """Answer to `TxnOffsetCommitRequest`."""
 
     throttle_time_ms: Int32 = 0

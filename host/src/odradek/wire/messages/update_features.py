@@ -47,7 +47,7 @@ class UpdateFeaturesRequest(Message, api_key=57, versions=between(0, 2), flexibl
     validate_only: Annotated[Bool, since(1)] = False
 
 
-class UpdateFeaturesResponse(Message, api_key=57, versions=between(0, 2), flexible=since(0)):
+class UpdateFeaturesResponse(Message, answers=UpdateFeaturesRequest):
     """Answer to `UpdateFeaturesRequest`."""
 
     throttle_time_ms: Int32 = 0
