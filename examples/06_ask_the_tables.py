@@ -16,9 +16,7 @@ from confluent_kafka import Consumer, Producer
 import odradek.testing
 from odradek_spark.ingest.session import local_session
 from odradek_spark.query import questions
-from odradek_spark.query.figures import draw
-from odradek_spark.query.pages import client_pages
-from odradek_spark.query.questions import Who, Window
+from odradek_spark.query.questions import Window
 from odradek_spark.query.reader import Reader
 from odradek_spark.query.views import register_views
 
@@ -58,10 +56,4 @@ slowest = questions.top(reader, "producer.request.latency.avg", Window())
 print(slowest.to_pandas().to_string(index=False))
 names = reader.ask("SELECT count(DISTINCT name) AS metrics FROM v_points WHERE client_id = 'billing'")
 print(f"billing reports {names['metrics'][0]} metrics")
-
-# %% Draw a plot.
-picture = folder / "orders.png"
-points = questions.series(reader, Who(client_id="orders"), Window()).to_pylist()
-drawn = draw(client_pages(points, "orders", "a page for each concern"), picture)
-print(f"drawn {drawn.files[0].name}: {picture.stat().st_size > 10_000}")
 spark.stop()

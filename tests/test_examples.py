@@ -44,7 +44,6 @@ SAYS = {
         "|   orders|confluent-kafka-p...|",
         "client_id ",
         "billing reports 1",
-        "drawn orders.png: True",
     ],
     "07_export_pushes": ["my-app pushes every 0.5 s, "],
     "08_forward_to_a_file": [

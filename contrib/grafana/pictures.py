@@ -1,5 +1,6 @@
-"""Draw panels of the dashboards for the docs: queries on a Prometheus, with the plotting of odradek-spark.
+"""Draw panels of the dashboards for the docs: queries on a Prometheus, as lines over time.
 
+    pip install matplotlib
     python -m contrib.grafana.pictures http://localhost:9090 --minutes 10 --client billing
 
 Grafana itself is not needed, so this is what the panels show and not how they look there. Run some clients
@@ -25,11 +26,6 @@ from contrib.grafana.dashboards import dashboards
 from contrib.grafana.panels import Panel as GrafanaPanel
 from contrib.grafana.panels import Query
 from contrib.grafana.promql import INTERVAL_S
-from PIL import Image
-
-from odradek_spark.query import chart
-from odradek_spark.query.figures import draw
-from odradek_spark.query.units import said
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "host/docs/pictures"
 SHOWN: Final = {
@@ -59,10 +55,20 @@ SHOWN: Final = {
 }
 """The panels of each picture."""
 UNITS: Final = {"1": "ratio", "By": "bytes", "By/s": "bytes per s", "1/s": "per s", "1/min": "per min"}
-"""Of UCUM units, where the plotting has other words."""
+"""Words for units of UCUM."""
+WIDTH_IN, PANEL_IN = 10.5, 2.3
 POINTS: Final = 120
 COLORS: Final = 64
 LEGEND: Final = re.compile(r"\{\{(\w+)\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The values of a series over time."""
+
+    label: str
+    times: Sequence[datetime]
+    values: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,7 @@ class Prometheus:
     chosen: dict[str, str]
     """Values of the dashboards' variables."""
 
-    def lines(self, query: Query) -> list[chart.Line]:
+    def lines(self, query: Query) -> list[Line]:
         """The series of a query over time."""
         expr = query.of_cluster
         for name, value in self.chosen.items():
@@ -88,38 +94,45 @@ class Prometheus:
         return [line(query.legend, each) for each in found]
 
 
-def line(legend: str, series: dict[str, Any]) -> chart.Line:
+def line(legend: str, series: dict[str, Any]) -> Line:
     labels = series["metric"]
     text = LEGEND.sub(lambda found: labels.get(found[1], ""), legend).strip()
-    return chart.Line(
+    return Line(
         text or ", ".join(sorted(labels.values())),
         [datetime.fromtimestamp(float(second), UTC) for second, _ in series["values"]],
         [float(value) for _, value in series["values"]],
     )
 
 
-def drawn(panel: GrafanaPanel, prometheus: Prometheus) -> chart.Panel:
-    """A panel as the plotting draws it."""
-    lines = [each for query in panel.queries for each in prometheus.lines(query)]
-    unit = "" if panel.unit.startswith("{") else UNITS.get(panel.unit, panel.unit)
-    limits = []
-    if panel.limit is not None:
-        limits = [chart.Limit(panel.limit, f"trouble at {said(panel.limit, unit)}")]
-    return chart.Panel(panel.title, unit, lines, limits, note="" if lines else panel.no_value)
+def draw(title: str, panels: Sequence[GrafanaPanel], prometheus: Prometheus, path: Path) -> None:
+    """Draw the panels of a dashboard below each other."""
+    from matplotlib.dates import ConciseDateFormatter
+    from matplotlib.figure import Figure
 
-
-def pages(prometheus: Prometheus) -> list[chart.Page]:
-    """A page for each dashboard."""
-    found = []
-    for dashboard in dashboards(INTERVAL_S):
-        panels = {panel.title: panel for row in reversed(dashboard.rows) for panel in row.panels}
-        shown = [drawn(panels[title], prometheus) for title in SHOWN[dashboard.id]]
-        found.append(chart.Page(dashboard.id, dashboard.title, shown))
-    return found
+    figure = Figure((WIDTH_IN, PANEL_IN * len(panels)), layout="constrained")
+    figure.suptitle(title, x=0.01, ha="left", weight="bold")
+    for panel, axis in zip(panels, figure.subplots(len(panels), sharex=True), strict=True):
+        lines = [each for query in panel.queries for each in prometheus.lines(query)]
+        for each in lines:
+            axis.plot(each.times, each.values, label=each.label)
+        if panel.limit is not None:
+            axis.axhline(panel.limit, linestyle=":", color="red", label=f"trouble at {panel.limit:g}")
+        unit = "" if panel.unit.startswith("{") else UNITS.get(panel.unit, panel.unit)
+        axis.set_title(panel.title if lines else f"{panel.title}: {panel.no_value}", loc="left")
+        axis.set_ylabel(unit)
+        axis.set_ylim(bottom=0)
+        axis.grid(alpha=0.3)
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.xaxis.set_major_formatter(ConciseDateFormatter(axis.xaxis.get_major_locator()))
+        if axis.lines:
+            axis.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    figure.savefig(path, dpi=110)
 
 
 def make_small(file: Path) -> None:
     """Fewer colors: a picture of lines needs a third of the bytes."""
+    from PIL import Image
+
     with Image.open(file) as picture:
         picture.convert("RGB").quantize(COLORS).save(file, optimize=True)
 
@@ -138,11 +151,12 @@ def main(arguments: Sequence[str]) -> int:
     known = prometheus.lines(Query(info, "{{client_instance_id}}"))
     chosen["client_instance_id"] = "|".join(each.label for each in known)
     given.to.mkdir(parents=True, exist_ok=True)
-    for page in pages(prometheus):
-        done = draw([page], given.to / f"{page.id}.png")
-        for file in done.files:
-            make_small(file)
-        print(*done.files, *done.left_out, sep="\n")
+    for dashboard in dashboards(INTERVAL_S):
+        panels = {panel.title: panel for row in reversed(dashboard.rows) for panel in row.panels}
+        file = given.to / f"{dashboard.id}.png"
+        draw(dashboard.title, [panels[title] for title in SHOWN[dashboard.id]], prometheus, file)
+        make_small(file)
+        print(file)
     return 0
 
 

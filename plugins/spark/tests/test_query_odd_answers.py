@@ -14,21 +14,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
-from PIL import Image
-from telemetry_rows import LATENCY, MIDNIGHT_S, Told, gauge, ingest
+from telemetry_rows import MIDNIGHT_S, Told, gauge, ingest
 
 from odradek_spark.cli.main import spark
 from odradek_spark.cli.printing import columns_of, lines, show
 from odradek_spark.query import questions
-from odradek_spark.query.chart import Bars, Line, Page, Panel
-from odradek_spark.query.figures import MAX_BARS, draw, figure_of
 from odradek_spark.query.questions import Window
 from odradek_spark.query.reader import Reader
 from odradek_spark.tables.dataset import Dataset
 
 MIDNIGHT = datetime.fromtimestamp(MIDNIGHT_S, UTC)
 EVIL = "\x1b[2J\x1b]0;mine\x07\u202egnp\n"
-MATH = "$\\frac{$ a$b_{$c"
 
 
 def dataset_of(path: Path, pushes: Sequence[Told]) -> str:
@@ -82,50 +78,6 @@ def test_json_output_is_valid_whatever_the_values(tmp_path: Path) -> None:
     assert (found["d"], found["t"], found["n"], found["exact"]) == ("2026-09-22", "10:00:00", 1, "1.50")
     assert json.loads(row["l"]) == found["l"]
     assert json.loads(row["s"]) == found["s"]
-
-
-def test_a_name_that_looks_like_mathematics_is_plotted_verbatim(tmp_path: Path) -> None:
-    root = dataset_of(tmp_path, [gauge(Told(0, client_id=MATH), 5.0, LATENCY, topic="名前$")])
-    picture = tmp_path / "answer.png"
-
-    drawn = [
-        ask(root, *question, "--plot", str(picture)).exit_code
-        for question in (("client", "--client-id", MATH), ("top", "--metric", LATENCY))
-    ]
-
-    assert drawn == [0, 0]
-
-
-def test_every_line_has_its_label() -> None:
-    lines = [Line(label, [MIDNIGHT], [1.0]) for label in ("_hidden", "seen")]
-
-    figure, _ = figure_of(Page("m", "m", [Panel("m", "ms", lines)]))
-
-    assert {text.get_text().strip() for text in figure.axes[0].texts} == {"_hidden", "seen"}
-
-
-def test_every_bar_is_plotted_even_if_its_label_is_truncated(tmp_path: Path) -> None:
-    long = "z" * 70
-    chart = Bars("t", "s", [(long + "1", 1.0), (long + "2", 2.0), ("same", 3.0), ("same", 4.0)])
-
-    figure, left_out = figure_of(Page("bars", "t", [chart]))
-
-    boxes = [bar.get_path().get_extents(bar.get_patch_transform()) for bar in figure.axes[0].patches]
-    assert [box.width for box in boxes] == [1.0, 2.0, 3.0, 4.0]
-    assert len({box.y0 for box in boxes}) == 4
-    assert left_out == []
-
-
-def test_omitted_bars_are_reported(tmp_path: Path) -> None:
-    picture = tmp_path / "bars.png"
-
-    chart = Bars("t", "s", [(f"{number}", 1.0) for number in range(3_000)])
-
-    done = draw([Page("bars", "t", [chart])], picture)
-
-    assert done.left_out == [f"t: {3_000 - MAX_BARS} more bars are not drawn"]
-    with Image.open(picture) as image:
-        assert image.height < 5_000
 
 
 @pytest.mark.parametrize(

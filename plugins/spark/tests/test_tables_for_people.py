@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from telemetry_rows import Told, Value, ingest
 
 from odradek.findings.client_metrics import PREFIX
+from odradek.findings.troubles import SILENCE, TROUBLES
 from odradek_spark.cli.main import spark
 from odradek_spark.cli.printing import Column, fits, show_columns
 from odradek_spark.cli.tables import (
@@ -22,10 +23,12 @@ from odradek_spark.cli.tables import (
     anomalies_table,
     client_summary,
     clients_table,
+    label_text,
     series_tables,
     throttled_table,
     top_table,
 )
+from odradek_spark.query.concerns import ORDER
 from odradek_spark.tables.dataset import Dataset
 
 pytestmark = pytest.mark.usefixtures("in_utc")
@@ -130,6 +133,18 @@ def test_the_standard_metrics_come_first_by_concern() -> None:
         ("Other metrics", ["app.info.start.time.ms"]),
     ]
     assert [title for title, _ in series_tables(rows, everything=False)] == [title for title, _ in found[:3]]
+
+
+def test_every_metric_of_a_trouble_belongs_to_a_concern() -> None:
+    metrics = {name for trouble in TROUBLES for name in trouble.metrics.values() if name != SILENCE}
+
+    assert metrics <= ORDER.keys()
+
+
+def test_labels_of_nodes_are_words() -> None:
+    found = [label_text("node_id", node) for node in ("node-1", "node--1", "node-2147483645")]
+
+    assert found == ["node 1", "bootstrap", "coordinator 2"]
 
 
 def test_values_have_units_and_sums_their_total() -> None:

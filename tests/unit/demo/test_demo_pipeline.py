@@ -29,19 +29,8 @@ def test_the_quota_is_named() -> None:
     assert quota_line() == "quota of client-id demo-producer: producer_byte_rate=15000 (it sends more)"
 
 
-def test_kept_tables_and_picture_are_in_the_users_folder(tmp_path: Path) -> None:
-    kept = Pipeline(tmp_path / "temporary", tmp_path / "mine", None)
+def test_kept_tables_are_in_the_users_folder(tmp_path: Path) -> None:
+    kept, temporary = (Pipeline(tmp_path / "temporary", each, None) for each in (tmp_path / "mine", None))
 
     assert kept.command("query")[-2:] == ("--dataset", str(tmp_path / "mine" / "tables"))
-    assert kept.picture() == tmp_path / "mine" / "throttled.png"
-
-
-def test_without_a_folder_the_tables_are_temporary_and_the_picture_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "system"))
-    (tmp_path / "system").mkdir()
-    temporary = Pipeline(tmp_path / "temporary", None, None)
-
     assert temporary.command("query")[-1] == str(tmp_path / "temporary" / "tables")
-    assert temporary.picture().parent == tmp_path / "system"

@@ -53,13 +53,13 @@ LONGEST_S: Final = 3_600
     "--spark",
     "with_spark",
     is_flag=True,
-    help="Afterwards load the pushes into tables, query them and draw a picture.",
+    help="Afterwards load the pushes into tables and query them.",
 )
 @click.option(
     "--keep",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="With --spark: keep the tables and the picture in this folder.",
+    help="With --spark: keep the tables in this folder.",
 )
 @click.option(
     "--prometheus",

@@ -1,11 +1,9 @@
-"""The pipeline of ``odradek demo --spark``: loads pushes into tables, queries them and draws a picture."""
+"""The pipeline of ``odradek demo --spark``: loads pushes into tables and queries them."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +17,12 @@ from odradek.plugin.client_quota import ClientQuotaEntity
 QUOTA = ClientQuotaEntity(client_id="demo-producer"), {"producer_byte_rate": 15_000.0}
 """A client and its quota: less than it sends, so that it is throttled."""
 TABLES = "tables"
-PICTURE = "throttled.png"
+FOUR_LINES = """\
+   topic = {{"kafka.bootstrap.servers": "{bootstrap}", "subscribe": "__client_telemetry"}}
+   raw = spark.readStream.format("odradek").options(**topic).load()
+   tables = {{"path": "{dataset}", "checkpointLocation": "{dataset}/_checkpoints/ingest"}}
+   raw.writeStream.format("odradek").options(**tables).start()"""
+"""What ``odradek spark ingest`` runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Pipeline:
 
     Args:
         folder: A temporary folder for the tables.
-        keep: The user's folder for the tables and the picture, or None.
+        keep: The user's folder for the tables, or None.
         security: How the pipeline logs in, or None.
     """
 
@@ -65,38 +68,30 @@ class Pipeline:
         self.dataset = (folder if keep is None else keep) / TABLES
         self.security = security
 
-    def picture(self) -> Path:
-        """The file of the picture. It stays, even if the tables do not."""
-        if self.keep is not None:
-            return self.keep / PICTURE
-        handle, name = tempfile.mkstemp(prefix="odradek-demo-", suffix=".png")
-        os.close(handle)
-        return Path(name)
-
     async def show(self, bootstrap: str) -> None:
-        """Ingest everything, print the answers to the queries, and draw the last one.
+        """Ingest everything, and print the answers to the queries.
 
         Raises:
             click.ClickException: The pipeline failed; it has printed the reason.
         """
-        picture = self.picture()
         steps = (
             Step(
                 "load the pushes into Delta tables; Spark takes some seconds to start", self.ingest(bootstrap)
             ),
             Step("list the clients", ("query", "clients")),
             Step("find the slowest producer", ("query", "top", "--metric", "producer.request.latency.avg")),
-            Step("show when clients were throttled", ("query", "throttled", "--plot", str(picture))),
+            Step("show when clients were throttled", ("query", "throttled")),
         )
         for number, step in enumerate(steps, 1):
             click.echo(f"\n{number} of {len(steps)}: {step.title}")
+            if number == 1:
+                click.echo(FOUR_LINES.format(bootstrap=bootstrap, dataset=self.dataset))
             await (self.load if number == 1 else self.run)(*step.command)
-        click.echo(f"\nthe picture is {picture}")
         if self.keep is None:
-            click.echo("the tables are deleted now; --keep FOLDER keeps them")
+            click.echo("\nthe tables are deleted now; --keep FOLDER keeps them")
         else:
             question = "odradek spark query client --client-id demo-producer"
-            click.echo(f"the tables are in {self.dataset}; ask them, for example:")
+            click.echo(f"\nthe tables are in {self.dataset}; ask them, for example:")
             click.echo(f"  {question} --dataset {self.dataset}")
         click.echo()
 

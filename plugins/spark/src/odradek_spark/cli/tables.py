@@ -16,14 +16,15 @@ from odradek.findings.client_metrics import PREFIX
 from odradek.findings.concerns import CONCERNS, Concern
 from odradek.findings.troubles import BY_ID, SILENCE
 from odradek_spark.cli.printing import Column, visible
-from odradek_spark.query.axes import shortened
-from odradek_spark.query.behind import OPEN, lasted, unit_behind
 from odradek_spark.query.concerns import is_limit, place, stated, troubles_of
 from odradek_spark.query.localtime import clock, span, zone
-from odradek_spark.query.series import Row, label_text
 from odradek_spark.query.units import duration, number, said, unit_of
 
+Row = Mapping[str, Any]
 PUSHED = "pushed"
+OPEN = "open"
+COORDINATOR_BASE = 2**31 - 1
+"""The Java client calls its connection to a group's coordinator by this number minus the node's."""
 MAX_LABEL = 24
 MAX_SERIES = 6
 """Limit of the series of one metric."""
@@ -146,14 +147,16 @@ def anomalies_table(rows: Sequence[Row], latest: datetime) -> list[Column]:
 
 def lasting(row: Row, latest: datetime) -> str:
     """The duration of an anomaly; in minutes if it is long."""
-    seconds = lasted(row, latest)
+    end = row["last_ts"] if row["closed_ts"] is None else max(row["closed_ts"], row["last_ts"])
+    seconds = ((max(latest, end) if row["state"] == OPEN else end) - row["started_ts"]).total_seconds()
     shown = duration(seconds if seconds < WHOLE_MINUTES_S else seconds // 60 * 60)
     return f"{shown}, open" if row["state"] == OPEN else shown
 
 
 def worst(row: Row) -> str:
     """The worst value of an anomaly; the unit's explanation stands in the rule's condition."""
-    unit = unit_behind(row)
+    known = BY_ID.get(row["rule"])
+    unit = known.unit if known is not None else unit_of(row["name"] or "", None)
     return said(row["worst"], unit.partition(" in ")[0].partition(" of ")[0].removeprefix("push "))
 
 
@@ -173,6 +176,25 @@ def labels(attrs: str | None) -> str:
     """The labels of a series, in words."""
     told: Mapping[str, object] = json.loads(attrs) if attrs else {}
     return visible(" ".join(label_text(name, value) for name, value in sorted(told.items())))
+
+
+def label_text(name: str, value: object) -> str:
+    """The value of a label; nodes that are no brokers' ids in words."""
+    text = str(value)
+    if name in ("node_id", "node.id"):
+        node = text.removeprefix("node-")
+        if node.startswith("-"):
+            return "bootstrap"
+        if node.isdecimal() and int(node) > COORDINATOR_BASE // 2:
+            return f"coordinator {COORDINATOR_BASE - int(node)}"
+        return f"node {node}"
+    return f"partition {text}" if name == "partition" else text
+
+
+def shortened(text: str, chars: int) -> str:
+    """A text of at most so many characters, shortened in the middle: names often differ at the end."""
+    head = (chars - 1) // 2
+    return text if len(text) <= chars else f"{text[:head]}…{text[head + 1 - chars :]}"
 
 
 def client_summary(

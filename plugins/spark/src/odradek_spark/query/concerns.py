@@ -1,14 +1,11 @@
-"""Concerns and troubles of `odradek.findings` for the metrics that clients report.
-
-A concern is a page of a picture and a part of a table.
-"""
+"""Concerns and troubles of `odradek.findings` for the metrics that clients report: the parts of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final
 
-from odradek.findings.concerns import CONCERNS, Chart, Concern
+from odradek.findings.concerns import CONCERNS
 from odradek.findings.troubles import TROUBLES, Trouble
 from odradek_spark.query.units import duration, said
 
@@ -37,26 +34,10 @@ def is_limit(trouble: Trouble) -> bool:
     return not trouble.over_s and not trouble.per
 
 
-def condition(op: str, threshold: float, unit: str, for_s: float = 0.0) -> str:
-    """A condition for people: ``above 5 s for 3 min``."""
-    side = {">": "above", ">=": "from", "<": "below", "<=": "up to"}[op]
-    held = f" for {duration(for_s)}" if for_s else ""
-    if op == ">" and not threshold:
-        return f"any{held}"
-    return f"{side} {said(threshold, unit)}{held}"
-
-
 def stated(trouble: Trouble) -> str:
-    """The condition of a trouble."""
-    return condition(trouble.op, trouble.threshold, trouble.unit, trouble.for_s)
-
-
-def concerns_of(names: Iterable[str]) -> list[tuple[Concern, list[tuple[Chart, tuple[str, ...]]]]]:
-    """The concerns and charts for which there are metrics, each chart with the full names to draw."""
-    known = set(names)
-    found = []
-    for concern in CONCERNS:
-        charts = [(chart, chart.of(known)) for chart in concern.charts]
-        if any(drawn for _, drawn in charts):
-            found.append((concern, [(chart, drawn) for chart, drawn in charts if drawn]))
-    return found
+    """The condition of a trouble for people: ``above 5 s for 3 min``."""
+    side = {">": "above", ">=": "from", "<": "below", "<=": "up to"}[trouble.op]
+    held = f" for {duration(trouble.for_s)}" if trouble.for_s else ""
+    if trouble.op == ">" and not trouble.threshold:
+        return f"any{held}"
+    return f"{side} {said(trouble.threshold, trouble.unit)}{held}"

@@ -17,12 +17,6 @@ def zone(at: datetime) -> str:
     return name if name == offset else f"{name} ({offset})"
 
 
-def days(start: datetime, end: datetime) -> str:
-    """The day, or the first and the last."""
-    first, last = (f"{at.astimezone():%Y-%m-%d}" for at in (start, end))
-    return first if first == last else f"{first} to {last}"
-
-
 def clock(at: datetime) -> str:
     """The local date and time, to the minute."""
     return f"{local(at):%Y-%m-%d %H:%M}"

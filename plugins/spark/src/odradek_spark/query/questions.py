@@ -6,7 +6,6 @@ omit ``org.apache.kafka.``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,7 +14,7 @@ import pyarrow as pa
 from odradek.findings.client_metrics import PREFIX
 from odradek_spark.query.reader import Reader
 from odradek_spark.query.top import MERGED, ranked
-from odradek_spark.query.views import NEAR_PUSHES, OF_CLIENTS, clients_of, counted
+from odradek_spark.query.views import NEAR_PUSHES, clients_of, counted
 from odradek_spark.tables.following import last_received
 
 DIMENSIONS = (
@@ -34,8 +33,6 @@ DIMENSIONS = (
 AGGREGATES = tuple(MERGED)
 IDENTITY = ("client_id", "client_instance_id", "principal", "client_address")
 """Columns of the tables ``points``, ``pushes`` and ``anomalies`` that select clients."""
-FLEET_BUCKETS = 120
-THROTTLE_TIMES = "name LIKE '%.throttle.time.%'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +71,6 @@ class Who:
         """The SQL condition on pushes or anomalies, and its values: without topic and metric."""
         return self.equal(*IDENTITY)
 
-    def said(self) -> str:
-        """The given values, for people."""
-        found = [getattr(self, name) for name in (*IDENTITY, "topic", "metric")]
-        return ", ".join(value or "no name" for value in found if value is not None)
-
     def equal(self, *names: str) -> tuple[str, list[object]]:
         """The SQL condition for the given ones of some values."""
         given = [(f"{name} = ?", getattr(self, name)) for name in names if getattr(self, name) is not None]
@@ -106,46 +98,6 @@ def clients(reader: Reader, window: Window, who: Who | None = None) -> pa.Table:
         FROM ({clients_of(f"{during} AND {chosen}")}) ORDER BY client_id, first_seen
         """,
         [*values, *wanted],
-    )
-
-
-def fleet(reader: Reader, window: Window) -> pa.Table:
-    """Count the client instances that pushed over time, by library.
-
-    Columns: software, bucket, instances. A bucket is as long as the longest push interval, and so long that
-    there are at most `FLEET_BUCKETS`.
-    """
-    during, values = window.condition("recv_ts")
-    (asked,) = reader.ask(
-        f"""
-        SELECT max(push_interval_ms) / 1000 AS interval_s, epoch(max(recv_ts)) - epoch(min(recv_ts)) AS all_s
-        FROM pushes WHERE {OF_CLIENTS} AND {during}
-        """,
-        values,
-    ).to_pylist()
-    # a client pushes once in 0.5 to 1.5 intervals
-    bucket_s = max(1.5 * (asked["interval_s"] or 0), (asked["all_s"] or 0) / FLEET_BUCKETS, 1)
-    return reader.ask(
-        f"""
-        SELECT software_name || ' ' || software_version AS software,
-            to_timestamp(floor(epoch(recv_ts) / {bucket_s:f}) * {bucket_s:f}) AS bucket,
-            count(DISTINCT client_instance_id) AS instances
-        FROM pushes WHERE {OF_CLIENTS} AND {during} GROUP BY ALL ORDER BY bucket, software
-        """,
-        values,
-    )
-
-
-def push_counts(reader: Reader, instances: Sequence[str], window: Window) -> pa.Table:
-    """Count the pushes of client instances: client_id, client_instance_id, minute, pushes."""
-    during, values = window.condition("recv_ts")
-    return reader.ask(
-        f"""
-        SELECT client_id, client_instance_id, date_trunc('minute', recv_ts) AS minute, count(*) AS pushes
-        FROM pushes WHERE list_contains(?, client_instance_id) AND {during}
-        GROUP BY ALL ORDER BY minute
-        """,
-        [list(instances), *values],
     )
 
 
@@ -181,29 +133,10 @@ def series(reader: Reader, who: Who, window: Window) -> pa.Table:
 
     Columns: client_id, client_instance_id, name, attrs, unit, ts, number, temporality, start_ts.
     """
-    return points_in_order(reader, points_of(who, window))
-
-
-def series_of(reader: Reader, instances: Sequence[str], metrics: Sequence[str], window: Window) -> pa.Table:
-    """The points of some metrics of client instances, with the columns of `series`."""
-    during, times = window.condition("ts")
-    condition = f"list_contains(?, client_instance_id) AND list_contains(?, name) AND {during}"
-    return points_in_order(reader, chosen_points(condition, [list(instances), list(metrics), *times]))
-
-
-def throttles(reader: Reader, window: Window, at_least_ms: float = 1.0) -> pa.Table:
-    """The throttle times of clients that were throttled as long once, with the columns of `series`."""
-    during, times = window.condition("ts")
-    found = f"SELECT DISTINCT client_instance_id, name FROM v_points WHERE {THROTTLE_TIMES} AND {during}"
-    rows = reader.ask(f"{found} AND isfinite(number) AND number >= ?", [*times, at_least_ms]).to_pydict()
-    return series_of(reader, rows["client_instance_id"], sorted(set(rows["name"])), window)
-
-
-def points_in_order(reader: Reader, chosen: tuple[str, list[object]]) -> pa.Table:
-    clause, values = chosen
+    chosen, values = points_of(who, window)
     return reader.ask(
         f"""
-        {clause}
+        {chosen}
         SELECT client_id, client_instance_id, name, attrs, unit, ts, number, temporality, start_ts
         FROM counting WHERE isfinite(number) ORDER BY name, ts
         """,
@@ -212,25 +145,20 @@ def points_in_order(reader: Reader, chosen: tuple[str, list[object]]) -> pa.Tabl
 
 
 def points_of(who: Who, window: Window) -> tuple[str, list[object]]:
-    """The clause that names the points of some clients ``counting``, and its values."""
-    chosen, values = who.condition()
-    during, times = window.condition("ts")
-    return chosen_points(f"{chosen} AND {during}", [*values, *times])
-
-
-def chosen_points(condition: str, values: list[object]) -> tuple[str, list[object]]:
-    """The clause that names the points of a condition ``counting``, and its values.
+    """The clause that names the points of some clients ``counting``, and its values.
 
     Only the pushes of these clients are compared with each other.
     """
+    chosen, values = who.condition()
+    during, times = window.condition("ts")
     theirs = "client_instance_id IN (SELECT DISTINCT client_instance_id FROM chosen)"
     return (
         f"""
-        WITH chosen AS MATERIALIZED (SELECT * FROM points WHERE {condition}),
+        WITH chosen AS MATERIALIZED (SELECT * FROM points WHERE {chosen} AND {during}),
         theirs AS MATERIALIZED (SELECT * FROM {NEAR_PUSHES} WHERE {theirs}),
         counting AS ({counted("chosen", "theirs")})
         """,
-        values,
+        [*values, *times],
     )
 
 
@@ -270,7 +198,7 @@ def throttled(reader: Reader, window: Window, at_least_ms: float = 1.0) -> pa.Ta
         f"""
         SELECT date_trunc('minute', ts) AS minute, client_id, client_instance_id, name,
             max(number) AS throttle_ms
-        FROM v_points WHERE {THROTTLE_TIMES} AND {during} AND isfinite(number)
+        FROM v_points WHERE name LIKE '%.throttle.time.%' AND {during} AND isfinite(number)
         GROUP BY ALL HAVING max(number) >= ? ORDER BY minute, client_id, client_instance_id, name
         """,
         [*times, at_least_ms],
