@@ -7,14 +7,16 @@ by cell in an editor that supports ``# %%``. Takes half a minute, most of it for
 # %% A host on a free port, and two clients that push every second.
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 import time
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer
+from pyspark.sql import SparkSession
 
 import odradek.testing
-from odradek_spark.ingest.session import local_session
 from odradek_spark.query import questions
 from odradek_spark.query.questions import Window
 from odradek_spark.query.reader import Reader
@@ -23,7 +25,8 @@ from odradek_spark.query.views import register_views
 SECONDS = 5
 folder = Path(tempfile.mkdtemp(prefix="odradek-example-"))
 dataset = str(folder / "tables")
-spark = local_session(master="local[2]")
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+spark = SparkSession.builder.master("local[2]").getOrCreate()
 with odradek.testing.host(telemetry_durability="log") as host:
     host.subscribe("*", interval_ms=1000)
     settings = {"bootstrap.servers": host.bootstrap}

@@ -33,9 +33,9 @@ from odradek.plugin import ClientTelemetryPayload, TelemetryRecord
 from odradek.testing import request_context
 from odradek.topic.telemetry_topic import encode_headers, record_key
 from odradek_spark.cli import reports
+from odradek_spark.cli.session import opened
 from odradek_spark.decoder.decode import Decoder
 from odradek_spark.decoder.record import TopicRecord
-from odradek_spark.ingest.session import archive_path, local_session
 from odradek_spark.jobs.expire import run_expire
 from odradek_spark.jobs.rules import Op, Rule
 from odradek_spark.jobs.verify import run_verify
@@ -187,7 +187,7 @@ def main() -> None:
     done = dataset.source_offsets(PUSHES, TOPIC, [0]).get(0, 0)
     begin = done // arguments.clients
     fleet, decoder, costs = Fleet(arguments.clients, arguments.turnover), Decoder(), Costs()
-    spark = local_session("fleet", "local[2]", {}, archive=archive_path())
+    spark = opened("local[2]", {})
     points, started_s = 0, time.monotonic()
     for minute in range(begin, begin + arguments.minutes):
         records = fleet.records(minute)

@@ -40,9 +40,9 @@ from spark_topics import TOPIC, options
 
 import odradek.testing
 from bench.harness import head, skip, tree_cpu_s
+from odradek_spark.cli.session import opened
 from odradek_spark.decoder.decode import Decoder
 from odradek_spark.decoder.record import TopicRecord
-from odradek_spark.ingest.session import local_session
 from odradek_spark.sink.written import Written, write_records
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.topic import TopicReader
@@ -137,7 +137,7 @@ def peer(way: str, bootstrap: str, partition: int, end: int, root: str) -> None:
 def ours(way: str, bootstrap: str, root: str, jars: str) -> None:
     """Run the pipeline in this process."""
     started_s = time.monotonic()
-    session = local_session("bench", "local[2]", JVM | ({"spark.jars": jars} if jars else {}))
+    session = opened("local[2]", JVM | ({"spark.jars": jars} if jars else {}))
     ready_s = time.monotonic()
     source = {"kafka.bootstrap.servers": bootstrap, "subscribe": TOPIC, "includeHeaders": "true"}
     rows = session.readStream.format(way).options(startingOffsets="earliest", **source).load()

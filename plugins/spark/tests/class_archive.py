@@ -9,15 +9,15 @@ import tempfile
 from pathlib import Path
 
 from ingested import settings
+from quick_session import local_session
 from spark_topics import TOPIC, fill, records
 
 import odradek.testing
 from odradek_spark.ingest.run import run_ingest
-from odradek_spark.ingest.session import archive_path, local_session
 
 
 def main() -> None:
-    session = local_session("class archive", "local[1]", archive=archive_path())
+    session = local_session("class archive", "local[1]")
     session.range(10).selectExpr("sum(id)").collect()
     with odradek.testing.host() as host, tempfile.TemporaryDirectory() as folder:
         host.topics.create(TOPIC)

@@ -59,7 +59,7 @@ def hook() -> Iterator[tuple[str, list[Any]]]:
 @pytest.fixture(scope="session")
 def class_archive() -> Path:
     """The class-data archive, written once and by one process: it costs more than three sessions."""
-    from odradek_spark.ingest.session import archive_path
+    from quick_session import archive_path
 
     archive = archive_path()
     archive.parent.mkdir(parents=True, exist_ok=True)
@@ -76,20 +76,23 @@ def environment() -> dict[str, str]:
 
 
 @pytest.fixture(autouse=True)
-def archive_first(request: pytest.FixtureRequest) -> None:
-    """Have every test that starts Spark find the class-data archive."""
+def quick_jvms(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the JVMs that a test of Spark starts find the class-data archive."""
     if request.node.get_closest_marker("spark"):
         request.getfixturevalue("class_archive")
+        from quick_session import VARIABLE, quick_start
+
+        monkeypatch.setenv(VARIABLE, quick_start())
 
 
 @pytest.fixture(scope="session")
 def spark(class_archive: Path) -> Iterator[SparkSession]:
     """A local session of two cores."""
+    from quick_session import VARIABLE, local_session
     from small_session import SMALL
 
-    from odradek_spark.ingest.session import local_session
-
     os.environ["PYTHONPATH"] = environment()["PYTHONPATH"]  # of Python workers
-    session = local_session("tests", "local[2]", SMALL, archive=class_archive)
+    session = local_session("tests", "local[2]", SMALL)
+    os.environ.pop(VARIABLE, None)  # other JVMs have other classes
     yield session
     session.stop()

@@ -10,9 +10,8 @@ import json
 import sys
 from functools import reduce
 
+from quick_session import local_session
 from small_session import SMALL
-
-from odradek_spark.ingest.session import archive_path, local_session
 
 
 def main() -> None:
@@ -22,9 +21,9 @@ def main() -> None:
         "spark.jars": jars,
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.sql.parquet.enableVectorizedReader": "false",  # see odradek_spark.tables.load.VECTORIZED
+        "spark.sql.parquet.enableVectorizedReader": "false",
     }
-    spark = local_session("delta", "local[2]", settings, archive=archive_path())
+    spark = local_session("delta", "local[2]", settings)
     found = {}
     for name, conditions in json.load(sys.stdin).items():
         rows = spark.read.format("delta").load(f"{root}/{name}")

@@ -29,12 +29,12 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 from pyspark.sql.types import StructType
+from quick_session import local_session
 from small_session import SMALL
 from spark_topics import fill, records
 
 from odradek_spark.ingest import run
 from odradek_spark.ingest.run import run_ingest
-from odradek_spark.ingest.session import archive_path, local_session
 from odradek_spark.jobs.verify import run_verify
 from odradek_spark.sink.write_options import WriteOptions, write_options
 from odradek_spark.sink.writers import TablesStreamWriter
@@ -205,7 +205,7 @@ def main(faults: list[str]) -> None:
     if "executor" in faults:
         session = local_session("killed", "local-cluster[1,2,1024]", SMALL)
     else:
-        session = local_session("killed", "local[2]", SMALL, archive=archive_path())
+        session = local_session("killed", "local[2]", SMALL)
     run.BACKOFF_S = 0.1
     for fault in faults:
         if fault == COPIES:

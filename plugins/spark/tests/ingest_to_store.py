@@ -10,18 +10,19 @@ import json
 import sys
 from dataclasses import replace
 
+from quick_session import local_session
 from small_session import SMALL
 from spark_topics import TOPIC
 
-from odradek_spark.ingest.run import IngestFailed, run_ingest
-from odradek_spark.ingest.session import archive_path, local_session
+from odradek_spark.ingest.failures import IngestFailed
+from odradek_spark.ingest.run import run_ingest
 from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.jobs.verify import run_verify
 from odradek_spark.tables.load import load_dataset
 
 
 def main(bootstrap: str, dataset: str, checkpoint: str) -> None:
-    spark = local_session("store", "local[2]", SMALL, archive=archive_path())
+    spark = local_session("store", "local[2]", SMALL)
     given = IngestSettings(bootstrap_servers=bootstrap, dataset=dataset, topic=TOPIC)
     refused = ""
     try:

@@ -74,7 +74,9 @@ def test_a_spark_connect_server_runs_it(host: RunningHost, tmp_path: Path) -> No
     fill(host.bootstrap, records(200, partitions=2))
     batches = ("--max-bytes-per-trigger", "20000")
 
-    printed = done([*PROGRAM, "ingest", "--once", "--remote", "local[2]", *batches, *source(host)], tmp_path)
+    printed = done(
+        [*PROGRAM, "ingest", "--once", "--conf", "spark.remote=local[2]", *batches, *source(host)], tmp_path
+    )
 
     assert "ingested 200 pushes, 600 points, 0 dead letters" in printed
     assert is_exactly(tmp_path / "tables", every(200, 2))
@@ -109,7 +111,7 @@ def test_the_commands_from_run_to_verify_work(
         until(lambda: is_exactly(tables, every(25, 2)), TIME_LIMIT_S)
         until(lambda: has_rows(dataset, ROLLUP_5M) and has_rows(dataset, CLIENTS), TIME_LIMIT_S)
         until(lambda: pushes_of_clients(tables) == 25, TIME_LIMIT_S)
-        read(f"{options[-1]}/readyz")  # raises an error unless it is ready
+        until(lambda: b"odradek_pipeline_ready 1.0" in read(f"{options[-1]}/metrics"))
         until(lambda: b"odradek_pipeline_pushes_total 25.0" in read(f"{options[-1]}/metrics"))
         running.communicate(timeout=60)
 

@@ -23,7 +23,8 @@ from odradek.testing import RunningHost
 from odradek.topic import TopicFormat
 from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.ingest import run as run_module
-from odradek_spark.ingest.run import IngestFailed, run_ingest
+from odradek_spark.ingest.failures import IngestFailed
+from odradek_spark.ingest.run import run_ingest
 from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.jobs.accepted import accepted
 from odradek_spark.jobs.verify import run_verify

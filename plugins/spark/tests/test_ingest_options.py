@@ -17,8 +17,8 @@ from odradek.testing import RunningHost
 from odradek_spark.cli import session
 from odradek_spark.cli.ingest import ingest_settings
 from odradek_spark.cli.main import spark
+from odradek_spark.cli.session import NoSpark
 from odradek_spark.ingest import query, run
-from odradek_spark.ingest.session import NoSpark
 
 NOBODY = "127.0.0.1:1"
 

@@ -8,10 +8,9 @@ import pytest
 from deltalake.exceptions import DeltaError
 from pyspark.errors import PySparkException
 
-from odradek_spark.cli.ingest import stop_on_signals, told_while_stopping
+from odradek_spark.cli.ingest import stop_on_signals
 from odradek_spark.cli.maintenance import Due, Maintenance
 from odradek_spark.cli.options import kept_days
-from odradek_spark.cli.session import settings
 from odradek_spark.tables.dataset import DatasetError
 
 NO_SESSION: Any = None
@@ -153,37 +152,17 @@ def test_retention_of_an_unknown_table_is_refused(text: str) -> None:
         kept_days([text])
 
 
-def test_settings_of_spark_are_pairs() -> None:
-    assert settings(("a=1", "b=c=d")) == {"a": "1", "b": "c=d"}
-    with pytest.raises(Exception, match="expected KEY=VALUE"):
-        settings(("a",))
-
-
-def test_a_signal_stops_it() -> None:
+def test_a_signal_stops_it_and_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     import signal
 
+    stop = threading.Event()
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        stop = stop_on_signals(threading.Event())
+        stop_on_signals(stop)
         signal.raise_signal(signal.SIGTERM)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
     assert stop.is_set()
-
-
-def test_a_stop_is_told_again_and_again_until_it_ends() -> None:
-    stop, told, twice = threading.Event(), list[str](), threading.Event()
-
-    def say(line: str) -> None:
-        told.append(line)
-        if len(told) == 2:
-            twice.set()
-
-    with told_while_stopping(stop, say, every_s=0):
-        assert told == []
-        stop.set()
-        assert twice.wait(20)
-
-    assert all(line.startswith("stopping; waiting for") for line in told)
+    assert capsys.readouterr().err == "stopping; waiting for the running batch and job, and for Spark\n"

@@ -10,7 +10,6 @@ from spark_dataset import Push, ingested
 from odradek.plugin import ConfigError, PluginConfig
 from odradek_spark.companion import read_pipeline
 from odradek_spark.ingest.query import check_ingest
-from odradek_spark.ingest.session import jvm_options
 from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.query.reader import Reader
 from odradek_spark.sink.dataset_root import check_root
@@ -88,7 +87,3 @@ def test_a_checkpoint_has_the_same_rules(tmp_path: Path) -> None:
 
     with pytest.raises(DatasetError, match=r"choose a name without \?"):
         check_ingest(settings)
-
-
-def test_a_cache_whose_name_has_a_blank_is_not_used(tmp_path: Path) -> None:
-    assert jvm_options(tmp_path / "with blank" / "classes.jsa") == jvm_options(None)

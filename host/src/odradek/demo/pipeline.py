@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,13 +40,13 @@ def check_pipeline(keep: Path | None) -> None:
 
     Raises:
         CommandFailed: The pipeline is not installed.
-        click.ClickException: No suitable Java was found, or the folder has tables already.
+        click.ClickException: There is no Java, or the folder has tables already.
     """
     if keep is not None and (keep / TABLES).exists():
         raise click.UsageError(f"--keep: {keep / TABLES} exists; name another folder")
-    spark = installed_command("spark")
-    if spark is not None:
-        spark.main(["java"], "odradek spark", standalone_mode=False)
+    home = os.environ.get("JAVA_HOME")
+    if installed_command("spark") is not None and not shutil.which(f"{home}/bin/java" if home else "java"):
+        raise click.ClickException("--spark needs Java 17 or newer. Install it, or correct JAVA_HOME")
 
 
 def quota_line() -> str:

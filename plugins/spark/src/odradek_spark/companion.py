@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,7 +25,6 @@ from odradek_spark.tables.retention import KEPT_DAYS
 
 TELEMETRY_TOPIC = "__client_telemetry"
 LAG_TIMEOUT_S = 3.0
-MS_PER_S = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,58 +33,22 @@ class Pipeline:
 
     dataset: str
     topic: str
-    topic_format: str
-    topic_interval_ms: int
-    master: str
-    checkpoint: str | None
-    """None for the default, inside the dataset."""
     bootstrap_servers: str | None
     """None for the host itself."""
     command_config: Path | None
-    rules_file: Path | None
-    default_rules: bool
-    webhook_url: str | None
-    alertmanager_url: str | None
-    trigger_interval_ms: int
-    maintenance_interval_ms: int
-    max_bytes_per_trigger: int
-    min_bytes_per_trigger: int
-    max_payload_bytes: int
-    retention_days: Mapping[str, int]
-    """Days to keep, by table."""
-    levels: Levels
+    arguments: Sequence[str]
+    """The other options."""
 
     def command(self, bootstrap_servers: str) -> list[str]:
         """The program and its arguments."""
-        options: dict[str, object] = {
+        options = {
             "--bootstrap-server": self.bootstrap_servers or bootstrap_servers,
             "--dataset": self.dataset,
             "--topic": self.topic,
-            "--topic-format": self.topic_format,
-            "--topic-interval-ms": self.topic_interval_ms,
-            "--master": self.master,
-            "--checkpoint": self.checkpoint,
             "--command-config": self.command_config,
-            "--rules-file": self.rules_file,
-            "--webhook-url": self.webhook_url,
-            "--alertmanager-url": self.alertmanager_url,
-            "--trigger-interval-ms": self.trigger_interval_ms,
-            "--maintenance-interval-ms": self.maintenance_interval_ms,
-            "--max-bytes-per-trigger": self.max_bytes_per_trigger,
-            "--min-bytes-per-trigger": self.min_bytes_per_trigger,
-            "--max-payload-bytes": self.max_payload_bytes,
         }
-        given = [part for name, value in options.items() if value is not None for part in (name, str(value))]
-        for table, days in self.retention_days.items():
-            given += ["--retention-days", f"{table}={days}"]
-        if self.levels.client_metrics != CLIENT_METRICS:
-            for prefix in self.levels.client_metrics:
-                given += ["--rollup-client-metrics", prefix]
-        if not self.default_rules:
-            given.append("--no-default-rules")
-        for label in self.levels.fleet_labels:
-            given += ["--rollup-fleet-labels", label]
-        return [sys.executable, "-m", "odradek_spark", "run", "--until-stdin-ends", *given]
+        program = [sys.executable, "-m", "odradek_spark", "run", "--until-stdin-ends"]
+        return [*program, *given(options), *self.arguments]
 
     @property
     def security_protocol(self) -> str:
@@ -166,36 +129,48 @@ def read_folder(config: PluginConfig, key: str) -> str | None:
     return path
 
 
+def given(options: Mapping[str, object]) -> list[str]:
+    """Options with values, as arguments."""
+    return [part for name, value in options.items() if value is not None for part in (name, str(value))]
+
+
 def read_pipeline(config: PluginConfig) -> Pipeline | None:
     """Read the table of the configuration; None without a dataset.
 
     Raises:
         ConfigError: A key has an invalid value.
     """
-    dataset = read_folder(config, "dataset")
+    dataset, levels = read_folder(config, "dataset"), read_levels(config)
+    options: dict[str, object] = {
+        "--topic-format": config.choice("topic.format", TopicFormat.ODRADEK, list(TopicFormat)),
+        "--topic-interval-ms": config.integer(
+            "topic.interval.ms", DEFAULT_INTERVAL_MS, least=1, most=MAX_INTERVAL_MS
+        ),
+        "--master": config.text("master", "local[*]"),
+        "--checkpoint": read_folder(config, "checkpoint"),
+        "--rules-file": config.file("rules.file"),
+        "--webhook-url": read_address(config, "webhook.url"),
+        "--alertmanager-url": read_address(config, "alertmanager.url"),
+        "--trigger-interval-ms": config.integer("trigger.interval.ms", 60_000, least=100),
+        "--maintenance-interval-ms": config.integer("maintenance.interval.ms", 300_000, least=1000),
+        "--max-bytes-per-trigger": config.integer("max.bytes.per.trigger", DEFAULT_TRIGGER_BYTES, least=1),
+        "--min-bytes-per-trigger": config.integer("min.bytes.per.trigger", 0),
+        "--max-payload-bytes": config.integer("max.payload.bytes", DEFAULT_PAYLOAD_BYTES, least=1),
+    }
+    arguments = given(options)
+    for table, days in KEPT_DAYS.items():
+        arguments += ["--retention-days", f"{table}={config.integer(f'retention.days.{table}', days)}"]
+    for prefix in levels.client_metrics if levels.client_metrics != CLIENT_METRICS else ():
+        arguments += ["--rollup-client-metrics", prefix]
+    for label in levels.fleet_labels:
+        arguments += ["--rollup-fleet-labels", label]
+    if not config.boolean("default.rules", True):
+        arguments.append("--no-default-rules")
     found = Pipeline(
         dataset=dataset or "",
         topic=config.text("topic", TELEMETRY_TOPIC) or TELEMETRY_TOPIC,
-        topic_format=config.choice("topic.format", TopicFormat.ODRADEK, list(TopicFormat)),
-        topic_interval_ms=config.integer(
-            "topic.interval.ms", DEFAULT_INTERVAL_MS, least=1, most=MAX_INTERVAL_MS
-        ),
-        master=config.text("master", "local[*]") or "local[*]",
-        checkpoint=read_folder(config, "checkpoint"),
         bootstrap_servers=config.text("bootstrap.servers"),
         command_config=config.file("command.config"),
-        rules_file=config.file("rules.file"),
-        default_rules=config.boolean("default.rules", True),
-        webhook_url=read_address(config, "webhook.url"),
-        alertmanager_url=read_address(config, "alertmanager.url"),
-        trigger_interval_ms=config.integer("trigger.interval.ms", 60_000, least=100),
-        maintenance_interval_ms=config.integer("maintenance.interval.ms", 300_000, least=1000),
-        max_bytes_per_trigger=config.integer("max.bytes.per.trigger", DEFAULT_TRIGGER_BYTES, least=1),
-        min_bytes_per_trigger=config.integer("min.bytes.per.trigger", 0),
-        max_payload_bytes=config.integer("max.payload.bytes", DEFAULT_PAYLOAD_BYTES, least=1),
-        retention_days={
-            table: config.integer(f"retention.days.{table}", days) for table, days in KEPT_DAYS.items()
-        },
-        levels=read_levels(config),
+        arguments=arguments,
     )
     return found if dataset else None

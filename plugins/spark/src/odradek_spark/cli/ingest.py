@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any, TypeVar
 
 import click
 
@@ -25,24 +25,12 @@ from odradek_spark.cli.options import (
 )
 from odradek_spark.cli.session import explained, session, session_options
 from odradek_spark.conditions import without_condition
-from odradek_spark.ingest.progress import Shown
-from odradek_spark.ingest.pulse import Pulse, served
+from odradek_spark.ingest.progress import Progress, served
 from odradek_spark.ingest.query import check_ingest
 from odradek_spark.ingest.settings import IngestSettings
-from odradek_spark.ingest.status import Totals
-from odradek_spark.ingest.watching import IngestWatch
 from odradek_spark.source.options import DEFAULT_TRIGGER_BYTES
 from odradek_spark.source.topic import Unreachable
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from odradek_spark.ingest.run import Watch
-
-STOPPING_S = 5.0
-"""Seconds between the lines of a stop."""
-RUN_LINE_S = 60.0
-"""Seconds between the progress lines of ``run``, which runs for days."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -120,35 +108,31 @@ def ingest_settings(options: dict[str, Any]) -> IngestSettings:
 @click.command()
 @source_options
 @session_options
-@click.option("--once", is_flag=True, help="Stop once everything that is in the topic now is in the tables.")
-def ingest(master: str, remote: str | None, conf: tuple[str, ...], once: bool, **options: Any) -> None:
-    """Decode the telemetry topic into the tables, each push exactly once."""
+@click.option(
+    "--once",
+    is_flag=True,
+    help="Stop once everything that is in the topic now is in the tables. Each start of Spark costs about "
+    "20 seconds of processor time, whatever there is to read.",
+)
+def ingest(master: str, conf: tuple[str, ...], once: bool, **options: Any) -> None:
+    """Decode the telemetry topic into the tables, each push exactly once.
+
+    It is a query from format("odradek") to format("odradek"), as a program of your own has it.
+    """
+    from odradek_spark.ingest.run import run_ingest
+
     with explained():
         settings, stop = ingest_settings(options), threading.Event()
-        looked_at(settings, remote, once=once)
-        with (
-            told_while_stopping(stop, say),
-            session(master, remote, conf) as spark,
-            Shown(sys.stderr) as shown,
-            IngestWatch(settings, shown.show) as watch,
-        ):
-            ingesting(
-                spark,
-                settings,
-                once=once,
-                stop=stop_on_signals(stop),
-                say=shown.say,
-                watch=watch,
-            )
-        click.echo(ingested(watch.total))
-
-
-def ingested(total: Totals) -> str:
-    """The result of an ingest in one line."""
-    return (
-        f"ingested {total.pushes} pushes, {total.points} points, {total.dead_letters} dead letters "
-        f"in {total.batches} batches"
-    )
+        look_at(settings, once=once)
+        with session(master, conf) as spark:
+            stop_on_signals(stop)
+            progress = Progress(settings.dataset, say)
+            run_ingest(spark, settings, once=once, stop=stop, say=say, watch=progress)
+        total = progress.total
+        click.echo(
+            f"ingested {total.pushes} pushes, {total.points} points, {total.dead_letters} dead letters "
+            f"in {total.batches} batches"
+        )
 
 
 @click.command()
@@ -159,12 +143,11 @@ def ingested(total: Totals) -> str:
     "--metrics-listener",
     metavar="URL",
     callback=listener,
-    help="Serve /metrics, /healthz and /readyz here: http://HOST:PORT.",
+    help="Serve metrics for Prometheus here: http://HOST:PORT.",
 )
 @click.option("--until-stdin-ends", is_flag=True, help="Stop at the end of standard input.")
 def run(
     master: str,
-    remote: str | None,
     conf: tuple[str, ...],
     metrics_listener: Address | None,
     until_stdin_ends: bool,
@@ -174,74 +157,33 @@ def run(
 
     Stop it with SIGTERM or SIGINT; the next run completes the unfinished work.
     """
+    from odradek_spark.ingest.run import run_ingest
+
     with explained():
-        settings = ingest_settings(options)
-        stop = threading.Event()
+        settings, stop = ingest_settings(options), threading.Event()
         if until_stdin_ends:
             threading.Thread(target=wait_for_end, args=(stop,), name="stdin", daemon=True).start()
         maintenance = Maintenance(settings.dataset, **options)
-        looked_at(settings, remote, once=False)
+        look_at(settings, once=False)
+        progress = Progress(settings.dataset, say)
         with (
-            told_while_stopping(stop, say),
-            pulsing(metrics_listener) as pulse,
-            session(master, remote, conf) as spark,
-            Shown(sys.stderr, RUN_LINE_S) as shown,
-            IngestWatch(settings, both(shown.show, pulse.shows)) as watch,
-            maintenance.beside(spark, shown.say, stop),
+            served(progress, metrics_listener) if metrics_listener else nullcontext(),
+            session(master, conf) as spark,
+            maintenance.beside(spark, say, stop),
         ):
             stop_on_signals(stop)
             say(f"ingesting {settings.topic} of {settings.bootstrap_servers} into {settings.dataset}")
-            ingesting(
-                spark,
-                settings,
-                once=False,
-                stop=stop,
-                say=both(shown.say, pulse.waits),
-                watch=both(pulse.runs, watch),
-            )
+            run_ingest(spark, settings, once=False, stop=stop, say=say, watch=progress)
 
 
-@contextmanager
-def pulsing(address: Address | None) -> Iterator[Pulse]:
-    """The state of ingest, which is served if there is an address.
-
-    Raises:
-        ClickException: The address cannot be used.
-    """
-    pulse = Pulse()
-    with ExitStack() as stack:
-        if address is not None:
-            try:
-                port = stack.enter_context(served(pulse, address.host, address.port))
-            except OSError as error:
-                reason = error.strerror or error
-                raise click.ClickException(f"--metrics-listener: {address}: {reason}") from None
-            say(f"metrics at http://{address._replace(port=port)}/metrics")
-        yield pulse
-
-
-def both(first: Callable[..., object], second: Callable[..., object]) -> Callable[..., None]:
-    """Call two functions with the same arguments."""
-
-    def call(*arguments: object) -> None:
-        first(*arguments)
-        second(*arguments)
-
-    return call
-
-
-def looked_at(settings: IngestSettings, remote: str | None, *, once: bool) -> None:
+def look_at(settings: IngestSettings, *, once: bool) -> None:
     """Check topic and dataset before Spark starts, which takes several seconds.
-
-    With a Spark Connect server nothing is checked: the server may reach what this machine cannot.
 
     Raises:
         DatasetError: The dataset is unusable.
         TopicError: The topic is unreadable. Brokers that do not answer are an error only with ``once``;
             otherwise ingest waits for them.
     """
-    if remote is not None:
-        return
     try:
         check_ingest(settings)
     except Unreachable as error:
@@ -250,55 +192,20 @@ def looked_at(settings: IngestSettings, remote: str | None, *, once: bool) -> No
         say(f"{without_condition(str(error))}; waiting")
 
 
-def ingesting(
-    spark: SparkSession,
-    settings: IngestSettings,
-    *,
-    once: bool,
-    stop: threading.Event,
-    say: Callable[[str], object],
-    watch: Watch,
-) -> None:
-    """Ingest; failures become error messages for the user."""
-    from odradek_spark.ingest.run import IngestFailed, run_ingest
-
-    try:
-        run_ingest(spark, settings, once=once, stop=stop, say=say, watch=watch)
-    except IngestFailed as error:
-        raise click.ClickException(str(error)) from error
-
-
 def say(line: str) -> None:
     """Print a line on stderr."""
     click.echo(" ".join(line.split()), err=True)
 
 
-def stop_on_signals(stop: threading.Event) -> threading.Event:
+def stop_on_signals(stop: threading.Event) -> None:
     """Make SIGTERM and SIGINT set an event. Call it after the session started: Spark sets a handler too."""
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    return stop
 
-
-@contextmanager
-def told_while_stopping(
-    stop: threading.Event, say: Callable[[str], object], every_s: float = STOPPING_S
-) -> Iterator[None]:
-    """Say that the program stops, and again each ``every_s`` until the body ends."""
-    ended = threading.Event()
-
-    def tell() -> None:
-        stop.wait()
-        while not ended.is_set():
-            say("stopping; waiting for the running batch and job, and for Spark")
-            ended.wait(every_s)
-
-    threading.Thread(target=tell, name="stopping", daemon=True).start()
-    try:
-        yield
-    finally:
-        ended.set()
+    def handle(*_: object) -> None:
         stop.set()
+        say("stopping; waiting for the running batch and job, and for Spark")
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handle)
 
 
 def wait_for_end(stop: threading.Event) -> None:

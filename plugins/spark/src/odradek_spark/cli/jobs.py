@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -32,7 +31,7 @@ from odradek_spark.cli.options import (
 from odradek_spark.cli.session import explained, session, session_options
 from odradek_spark.cli.times import Moment
 from odradek_spark.decoder.decode import DecoderSettings
-from odradek_spark.ingest.progress import Shown
+from odradek_spark.ingest.status import Totals
 from odradek_spark.jobs.expire import VACUUM_HOURS
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.options import ReadOptions
@@ -46,27 +45,19 @@ NOTHING = "nothing new"
 OFFSET_RANGE = re.compile(r"(\d+):(\d+)-(\d+)")
 
 
-def reported(
-    dataset: str,
-    master: str,
-    remote: str | None,
-    conf: tuple[str, ...],
-    job: Callable[[SparkSession], str | None],
-) -> None:
+def reported(dataset: str, where: Mapping[str, Any], job: Callable[[SparkSession], str | None]) -> None:
     """Run a job in a session of its own and print what it did."""
-    with session_on(dataset, master, remote, conf) as spark:
+    with session_on(dataset, where) as spark:
         line = job(spark)
     click.echo(line or NOTHING)
 
 
 @contextmanager
-def session_on(
-    dataset: str, master: str, remote: str | None, conf: tuple[str, ...]
-) -> Iterator[SparkSession]:
+def session_on(dataset: str, where: Mapping[str, Any]) -> Iterator[SparkSession]:
     """Check that the dataset exists, then start a session, which takes several seconds."""
     with explained():
         Dataset(dataset).existing(PUSHES)
-    with session(master, remote, conf) as spark:
+    with session(**where) as spark:
         yield spark
 
 
@@ -78,24 +69,22 @@ def rollup(
     dataset: str,
     rollup_client_metrics: tuple[str, ...],
     rollup_fleet_labels: tuple[str, ...],
-    master: str,
-    remote: str | None,
-    conf: tuple[str, ...],
+    **where: Any,
 ) -> None:
     """Add new points to the rollups of five minutes and of an hour."""
     kept = levels(rollup_client_metrics, rollup_fleet_labels)
-    reported(dataset, master, remote, conf, lambda spark: reports.rolled_up(spark, dataset, kept))
+    reported(dataset, where, lambda spark: reports.rolled_up(spark, dataset, kept))
 
 
 @click.command()
 @dataset_option
 @session_options
-def inventory(dataset: str, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
+def inventory(dataset: str, **where: Any) -> None:
     """Update the inventory of clients.
 
     It has the client id, version, address and principal of each client instance over time.
     """
-    reported(dataset, master, remote, conf, lambda spark: reports.inventoried(spark, dataset))
+    reported(dataset, where, lambda spark: reports.inventoried(spark, dataset))
 
 
 @click.command()
@@ -108,9 +97,7 @@ def detect(
     default_rules: bool,
     webhook_url: str | None,
     alertmanager_url: str | None,
-    master: str,
-    remote: str | None,
-    conf: tuple[str, ...],
+    **where: Any,
 ) -> None:
     """Open and close anomalies, and send them to destinations.
 
@@ -126,18 +113,18 @@ def detect(
         lines = [reports.detected(spark, dataset, wanted), reports.delivered(dataset, told)]
         return "\n".join(each for each in lines if each) or None
 
-    reported(dataset, master, remote, conf, work)
+    reported(dataset, where, work)
 
 
 @click.command()
 @dataset_option
 @session_options
-def compact(dataset: str, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
+def compact(dataset: str, **where: Any) -> None:
     """Merge the files of past hours into larger ones.
 
     The merged rows are sorted by client, so queries about one client read less.
     """
-    reported(dataset, master, remote, conf, lambda spark: reports.compacted(spark, dataset))
+    reported(dataset, where, lambda spark: reports.compacted(spark, dataset))
 
 
 @click.command()
@@ -198,9 +185,7 @@ def replay(
     since: datetime | None,
     max_payload_bytes: int,
     allow_data_loss: bool,
-    master: str,
-    remote: str | None,
-    conf: tuple[str, ...],
+    **where: Any,
 ) -> None:
     """Decode records of the topic again and add the rows that are missing.
 
@@ -222,10 +207,15 @@ def replay(
         check_replay(dataset, options)
         if since is not None:
             wanted = ranges_since(dataset, options, since)
-    with session(master, remote, conf) as spark, Shown(sys.stderr) as shown:
-        done = run_replay(spark, dataset, options, wanted, shown.show, decoding)
+    with session(**where) as spark:
+        done = run_replay(spark, dataset, options, wanted, told, decoding)
     added = ", ".join(f"{count} rows of {table}" for table, count in done.added.items() if count)
     click.echo(f"replay: {done.decoded.records} records, added {added or 'nothing'}")
+
+
+def told(done: Totals, waiting: int) -> None:
+    """Print the progress of a replay."""
+    click.echo(f"{done.pushes:,} pushes, {done.points:,} points, {waiting:,} waiting", err=True)
 
 
 def offset_range(text: str) -> OffsetRange:
@@ -273,14 +263,12 @@ def verify(
     dataset: str,
     since: datetime | None,
     until: datetime | None,
-    master: str,
-    remote: str | None,
-    conf: tuple[str, ...],
+    **where: Any,
 ) -> None:
     """Check on the data that every push is in the tables exactly once. Exit status 1 if one is not."""
     from odradek_spark.jobs.verify import run_verify
 
-    with session_on(dataset, master, remote, conf) as spark:
+    with session_on(dataset, where) as spark:
         report = run_verify(spark, dataset, since, until)
     click.echo(report.text())
     if report.exit_code:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from odradek_spark.cli.ingest import ingest, run
-from odradek_spark.cli.java import java
 from odradek_spark.cli.jobs import compact, detect, erase, expire, inventory, replay, rollup, vacuum, verify
 from odradek_spark.cli.query import query
 
@@ -17,7 +16,7 @@ def spark() -> None:
 
 COMMANDS = (
     *(run, ingest, rollup, detect, inventory, compact, expire, vacuum),
-    *(erase, replay, verify, query, java),
+    *(erase, replay, verify, query),
 )
 
 for command in COMMANDS:

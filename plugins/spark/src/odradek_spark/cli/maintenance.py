@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,7 +24,6 @@ from odradek_spark.cli.options import (
     rules,
 )
 from odradek_spark.ingest.failures import explain
-from odradek_spark.ingest.session import in_pool
 from odradek_spark.jobs.expire import VACUUM_HOURS
 
 if TYPE_CHECKING:
@@ -119,7 +118,8 @@ class Maintenance:
         """
 
         def follow() -> None:
-            in_pool(spark, "maintenance")
+            with suppress(AttributeError):  # Spark Connect has no context
+                spark.sparkContext.setLocalProperty("spark.scheduler.pool", "maintenance")
             while not stop.wait(POLL_S):
                 self.run_due(spark, say, stop)
 

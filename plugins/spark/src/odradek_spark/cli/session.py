@@ -1,24 +1,19 @@
-"""The Spark session of a command: on this machine, of ``spark-submit``, or on a Spark Connect server."""
+"""The Spark session of a command: on this machine, on a cluster, of ``spark-submit``, of Spark Connect."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 from deltalake.exceptions import DeltaError
 
 from odradek_spark.conditions import without_condition
-from odradek_spark.ingest.failures import explain
-from odradek_spark.ingest.session import (
-    NoSpark,
-    archive_path,
-    is_submitted,
-    local_session,
-    remote_session,
-    submitted_session,
-)
+from odradek_spark.ingest.failures import IngestFailed, explain
 from odradek_spark.jobs.rules import RuleError
 from odradek_spark.source.options import OptionError
 from odradek_spark.source.topic import TopicError
@@ -28,48 +23,65 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-EXPECTED = (NoSpark, DatasetError, TopicError, OptionError, RuleError, DeltaError, OSError)
+SETTINGS: Final[Mapping[str, str]] = {
+    "spark.log.level": "FATAL",  # a command says its errors itself, each in a line
+    "spark.scheduler.mode": "FAIR",  # long jobs and ingest share the cores
+    "spark.sql.session.timeZone": "UTC",  # as the tables' times
+    "spark.sql.shuffle.partitions": "8",
+    "spark.ui.enabled": "false",
+}
+"""Where ``--conf`` has nothing else."""
+LOOPBACK: Final[Mapping[str, str]] = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
+"""For a driver whose workers are on this machine."""
+
+
+class NoSpark(Exception):
+    """Spark cannot run here; the message says what to do."""
+
+
+EXPECTED: Final = (
+    *(NoSpark, DatasetError, TopicError, OptionError, RuleError, IngestFailed, DeltaError, OSError),
+)
 """Errors that the user can fix; the message suffices, without a traceback."""
 
 
 def session_options(command: Command) -> Command:
     """Add the options of the Spark session."""
-    options = (
+    for option in (
+        click.option(
+            "--conf",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="A setting of Spark; spark.remote=sc://HOST:PORT for Spark Connect. May be repeated.",
+        ),
         click.option(
             "--master",
             metavar="MASTER",
             default="local[*]",
             show_default=True,
-            help="Master of Spark: local[CORES], spark://HOST:PORT, yarn, k8s://...",
+            help="Master of Spark: local[CORES], spark://HOST:PORT, yarn, k8s://...; not with spark-submit.",
         ),
-        click.option("--remote", metavar="sc://HOST:PORT", help="A Spark Connect server, replaces --master."),
-        click.option(
-            "--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark. May be repeated."
-        ),
-    )
-    for option in reversed(options):
+    ):
         command = option(command)
     return command
 
 
 @contextmanager
-def session(master: str, remote: str | None, conf: tuple[str, ...]) -> Iterator[SparkSession]:
+def session(master: str, conf: tuple[str, ...]) -> Iterator[SparkSession]:
     """A session for the duration of a command.
 
     Raises:
         click.ClickException: The session did not start, or the command failed; the message explains it.
     """
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-    from pyspark.errors import PySparkException
-
     with explained():
-        spark = opened(master, remote, settings(conf))
+        spark = opened(master, settings(conf))
         try:
             yield spark
-        except PySparkException as error:
-            raise click.ClickException(explain(error).message) from error
         finally:
-            with suppress(Py4JError, OSError):
+            with suppress(Exception):  # Spark may have ended
                 spark.stop()
 
 
@@ -80,15 +92,45 @@ def explained() -> Iterator[None]:
         yield
     except EXPECTED as error:
         raise click.ClickException(without_condition(str(error))) from error
+    except Exception as error:
+        if is_of_spark(error):
+            raise click.ClickException(explain(error).message) from error
+        raise
 
 
-def opened(master: str, remote: str | None, found: dict[str, str]) -> SparkSession:
-    """Open the session that the options describe."""
-    if remote is not None:
-        return remote_session(remote, settings=found)
-    if is_submitted():
-        return submitted_session(settings=found)
-    return local_session(master=master, settings=found, archive=archive_path())
+def is_of_spark(error: Exception) -> bool:
+    """Whether Spark raised an error; without Spark, nothing has imported it."""
+    return type(error).__module__.partition(".")[0] in ("py4j", "pyspark")
+
+
+def opened(master: str, given: Mapping[str, str]) -> SparkSession:
+    """Open the session that the options describe.
+
+    Raises:
+        NoSpark: There is no Java.
+    """
+    values = dict(SETTINGS)
+    if "spark.remote" not in given and "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit
+        check_java()
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        values |= {"spark.master": master, **(LOOPBACK if master.startswith("local") else {})}
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("odradek")
+    for key, value in {**values, **given}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def check_java() -> None:
+    """Look for Java before Spark does, whose error does not name it.
+
+    Raises:
+        NoSpark: There is none.
+    """
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which(f"{home}/bin/java" if home else "java") is None:
+        raise NoSpark("no Java found: the pipeline needs Java 17 or newer. Install it, or correct JAVA_HOME")
 
 
 def settings(conf: tuple[str, ...]) -> dict[str, str]:

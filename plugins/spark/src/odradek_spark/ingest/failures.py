@@ -30,6 +30,10 @@ SHARED = ("CONCURRENT_STREAM_LOG_UPDATE", "Multiple streaming queries are concur
 """Errors of Spark if another query writes to the same checkpoint."""
 
 
+class IngestFailed(Exception):
+    """Ingest cannot continue; the message says why and what to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """The reason why a query ended."""

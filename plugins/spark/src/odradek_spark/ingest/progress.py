@@ -1,144 +1,112 @@
-"""Shows the progress of an ingest: a bar on a terminal, lines elsewhere."""
+"""The progress of ingest, by Spark's own: a line for each batch, and metrics for Prometheus."""
 
 from __future__ import annotations
 
+import json
 import time
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from types import TracebackType
-from typing import Self, TextIO
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from deltalake.exceptions import DeltaError
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from odradek_spark.ingest.status import Totals
+from odradek.endpoints import Address
+from odradek_spark.ingest.status import NOTHING, batches_since, version
+from odradek_spark.source.offsets import backlog, from_json
+from odradek_spark.tables.dataset import Dataset
 
-MINUTE_S, HOUR_S = 60, 3600
-LINE_S = 10.0
-"""Shortest time between two lines."""
-SAMPLES = 10
-"""The rate is computed since this many states ago."""
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
 
-
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """The totals since the start, and the waiting records."""
-
-    batches: int
-    pushes: int
-    points: int
-    dead_letters: int
-    waiting: int | None
-    """Records of the topic that are not in the tables yet; None if the broker does not answer."""
-    elapsed_s: float
-    before: Reached | None = None
-    """An earlier state, from which the rates are computed; None for the start."""
-
-    @property
-    def records(self) -> int:
-        """Records of the topic that are in the tables."""
-        return self.pushes + self.dead_letters
-
-    @property
-    def points_per_s(self) -> float:
-        """The mean since `before`."""
-        return self.rate(self.points - (self.before.points if self.before else 0))
-
-    @property
-    def left_s(self) -> float | None:
-        """Estimated seconds until no record waits; None if unknown."""
-        records_per_s = self.rate(self.records - (self.before.records if self.before else 0))
-        return self.waiting / records_per_s if self.waiting is not None and records_per_s > 0 else None
-
-    def rate(self, came: int) -> float:
-        """The rate per second of a total since `before`."""
-        passed_s = self.elapsed_s - (self.before.elapsed_s if self.before else 0.0)
-        return came / passed_s if passed_s > 0 else 0.0
-
-    def line(self) -> str:
-        """The state in one line."""
-        total = "" if self.waiting is None else f" of {self.records + self.waiting:,}"
-        said = f"{self.records:,}{total} pushes, {self.points:,} points, {self.points_per_s:,.0f} points/s"
-        if self.dead_letters:
-            said += f", {self.dead_letters:,} dead letters"
-        if self.waiting and self.left_s is not None:
-            said += f", {duration(self.left_s)} left"
-        return said
+READY_S: Final = 10.0
+"""Ingest without a sign of life for so long is not ready: between attempts, or if Spark hangs."""
 
 
-def duration(seconds: float) -> str:
-    """A duration for people."""
-    whole = round(seconds)
-    if whole >= HOUR_S:
-        return f"{whole // HOUR_S} h {whole % HOUR_S // MINUTE_S} min"
-    if whole >= MINUTE_S:
-        return f"{whole // MINUTE_S} min {whole % MINUTE_S} s"
-    return f"{whole} s"
-
-
-class Shown:
-    """Shows states inside ``with``.
+class Progress:
+    """Pass it to `odradek_spark.ingest.run.run_ingest` as ``watch``.
 
     Args:
-        out: The stream to write to.
-        line_s: Minimum seconds between two lines; the last state is always shown.
+        root: The dataset.
+        say: Called with a line after each batch.
         now_s: A monotonic clock.
     """
 
     def __init__(
-        self, out: TextIO, line_s: float = LINE_S, now_s: Callable[[], float] = time.monotonic
+        self, root: str, say: Callable[[str], object], now_s: Callable[[], float] = time.monotonic
     ) -> None:
-        self.out, self.line_s, self.now_s = out, line_s, now_s
-        self.start_s = now_s()
-        self.said_s = float("-inf")
-        self.held: Reached | None = None
-        """The last state, if no line has shown it yet."""
-        self.states: deque[Reached] = deque([Reached(0, 0, 0, 0, None, 0.0)], maxlen=SAMPLES)
-        self.bar: Progress | None = None
+        self.say, self.now_s = say, now_s
+        self.dataset = Dataset(root, follows=True)
+        self.version = version(self.dataset)
+        self.total = NOTHING
+        self.waiting: int | None = None
+        """Records of the topic after the last batch; None if Spark does not tell."""
+        self.seen: object = None
+        self.beat_s = self.batch_s = float("-inf")
+        """The last sign of life, and the last batch."""
 
-    def __enter__(self) -> Self:
-        if self.out.isatty():
-            columns = (BarColumn(), TextColumn("{task.description}"))
-            self.bar = Progress(*columns, console=Console(file=self.out), transient=True)
-            self.bar.add_task("waiting for the first batch", total=None)
-            self.bar.start()
-        return self
+    def __call__(self, query: StreamingQuery) -> None:
+        """Look for a new batch. A store that does not answer is asked again later."""
+        self.beat_s, progress = self.now_s(), query.lastProgress
+        if progress is None or self.seen == (progress.runId, progress.batchId):
+            return
+        with suppress(DeltaError, OSError):
+            came, self.version = batches_since(self.dataset, self.version)
+            self.seen = progress.runId, progress.batchId
+            if came.batches:
+                self.total, self.waiting, self.batch_s = self.total + came, waiting(progress), self.beat_s
+                left = "" if self.waiting is None else f", {self.waiting:,} waiting"
+                letters = f", {came.dead_letters:,} dead letters" if came.dead_letters else ""
+                self.say(f"{came.pushes:,} pushes, {came.points:,} points{letters}{left}")
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.bar is not None:
-            self.bar.stop()
-        if self.held is not None:
-            self.say(self.held.line())
+    def collect(self) -> Iterator[Metric]:
+        """The metrics; for a registry of prometheus_client."""
+        for name, value, what in (
+            ("batches", self.total.batches, "Batches that were committed"),
+            ("pushes", self.total.pushes, "Pushes that were loaded into the tables"),
+            ("points", self.total.points, "Data points that were loaded into the tables"),
+            ("dead_letters", self.total.dead_letters, "Records that could not be decoded"),
+        ):
+            yield CounterMetricFamily(f"odradek_pipeline_{name}", f"{what} since the start.", value)
+        if self.waiting is not None:
+            text = "Records of the topic that were in no table after the last batch."
+            yield GaugeMetricFamily("odradek_pipeline_waiting", text, self.waiting)
+        if self.total.batches:
+            name, text = "odradek_pipeline_last_batch_age_seconds", "Time since the last batch."
+            yield GaugeMetricFamily(name, text, self.now_s() - self.batch_s)
+        ready = float(self.now_s() - self.beat_s < READY_S)
+        yield GaugeMetricFamily("odradek_pipeline_ready", "1 while ingest runs, 0 while it waits.", ready)
 
-    def show(self, came: Totals, waiting: int | None) -> None:
-        """Show a new state.
 
-        Args:
-            came: Totals since the start.
-            waiting: Number of waiting records; None if unknown.
-        """
-        passed_s = self.now_s() - self.start_s
-        now = Reached(came.batches, came.pushes, came.points, came.dead_letters, waiting, passed_s)
-        reached = replace(now, before=self.states[0])
-        self.states.append(now)
-        if self.bar is not None:
-            total = None if waiting is None else reached.records + waiting
-            self.bar.update(
-                self.bar.task_ids[0], total=total, completed=reached.records, description=reached.line()
+def waiting(progress: Any) -> int | None:
+    """The records between the end of a batch and that of the topic, by Spark's progress; None if unknown."""
+    for source in progress.sources:
+        if source.latestOffset and source.endOffset:
+            ((latest,), (end,)) = (
+                json.loads(each).values() for each in (source.latestOffset, source.endOffset)
             )
-        elif passed_s - self.said_s >= self.line_s:
-            self.said_s, self.held = passed_s, None
-            self.say(reached.line())
-        else:
-            self.held = reached
+            return backlog(from_json(end), from_json(latest))
+    return None
 
-    def say(self, line: str) -> None:
-        """Print a line, above the bar."""
-        whole = " ".join(line.split())
-        if self.bar is not None and self.bar.live.is_started:
-            self.bar.console.print(whole, markup=False, highlight=False, soft_wrap=True)
-        else:
-            print(whole, file=self.out, flush=True)
+
+@contextmanager
+def served(progress: Progress, address: Address) -> Iterator[None]:
+    """Serve the metrics, by each path, in the body of the statement.
+
+    Raises:
+        OSError: The address is in use, or the host does not exist.
+    """
+    registry = CollectorRegistry()
+    registry.register(progress)
+    try:
+        server, thread = start_http_server(address.port, address.host, registry)
+    except OSError as error:
+        raise OSError(f"metrics listener {address}: {error.strerror or error}") from error
+    progress.say(f"metrics at http://{address._replace(port=server.server_port)}/metrics")
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

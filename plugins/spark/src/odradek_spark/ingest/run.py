@@ -7,11 +7,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from odradek_spark.conditions import without_condition
-from odradek_spark.ingest.failures import Failure, explain
+from odradek_spark.ingest.failures import Failure, IngestFailed, explain
 from odradek_spark.ingest.query import start_ingest
 from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.source.topic import TopicError, Unreachable
@@ -26,10 +26,6 @@ BACKOFF_MAX_S = 60.0
 ATTEMPTS_ONCE = 4
 """Attempts without progress after which ``once`` gives up."""
 POLL_S = 1
-
-
-class IngestFailed(Exception):
-    """Ingest cannot continue; the message says why and what to do."""
 
 
 def run_ingest(
@@ -86,6 +82,8 @@ def attempt(
             if stopped.is_set():
                 break
         watch(query)
+    except Py4JNetworkError:  # this process cannot start another
+        return query, Failure("Spark's JVM has ended", is_passing=False)
     except (PySparkException, Py4JError) as error:
         return query, explain(error, settings.checkpoint_location)
     except TopicError as error:  # raised when the driver itself asks for offsets

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's users know
@@ -22,11 +21,6 @@ from odradek_spark.tables.schemas import BY_NAME, Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-VECTORIZED, SPLIT_SINCE = "spark.sql.parquet.enableVectorizedReader", (4, 3)
-"""Spark's fast reader, and the version since which it reads Parquet's BYTE_STREAM_SPLIT.
-
-``value`` is encoded like that in files of earlier versions.
-"""
 NO_FILE_SYSTEM = "No FileSystem for scheme"
 """The JVM's error for a store without a jar."""
 
@@ -74,8 +68,6 @@ def read_files(spark: SparkSession, root: str, table: Table, files: Sequence[str
     if not files:
         return spark.createDataFrame([], schema)
     base = f"{root.rstrip('/')}/{table.name}"
-    if tuple(int(part) for part in spark.version.split(".")[:2]) < SPLIT_SINCE:
-        spark.conf.set(VECTORIZED, "false")
     try:
         frame = spark.read.schema(schema).option("basePath", base).parquet(*files)
         frame.schema  # noqa: B018  Spark Connect looks at the files only now
@@ -83,40 +75,27 @@ def read_files(spark: SparkSession, root: str, table: Table, files: Sequence[str
         if NO_FILE_SYSTEM not in str(error):
             raise
         paths = spark.createDataFrame([(each,) for each in files], "path string").repartition(len(files))
-        return paths.mapInArrow(FileReader(table), schema)
+        return paths.mapInArrow(partial(files_rows, table), schema)
     return frame
 
 
-@dataclass(frozen=True, slots=True)
-class FileReader:
+def files_rows(table: Table, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The function of a task that reads files; each input row is the full path of a file."""
-
-    table: Table
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for path in batch.column(0).to_pylist():
-                yield from file_rows(self.table, path)
+    for batch in batches:
+        for path in batch.column(0).to_pylist():
+            yield from file_rows(table, path)
 
 
 def file_rows(table: Table, path: str) -> Iterator[pa.RecordBatch]:
     """The rows of a file, with the partition columns from its path; missing columns are null."""
-    folders = dict(part.split("=", 1) for part in path.split("/") if "=" in part)
+    import pyarrow.dataset as ds  # slow to import
+
     system, place = file_system(path)
-    with pq.ParquetFile(place, filesystem=system) as file:
-        known = [name for name in table.file_schema.names if name in file.schema_arrow.names]
-        for rows in file.iter_batches(columns=known):
-            yield pa.RecordBatch.from_arrays(
-                [column(rows, each, folders) for each in table.schema], schema=table.schema
-            )
-
-
-def column(rows: pa.RecordBatch, field: pa.Field, folders: Mapping[str, str]) -> pa.Array:
-    """One column of a table, for some rows of a file."""
-    if field.name in rows.schema.names:
-        return rows[field.name].cast(field.type)
-    value = pa.scalar(folders.get(field.name), pa.string()).cast(field.type)
-    return pa.repeat(value, rows.num_rows)
+    folders = ds.partitioning(
+        pa.schema([each for each in table.schema if each.name not in table.file_schema.names]), flavor="hive"
+    )
+    found = ds.dataset([place], table.schema, "parquet", system, folders)
+    return iter(found.to_batches())
 
 
 def live_files(
