@@ -100,7 +100,7 @@ def test_it_can_read_another_cluster() -> None:
 def test_a_key_and_its_option_have_the_same_name() -> None:
     from odradek_spark.cli.main import spark
 
-    page = Path(__file__).parents[3] / "host/docs/howto/run-the-pipeline.md"
+    page = Path(__file__).parents[3] / "host/docs/reference/spark.md"
     table = page.read_text().partition("| key | type | default | unit | meaning |")[2].partition("\n\n")[0]
     keys = re.findall(r"^\| `([\w.]+?)(?:\.<table>)?` ", table, re.MULTILINE)
     kafkas = {"bootstrap.servers": "--bootstrap-server"}  # Kafka's tools shorten the name of the key
@@ -200,7 +200,7 @@ def test_every_key_is_in_the_docs() -> None:
     config = PluginConfig("plugins.spark", {})
     odradek_spark.odradek_companion(config)
 
-    written = {name for name in rows(sections("howto/run-the-pipeline.md")["Beside a host"]) if name != "key"}
+    written = {name for name in rows(sections("reference/spark.md")["Keys of the host"]) if name != "key"}
 
     known = {key for key in config.known if not key.startswith("retention.days.")}
     assert written == known | {"retention.days.<table>"}
@@ -209,6 +209,6 @@ def test_every_key_is_in_the_docs() -> None:
 def test_every_command_is_in_the_docs() -> None:
     from odradek_spark.cli.main import spark
 
-    written = set(rows(sections("howto/run-the-pipeline.md")["By itself"])) - {"command"}
+    written = set(rows(sections("reference/spark.md")["Commands"])) - {"command"}
 
     assert written == {f"odradek spark {name}" for name in spark.commands}

@@ -141,9 +141,8 @@ def test_a_signal_ends_it_cleanly_although_spark_handles_it(
     assert (result.exit_code, ended) == (0, [True])
 
 
-@pytest.mark.parametrize("command", ["rollup", "inventory", "compact", "verify"])
-def test_a_job_without_a_dataset_is_not_started(command: str, tmp_path: Path) -> None:
-    result = CliRunner().invoke(spark, [command, "--dataset", str(tmp_path)])
+def test_a_dataset_that_does_not_exist_is_not_verified(tmp_path: Path) -> None:
+    result = CliRunner().invoke(spark, ["verify", "--dataset", str(tmp_path)])
 
     assert result.exit_code == 1
     assert (
@@ -156,7 +155,9 @@ def test_invalid_rules_are_reported_first(tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text("rule = 5")
 
-    result = CliRunner().invoke(spark, ["detect", "--dataset", str(tmp_path), "--rules-file", str(rules)])
+    result = CliRunner().invoke(
+        spark, ["run", "--bootstrap-server", NOBODY, "--dataset", str(tmp_path), "--rules-file", str(rules)]
+    )
 
     assert result.exit_code == 1
     assert result.stderr.startswith(f"Error: {rules}: ")

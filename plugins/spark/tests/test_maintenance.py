@@ -57,6 +57,15 @@ def test_a_job_runs_only_when_it_is_due(scripted: Scripted) -> None:
     assert scripted.ran == ["often", "often", "seldom", "often"]
 
 
+def test_all_jobs_run_once_from_cron(scripted: Scripted) -> None:
+    scripted.job("often", 10.0)
+    scripted.job("seldom", 3_600.0)
+
+    scripted.maintenance.run_all(NO_SESSION, scripted.said.append, threading.Event())
+
+    assert scripted.said == ["often done", "seldom done"]
+
+
 def test_a_job_that_takes_long_runs_a_quarter_of_the_time(scripted: Scripted) -> None:
     scripted.job("long", 10.0, takes_s=20.0)
 

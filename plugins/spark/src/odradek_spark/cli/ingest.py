@@ -105,15 +105,18 @@ def ingest_settings(options: dict[str, Any]) -> IngestSettings:
     )
 
 
+once_option = click.option(
+    "--once",
+    is_flag=True,
+    help="Stop once everything that is in the topic now is in the tables, for cron. Each start of Spark "
+    "costs about 20 seconds of processor time, whatever there is to read.",
+)
+
+
 @click.command()
 @source_options
 @session_options
-@click.option(
-    "--once",
-    is_flag=True,
-    help="Stop once everything that is in the topic now is in the tables. Each start of Spark costs about "
-    "20 seconds of processor time, whatever there is to read.",
-)
+@once_option
 def ingest(master: str, conf: tuple[str, ...], once: bool, **options: Any) -> None:
     """Decode the telemetry topic into the tables, each push exactly once.
 
@@ -138,6 +141,7 @@ def ingest(master: str, conf: tuple[str, ...], once: bool, **options: Any) -> No
 @click.command()
 @source_options
 @session_options
+@once_option
 @maintenance_options
 @click.option(
     "--metrics-listener",
@@ -149,13 +153,15 @@ def ingest(master: str, conf: tuple[str, ...], once: bool, **options: Any) -> No
 def run(
     master: str,
     conf: tuple[str, ...],
+    once: bool,
     metrics_listener: Address | None,
     until_stdin_ends: bool,
     **options: Any,
 ) -> None:
     """Ingest, and run all jobs when they are due, in one session.
 
-    Stop it with SIGTERM or SIGINT; the next run completes the unfinished work.
+    Stop it with SIGTERM or SIGINT; the next run completes the unfinished work. With --once, all jobs run once
+    after the ingest.
     """
     from odradek_spark.ingest.run import run_ingest
 
@@ -164,16 +170,18 @@ def run(
         if until_stdin_ends:
             threading.Thread(target=wait_for_end, args=(stop,), name="stdin", daemon=True).start()
         maintenance = Maintenance(settings.dataset, **options)
-        look_at(settings, once=False)
+        look_at(settings, once=once)
         progress = Progress(settings.dataset, say)
         with (
             served(progress, metrics_listener) if metrics_listener else nullcontext(),
             session(master, conf) as spark,
-            maintenance.beside(spark, say, stop),
+            nullcontext() if once else maintenance.beside(spark, say, stop),
         ):
             stop_on_signals(stop)
             say(f"ingesting {settings.topic} of {settings.bootstrap_servers} into {settings.dataset}")
-            run_ingest(spark, settings, once=False, stop=stop, say=say, watch=progress)
+            run_ingest(spark, settings, once=once, stop=stop, say=say, watch=progress)
+            if once:
+                maintenance.run_all(spark, say, stop)
 
 
 def look_at(settings: IngestSettings, *, once: bool) -> None:

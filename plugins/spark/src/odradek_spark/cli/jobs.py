@@ -1,10 +1,8 @@
-"""One command per job, for a scheduler or by hand. `odradek spark run` runs all of them."""
+"""Commands by hand: replay, erase and verify. `odradek spark run` runs the jobs that are due."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,145 +10,27 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odradek.topic import TopicFormat
-from odradek_spark.cli import reports
 from odradek_spark.cli.options import (
-    alarm_options,
     allow_data_loss_option,
     client_config_option,
     dataset_option,
-    destinations,
-    kept_days,
-    levels,
-    levels_options,
     max_payload_option,
     properties,
-    retention_option,
-    rules,
     topic_options,
 )
 from odradek_spark.cli.session import explained, session, session_options
 from odradek_spark.cli.times import Moment
 from odradek_spark.decoder.decode import DecoderSettings
 from odradek_spark.ingest.status import Totals
-from odradek_spark.jobs.expire import VACUUM_HOURS
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.options import ReadOptions
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import PUSHES
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
-NOTHING = "nothing new"
 OFFSET_RANGE = re.compile(r"(\d+):(\d+)-(\d+)")
-
-
-def reported(dataset: str, where: Mapping[str, Any], job: Callable[[SparkSession], str | None]) -> None:
-    """Run a job in a session of its own and print what it did."""
-    with session_on(dataset, where) as spark:
-        line = job(spark)
-    click.echo(line or NOTHING)
-
-
-@contextmanager
-def session_on(dataset: str, where: Mapping[str, Any]) -> Iterator[SparkSession]:
-    """Check that the dataset exists, then start a session, which takes several seconds."""
-    with explained():
-        Dataset(dataset).existing(PUSHES)
-    with session(**where) as spark:
-        yield spark
-
-
-@click.command()
-@dataset_option
-@levels_options
-@session_options
-def rollup(
-    dataset: str,
-    rollup_client_metrics: tuple[str, ...],
-    rollup_fleet_labels: tuple[str, ...],
-    **where: Any,
-) -> None:
-    """Add new points to the rollups of five minutes and of an hour."""
-    kept = levels(rollup_client_metrics, rollup_fleet_labels)
-    reported(dataset, where, lambda spark: reports.rolled_up(spark, dataset, kept))
-
-
-@click.command()
-@dataset_option
-@session_options
-def inventory(dataset: str, **where: Any) -> None:
-    """Update the inventory of clients.
-
-    It has the client id, version, address and principal of each client instance over time.
-    """
-    reported(dataset, where, lambda spark: reports.inventoried(spark, dataset))
-
-
-@click.command()
-@dataset_option
-@alarm_options
-@session_options
-def detect(
-    dataset: str,
-    rules_file: Path | None,
-    default_rules: bool,
-    webhook_url: str | None,
-    alertmanager_url: str | None,
-    **where: Any,
-) -> None:
-    """Open and close anomalies, and send them to destinations.
-
-    An anomaly is a value beyond a threshold for some time; the rules set both.
-    """
-    with explained():
-        wanted = rules(rules_file, default_rules=default_rules)
-    if not wanted:
-        raise click.UsageError("option --no-default-rules: expected rules in --rules-file")
-    told = destinations(webhook_url, alertmanager_url)
-
-    def work(spark: SparkSession) -> str | None:
-        lines = [reports.detected(spark, dataset, wanted), reports.delivered(dataset, told)]
-        return "\n".join(each for each in lines if each) or None
-
-    reported(dataset, where, work)
-
-
-@click.command()
-@dataset_option
-@session_options
-def compact(dataset: str, **where: Any) -> None:
-    """Merge the files of past hours into larger ones.
-
-    The merged rows are sorted by client, so queries about one client read less.
-    """
-    reported(dataset, where, lambda spark: reports.compacted(spark, dataset))
-
-
-@click.command()
-@dataset_option
-@retention_option
-def expire(dataset: str, retention_days: tuple[str, ...]) -> None:
-    """Remove days beyond the retention of each table. Needs no Java."""
-    with explained():
-        line = reports.expired(dataset, kept_days(retention_days))
-    click.echo(line or NOTHING)
-
-
-@click.command()
-@dataset_option
-@click.option(
-    "--hours",
-    type=click.IntRange(1),
-    default=VACUUM_HOURS,
-    show_default=True,
-    help="Keep files that are younger than this.",
-)
-def vacuum(dataset: str, hours: int) -> None:
-    """Delete files that no table uses any more. Needs no Java."""
-    with explained():
-        line = reports.vacuumed(dataset, hours)
-    click.echo(line or NOTHING)
 
 
 @click.command()
@@ -268,7 +148,9 @@ def verify(
     """Check on the data that every push is in the tables exactly once. Exit status 1 if one is not."""
     from odradek_spark.jobs.verify import run_verify
 
-    with session_on(dataset, where) as spark:
+    with explained():
+        Dataset(dataset).existing(PUSHES)
+    with session(**where) as spark:
         report = run_verify(spark, dataset, since, until)
     click.echo(report.text())
     if report.exit_code:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from odradek_spark.cli.ingest import ingest, run
-from odradek_spark.cli.jobs import compact, detect, erase, expire, inventory, replay, rollup, vacuum, verify
+from odradek_spark.cli.jobs import erase, replay, verify
 from odradek_spark.cli.query import query
 
 
@@ -14,10 +14,5 @@ def spark() -> None:
     """Client metrics as tables: ingest, maintain and query them."""
 
 
-COMMANDS = (
-    *(run, ingest, rollup, detect, inventory, compact, expire, vacuum),
-    *(erase, replay, verify, query),
-)
-
-for command in COMMANDS:
+for command in (run, ingest, query, verify, replay, erase):
     spark.add_command(command)

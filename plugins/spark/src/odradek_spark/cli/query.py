@@ -210,7 +210,7 @@ def anomalies(
     only_open: bool,
     exit_code: bool,
 ) -> None:
-    """List the anomalies that `odradek spark detect` found."""
+    """List the anomalies that `odradek spark run` found."""
     with reading(dataset, since, until) as (reader, window):
         rows = questions.anomalies(reader, window, only_open=only_open)
         found = rows.to_pylist()
