@@ -151,7 +151,7 @@ def test_transaction_markers_are_skipped(host: RunningHost) -> None:
 def test_a_missing_topic_is_reported(host: RunningHost) -> None:
     reader = TopicReader(options(host.bootstrap, subscribe="nope"))
 
-    with pytest.raises(TopicError, match=r"topic nope: .*Unknown topic.*telemetry\.durability"):
+    with pytest.raises(TopicError, match=r"^\[ODRADEK_NO_TOPIC\] topic nope: .*telemetry\.durability"):
         reader.partitions()
     reader.close()
 
@@ -164,7 +164,7 @@ def test_options_unknown_to_librdkafka_are_reported() -> None:
 def test_an_unreachable_broker_is_reported() -> None:
     reader = TopicReader(options("127.0.0.1:1"), 1.0)
 
-    with pytest.raises(Unreachable, match=r"topic telemetry: 127\.0\.0\.1:1: .*"):
+    with pytest.raises(Unreachable, match=r"^\[ODRADEK_UNREACHABLE\] topic telemetry: 127\.0\.0\.1:1: .*"):
         reader.partitions()
     reader.close()
 
@@ -199,7 +199,8 @@ def test_offsets_lost_to_retention_are_an_error(host: RunningHost) -> None:
     planner = planner_of(host)
 
     with pytest.raises(
-        DataLoss, match=r"telemetry-0: offsets 3 to 6 were deleted by retention.*--allow-data-loss"
+        DataLoss,
+        match=r"^\[ODRADEK_DATA_LOSS\] telemetry-0: offsets 3 to 6 were .*--allow-data-loss",
     ):
         planner.latestOffset(at(p0=3, p1=0), ReadAllAvailable())
     with pytest.raises(DataLoss, match="telemetry-0: retention deleted offset 3"):

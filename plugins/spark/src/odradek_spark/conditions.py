@@ -8,13 +8,13 @@ from typing import ClassVar
 PREFIX = re.compile(r"\[ODRADEK_\w+\] ")
 
 
-class Condition(Exception):
-    """An error that the user can fix; the message says how."""
+class Condition(RuntimeError):
+    """An error that the user can fix; the message says how, in one line: the last of Spark's traceback."""
 
     condition: ClassVar[str] = "ODRADEK_ERROR"
 
     def __str__(self) -> str:
-        return f"[{self.condition}] {super().__str__()}"
+        return f"[{self.condition}] {' '.join(super().__str__().split())}"
 
 
 def without_condition(message: str) -> str:
