@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any
 
 import click
 import duckdb
@@ -33,7 +35,6 @@ from odradek_spark.query.reader import Reader
 from odradek_spark.tables.dataset import DatasetError
 
 NEVER = datetime.fromtimestamp(0, UTC)
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @click.group()
@@ -41,8 +42,33 @@ def query() -> None:
     """Query the tables. Takes seconds and needs no Java."""
 
 
-def asking(command: Command) -> Command:
-    """Add the options that all queries have."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a question has found."""
+
+    rows: pa.Table
+    nothing: str | Callable[[], str]
+    """Message instead of an empty table."""
+    people: Callable[[], None] | None = None
+    """Prints the rows for people; by default as they are."""
+    status: int = 0
+    """The exit status."""
+
+
+def asking(question: Callable[..., Answer]) -> Callable[..., None]:
+    """Make a command of a question to a reader within a time range: it has the options of all queries."""
+
+    @wraps(question)
+    def command(dataset: str, since: datetime | None, until: datetime | None, form: str, **own: Any) -> None:
+        try:
+            with closing(Reader(dataset, since, until)) as reader:
+                answer = question(reader, Window(since=since, until=until), **own)
+                show(answer.rows, form, answer.nothing, answer.people)
+        except DatasetError as error:
+            raise click.ClickException(str(error)) from error
+        if answer.status:
+            raise click.exceptions.Exit(answer.status)
+
     options = (
         dataset_option,
         click.option(
@@ -61,26 +87,12 @@ def asking(command: Command) -> Command:
     return command
 
 
-@contextmanager
-def reading(dataset: str, since: datetime | None, until: datetime | None) -> Iterator[tuple[Reader, Window]]:
-    """Open the tables for one query."""
-    try:
-        reader = Reader(dataset, since, until)
-        try:
-            yield reader, Window(since=since, until=until)
-        finally:
-            reader.close()
-    except DatasetError as error:
-        raise click.ClickException(str(error)) from error
-
-
 @query.command()
 @asking
-def clients(dataset: str, since: datetime | None, until: datetime | None, form: str) -> None:
+def clients(reader: Reader, window: Window) -> Answer:
     """List the clients that pushed, one row per client instance."""
-    with reading(dataset, since, until) as (reader, window):
-        rows = questions.clients(reader, window)
-        show(rows, form, "no client pushed", lambda: show_columns(clients_table(rows.to_pylist())))
+    rows = questions.clients(reader, window)
+    return Answer(rows, "no client pushed", lambda: show_columns(clients_table(rows.to_pylist())))
 
 
 @query.command()
@@ -92,14 +104,7 @@ def clients(dataset: str, since: datetime | None, until: datetime | None, form: 
 @click.option("--topic", help="Only series with this label.")
 @click.option("--metric", help="Only this metric.")
 @click.option("--all", "everything", is_flag=True, help="Also show the metrics that matter less.")
-def client(
-    dataset: str,
-    since: datetime | None,
-    until: datetime | None,
-    form: str,
-    everything: bool,
-    **chosen: str | None,
-) -> None:
+def client(reader: Reader, window: Window, everything: bool, **chosen: str | None) -> Answer:
     """Summarize the metrics of a client, one row per series.
 
     The table begins with the client and its troubles.
@@ -108,15 +113,13 @@ def client(
         raise click.UsageError(
             "expected one of --client-id, --client-instance-id, --principal and --client-address"
         )
-    with reading(dataset, since, until) as (reader, window):
-        who = Who(**chosen)
-        rows = questions.client(reader, who, window)
-        show(
-            rows,
-            form,
-            lambda: missing_client(reader, who),
-            lambda: show_client(reader, who, window, rows.to_pylist(), everything=everything),
-        )
+    who = Who(**chosen)
+    rows = questions.client(reader, who, window)
+    return Answer(
+        rows,
+        lambda: missing_client(reader, who),
+        lambda: show_client(reader, who, window, rows.to_pylist(), everything=everything),
+    )
 
 
 def show_client(reader: Reader, who: Who, window: Window, rows: Sequence[Row], *, everything: bool) -> None:
@@ -152,72 +155,43 @@ def show_client(reader: Reader, who: Who, window: Window, rows: Sequence[Row], *
 @click.option(
     "--limit", type=click.IntRange(1, 1_000_000), default=10, show_default=True, help="Limit of rows."
 )
-def top(
-    dataset: str,
-    since: datetime | None,
-    until: datetime | None,
-    form: str,
-    metric: str,
-    by: str,
-    aggregate: str,
-    limit: int,
-) -> None:
+def top(reader: Reader, window: Window, metric: str, by: str, aggregate: str, limit: int) -> Answer:
     """Rank clients by a metric."""
-    with reading(dataset, since, until) as (reader, window):
-        rows = questions.top(reader, metric, window, by, aggregate, limit)
-        show(
-            rows,
-            form,
-            lambda: missing_metric(reader, metric) or f"no points of {metric}",
-            lambda: show_columns(top_table(rows, metric, by, aggregate)),
-        )
+    rows = questions.top(reader, metric, window, by, aggregate, limit)
+    return Answer(
+        rows,
+        lambda: missing_metric(reader, metric) or f"no points of {metric}",
+        lambda: show_columns(top_table(rows, metric, by, aggregate)),
+    )
 
 
 @query.command()
 @asking
 @click.option("--at-least-ms", type=float, default=1.0, show_default=True, help="Ignore shorter throttles.")
-def throttled(
-    dataset: str,
-    since: datetime | None,
-    until: datetime | None,
-    form: str,
-    at_least_ms: float,
-) -> None:
+def throttled(reader: Reader, window: Window, at_least_ms: float) -> Answer:
     """List the minutes in which clients were throttled by a quota."""
-    with reading(dataset, since, until) as (reader, window):
-        rows = questions.throttled(reader, window, at_least_ms)
-        show(rows, form, "no client was throttled", lambda: show_columns(throttled_table(rows.to_pylist())))
+    rows = questions.throttled(reader, window, at_least_ms)
+    return Answer(rows, "no client was throttled", lambda: show_columns(throttled_table(rows.to_pylist())))
 
 
 @query.command()
 @asking
-def versions(dataset: str, since: datetime | None, until: datetime | None, form: str) -> None:
+def versions(reader: Reader, window: Window) -> Answer:
     """List the client libraries in use."""
-    with reading(dataset, since, until) as (reader, window):
-        rows = questions.versions(reader, window)
-        show(rows, form, "no client pushed", lambda: show_columns(versions_table(rows.to_pylist())))
+    rows = questions.versions(reader, window)
+    return Answer(rows, "no client pushed", lambda: show_columns(versions_table(rows.to_pylist())))
 
 
 @query.command()
 @asking
 @click.option("--open", "only_open", is_flag=True, help="Only anomalies that have not ended.")
 @click.option("--exit-code", is_flag=True, help="Exit with status 1 if an anomaly is listed.")
-def anomalies(
-    dataset: str,
-    since: datetime | None,
-    until: datetime | None,
-    form: str,
-    only_open: bool,
-    exit_code: bool,
-) -> None:
+def anomalies(reader: Reader, window: Window, only_open: bool, exit_code: bool) -> Answer:
     """List the anomalies that `odradek spark run` found."""
-    with reading(dataset, since, until) as (reader, window):
-        rows = questions.anomalies(reader, window, only_open=only_open)
-        found = rows.to_pylist()
-        latest = questions.last_push(reader, window) or NEVER
-        show(rows, form, "no anomalies", lambda: show_anomalies(found, latest))
-    if exit_code and rows.num_rows:
-        raise click.exceptions.Exit(1)
+    rows = questions.anomalies(reader, window, only_open=only_open)
+    latest = questions.last_push(reader, window) or NEVER
+    status = int(exit_code and rows.num_rows > 0)
+    return Answer(rows, "no anomalies", lambda: show_anomalies(rows.to_pylist(), latest), status)
 
 
 def show_anomalies(rows: Sequence[Row], latest: datetime) -> None:
@@ -231,14 +205,12 @@ def show_anomalies(rows: Sequence[Row], latest: datetime) -> None:
 @query.command()
 @asking
 @click.argument("statement")
-def sql(dataset: str, since: datetime | None, until: datetime | None, form: str, statement: str) -> None:
+def sql(reader: Reader, window: Window, statement: str) -> Answer:
     """Run a DuckDB SQL statement on the tables and views.
 
     The views are v_points, v_clients, v_rollup and v_totals.
     """
-    with reading(dataset, since, until) as (reader, _):
-        try:
-            rows: pa.Table = reader.ask(statement)
-        except duckdb.Error as error:
-            raise click.UsageError(str(error).replace("\n", " ")) from error
-        show(rows, form, "no rows")
+    try:
+        return Answer(reader.ask(statement), "no rows")
+    except duckdb.Error as error:
+        raise click.UsageError(str(error).replace("\n", " ")) from error
