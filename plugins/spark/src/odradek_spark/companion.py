@@ -61,10 +61,11 @@ class Pipeline:
         """The last batch, read from the tables, and the number of waiting pushes, read from the topic."""
         from odradek_spark.ingest.status import last_batch
 
-        batch = last_batch(self.dataset)
-        if batch is None:
+        found = last_batch(self.dataset)
+        if found is None:
             return {"last batch": "none"}
-        ago_s = (datetime.now(UTC) - batch.at).total_seconds()
+        at, batch = found
+        ago_s = (datetime.now(UTC) - at).total_seconds()
         told = {"last batch": f"{ago_s:.0f} s ago", "pushes": batch.pushes, "points": batch.points}
         return told | {"lag": self.lag(self.bootstrap_servers or bootstrap_servers)}
 

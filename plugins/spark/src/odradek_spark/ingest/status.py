@@ -15,16 +15,6 @@ RECENT = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """One batch of ingest, from the history of the table ``pushes``."""
-
-    at: datetime
-    pushes: int
-    points: int
-    dead_letters: int
-
-
-@dataclass(frozen=True, slots=True)
 class Totals:
     """Totals of several batches."""
 
@@ -56,8 +46,8 @@ def version(dataset: Dataset) -> int:
     return -1 if found is None else found.version()
 
 
-def last_batch(root: str) -> Batch | None:
-    """The batch that was committed last; None if there is none."""
+def last_batch(root: str) -> tuple[datetime, Totals] | None:
+    """The time and the contents of the batch that was committed last; None if there is none."""
     found = Dataset(root).open(PUSHES)
     return None if found is None else next(batches(found.history(RECENT)), None)
 
@@ -67,23 +57,15 @@ def batches_since(dataset: Dataset, before: int) -> tuple[Totals, int]:
     found = dataset.open(PUSHES)
     if found is None or found.version() <= before:
         return NOTHING, before
-    came = list(batches(found.history(found.version() - before)))
-    total = Totals(
-        len(came),
-        sum(each.pushes for each in came),
-        sum(each.points for each in came),
-        sum(each.dead_letters for each in came),
-    )
-    return total, found.version()
+    came = (each for _, each in batches(found.history(found.version() - before)))
+    return sum(came, NOTHING), found.version()
 
 
-def batches(history: list[dict[str, Any]]) -> Iterator[Batch]:
+def batches(history: list[dict[str, Any]]) -> Iterator[tuple[datetime, Totals]]:
     """The commits that were batches of ingest, the latest first."""
     for each in history:
         if "batch" in each:
-            yield Batch(
-                at=datetime.fromtimestamp(each["timestamp"] / 1000, UTC),
-                pushes=int(each["pushes"]),
-                points=int(each["points"]),
-                dead_letters=int(each.get("deadLetters", 0)),
+            yield (
+                datetime.fromtimestamp(each["timestamp"] / 1000, UTC),
+                Totals(1, int(each["pushes"]), int(each["points"]), int(each.get("deadLetters", 0))),
             )
