@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from ingested import settings
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
 
 from odradek_spark.ingest import run
+from odradek_spark.ingest.failures import IngestFailed
 from odradek_spark.ingest.query import has_begun
 
 NO_SESSION: Any = None
@@ -44,6 +45,19 @@ def test_a_jvm_that_was_stopped_too_is_no_failure(tmp_path: Path, monkeypatch: p
     run.run_ingest(NO_SESSION, settings("b:1", tmp_path), once=True, stop=stop, say=said.append)
 
     assert said == []
+
+
+def test_a_jvm_that_has_ended_ends_ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A supervisor starts another one; this process cannot."""
+
+    class Ended(Query):
+        def awaitTermination(self, timeout_s: float) -> bool:  # noqa: N802  Spark's name
+            raise Py4JNetworkError("An error occurred while trying to connect to the Java server")
+
+    monkeypatch.setattr(run, "start_ingest", lambda *_, **__: Ended(threading.Event()))
+
+    with pytest.raises(IngestFailed, match="Spark's JVM has ended"):
+        run.run_ingest(NO_SESSION, settings("b:1", tmp_path), once=False)
 
 
 def test_a_query_has_begun_once_spark_has_stored_offsets(tmp_path: Path) -> None:
