@@ -130,7 +130,8 @@ class Maintenance:
             yield
         finally:
             stop.set()
-            spark.interruptAll()
+            with suppress(Exception):  # Spark may have ended
+                spark.interruptAll()
             thread.join(STOP_S)
 
     def run_all(self, spark: SparkSession, say: Callable[[str], object], stop: threading.Event) -> None:
