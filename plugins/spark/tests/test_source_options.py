@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
-from odradek_spark.source.options import EARLIEST, LATEST, OptionError, Position, read_options
+from odradek_spark.sink import write_options
+from odradek_spark.source.options import EARLIEST, KNOWN, LATEST, OptionError, Position, read_options
 
+NAME = re.compile(r"`([\w.*]+)`")
 NEEDED = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
 
 
@@ -77,3 +82,19 @@ def test_invalid_options_are_refused_with_the_condition_and_what_to_do(
 ) -> None:
     with pytest.raises(OptionError, match=rf"^\[ODRADEK_OPTION\] .*{problem}"):
         read_options(NEEDED | given)
+
+
+@pytest.mark.parametrize(
+    ("heading", "known"),
+    [
+        ("source", {*KNOWN.values(), "kafka.*", "kafka.group.id"}),
+        ("sink", {*write_options.KNOWN.values(), "checkpointLocation"}),
+    ],
+)
+def test_readme_has_each_option(heading: str, known: set[str]) -> None:
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    section = text.partition(f"## Options of the {heading}\n")[2].partition("\n## ")[0]
+
+    written = {name for line in section.splitlines() for name in NAME.findall(line.partition(" | ")[0])}
+
+    assert written == known
