@@ -17,7 +17,7 @@ from odradek_spark.ingest.progress import READY_S, Progress, served, waiting
 from odradek_spark.tables.dataset import Dataset
 
 
-def query(batch: int | None, end: str | None = None, latest: str | None = None) -> Any:
+def query(batch: int | None, end: str = "null", latest: str = "null") -> Any:
     """A query after a batch; None before the first."""
     source = SimpleNamespace(endOffset=end, latestOffset=latest)
     progress = SimpleNamespace(runId="r", batchId=batch, sources=[source])

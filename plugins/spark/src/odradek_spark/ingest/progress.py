@@ -82,11 +82,9 @@ class Progress:
 def waiting(progress: Any) -> int | None:
     """The records between the end of a batch and that of the topic, by Spark's progress; None if unknown."""
     for source in progress.sources:
-        if source.latestOffset and source.endOffset:
-            ((latest,), (end,)) = (
-                json.loads(each).values() for each in (source.latestOffset, source.endOffset)
-            )
-            return backlog(from_json(end), from_json(latest))
+        end, latest = json.loads(source.endOffset), json.loads(source.latestOffset)
+        if end and latest:
+            return sum(backlog(from_json(end[topic]), from_json(latest[topic])) for topic in latest)
     return None
 
 
