@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import urllib.request
 from pathlib import Path
@@ -17,10 +18,10 @@ from odradek_spark.ingest.progress import READY_S, Progress, served, waiting
 from odradek_spark.tables.dataset import Dataset
 
 
-def query(batch: int | None, end: str = "null", latest: str = "null") -> Any:
+def query(batch: int | None, end: object = None, latest: object = None) -> Any:
     """A query after a batch; None before the first."""
-    source = SimpleNamespace(endOffset=end, latestOffset=latest)
-    progress = SimpleNamespace(runId="r", batchId=batch, sources=[source])
+    told = json.dumps({"sources": [{"endOffset": end, "latestOffset": latest}]})
+    progress = SimpleNamespace(runId="r", batchId=batch, json=told)
     return SimpleNamespace(lastProgress=None if batch is None else progress)
 
 
@@ -42,7 +43,7 @@ def test_each_batch_is_a_line_and_counts(tmp_path: Path) -> None:
         progress(query(None))
         ingested(str(tmp_path), [Push(client=each, value=1.0) for each in range(3)])
         for _ in range(2):
-            progress(query(0, '{"t": {"0": 3, "1": 2}}', '{"t": {"0": 7, "1": 5}}'))
+            progress(query(0, {"t": {"0": 3, "1": 2}}, {"t": {"0": 7, "1": 5}}))
         now_s += READY_S + 2
         waits = values(url)
         progress(query(1))
@@ -62,7 +63,7 @@ def test_each_batch_is_a_line_and_counts(tmp_path: Path) -> None:
 
 
 def test_before_spark_tells_the_end_of_the_topic_nothing_is_known_to_wait() -> None:
-    assert waiting(query(0, '{"t": {"0": 3}}').lastProgress) is None
+    assert waiting({"sources": [{"endOffset": {"t": {"0": 3}}, "latestOffset": None}]}) is None
 
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="no IPv6")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,7 +55,11 @@ class Progress:
             came, self.version = batches_since(self.dataset, self.version)
             self.seen = progress.runId, progress.batchId
             if came.batches:
-                self.total, self.waiting, self.batch_s = self.total + came, waiting(progress), self.beat_s
+                self.total, self.waiting, self.batch_s = (
+                    self.total + came,
+                    waiting(json.loads(progress.json)),
+                    self.beat_s,
+                )
                 left = "" if self.waiting is None else f", {self.waiting:,} waiting"
                 letters = f", {came.dead_letters:,} dead letters" if came.dead_letters else ""
                 self.say(f"{came.pushes:,} pushes, {came.points:,} points{letters}{left}")
@@ -79,10 +83,10 @@ class Progress:
         yield GaugeMetricFamily("odradek_pipeline_ready", "1 while ingest runs, 0 while it waits.", ready)
 
 
-def waiting(progress: Any) -> int | None:
+def waiting(progress: Mapping[str, Any]) -> int | None:
     """The records between the end of a batch and that of the topic, by Spark's progress; None if unknown."""
-    for source in progress.sources:
-        end, latest = json.loads(source.endOffset), json.loads(source.latestOffset)
+    for source in progress["sources"]:
+        end, latest = source["endOffset"], source["latestOffset"]
         if end and latest:
             return sum(backlog(from_json(end[topic]), from_json(latest[topic])) for topic in latest)
     return None
