@@ -113,7 +113,10 @@ def opened(master: str, given: Mapping[str, str]) -> SparkSession:
     if "spark.remote" not in given and "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit
         check_java()
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        values |= {"spark.master": master, **(LOOPBACK if master.startswith("local") else {})}
+        values["spark.master"] = master
+        if master.startswith("local"):
+            values |= LOOPBACK
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else Spark looks up this machine
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("odradek")
