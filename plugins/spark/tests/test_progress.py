@@ -62,8 +62,17 @@ def test_each_batch_is_a_line_and_counts(tmp_path: Path) -> None:
     assert next(each.samples[0].value for each in progress.collect() if each.name.endswith("_ready")) == 1
 
 
-def test_before_spark_tells_the_end_of_the_topic_nothing_is_known_to_wait() -> None:
-    assert waiting({"sources": [{"endOffset": {"t": {"0": 3}}, "latestOffset": None}]}) is None
+@pytest.mark.parametrize(
+    ("end", "latest", "left"),
+    [
+        ({"t": {"0": 3}}, {"t": {"0": 5}}, 2),
+        ('{"t": {"0": 3}}', '{"t": {"0": 5}}', 2),
+        ({"t": {"0": 3}}, None, None),
+        ('{"t": {"0": 3}}', "null", None),
+    ],
+)
+def test_what_waits_is_told_as_objects_or_as_text(end: object, latest: object, left: int | None) -> None:
+    assert waiting({"sources": [{"endOffset": end, "latestOffset": latest}]}) == left
 
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="no IPv6")

@@ -86,7 +86,10 @@ class Progress:
 def waiting(progress: Mapping[str, Any]) -> int | None:
     """The records between the end of a batch and that of the topic, by Spark's progress; None if unknown."""
     for source in progress["sources"]:
-        end, latest = source["endOffset"], source["latestOffset"]
+        end, latest = (
+            json.loads(each) if isinstance(each, str) else each  # text with Spark Connect
+            for each in (source["endOffset"], source["latestOffset"])
+        )
         if end and latest:
             return sum(backlog(from_json(end[topic]), from_json(latest[topic])) for topic in latest)
     return None
