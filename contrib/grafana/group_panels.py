@@ -104,6 +104,33 @@ GROUP: Final = [
         empty="no member is behind",
     ),
 ]
+CLIENTS: Final = [
+    Panel(
+        title="Clients by lag in time",
+        queries=[worst("odradek_client_lag_time_max_seconds", "{{client_id}} {{client_address}} {{group}}")],
+        unit="s",
+        empty="no client is behind, or clients are not measured",
+        description="Also of clients that commit no offsets. Needs telemetry.lag or gateway.lag = all.",
+    ),
+    Panel(
+        title="Clients by lag in records",
+        queries=[worst("odradek_client_lag_sum", "{{client_id}} {{client_address}} {{group}}")],
+        unit="{record}",
+        empty="clients are not measured",
+    ),
+    Panel(
+        title="Clients that do not fetch",
+        queries=[
+            worst(
+                "odradek_client_fetch_age_seconds > 60",
+                "{{client_id}} {{client_address}} {{topic}} {{partition}}",
+            )
+        ],
+        unit="s",
+        empty="every client fetches",
+        description="They have paused, or are busy with what they have fetched.",
+    ),
+]
 TOPICS: Final = [
     Panel(
         title="Hot partitions",
@@ -121,4 +148,9 @@ TOPICS: Final = [
         width=12,
     ),
 ]
-GROUP_ROWS: Final = [Row("All groups", ALL), Row("The chosen groups", GROUP), Row("Topics", TOPICS)]
+GROUP_ROWS: Final = [
+    Row("All groups", ALL),
+    Row("The chosen groups", GROUP),
+    Row("Clients", CLIENTS),
+    Row("Topics", TOPICS),
+]

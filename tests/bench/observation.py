@@ -1,7 +1,7 @@
 """The cost of observing a client, for each request and for each window.
 
-Each row is the CPU time of a request and its response in a pair of a gateway without sockets: observed, not
-observed, and the difference.
+Each row is the CPU time of a request and its response in a pair of a gateway without sockets: observed with
+what it reads, observed without that, not observed, and the difference between the last two.
 
 Usage, from the folder above: ``python -m bench.observation [--rounds 100000]``
 """
@@ -13,13 +13,21 @@ import random
 import sys
 import time
 from collections.abc import Callable
+from enum import Enum, auto
 from typing import Any, Final
 
 from bench.harness import head
 from odradek.gateway.observation.client_report import report
 from odradek.gateway.observation.names import wanted_names
 from odradek.gateway.observation.settings import Observe
-from odradek.wire.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
+from odradek.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
 from odradek.wire.messages.metadata import MetadataRequest, MetadataResponse
 from odradek.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -30,6 +38,14 @@ from unit.gateway.observation.test_observed_requests import produce, produced
 
 BATCH: Final = batch_of(b"v" * 1_000)
 REPEATS: Final = 7
+
+
+class Kind(Enum):
+    """What a gateway wants to know of a client."""
+
+    FOLLOWED = auto()
+    OBSERVED = auto()
+    BARE = auto()
 
 
 class Nowhere:
@@ -48,6 +64,12 @@ def fetched(partitions: int) -> FetchResponse:
     return FetchResponse(responses=[topic])
 
 
+def fetching(partitions: int) -> FetchRequest:
+    """A request that names partitions."""
+    rows = [FetchPartition(partition=index, fetch_offset=index) for index in range(partitions)]
+    return FetchRequest(topics=[FetchTopic(topic="orders", topic_id=b"1" * 16, partitions=rows)])
+
+
 ROWS: Final[dict[str, tuple[Any, Any, int, int]]] = {
     "Produce v7, 1 batch of 1 kB": (produce(BATCH), produced(0), 7, 1),
     "Produce v9, 1 batch of 1 kB": (produce(BATCH), produced(0), 9, 1),
@@ -60,6 +82,10 @@ ROWS: Final[dict[str, tuple[Any, Any, int, int]]] = {
     "Fetch v12, empty": (FetchRequest(), FetchResponse(), 12, 1),
     "Fetch v18, 1 partition of 1 kB": (FetchRequest(), fetched(1), 18, 1),
     "Fetch v18, 10 partitions of 1 kB": (FetchRequest(), fetched(10), 18, 1),
+    "Fetch v18, names 1 of 1 partition": (fetching(1), fetched(1), 18, 1),
+    "Fetch v18, names 10 of 10 partitions": (fetching(10), fetched(10), 18, 1),
+    "Fetch v12, names 10 of 10 partitions": (fetching(10), fetched(10), 12, 1),
+    "Fetch v18, names 100, answers 1": (fetching(100), fetched(1), 18, 1),
     "Metadata v7": (MetadataRequest(), MetadataResponse(), 7, 1),
     "OffsetCommit v8": (OffsetCommitRequest(), OffsetCommitResponse(), 8, 1),
 }
@@ -104,9 +130,10 @@ def microseconds(run: Callable[[], object], times: int) -> float:
     return min(found) / times / 1_000
 
 
-def exchange(observed: bool, frames: list[tuple[bytes, bytes]]) -> Callable[[], None]:
+def exchange(kind: Kind, frames: list[tuple[bytes, bytes]]) -> Callable[[], None]:
     """A function that passes requests and their responses through a pair, one after the other."""
-    observer = Stage(Observe.ALL).observation if observed else None
+    stage = Stage(Observe.ALL, follows_fetches=kind is Kind.FOLLOWED)
+    observer = None if kind is Kind.BARE else stage.observation
     through = Through(observer=observer, monotonic_ns=time.monotonic_ns)
     through.pair.state.client = through.pair.state.upstream = Nowhere()
 
@@ -123,8 +150,8 @@ def row(name: str, frames: list[tuple[bytes, bytes]], requests: int, rounds: int
     """Measure and print a row of so many requests."""
     size_bytes = sum(len(sent) + len(received) for sent, received in frames)
     times = max(rounds * 1_000 // max(size_bytes, 1_000) // REPEATS, 1)
-    full, bare = (microseconds(exchange(each, frames), times) / requests for each in (True, False))
-    print(f"  {name:<42}{full:>10.2f}{bare:>8.2f}{full - bare:>12.2f}")
+    followed, full, bare = (microseconds(exchange(each, frames), times) / requests for each in Kind)
+    print(f"  {name:<42}{followed:>10.2f}{full:>10.2f}{bare:>8.2f}{full - bare:>12.2f}")
 
 
 def window_us() -> float:
@@ -144,7 +171,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=100_000, help="requests of each row")
     rounds = parser.parse_args().rounds
     print(head("observation"), file=sys.stderr)
-    print(f"  {'µs per request':<42}{'observed':>10}{'bare':>8}{'difference':>12}")
+    print(f"  {'µs per request':<42}{'followed':>10}{'observed':>10}{'bare':>8}{'difference':>12}")
     for name, (asked, answered, version, together) in ROWS.items():
         sent = b"".join(request(asked, version, number) for number in range(together))
         received = b"".join(response(answered, version, number) for number in range(together))

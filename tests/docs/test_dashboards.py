@@ -33,7 +33,7 @@ HOST_METRIC = re.compile(r"\b(?:odradek|kafka_server|kafka_network)_\w+")
 LEGEND = re.compile(r"\{\{(\w+)\}\}")
 VARIABLE = re.compile(r"\$(\w+)")
 LAG_METRICS = {escaped_name(LAG_PREFIX + name, unit, Kind.GAUGE) for name, unit in UNITS.items()}
-OF_GROUPS = {"group", "topic", "partition", "progress", "client_id", "address"}
+OF_GROUPS = {"group", "topic", "partition", "progress", "client_id", "address", "client_address"}
 OF_CLIENTS = {*CONTEXT_LABELS, "group_id", "transactional_id"}
 
 

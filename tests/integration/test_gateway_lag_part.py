@@ -15,6 +15,7 @@ from odradek.lag.lag_settings import GatewayLagSettings, LagSettings, Measured
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.programs.config import HostConfig
 from odradek.programs.gateway_lag import GatewayLag
+from odradek.telemetry.record_source import RecordSource
 from odradek.testing import RunningHost
 from odradek.testing.clock import MockClock
 from odradek.waiting.deferred import offload_inline
@@ -48,13 +49,12 @@ class Scene:
         self.bootstrap = cluster.bootstrap
         threads = SimpleNamespace(offload=offload_inline)
         spine: Any = SimpleNamespace(clock=self.clock, timer=self.clock.timer, new_threads=lambda: threads)
-        sources = SimpleNamespace(keep=self.keep)
-        pushes: Any = SimpleNamespace(manager=broker.telemetry, sources=sources)
+        source = RecordSource("lag", broker.telemetry, self.keep)
         config = HostConfig(
             lag=LagSettings(export_interval_ms=10_000),
             gateway_lag=GatewayLagSettings(measured=Measured.GROUPS),
         )
-        self.part = GatewayLag(config, spine, pushes, self.connect, cast(Any, self.leadership))
+        self.part = GatewayLag(config, spine, source, self.connect, cast(Any, self.leadership))
         self.part.start()
 
     def connect(self) -> AdminClient:

@@ -8,8 +8,10 @@ from typing import Any
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.broker.broker import Broker
+from odradek.broker.fetch.fetch_reads import FetchReads
 from odradek.broker.host_positions import HostPositions
-from odradek.broker.lag_rounds import LagRounds, matcher
+from odradek.broker.host_readers import HostReaders
+from odradek.broker.lag_rounds import CLIENT_ROUNDS, ROUNDS, LagRounds, matcher
 from odradek.group.committed_offset import CommittedOffset
 from odradek.lag.lag_settings import HostLagSettings, LagSettings
 from odradek.log.control_batch import TransactionMarker
@@ -26,9 +28,15 @@ Place = tuple[str, ...]
 
 
 class LagScene:
-    """A host with topic ``t`` of one partition; time passes when the test says so."""
+    """A host with topic ``t`` of one partition; time passes when the test says so.
 
-    def __init__(self, broker: Broker | None = None, **settings: Any) -> None:
+    Args:
+        broker: Of the host.
+        clients: The lag of clients is measured, not that of groups.
+        settings: Of `LagSettings`.
+    """
+
+    def __init__(self, broker: Broker | None = None, *, clients: bool = False, **settings: Any) -> None:
         self.client = GroupClient(broker=broker or make_broker())
         self.broker, self.clock = self.client.broker, self.client.clock
         if "t" not in self.broker.topics.by_name:
@@ -38,14 +46,14 @@ class LagScene:
         self.series: dict[str, dict[Place, float]] = {}
         """The series that a reader of the records would show, by metric."""
         chosen = LagSettings(**settings)
+        rooms = self.broker.groups, self.broker.topics, self.clock
+        wanted = matcher(chosen.groups), matcher(chosen.topics)
+        positions: HostPositions | HostReaders = HostPositions(*rooms, *wanted)
+        if clients:
+            self.broker.fetch_reads = FetchReads()
+            positions = HostReaders(self.broker.fetch_reads, *rooms, *wanted, "host-1")
         self.rounds = LagRounds(
-            HostPositions(
-                self.broker.groups,
-                self.broker.topics,
-                self.clock,
-                matcher(chosen.groups),
-                matcher(chosen.topics),
-            ),
+            positions,
             chosen,
             HostLagSettings().interval_ms,
             cluster_id="c",
@@ -54,6 +62,7 @@ class LagScene:
             clock=self.clock,
             timer=self.clock.timer,
             steps=self.broker.steps,
+            metrics=CLIENT_ROUNDS if clients else ROUNDS,
         )
         self.sequence = 0
         self.rounds.start()

@@ -38,6 +38,7 @@ class Stage:
         cardinality: int = 1_000,
         metrics: str = "*",
         keep: Callable[[TelemetryRecord], Answer] | None = None,
+        follows_fetches: bool = False,
     ) -> None:
         self.telemetry = TelemetryBroker(max_decompressed_bytes=1 << 20)
         self.clock = self.telemetry.clock
@@ -52,6 +53,7 @@ class Stage:
             {key: route.response for key, route in load_handlers().items()},
             self.telemetry.manager.goodbyes,
             origin="gateway-1",
+            follows_fetches=follows_fetches,
         )
         self.observation.start()
 

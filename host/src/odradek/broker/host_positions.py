@@ -35,7 +35,37 @@ LOOKUP_WORK: Final = 10
 """A lookup in the log takes as long as this many partitions."""
 
 
-class HostPositions:
+class LogLooks:
+    """Looks at records of a host's logs.
+
+    Args:
+        topics: Of the host.
+        clock: The time.
+    """
+
+    def __init__(self, topics: Topics, clock: Clock) -> None:
+        self.topics = topics
+        self.clock = clock
+        self.meter = LagMeter(self.look, clock.monotonic_ms)
+        self.work = 0
+        """Partitions since the last step."""
+
+    def look(self, partition: Partition, offset: int, end: int) -> Lookup | None:
+        """The first batch with records of producers from an offset on; None if the log cannot be read."""
+        self.work += LOOKUP_WORK
+        topic = self.topics.by_id[partition[0]]
+        log = topic.partition(partition[1])
+        if log is None:
+            return None
+        try:
+            batch = log.data_batch(offset, MARKERS_MOST)
+        except ApiError:
+            return None
+        to_monotonic_ms = self.clock.monotonic_ms() - self.clock.now_ms()
+        return Lookup(end, None if batch is None else first_record(batch, to_monotonic_ms))
+
+
+class HostPositions(LogLooks):
     """The offsets of groups, and the logs that they read.
 
     Args:
@@ -55,19 +85,15 @@ class HostPositions:
         wants_group: Callable[[str], bool],
         wants_topic: Callable[[str], bool],
     ) -> None:
+        super().__init__(topics, clock)
         self.coordinator = groups
-        self.topics = topics
-        self.clock = clock
         self.wants_group = wants_group
         self.wants_topic = wants_topic
         self.outcome = "completed"
         self.left_out: dict[str, int] = {}
         """Nothing."""
-        self.meter = LagMeter(self.look, clock.monotonic_ms)
         self.chosen: dict[str, tuple[Group, SeriesCount]] = {}
         """The groups of this round."""
-        self.work = 0
-        """Partitions since the last step."""
 
     def begin(self) -> Steps:
         """Begin a round."""
@@ -176,20 +202,6 @@ class HostPositions:
                 assignment = assignment_of(each.assignment)
                 for part in assignment.assigned_partitions if assignment else ():
                     yield owner_of(each), part.topic, part.partitions
-
-    def look(self, partition: Partition, offset: int, end: int) -> Lookup | None:
-        """The first batch with records of producers from an offset on; None if the log cannot be read."""
-        self.work += LOOKUP_WORK
-        topic = self.topics.by_id[partition[0]]
-        log = topic.partition(partition[1])
-        if log is None:
-            return None
-        try:
-            batch = log.data_batch(offset, MARKERS_MOST)
-        except ApiError:
-            return None
-        to_monotonic_ms = self.clock.monotonic_ms() - self.clock.now_ms()
-        return Lookup(end, None if batch is None else first_record(batch, to_monotonic_ms))
 
 
 def owner_of(member: ClassicMember | ConsumerMember) -> Owner:

@@ -1,8 +1,8 @@
-"""Rounds over groups, whose lag is written as records of the source ``lag``.
+"""Rounds over groups or clients, whose lag is written as records of the source ``lag``.
 
-Two tasks take turns with requests: one notes the ends of partitions, the other walks over all groups. A group
-or topic that has not moved is written again after `REWRITE_MS`, or when its lag in seconds is `TIME_ERROR`
-more. The groups are a host's own, or those of a cluster that is polled.
+Two tasks take turns with requests: one notes the ends of partitions, the other walks over all groups. A
+group, client or topic that has not moved is written again after `REWRITE_MS`, or when its lag in seconds is
+`TIME_ERROR` more. Groups and clients are a host's own, or those of a cluster that is polled.
 """
 
 from __future__ import annotations
@@ -14,19 +14,10 @@ from typing import Any, Final, NamedTuple
 
 from odradek import __version__
 from odradek.bounds.bounded_regex import RegexBounds, compiled_within
-from odradek.lag.group_lag import Granularity, GroupLag, TopicEnds, within
+from odradek.lag.group_lag import Granularity, GroupLag, within
 from odradek.lag.lag_settings import LagSettings
-from odradek.lag.meter import MeasuredGroup, Positions
-from odradek.lag.report import (
-    Point,
-    SeriesSet,
-    ended,
-    group_instance,
-    group_points,
-    payloads,
-    topic_end_points,
-    topic_instance,
-)
+from odradek.lag.meter import Measured, Positions
+from odradek.lag.report import Point, SeriesSet, Subject, ended, instance_of, payloads, points_of
 from odradek.lag.trends import Trends
 from odradek.metrics.metric import MetricRow, Metrics, declare
 from odradek.plugin.context import ConnectionContext, RequestContext
@@ -48,30 +39,34 @@ RECORD_POINTS: Final = 10
 MATCHES_KEPT: Final = 10_000
 PUSH_TELEMETRY: Final = 72
 ACTIVE: Final = declare("gauge", "odradek.lag.active", "1", "1 if this process measures the lag of groups")
-ROUNDS: Metrics[LagRounds] = Metrics("odradek.lag")
-ROUNDS.gauge("round.time", "s", "Time that the last round over all groups took", "round_s")
-ROUNDS.gauge("round.age", "s", "Time since the end of the last round over all groups", "round_age_s")
-ROUNDS.counter("rounds", "{round}", "Rounds over all groups, by outcome", by="outcome")
-ROUNDS.gauge("series", "{series}", "Series of lag", "series")
-ROUNDS.gauge(
-    "series.left.out",
-    "{series}",
-    "Series of lag that the last round left out, by reason",
-    "left_out",
-    by="reason",
-)
+
+
+def metrics_of_rounds(prefix: str, whose: str) -> Metrics[LagRounds]:
+    """The metrics of rounds over groups or clients."""
+    made: Metrics[LagRounds] = Metrics(prefix)
+    made.gauge("round.time", "s", f"Time that the last round over all {whose} took", "round_s")
+    made.gauge("round.age", "s", f"Time since the end of the last round over all {whose}", "round_age_s")
+    made.counter("rounds", "{round}", f"Rounds over all {whose}, by outcome", by="outcome")
+    made.gauge("series", "{series}", f"Series of the lag of {whose}", "series")
+    text = f"Series of the lag of {whose} that the last round left out, by reason"
+    made.gauge("series.left.out", "{series}", text, "left_out", by="reason")
+    return made
+
+
+ROUNDS: Final = metrics_of_rounds("odradek.lag", "groups")
+CLIENT_ROUNDS: Final = metrics_of_rounds("odradek.lag.clients", "clients")
 
 
 class Reported(NamedTuple):
-    """The last record about a group or a topic."""
+    """The last record about a group, client or topic."""
 
-    subject: GroupLag | TopicEnds
+    subject: Subject
     granularity: Granularity
     written_ms: int
     """On the monotonic clock."""
     series: SeriesSet
 
-    def is_due(self, subject: GroupLag | TopicEnds, now_ms: int) -> bool:
+    def is_due(self, subject: Subject, now_ms: int) -> bool:
         """Whether it must be written again as it is now."""
         silent_ms, shortest_ms = now_ms - self.written_ms, subject.shortest_ms
         if silent_ms >= REWRITE_MS or (shortest_ms and silent_ms > shortest_ms * TIME_ERROR):
@@ -83,11 +78,6 @@ class Reported(NamedTuple):
         return points_of(self.subject, self.granularity)
 
 
-def points_of(subject: GroupLag | TopicEnds, granularity: Granularity) -> Iterator[Point]:
-    """The points of a group or a topic."""
-    return group_points(subject, granularity) if isinstance(subject, GroupLag) else topic_end_points(subject)
-
-
 def matcher(expression: str) -> Callable[[str], bool]:
     """Whether a whole name matches; remembers the last answers."""
     matches = compiled_within(expression, RegexBounds()).fullmatch
@@ -95,10 +85,10 @@ def matcher(expression: str) -> Callable[[str], bool]:
 
 
 class LagRounds:
-    """The lag of all groups of a host or a cluster, in records.
+    """The lag of all groups or clients of a host or a cluster, in records.
 
     Args:
-        positions: Of the groups.
+        positions: Of the groups or clients.
         settings: How often, and how many series.
         interval_ms: How often ends are noted.
         cluster_id: The id of the cluster, which is also its name unless it has one.
@@ -108,11 +98,12 @@ class LagRounds:
         timer: Begins the work.
         steps: Runs it.
         leads: Whether this process may write; another one may do so otherwise.
+        metrics: Of the rounds.
     """
 
     def __init__(
         self,
-        positions: Positions,
+        positions: Positions[Any, Any],
         settings: LagSettings,
         interval_ms: int,
         *,
@@ -123,6 +114,7 @@ class LagRounds:
         timer: Timer,
         steps: StepRunner,
         leads: Callable[[], bool] = lambda: True,
+        metrics: Metrics[LagRounds] = ROUNDS,
     ) -> None:
         self.positions = positions
         self.settings = settings
@@ -133,6 +125,7 @@ class LagRounds:
         self.timer = timer
         self.steps = steps
         self.leads = leads
+        self.metrics = metrics
         self.connection = ConnectionContext(
             connection_id="odradek.lag",
             listener_name="",
@@ -166,8 +159,7 @@ class LagRounds:
 
     def metric_rows(self) -> Iterator[MetricRow]:
         """Figures of the rounds."""
-        yield ACTIVE.row(1)
-        yield from ROUNDS.rows(self)
+        yield from self.metrics.rows(self)
 
     def start(self, *, at_once: bool = False) -> None:
         """Begin to note ends and to write.
@@ -215,7 +207,7 @@ class LagRounds:
         )
 
     def round(self) -> Steps:
-        """Measure all groups, and write those that have changed."""
+        """Measure all groups or clients, and write those that have changed."""
         positions, finest = self.positions, self.settings.granularity
         self.written_points = 0
         yield from positions.begin()
@@ -225,31 +217,34 @@ class LagRounds:
         fallen = dict(within(counts, finest, self.settings.max_series))
         ageless = 0
         for group in counts:
-            measured: MeasuredGroup | None = yield from positions.measured(group)
+            measured: Measured[Any] | None = yield from positions.measured(group)
             if measured is None:
                 continue
-            ageless += sum(each.ageless for each in measured.lag.topics.values())
+            lag = measured.lag
+            ageless += sum(each.ageless for each in lag.topics.values())
             granularity = fallen.get(group, finest)
             if self.is_idle(group, measured):
                 granularity = Granularity.GROUP
-            lag = self.trends.of_group(measured.lag, self.clock.monotonic_ms())
-            yield from self.report(group_instance(self.cluster_id, group), lag, granularity)
+            if isinstance(lag, GroupLag):
+                lag = self.trends.of_group(lag, self.clock.monotonic_ms())
+            yield from self.report(lag, granularity)
         for found in positions.ends():
             ends = self.trends.of_topic(found, self.clock.monotonic_ms())
-            yield from self.report(topic_instance(self.cluster_id, ends.topic), ends, Granularity.PARTITION)
+            yield from self.report(ends, Granularity.PARTITION)
         for instance_id in self.reported.keys() - self.seen:
             yield from self.end(instance_id)
         kept = {group: counts[group].topic if to is Granularity.TOPIC else 0 for group, to in fallen.items()}
         of_budget = sum([counts[group].partition - left for group, left in kept.items()])
         self.left_out = {**positions.left_out, "age": ageless, "budget": of_budget}
 
-    def is_idle(self, group: str, measured: MeasuredGroup) -> bool:
+    def is_idle(self, group: Any, measured: Measured[Any]) -> bool:
         """Whether an empty group has not committed for a long time."""
-        silent_ms = self.clock.now_ms() - measured.committed_ms
+        silent_ms = self.clock.now_ms() - measured.moved_ms
         return silent_ms > self.settings.idle_groups_ms and self.positions.is_empty(group)
 
-    def report(self, instance_id: bytes, subject: GroupLag | TopicEnds, granularity: Granularity) -> Steps:
-        """Write a group or a topic, unless the same was written a short time ago."""
+    def report(self, subject: Subject, granularity: Granularity) -> Steps:
+        """Write a group, client or topic, unless the same was written a short time ago."""
+        instance_id = instance_of(self.cluster_id, subject)
         self.seen.add(instance_id)
         before, now_ms = self.reported.get(instance_id), self.clock.monotonic_ms()
         if not self.leads():

@@ -59,7 +59,7 @@ class ProduceRequests:
         """How many bytes of a frame that is held back must be there before they are looked at again."""
         self.now_ns = 0
         """When the current chunk came."""
-        self.reader: BatchReader | None = None
+        self.reader: Callable[[memoryview], None] | None = None
         """Wants the rest of the current frame, for the observation."""
 
     def take_produce(  # noqa: C901  straight-line: it runs for every Produce request

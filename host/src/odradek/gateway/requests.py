@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from odradek.gateway.observation.apis import LOOKED_AT
+from odradek.gateway.observation.apis import PASSING_LOOKED_AT
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_state import (
     LARGE_FRAME_BYTES,
@@ -160,8 +160,8 @@ class Requests(ProduceRequests):
         _, key, version, _ = head
         self.burst = burst = (key, version, self.now_ns, None)
         handle = self.special.get(key)
-        looks = observer if key in LOOKED_AT else None
-        start, count = pos, 0
+        looks = observer if key in PASSING_LOOKED_AT else None
+        start, count, reader = pos, 0, None
         try:
             while True:
                 size, api_key, api_version, correlation_id = head
@@ -175,7 +175,7 @@ class Requests(ProduceRequests):
                     self.needed = needed
                     break
                 if looks is not None:
-                    looks.look(key, version, data, pos + 4)
+                    reader = looks.look(key, version, data, pos + 4)
                 count += 1
                 pos += size + 4
                 if pos + HEAD_BYTES > end:
@@ -185,6 +185,7 @@ class Requests(ProduceRequests):
             if count:
                 state.path.meter.requests[key] += count
                 if observer is not None:
+                    self.reader = reader
                     observer.requests(key, version, count, pos - start, len(outstanding))
         return pos
 

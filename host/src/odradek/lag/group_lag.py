@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 from odradek.lag.movement import Progress, RetentionShare, retention_share
 from odradek.lag.standing import Standing
@@ -144,6 +144,10 @@ class Granularity(StrEnum):
     GROUP = "group"
 
 
+Who = TypeVar("Who", bound=str | tuple[str, ...])
+"""A group by its id, or a client."""
+
+
 class SeriesCount(NamedTuple):
     """About how many series a group has at two levels; those of the group itself do not count."""
 
@@ -157,8 +161,8 @@ def series_count(partitions: int, topics: int) -> SeriesCount:
 
 
 def within(
-    counts: Mapping[str, SeriesCount], finest: Granularity, most: int
-) -> Iterator[tuple[str, Granularity]]:
+    counts: Mapping[Who, SeriesCount], finest: Granularity, most: int
+) -> Iterator[tuple[Who, Granularity]]:
     """The groups that must be shown with less than the finest series, so that no more than ``most`` remain.
 
     The groups with the most series fall back first: to topics, and when all have, to the group alone. Their
@@ -169,7 +173,7 @@ def within(
     by_partition = finest is Granularity.PARTITION
     left = {group: count[not by_partition] for group, count in counts.items()}
     total = sum(left.values())
-    fallen: dict[str, Granularity] = {}
+    fallen: dict[Who, Granularity] = {}
     for to in (Granularity.TOPIC, Granularity.GROUP)[not by_partition :]:
         for group in sorted(left, key=lambda each: (-left[each], each)):
             if total <= most:

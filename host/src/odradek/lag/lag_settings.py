@@ -22,6 +22,18 @@ class Measured(StrEnum):
 
     NONE = "none"
     GROUPS = "groups"
+    CLIENTS = "clients"
+    ALL = "all"
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether groups are measured."""
+        return self in (Measured.GROUPS, Measured.ALL)
+
+    @property
+    def has_clients(self) -> bool:
+        """Whether clients are measured."""
+        return self in (Measured.CLIENTS, Measured.ALL)
 
 
 def read_expression(table: PluginConfig, key: str) -> str:
@@ -49,7 +61,8 @@ class HostLagSettings:
         "telemetry.lag",
         Choice({each.value: each for each in Measured}),
         Measured.GROUPS,
-        "Whose lag `odradek serve` writes into the telemetry topic: that of all `groups`, or `none`.",
+        "Whose lag `odradek serve` writes into the telemetry topic: that of all `groups`, of all reading "
+        "`clients`, of `all` of them, or `none`.",
         page=PAGE,
     )
     interval_ms: int = setting(
@@ -69,8 +82,9 @@ class GatewayLagSettings:
         "gateway.lag",
         Choice({each.value: each for each in Measured}),
         Measured.NONE,
-        "Whose lag `odradek gateway` reads from the cluster and writes into its telemetry topic: that of all "
-        "`groups`, or `none`. Of several gateways one does.",
+        "Whose lag `odradek gateway` measures and writes into its telemetry topic: that of all `groups` of "
+        "the cluster, which one of several gateways does; of the `clients` that read through the gateway; of "
+        "`all` of them; or `none`.",
         page=HOWTO,
     )
     interval_ms: int = setting(

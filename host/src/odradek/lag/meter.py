@@ -5,12 +5,13 @@ All times are on the monotonic clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Mapping, Sequence
 from enum import Enum, auto
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from odradek.lag.group_lag import GroupLag, Owner, PartitionLag, SeriesCount, TopicEnds, TopicLag
 from odradek.lag.offset_times import OffsetTimes
+from odradek.lag.readers import Reader, ReaderLag
 from odradek.lag.standing import Ends, Standing, standing
 from odradek.waiting.steps import Steps
 from odradek.wire.record_batch import RecordBatchHeader, TimestampType
@@ -19,17 +20,25 @@ Partition = tuple[bytes, int]
 """The id of a topic and the index."""
 MARKERS_MOST: Final = 1_000
 """A larger lag is not looked through for records of producers."""
+Who = TypeVar("Who", str, Reader)
+"""A group by its id, or a client."""
+L = TypeVar("L", GroupLag, ReaderLag)
 
 
-class MeasuredGroup(NamedTuple):
-    """The lag of a group, and the time of its newest commit, epoch milliseconds; 0 without one."""
+class Measured(NamedTuple, Generic[L]):
+    """The lag of a group or a client."""
 
-    lag: GroupLag
-    committed_ms: int
+    lag: L
+    moved_ms: int
+    """The time of its newest commit or Fetch, epoch milliseconds; 0 without one."""
 
 
-class Positions(Protocol):
-    """Where the offsets of groups and the ends of partitions come from."""
+MeasuredGroup = Measured[GroupLag]
+MeasuredReader = Measured[ReaderLag]
+
+
+class Positions(Protocol[Who, L]):
+    """Where the offsets of groups or clients and the ends of partitions come from."""
 
     outcome: str
     """Of the round: completed, failed, refused."""
@@ -39,22 +48,22 @@ class Positions(Protocol):
         """What is not measured in this round, by reason."""
 
     def note_ends(self) -> Steps:
-        """Note the ends of the partitions that groups read."""
+        """Note the ends of the partitions that are read."""
 
     def begin(self) -> Steps:
         """Begin a round: learn all that it needs."""
 
-    def groups(self) -> Mapping[str, SeriesCount]:
-        """The groups of this round, with the number of their series."""
+    def groups(self) -> Mapping[Who, SeriesCount]:
+        """The groups or clients of this round, with the number of their series."""
 
-    def measured(self, group: str) -> Generator[None, Any, MeasuredGroup | None]:
-        """The lag of a group; None if it is gone."""
+    def measured(self, group: Who) -> Generator[None, Any, Measured[L] | None]:
+        """The lag of a group or client; None if it is gone."""
 
-    def is_empty(self, group: str) -> bool:
+    def is_empty(self, group: Who) -> bool:
         """Whether a group has no members."""
 
     def ends(self) -> Iterable[TopicEnds]:
-        """The offsets of the topics that groups read."""
+        """The offsets of the topics to tell of."""
 
 
 class Doubt(Enum):
@@ -103,9 +112,9 @@ class LagMeter:
         self.look = look
         self.now_ms = now_ms
         self.tables: dict[Partition, OffsetTimes] = {}
-        self.still: dict[tuple[str, Partition], tuple[int, int]] = {}
+        self.still: dict[tuple[Hashable, Partition], tuple[int, int]] = {}
         """Committed offset and high watermark where there was a lag, of this round."""
-        self.still_before: dict[tuple[str, Partition], tuple[int, int]] = {}
+        self.still_before: dict[tuple[Hashable, Partition], tuple[int, int]] = {}
         self.lookups: dict[tuple[Partition, int], Lookup] = {}
         """By partition and offset, of this round."""
         self.lookups_before: dict[tuple[Partition, int], Lookup] = {}
@@ -128,7 +137,7 @@ class LagMeter:
             del self.tables[partition]
 
     def doubt(
-        self, group: str, partition: Partition, offset: int, ends: Ends, found: Standing
+        self, group: Hashable, partition: Partition, offset: int, ends: Ends, found: Standing
     ) -> Doubt | None:
         """Why a lag must be looked at.
 
@@ -149,8 +158,8 @@ class LagMeter:
         self.lookups[key] = found
         return found
 
-    def partition_lag(self, group: str, partition: Partition, offset: int, ends: Ends) -> PartitionLag:
-        """The lag of a group in a partition whose end is noted."""
+    def partition_lag(self, group: Hashable, partition: Partition, offset: int, ends: Ends) -> PartitionLag:
+        """The lag of a group or client in a partition whose end is noted."""
         index, found = partition[1], standing(offset, ends)
         if not found.lag:
             return PartitionLag(index, offset, found, 0)

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from odradek.lag.group_lag import Granularity, GroupLag, PartitionLag, TopicEnds, TopicLag
+from odradek.lag.readers import Reader, ReaderLag
 from odradek.otlp.metrics_writer import NUMBER_ATTRIBUTE, Attributes, Window, encoded_attributes
 from odradek.plugin.context_labels import CLUSTER_NAME
 from odradek.wire.uuid_text import named_uuid
@@ -45,6 +46,13 @@ UNITS: Final = {
     "partition.end.offset": RECORD,
     "partition.start.offset": RECORD,
     "partition.hot": "1",
+    "client.lag": RECORD,
+    "client.position": RECORD,
+    "client.lag.time": S,
+    "client.fetch.age": S,
+    "client.lag.sum": RECORD,
+    "client.lag.time.max": S,
+    "client.library": "{client}",
 }
 """The metrics without their prefix, with their units."""
 PREFIX: Final = "odradek."
@@ -63,6 +71,11 @@ def group_instance(cluster_id: str, group: str) -> bytes:
 def topic_instance(cluster_id: str, topic: str) -> bytes:
     """The client instance id of a topic."""
     return named_uuid("odradek.lag", cluster_id, "topic", topic)
+
+
+def reader_instance(cluster_id: str, reader: Reader) -> bytes:
+    """The client instance id of a reader's lag: another one than that of what the client pushes."""
+    return named_uuid("odradek.lag", cluster_id, "client", *reader)
 
 
 def cut(text: str) -> str:
@@ -150,6 +163,58 @@ def topic_end_points(ends: TopicEnds) -> Iterator[Point]:
         yield ("partition.start.offset", at), start
         if partition in ends.hot:
             yield ("partition.hot", at), ends.hot[partition]
+
+
+def reader_points(lag: ReaderLag, granularity: Granularity = Granularity.PARTITION) -> Iterator[Point]:
+    """The points of a client: its own, then those of the partitions that it reads."""
+    reader = lag.reader
+    at = labels(("client_id", cut(reader.client_id)), ("client_address", reader.address))
+    if reader.group:
+        at += labels(("group", cut(reader.group)))
+    library = labels(
+        ("library", cut(reader.software_name)),
+        ("library_version", cut(reader.software_version)),
+        ("principal", cut(reader.principal)),
+    )
+    yield ("client.library", at + library), 1
+    if any(each.partitions for each in lag.topics.values()):
+        yield ("client.lag.sum", at), lag.lag
+    if lag.time_ms is not None:
+        yield ("client.lag.time.max", at), lag.time_ms / 1_000
+    if granularity is not Granularity.PARTITION:
+        return
+    for name, topic in lag.topics.items():
+        at_topic = at + labels(("topic", name))
+        for each in topic.partitions:
+            at_partition = at_topic + labels(("partition", str(each.partition)))
+            yield ("client.lag", at_partition), each.standing.lag
+            yield ("client.position", at_partition), each.offset
+            if each.time_ms is not None:
+                yield ("client.lag.time", at_partition), each.time_ms / 1_000
+            age_ms = lag.ages_ms.get((name, each.partition), 0)
+            yield ("client.fetch.age", at_partition), age_ms / 1_000
+
+
+Subject = GroupLag | ReaderLag | TopicEnds
+"""Has records of its own."""
+
+
+def points_of(subject: Subject, granularity: Granularity) -> Iterator[Point]:
+    """The points of a group, client or topic."""
+    if isinstance(subject, GroupLag):
+        return group_points(subject, granularity)
+    if isinstance(subject, ReaderLag):
+        return reader_points(subject, granularity)
+    return topic_end_points(subject)
+
+
+def instance_of(cluster_id: str, subject: Subject) -> bytes:
+    """The client instance id of a group, client or topic."""
+    if isinstance(subject, GroupLag):
+        return group_instance(cluster_id, subject.group)
+    if isinstance(subject, ReaderLag):
+        return reader_instance(cluster_id, subject.reader)
+    return topic_instance(cluster_id, subject.topic)
 
 
 class SeriesSet(NamedTuple):

@@ -19,6 +19,12 @@ class Ends(NamedTuple):
         """Whether a broker can have meant them."""
         return 0 <= self.start <= self.high_watermark and 0 <= self.last_stable <= self.high_watermark
 
+    def seen_by(self, *, read_committed: bool) -> Ends:
+        """What bounds the records that a reader may get: for one of committed records, the last stable offset
+        is the end.
+        """
+        return self._replace(high_watermark=self.last_stable) if read_committed else self
+
 
 class Standing(NamedTuple):
     """The figures of one reader and one partition, in records by offset. None is below 0."""

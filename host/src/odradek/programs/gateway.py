@@ -25,6 +25,7 @@ from odradek.gateway.telemetry_answers import TelemetryAnswers
 from odradek.group.group_offsets import GroupOffsets
 from odradek.hosting.authorizers import chosen_authorizer
 from odradek.hosting.plugin_manager import HostPluginManager
+from odradek.lag.readers import Reader, Reading
 from odradek.meters.gateway_metrics import gateway_rows
 from odradek.meters.loop_lag import LoopLag
 from odradek.meters.metrics import request_rows
@@ -35,7 +36,7 @@ from odradek.net.listener_kinds import handshakes_of, strangers
 from odradek.net.pairs.client_side import ClientSide, GatewayListener
 from odradek.net.pairs.dialer import Address
 from odradek.programs.config import HostConfig
-from odradek.programs.gateway_lag import gateway_lag_part
+from odradek.programs.gateway_lag import gateway_lag_parts
 from odradek.programs.gateway_pairs import pairs_of
 from odradek.programs.ground import Ground
 from odradek.programs.observation import observation_of
@@ -136,7 +137,13 @@ class Gateway:
             self.answers = TelemetryAnswers(self.dispatcher, self.telemetry)
             apis = {each.request.API_KEY: each for each in declared_apis()}
             responses = {key: each.response for key, each in apis.items()}
-            self.observed = observed = observation_of(own.observation, pushes, responses, self.labels.name)
+            self.observed = observed = observation_of(
+                own.observation,
+                pushes,
+                responses,
+                self.labels.name,
+                follows_fetches=config.gateway_lag.measured.has_clients,
+            )
             self.pairs = pairs_of(
                 config,
                 upstream,
@@ -168,13 +175,17 @@ class Gateway:
                 ground.clients,
                 pushes.bringing,
                 *([] if observed is None else [observed.part]),
-                *gateway_lag_part(config, spine, pushes, connect if is_first else None),
+                *gateway_lag_parts(config, spine, pushes, connect, self.readings, is_first=is_first),
                 Part(loop_lag.start, loop_lag.stop, loop_lag.metric_rows),
             ]
 
     def members(self) -> Mapping[Place, int]:
         """The members of groups that the gateway observes."""
         return {} if self.observed is None else self.observed.observation.members()
+
+    def readings(self) -> Iterator[tuple[Reader, Reading]]:
+        """What each connection reads."""
+        return iter(()) if self.observed is None else self.observed.observation.readings()
 
     def rights(self) -> Authorization:
         """The rights to change the gateway's own subscriptions; everybody has them without an authorizer."""

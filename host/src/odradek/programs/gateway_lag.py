@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from odradek.lag.lag_settings import Measured
+from odradek.lag.readers import Reader, Reading
 from odradek.meters.metrics import source_rows
 from odradek.metrics.metric import MetricRow
 from odradek.plugin.protocols import LAG_SOURCE
@@ -34,20 +34,45 @@ GROUP: Final = "odradek.lag."
 PROTOCOL: Final = "odradek-lag"
 
 
-def gateway_lag_part(
-    config: HostConfig, spine: Spine, pushes: Pushes, connect: Callable[[], AdminClient] | None
+def gateway_lag_parts(
+    config: HostConfig,
+    spine: Spine,
+    pushes: Pushes,
+    connect: Callable[[], AdminClient] | None,
+    readings: Callable[[], Iterator[tuple[Reader, Reading]]],
+    *,
+    is_first: bool,
 ) -> list[Part]:
-    """The part that measures lag; none if it is off, or if nothing takes its records."""
-    if config.gateway_lag.measured is Measured.NONE or not pushes.takes_records or connect is None:
-        return []
-    from odradek.client.group_leadership import GroupLeadership  # gateways without it start faster
+    """The parts that measure lag; none if it is off, or if nothing takes its records.
 
-    settings = config.gateway_lag
-    leadership = GroupLeadership(
-        connect, lambda cluster_id: settings.group or GROUP + cluster_id, PROTOCOL, alone=settings.alone
-    )
-    made = GatewayLag(config, spine, pushes, connect, leadership)
-    return [Part(made.start, made.stop, made.metric_rows, waits_for=lambda: "the group of gateways")]
+    Args:
+        config: The configuration.
+        spine: Has the time and the threads.
+        pushes: Take the records.
+        connect: Makes a client of the cluster; None to measure nothing.
+        readings: What each connection of this process reads.
+        is_first: Whether the lag of groups may be measured here: of several workers, in the first one.
+    """
+    settings, parts = config.gateway_lag, list[Part]()
+    if connect is None or not pushes.takes_records:
+        return []
+    source = RecordSource(LAG_SOURCE, pushes.manager, pushes.sources.keep)
+    if settings.measured.has_groups and is_first:
+        from odradek.client.group_leadership import GroupLeadership  # gateways without it start faster
+
+        leadership = GroupLeadership(
+            connect, lambda cluster_id: settings.group or GROUP + cluster_id, PROTOCOL, alone=settings.alone
+        )
+        groups = GatewayLag(config, spine, source, connect, leadership)
+        parts.append(
+            Part(groups.start, groups.stop, groups.metric_rows, waits_for=lambda: "the group of gateways")
+        )
+    if settings.measured.has_clients:
+        from odradek.programs.client_lag import ClientLag
+
+        clients = ClientLag(config, spine, source, connect, readings)
+        parts.append(Part(clients.start, clients.stop, clients.metric_rows))
+    return [*parts, Part(metric_rows=lambda: source_rows(source))] if parts else []
 
 
 class GatewayLag:
@@ -56,7 +81,7 @@ class GatewayLag:
     Args:
         config: The configuration.
         spine: Has the time and the thread.
-        pushes: Take the records.
+        source: Takes the records.
         connect: Makes a client of the cluster.
         leadership: Of the gateways.
     """
@@ -65,7 +90,7 @@ class GatewayLag:
         self,
         config: HostConfig,
         spine: Spine,
-        pushes: Pushes,
+        source: RecordSource,
         connect: Callable[[], AdminClient],
         leadership: GroupLeadership,
     ) -> None:
@@ -73,7 +98,7 @@ class GatewayLag:
         self.clock, self.timer = spine.clock, spine.timer
         self.connect = connect
         self.leadership = leadership
-        self.source = RecordSource(LAG_SOURCE, pushes.manager, pushes.sources.keep)
+        self.source = source
         self.steps = StepRunner(spine.timer, spine.clock, spine.new_threads().offload)
         self.brokers: AskedBrokers | None = None
         self.rounds: LagRounds | None = None
@@ -145,8 +170,6 @@ class GatewayLag:
         """Figures of the rounds."""
         from odradek.broker.lag_rounds import ACTIVE
 
-        if self.rounds is None:
-            yield ACTIVE.row(0)
-        else:
+        yield ACTIVE.row(self.rounds is not None)
+        if self.rounds is not None:
             yield from self.rounds.metric_rows()
-        yield from source_rows(self.source)

@@ -36,7 +36,7 @@ from odradek.process.payload_workers import PayloadWorkers
 from odradek.process.random_ids import random_session_id
 from odradek.programs.config import HostConfig
 from odradek.programs.ground import Ground
-from odradek.programs.lag import lag_part
+from odradek.programs.lag import lag_parts
 from odradek.programs.plugins import Plugins
 from odradek.programs.pushes import Pushes
 from odradek.programs.reload import Reloader
@@ -148,11 +148,12 @@ class Host:
         passwords = spine.new_threads()
         self.authentications = Authentications(config, self.broker, passwords, principals)
         kinds = listener_kind(self.authentications, self.broker, spine.certificates.listeners)
-        channels, observation = self.observed()
+        origin = f"{socket.gethostname()}/{config.broker.node_id}"
+        channels, observation = self.observed(origin)
         for address in config.listeners:
             kind = partial(kinds(address), channel_kind=channels)
-            ground.add_listener(kind, address, self.dispatcher, self.memory, self.telemetry.connection_closed)
-        lag = lag_part(config, pushes, self.broker)
+            ground.add_listener(kind, address, self.dispatcher, self.memory, self.connection_closed)
+        lag = lag_parts(config, pushes, self.broker, origin)
         self.reloader = Reloader(config, self.plugins, ground, pushes, spine.certificates)
         spine.parts += [
             ground.files,
@@ -171,7 +172,13 @@ class Host:
             pushes.bringing,
         ]
 
-    def observed(self) -> tuple[Callable[[Listener], Channel], list[Part]]:
+    def connection_closed(self, connection_id: str, in_order: bool = False) -> None:
+        """Tell those that follow connections."""
+        self.telemetry.connection_closed(connection_id, in_order)
+        if self.broker.fetch_reads is not None:
+            self.broker.fetch_reads.connection_closed(connection_id, self.clock.monotonic_ms())
+
+    def observed(self, origin: str) -> tuple[Callable[[Listener], Channel], list[Part]]:
         """The channels of the listeners; those of observed clients tell the observation."""
         config = self.config
         if config.observation.observe is Observe.NONE:
@@ -180,7 +187,6 @@ class Host:
         from odradek.programs.observation import observation_of
 
         settings = replace(config.gateway.own_telemetry.observation, observe=config.observation.observe)
-        origin = f"{socket.gethostname()}/{config.broker.node_id}"
         responses = {key: route.response for key, route in self.dispatcher.routes.items()}
         found = observation_of(settings, self.pushes, responses, origin)
         if found is None:

@@ -22,7 +22,12 @@ class Observed(NamedTuple):
 
 
 def observation_of(
-    settings: ObservationSettings, pushes: Pushes, responses: Mapping[int, type[Any]], origin: str
+    settings: ObservationSettings,
+    pushes: Pushes,
+    responses: Mapping[int, type[Any]],
+    origin: str,
+    *,
+    follows_fetches: bool = False,
 ) -> Observed | None:
     """The observation of clients; None if it is off, or if nothing takes its records.
 
@@ -31,12 +36,15 @@ def observation_of(
         pushes: Take the records.
         responses: The declared responses, by API key.
         origin: What two observers see of a client are two series; this tells them apart.
+        follows_fetches: Whether to know what clients read, also if nothing else is wanted of them.
     """
-    if settings.observe is Observe.NONE or not pushes.takes_records:
+    if (settings.observe is Observe.NONE and not follows_fetches) or not pushes.takes_records:
         return None
     source = RecordSource(SOURCE_NAME, pushes.manager, pushes.sources.keep)
     clock, timer, goodbyes = pushes.spine.clock, pushes.spine.timer, pushes.manager.goodbyes
-    found = Observation(settings, source, clock, timer, responses, goodbyes, origin)
+    found = Observation(
+        settings, source, clock, timer, responses, goodbyes, origin, follows_fetches=follows_fetches
+    )
 
     def rows() -> Iterator[MetricRow]:
         yield from found.metric_rows()

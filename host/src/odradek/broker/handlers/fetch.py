@@ -45,7 +45,7 @@ from odradek.broker.dispatch.throttling import (
     charge_fetch,
     fetch_limit_bytes,
 )
-from odradek.broker.fetch.fetch_context import Partitions, open_context
+from odradek.broker.fetch.fetch_context import FetchContext, Partitions, open_context
 from odradek.broker.fetch.fetch_read import READ_COMMITTED, Read, ReadParams, unread
 from odradek.broker.fetch.long_poll import LongPoll
 from odradek.plugin.authorizer import AclOperation, ResourceType
@@ -114,15 +114,28 @@ def read_rights(context: RequestContext, broker: Broker, replica: bool) -> Right
     return EVERYTHING if allowed else NOTHING
 
 
+def opened(request: FetchRequest, context: RequestContext, broker: Broker) -> FetchContext:
+    """The partitions of a request, which are noted if somebody wants to know who reads what.
+
+    Raises:
+        ApiError: As `open_context`.
+    """
+    now_ms = broker.clock.monotonic_ms()
+    asked = open_context(request, context.api_version, broker.topics, broker.fetch_sessions, now_ms)
+    if broker.fetch_reads is not None:
+        broker.fetch_reads.note(request, context, asked)
+    return asked
+
+
 @answers(FetchRequest, refusal=refuse, charge=charge)
 def fetch(
     request: FetchRequest, context: RequestContext, broker: Broker
 ) -> FetchResponse | Draft | Deferred[FetchResponse | Draft]:
-    version, topics, now_ms = context.api_version, broker.topics, broker.clock.monotonic_ms()
+    version, topics = context.api_version, broker.topics
     replica = is_replica(request, version)
     params = read_params(request, context, broker, replica)
     try:
-        asked = open_context(request, version, topics, broker.fetch_sessions, now_ms)
+        asked = opened(request, context, broker)
     except ApiError as error:
         return FetchResponse(error_code=error.code)
     rights = read_rights(context, broker, replica)

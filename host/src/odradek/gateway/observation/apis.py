@@ -42,6 +42,8 @@ LEFT_OPEN: Final = TELEMETRY | {
 """The requests whose answers a client does not wait for when it closes."""
 LOOKED_AT: Final = COORDINATION | {INIT_PRODUCER_ID}
 """The APIs whose requests are read, beside Produce."""
+PASSING_LOOKED_AT: Final = LOOKED_AT | {FETCH}
+"""The same in a gateway. A host knows what it is asked for."""
 
 
 class Role(IntFlag):

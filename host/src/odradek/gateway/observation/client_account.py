@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
 from odradek.gateway.observation.apis import Role
+from odradek.gateway.observation.fetch_reads import FetchReads
 from odradek.gateway.observation.membership import Memberships
 from odradek.gateway.observation.observer import CloseCause
 from odradek.gateway.observation.row import Row
@@ -89,6 +90,10 @@ class OpenPair(Protocol):
     """An open pair of a client."""
 
     @property
+    def fetches(self) -> FetchReads | None:
+        """Its Fetch requests; None if it has sent none, or if they are not followed."""
+
+    @property
     def is_moved(self) -> bool:
         """Whether the pair belongs to another client, or leads to another node, than at its last frame."""
 
@@ -116,6 +121,7 @@ class ClientAccount:
     """A connection ended otherwise than in order, and none has been opened since."""
     labels: tuple[tuple[str, str], ...] = ()
     """Labels that are known, and stay when a membership ends: what a client reports is one series."""
+    last_group_id: str = ""
     transactional_ids: set[str] = field(default_factory=set)
     due_ms: int = 0
     """When the window ends, on the monotonic clock."""
@@ -136,6 +142,14 @@ class ClientAccount:
         """Whether a client without connections has closed them in order, and has left its groups."""
         keeps_place = KEEPS_ITS_PLACE.search(self.key.client_id)
         return not self.torn and (not self.memberships.members or keeps_place is not None)
+
+    @property
+    def group_id(self) -> str:
+        """The group that it is in, or was in when this was asked last; empty if there are several."""
+        groups = {member.group_id for member in self.memberships.members.values()}
+        if groups:
+            self.last_group_id = groups.pop() if len(groups) == 1 else ""
+        return self.last_group_id
 
     def node(self, node_id: int) -> NodeAccount:
         """The account of a node, known or new."""

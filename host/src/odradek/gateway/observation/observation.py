@@ -19,12 +19,14 @@ from typing import Any, Final
 from odradek.gateway.observation.apis import Openings
 from odradek.gateway.observation.client_account import BOOTSTRAP_NODE, ClientAccount, ClientKey
 from odradek.gateway.observation.client_report import report
+from odradek.gateway.observation.fetch_watch import FetchWatch
 from odradek.gateway.observation.names import wanted_names
 from odradek.gateway.observation.observer import PairObserver
 from odradek.gateway.observation.pair_account import PairAccount, key_of
 from odradek.gateway.observation.settings import ObservationSettings, Observe
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.telemetry_answers import PairConnection
+from odradek.lag.readers import Reader, Reading
 from odradek.metrics.metric import MetricRow, Metrics
 from odradek.plugin.context import RequestContext
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
@@ -70,6 +72,7 @@ class Observation:
         responses: The declared responses, by API key.
         goodbyes: Of clients that left without a word.
         origin: The name of this gateway: another one's metrics of a client are other series.
+        follows_fetches: Whether to know what clients read.
     """
 
     def __init__(
@@ -81,6 +84,8 @@ class Observation:
         responses: Mapping[int, type[Any]],
         goodbyes: Goodbyes,
         origin: str,
+        *,
+        follows_fetches: bool = False,
     ) -> None:
         self.settings = settings
         self.source = source
@@ -89,6 +94,7 @@ class Observation:
         self.openings = Openings(responses)
         self.goodbyes = goodbyes
         self.origin = origin
+        self.fetch_watch = FetchWatch(clock, origin) if follows_fetches else None
         self.clients: OrderedDict[ClientKey, Watched] = OrderedDict()
         """Least recently used first."""
         self.client_ids: dict[str, dict[str, int]] = {}
@@ -295,8 +301,14 @@ class Observation:
 
     def is_reported(self, watched: Watched) -> bool:
         """Whether anything is written about a client: not if it pushes, or no subscription selects it."""
-        pushes = watched.account.pushes and self.settings.observe is Observe.SILENT
-        return bool(watched.wanted) and not pushes
+        observe = self.settings.observe
+        pushes = watched.account.pushes and observe is Observe.SILENT
+        return bool(watched.wanted) and not pushes and observe is not Observe.NONE
+
+    def readings(self) -> Iterator[tuple[Reader, Reading]]:
+        """What each connection reads, one after the other."""
+        if self.fetch_watch is not None:
+            yield from self.fetch_watch.readings([each.account for each in self.clients.values()])
 
     def note_members(self, account: ClientAccount) -> None:
         """Remember for a moment in which groups a client was that is forgotten."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, Literal, Protocol
 
 from odradek.gateway.pair_identity import PairIdentity
@@ -46,14 +46,17 @@ class PairObserver(Protocol):
     def batches(self, records: int, batches: int, batch_bytes: int) -> None:
         """Take note of the batches of a Produce request that arrived in pieces, when all have come."""
 
-    def look(self, api_key: int, version: int, head: bytes, at: int) -> None:
-        """Look at a request of `apis.LOOKED_AT`. Called once for each, when its header has arrived.
+    def look(self, api_key: int, version: int, head: bytes, at: int) -> Callable[[memoryview], None] | None:
+        """Look at a request of `apis.PASSING_LOOKED_AT`. Called once for each, when its header has arrived.
 
         Args:
             api_key: The API.
             version: Version of the request.
             head: Bytes that contain the beginning of the frame: the received chunk itself.
             at: Position in ``head`` of the API key. More than this frame may follow.
+
+        Returns:
+            What takes the rest of the frame as it comes; None if nobody wants it.
         """
 
     def requests(self, api_key: int, version: int, count: int, size: int, in_flight: int) -> None:

@@ -7,11 +7,12 @@ pair finds its client, which is known by then. Rows end with their window, so ea
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 from odradek.gateway.observation.apis import (
     COORDINATION,
+    FETCH,
     INIT_PRODUCER_ID,
     OPENING,
     PRODUCE,
@@ -27,6 +28,8 @@ from odradek.gateway.observation.client_account import (
     ClientKey,
     NodeAccount,
 )
+from odradek.gateway.observation.fetch_reads import FetchReads
+from odradek.gateway.observation.fetch_watch import FetchWatch
 from odradek.gateway.observation.membership import Coordination
 from odradek.gateway.observation.observer import CloseCause
 from odradek.gateway.observation.produce_response import produce_answer
@@ -59,6 +62,7 @@ class Clients(Protocol):
     """Knows all observed clients."""
 
     clock: Clock
+    fetch_watch: FetchWatch | None
 
     def bind(self, pair: PairAccount) -> None:
         """Call `PairAccount.join` with the pair's client."""
@@ -68,7 +72,7 @@ class PairAccount:
     """A `PairObserver` that adds to the account of the pair's client."""
 
     __slots__ = (
-        "client", "clients", "coordination", "identity", "key", "node", "openings", "rows"
+        "client", "clients", "coordination", "fetches", "identity", "key", "node", "openings", "rows"
     )  # fmt: skip
 
     def __init__(self, clients: Clients, identity: PairIdentity, openings: Openings) -> None:
@@ -80,6 +84,7 @@ class PairAccount:
         self.key: ClientKey | None = None
         """Of the identity when the pair found its client."""
         self.coordination: Coordination | None = None
+        self.fetches: FetchReads | None = None
         self.node = NodeAccount(BOOTSTRAP_NODE)
         """At first an account of its own, then the client's."""
         self.rows = self.node.rows
@@ -186,14 +191,25 @@ class PairAccount:
                 client.pushes = True
         return self.node.row(api_key)
 
-    def look(self, api_key: int, version: int, head: bytes, at: int) -> None:
+    def look(self, api_key: int, version: int, head: bytes, at: int) -> Callable[[memoryview], None] | None:
+        if api_key == FETCH:
+            reads = self.fetches or self.first_fetch()
+            return None if reads is None else reads.note(version, head, at)
         self.row(api_key)  # with which the pair finds its client
         if api_key == INIT_PRODUCER_ID:
             self.note_transactional_id(version, head, at)
-            return
+            return None
         if self.coordination is None:
             self.coordination = Coordination()
         self.coordination.request(api_key, version, head, at, self.clients.clock.monotonic_ns())
+        return None
+
+    def first_fetch(self) -> FetchReads | None:
+        """Begin to follow Fetch requests, if that is wanted."""
+        watch = self.clients.fetch_watch
+        if watch is not None:
+            self.fetches = watch.opened()
+        return self.fetches
 
     def coordinated(self, error_code: int, head: bytes, at: int, size: int) -> None:
         """Look at a response to a member of a group."""
@@ -222,6 +238,8 @@ class PairAccount:
         if self.client is not None:
             self.client.pairs.discard(self)
             self.client.torn |= not in_order
+            if self.fetches is not None and self.clients.fetch_watch is not None:
+                self.clients.fetch_watch.ended(self.client, self.fetches)
             if self.coordination is not None:
                 self.coordination.left(self.client.memberships)
 
