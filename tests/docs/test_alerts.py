@@ -40,6 +40,11 @@ WITHOUT_ALERT = {
         "odradek.lag.rounds",
         "odradek.lag.series",
         "odradek.lag.series.left.out",
+        "odradek.lag.clients.round.time",
+        "odradek.lag.clients.round.age",
+        "odradek.lag.clients.rounds",
+        "odradek.lag.clients.series",
+        "odradek.lag.clients.series.left.out",
     ),
     "counts of ordinary events, which an alert divides or compares by": (
         "odradek.connections.accepted",
