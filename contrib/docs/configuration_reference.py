@@ -43,6 +43,7 @@ TABLE_OF_SECTION = {
     "observation": "telemetry",
     "host_lag": "telemetry",
     "lag": "telemetry",
+    "topology": "telemetry",
     "spool": "telemetry",
     "follow": "telemetry",
     "groups": "groups",

@@ -40,6 +40,8 @@ WITHOUT_ALERT = {
         "odradek.lag.rounds",
         "odradek.lag.series",
         "odradek.lag.series.left.out",
+        "odradek.topology.uses",
+        "odradek.topology.dropped",
         "odradek.lag.clients.round.time",
         "odradek.lag.clients.round.age",
         "odradek.lag.clients.rounds",

@@ -11,9 +11,11 @@ from odradek.gateway.observation.names import OWN
 from odradek.gateway.observation.pair_account import PairAccount
 from odradek.gateway.pair_failure import PairFailure
 from odradek.gateway.produce_beginning import (
+    BY_ID,
     ProduceBeginning,
     batches_walk,
     counted,
+    first_topic,
     nearest,
     read_acks,
 )
@@ -96,7 +98,11 @@ def test_a_request_in_pieces_has_the_same_sums(
 
     assert told == [(expected.records, expected.batches, expected.bytes)]
     walk = batches_walk(nearest(version))
-    assert counted(walk, frame + b"more", found[1], len(frame)) == told[0]
+    *sums, topics = counted(walk, frame + b"more", found[1], len(frame))
+    assert sums == list(told[0])
+    names = [each.topic_id if version >= BY_ID else each.name.encode() for each in message.topic_data]
+    assert topics == names
+    assert first_topic(frame, found[1], version) == [name for name in names[:1] if name]
 
 
 @settings(max_examples=examples(200), deadline=None)
@@ -141,7 +147,7 @@ def test_bytes_that_are_no_request_raise_nothing(data: bytes, version: int, cut:
             return
     except PairFailure:
         return
-    _, batches, size_bytes = counted(batches_walk(nearest(version)), data, beginning.end, len(data))
+    _, batches, size_bytes, _ = counted(batches_walk(nearest(version)), data, beginning.end, len(data))
 
     assert min(batches, size_bytes) >= 0
 

@@ -8,15 +8,23 @@ from typing import Any
 
 from conformance.telemetry_broker import TelemetryBroker
 from odradek.broker.dispatch.routes import API_VERSIONS_KEY, load_handlers
-from odradek.gateway.observation.apis import LOOKED_AT, PRODUCE
+from odradek.gateway.observation.apis import PASSING_LOOKED_AT, PRODUCE
 from odradek.gateway.observation.observation import SOURCE_NAME, Observation
 from odradek.gateway.observation.observer import CloseCause, PairObserver
 from odradek.gateway.observation.settings import ObservationSettings, Observe
 from odradek.gateway.pair_identity import PairIdentity
-from odradek.gateway.produce_beginning import NOTHING, batches_walk, counted, nearest, read_acks
+from odradek.gateway.produce_beginning import (
+    NOTHING,
+    batches_walk,
+    counted,
+    first_topic,
+    nearest,
+    read_acks,
+)
 from odradek.gateway.produce_requests import BatchReader
 from odradek.plugin import TelemetryRecord
 from odradek.telemetry.record_source import RecordSource
+from odradek.telemetry.topology import Topology
 from odradek.testing.data_points import DataPoint, data_points
 from odradek.waiting.deferred import Deferred
 from odradek.wire.codec import encode
@@ -39,6 +47,7 @@ class Stage:
         metrics: str = "*",
         keep: Callable[[TelemetryRecord], Answer] | None = None,
         follows_fetches: bool = False,
+        topology: Topology | None = None,
     ) -> None:
         self.telemetry = TelemetryBroker(max_decompressed_bytes=1 << 20)
         self.clock = self.telemetry.clock
@@ -54,6 +63,7 @@ class Stage:
             self.telemetry.manager.goodbyes,
             origin="gateway-1",
             follows_fetches=follows_fetches,
+            topology=topology,
         )
         self.observation.start()
 
@@ -116,8 +126,8 @@ class Pair:
         if key == PRODUCE:
             self.produce(version, frame)
             return
-        if key in LOOKED_AT:
-            self.observer.look(key, version, b"before" + frame + b"after it", 6)
+        if key in PASSING_LOOKED_AT:
+            self.observer.look(key, version, b"be" + size.to_bytes(4) + frame + b"after it", 6)
         self.observer.requests(key, version, 1, size + 4, len(self.outstanding))
 
     def produce(self, version: int, frame: bytes) -> None:
@@ -127,10 +137,13 @@ class Pair:
         assert found is not None
         acks, acks_end = found
         first = max(self.head_bytes, acks_end)
-        batches = NOTHING
+        records, batches, batch_bytes, topics = NOTHING
         if first >= size:
-            batches = counted(batches_walk(nearest(version)), frame + b"after it", acks_end, size)
-        self.observer.produce(version, acks, 1, size + 4, *batches, len(self.outstanding))
+            walk = batches_walk(nearest(version))
+            records, batches, batch_bytes, topics = counted(walk, frame + b"after it", acks_end, size)
+        in_flight = len(self.outstanding)
+        self.observer.produce(version, acks, 1, size + 4, records, batches, batch_bytes, in_flight)
+        self.observer.wrote(version, topics or first_topic(frame[:first], acks_end, version))
         if first < size:
             reader = BatchReader(self.observer.batches, version, size, acks_end)
             for start in (0, *range(first, size, self.piece_bytes)):

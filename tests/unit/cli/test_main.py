@@ -219,4 +219,6 @@ def test_completion_of_commands_imports_none_of_them(monkeypatch: pytest.MonkeyP
 
     found = cli.shell_complete(click.Context(cli), "top")
 
-    assert [(item.value, item.help) for item in found] == [("topics", SUBCOMMANDS["topics"][1])]
+    assert [(item.value, item.help) for item in found] == [
+        (name, SUBCOMMANDS[name][1]) for name in ("topics", "topology")
+    ]

@@ -51,6 +51,8 @@ class Told:
     ) -> None:
         self.produced.append((version, acks, count, size, records, batches, batch_bytes, in_flight))
 
+    def wrote(self, version: int, topics: Iterable[bytes]) -> None: ...
+
     def batches(self, records: int, batches: int, batch_bytes: int) -> None:
         self.late.append((records, batches, batch_bytes))
 

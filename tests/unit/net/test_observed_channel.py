@@ -65,6 +65,8 @@ class Seen:
         self.batches(records, batches, batch_bytes)
         self.requests(PRODUCE, version, count, size, in_flight)
 
+    def wrote(self, version: int, topics: Iterable[bytes]) -> None: ...
+
     def batches(self, records: int, batches: int, batch_bytes: int) -> None:
         self.produced.append((records, batches, batch_bytes))
 

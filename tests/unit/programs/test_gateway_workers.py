@@ -6,9 +6,10 @@ import asyncio
 import json
 import math
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -147,6 +148,10 @@ class Asked:
         if not self.rows:
             raise ValueError("a bug")
 
+    def topology_rows(self) -> Iterator[Mapping[str, Any]]:
+        for number in range(self.rows):
+            yield {"topic": str(number)}
+
     def not_ready(self) -> str | None:
         return "no broker"
 
@@ -177,6 +182,7 @@ def test_a_parent_gets_metrics_and_states_of_a_worker_until_it_ends(rows: int) -
         assert [row.attributes for row in found] == [
             {"n": str(number), "gateway_worker": "1"} for number in range(rows)
         ]
+        assert await worker.topology_rows() == [{"topic": str(number)} for number in range(rows)]
         worker.tell({"do": "step"})
         problems = Problems(None, "worker 1: no broker", "worker 1: forwarder otlp: ended")
         assert await worker.problems() == problems

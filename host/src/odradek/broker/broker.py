@@ -34,6 +34,7 @@ from odradek.wire.config_resource import ResourceType
 
 if TYPE_CHECKING:
     from odradek.broker.acls import Acls
+    from odradek.broker.connection_uses import ConnectionUses
     from odradek.broker.fetch.fetch_reads import FetchReads
     from odradek.security.sasl_authenticator import SaslAuthenticator
 
@@ -114,6 +115,8 @@ class Broker(Answering):
         )
         self.fetch_reads: FetchReads | None = None
         """None if nobody wants to know what clients read."""
+        self.uses: ConnectionUses | None = None
+        """None if nobody wants to know who uses which topic."""
         self.credentials = Credentials(metadata, common.names, settings.max_users, clock)
         stored = json.loads(metadata.value(FEATURES) or "{}")
         self.features = Features(levels=stored.get("levels", {}), epoch=stored.get("epoch", 0))

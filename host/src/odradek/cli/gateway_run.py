@@ -72,7 +72,11 @@ class GatewayRun:
             loop.call_soon_threadsafe(gateway.polled, state)
 
         watch = ClusterWatch(
-            self.connected, own.poll_interval_ms, polled, with_subscriptions=own.reads_cluster
+            self.connected,
+            own.poll_interval_ms,
+            polled,
+            with_subscriptions=own.reads_cluster,
+            topic_ids=lambda: gateway.topic_names.wanted(),
         )
         gateway = Gateway(
             self.config,

@@ -59,6 +59,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "quotas": ("odradek.cli.quotas:quotas", "Describe and alter quotas."),
     "replay": ("odradek.cli.replay:replay", "Make a forwarder deliver past pushes again."),
     "serve": ("odradek.cli.serve:serve", "Run a host."),
+    "topology": ("odradek.cli.topology:topology", "Show who writes to and reads from which topic."),
     "topics": ("odradek.cli.topics:topics", "List, describe, create, alter and delete topics."),
     "totals": ("odradek.cli.totals:totals", "Rebuild the totals of a destination."),
     "users": ("odradek.cli.users:users", "List, describe, add and delete users of SASL listeners."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Collection
 from typing import Self
 
 from odradek.client.address import Address, addresses
@@ -96,6 +97,18 @@ class Cluster:
         )
         check(response.error_code, subject="Metadata")
         return response
+
+    def topic_names(self, topic_ids: Collection[bytes]) -> dict[bytes, str]:
+        """The names of topics by id; those that do not exist, or may not be seen, are left out.
+
+        Raises:
+            UnsupportedVersion: The brokers are older than topic ids in Metadata (2.8).
+        """
+        wanted = [MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in topic_ids]
+        response: MetadataResponse = self.any().send(
+            MetadataRequest(topics=wanted, allow_auto_topic_creation=False), least_version=12
+        )
+        return {row.topic_id: row.name for row in response.topics if row.name and not row.error_code}
 
     def node(self, node_id: int, metadata: MetadataResponse | None = None) -> Connection:
         """A connection to the broker with this id.

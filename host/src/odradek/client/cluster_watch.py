@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 from odradek.client.admin import AdminClient
@@ -47,20 +48,32 @@ class Observed:
     """None if they were not asked for, refused, or could not be read."""
     refusal: str | None = None
     """The reason why the cluster does not list its subscriptions to this client."""
+    topic_names: Mapping[bytes, str] = field(default_factory=dict)
+    """Of those that were asked for."""
     failure: str | None = None
     """The reason why the poll was not completed."""
 
 
-def poll(admin: AdminClient, with_subscriptions: bool) -> Observed:
-    """Ask a cluster once. Errors are part of the result."""
+def poll(admin: AdminClient, with_subscriptions: bool, topic_ids: Sequence[bytes] = ()) -> Observed:
+    """Ask a cluster once. Errors are part of the result.
+
+    Args:
+        admin: A client of the cluster.
+        with_subscriptions: Whether to ask for subscriptions, too.
+        topic_ids: Topics whose names are wanted.
+    """
+    names: dict[bytes, str] = {}
     try:
         metadata = admin.metadata([])
+        if topic_ids:
+            with suppress(UnsupportedVersion, RequestFailed):
+                names = admin.cluster.topic_names(topic_ids)
     except (ClientError, ConfigError) as error:
         return Observed(failure=str(error))
     cluster_id = metadata.cluster_id
     nodes = [(row.node_id, row.host, row.port) for row in metadata.brokers]
     if not with_subscriptions:
-        return Observed(cluster_id=cluster_id, nodes=nodes)
+        return Observed(cluster_id=cluster_id, nodes=nodes, topic_names=names)
     found: Subscriptions | None = None
     refusal = failure = None
     try:
@@ -74,7 +87,14 @@ def poll(admin: AdminClient, with_subscriptions: bool) -> Observed:
             failure = str(error)
     except ClientError as error:
         failure = str(error)
-    return Observed(cluster_id=cluster_id, nodes=nodes, subscriptions=found, refusal=refusal, failure=failure)
+    return Observed(
+        cluster_id=cluster_id,
+        nodes=nodes,
+        subscriptions=found,
+        refusal=refusal,
+        topic_names=names,
+        failure=failure,
+    )
 
 
 def read_subscriptions(admin: AdminClient) -> dict[str, dict[str, str]]:
@@ -109,6 +129,7 @@ class ClusterWatch:
         interval_ms: Time between two polls.
         observed: Called in the thread with the result of each poll.
         with_subscriptions: Whether to ask for subscriptions, too.
+        topic_ids: Topics whose names are wanted; called in the thread.
     """
 
     def __init__(
@@ -118,11 +139,13 @@ class ClusterWatch:
         observed: Callable[[Observed], None],
         *,
         with_subscriptions: bool = True,
+        topic_ids: Callable[[], Sequence[bytes]] = tuple,
     ) -> None:
         self.connect = connect
         self.interval_s = interval_ms / 1000
         self.observed = observed
         self.with_subscriptions = with_subscriptions
+        self.topic_ids = topic_ids
         self.admin: AdminClient | None = None
         self.polling = threading.Lock()
         """Held by the thread that uses the client."""
@@ -169,7 +192,7 @@ class ClusterWatch:
             try:
                 if self.admin is None:
                     self.admin = self.connect()
-                found = poll(self.admin, self.with_subscriptions)
+                found = poll(self.admin, self.with_subscriptions, self.topic_ids())
             except Exception as error:
                 if not isinstance(error, ClientError | ConfigError):
                     log.exception("poll of the cluster failed")

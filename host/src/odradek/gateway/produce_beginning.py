@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Final
 
@@ -12,21 +13,27 @@ from odradek.wire.errors import Truncated, WireError
 from odradek.wire.layout import StructOf, layout
 from odradek.wire.messages.produce import ProduceRequest
 from odradek.wire.types import Buffer
+from odradek.wire.varint import read_varint
 from odradek.wire.walk_source import StreamedWalk, Walk, Wanted, compile_streamed_walk, compile_walk
 
 CLIENT_ID: Final = 8
 """Position of the client id in a request: after API key, version and correlation id."""
 LENGTH_BYTES: Final = 4
+TIMEOUT_BYTES: Final = 4
+ID_BYTES: Final = 16
 KNOWN_BYTES: Final = 512
 """Longer beginnings are not remembered."""
 ACKS: Final = "acks"
 BATCHES: Final = Wanted(batches="records", after=ACKS)
+NAME, ID = "name", "topic_id"
+BY_ID: Final = 13
+"""The first version that names topics by id."""
 REQUEST: Final = ProduceRequest
 """The declaration of the requests."""
 
-Counted = tuple[int, int, int]
-"""Records, batches, and bytes of batches with their headers, compressed as sent."""
-NOTHING: Final[Counted] = (0, 0, 0)
+Counted = tuple[int, int, int, list[bytes]]
+"""Records, batches, and bytes of batches with their headers, compressed as sent; topics by name or id."""
+NOTHING: Final[Counted] = (0, 0, 0, [])
 
 
 def nearest(version: int) -> int:
@@ -49,8 +56,14 @@ def acks_walk(nearest_version: int) -> Walk:
 
 @cache
 def batches_walk(nearest_version: int) -> Walk:
-    """A walk from the end of acks to the end of the request, which counts batches."""
-    return compile_walk(shape_of(nearest_version), BATCHES, f"batches v{nearest_version}")
+    """A walk from the end of acks to the end of the request, which counts batches and collects topics."""
+    wanted = replace(BATCHES, collects=topic_field(nearest_version))
+    return compile_walk(shape_of(nearest_version), wanted, f"batches v{nearest_version}")
+
+
+def topic_field(version: int) -> str:
+    """The field that names a topic."""
+    return ID if version >= BY_ID else NAME
 
 
 @cache
@@ -59,13 +72,28 @@ def streamed_batches_walk(nearest_version: int) -> Callable[[int], StreamedWalk]
     return compile_streamed_walk(shape_of(nearest_version), BATCHES, f"batches v{nearest_version}")
 
 
+def first_topic(data: Buffer, at: int, version: int) -> list[bytes]:
+    """The first topic of a request, by name or id, whose acks end at ``at``; nothing if it is cut."""
+    at += TIMEOUT_BYTES
+    try:
+        if version in REQUEST.FLEXIBLE:
+            _, at = read_varint(data, at)
+            size, at = (ID_BYTES + 1, at) if version >= BY_ID else read_varint(data, at)
+            size -= 1
+        else:
+            size, at = int.from_bytes(data[at + 4 : at + 6], signed=True), at + 6
+    except (IndexError, WireError):
+        return []
+    return [bytes(data[at : at + size])] if 0 < size <= len(data) - at else []
+
+
 def counted(walk: Walk, data: Buffer, at: int, end: int) -> Counted:
     """Count the batches of a complete request, between the end of its acks and its own; none if malformed."""
     try:
         found = walk(data, at, end)
     except WireError:
         return NOTHING
-    return found[2], found[3], found[4]
+    return found[2], found[3], found[4], found[5]
 
 
 class ProduceBeginning:

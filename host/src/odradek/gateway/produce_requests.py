@@ -12,6 +12,7 @@ from typing import Final
 from odradek.gateway.pair_state import PairState
 from odradek.gateway.produce_beginning import (
     ProduceBeginning,
+    first_topic,
     nearest,
     streamed_batches_walk,
 )
@@ -83,6 +84,7 @@ class ProduceRequests:
         least, known, acks = beginning.end, beginning.known, beginning.acks
         start, count, burst = pos, 0, (PRODUCE, version, self.now_ns, None)
         records = batches = batch_bytes = 0
+        topics: list[bytes] = []
         while True:
             if acks:
                 outstanding.append((correlation_id, burst))
@@ -91,13 +93,14 @@ class ProduceRequests:
             pos = at + size
             if observer is not None and pos <= end:
                 try:
-                    _, _, more, more_batches, more_bytes = beginning.walk(data, at + least, pos)
+                    _, _, more, more_batches, more_bytes, named = beginning.walk(data, at + least, pos)
                 except WireError:
                     pass  # it is for the broker to refuse
                 else:
                     records += more
                     batches += more_batches
                     batch_bytes += more_bytes
+                    topics += named
             if pos + HEAD_BYTES > end or not known:
                 break
             size, key, api_version, correlation_id = unpack_head(data, pos)
@@ -111,6 +114,9 @@ class ProduceRequests:
         if observer is not None:
             in_flight = len(outstanding)
             observer.produce(version, acks, count, pos - start, records, batches, batch_bytes, in_flight)
+            if pos > end:
+                topics += first_topic(data, at + least, version)
+            observer.wrote(version, topics)
             if pos > end:
                 self.reader = BatchReader(observer.batches, version, size, least)
                 self.reader(memoryview(data)[at:])

@@ -10,7 +10,7 @@ from opentelemetry.exporter.prometheus import PrometheusMetricReader
 
 from odradek.meters.health import Probe
 from odradek.meters.host_meter import CARDINALITY_LIMITS, HostMeter, ReadRows
-from odradek.meters.metrics_server import MetricsServer, guarded, with_health
+from odradek.meters.metrics_server import MetricsServer, ReadObjects, guarded, with_health, with_pages
 from odradek.meters.metrics_settings import MetricsAddress
 from odradek.metrics.cluster_name import ClusterName
 from odradek.net.listener_tls import ListenerTls
@@ -30,6 +30,7 @@ class MetricsEndpoint:
         trouble: What a probe that passes names.
         token: The bearer token that a client must send; None if it needs none.
         tls: The certificates of an https address.
+        pages: Of objects, by path.
 
     Raises:
         ConfigError: The address is in use.
@@ -44,11 +45,12 @@ class MetricsEndpoint:
         trouble: Probe,
         token: str | None = None,
         tls: ListenerTls | None = None,
+        pages: Mapping[str, ReadObjects] | None = None,
     ) -> None:
         registry = prometheus_client.CollectorRegistry()
         reader = PrometheusMetricReader(registry=registry, cardinality_limits=CARDINALITY_LIMITS)
         self.meter = HostMeter(read_rows, cluster, reader)
-        app = prometheus_client.make_wsgi_app(registry)
+        app = with_pages(prometheus_client.make_wsgi_app(registry), pages or {})
         try:
             protected = app if token is None else guarded(app, token)
             self.server = MetricsServer(

@@ -6,7 +6,7 @@ Their modules take 0.1 s each to import, so they are only imported if they are n
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from odradek.meters.health import LoopProbe, Probe, probes
 from odradek.meters.metrics_settings import MetricsAddress, MetricsPushSettings
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from odradek.meters.host_meter import ReadRows
     from odradek.meters.metrics_endpoint import MetricsEndpoint
     from odradek.meters.metrics_push import MetricsPush
+    from odradek.meters.metrics_server import ReadObjects
     from odradek.net.listener_tls import ListenerTls
+
+TOPOLOGY_PAGE: Final = "/topology"
 
 
 class MetricsOutlets:
@@ -55,6 +58,8 @@ class MetricsOutlets:
         self.endpoint: MetricsEndpoint | None = None
         self.loop_probe: LoopProbe | None = None
         self.push: MetricsPush | None = None
+        self.topology: ReadObjects | None = None
+        """Who uses which topic; None if that is not known. Called on other threads."""
 
     def drain(self) -> None:
         """The process begins to stop: it gets no more clients."""
@@ -72,10 +77,11 @@ class MetricsOutlets:
             return
         from odradek.meters.metrics_endpoint import MetricsEndpoint
 
+        pages = {} if self.topology is None else {TOPOLOGY_PAGE: self.topology}
         self.loop_probe = loop_probe = LoopProbe()
         checks = probes(lambda: loop_probe.problem() or self.not_alive(), self.readiness)
         self.endpoint = MetricsEndpoint(
-            address, self.read_rows, self.cluster, checks, self.trouble, token, tls
+            address, self.read_rows, self.cluster, checks, self.trouble, token, tls, pages
         )
 
     def push_to(self, settings: MetricsPushSettings) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import io
+import json
 import logging
 import socket
 from collections.abc import Callable, Iterable, Mapping
@@ -19,6 +20,8 @@ log = logging.getLogger(__name__)
 TIMEOUT_S: Final = 10
 """Time for the handshake, for a request to arrive, and for its answer to be read."""
 App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+ReadObjects = Callable[[], Iterable[Mapping[str, Any]]]
+"""The objects of a page. Called on the thread of a connection."""
 
 
 class Answer(io.BufferedIOBase):
@@ -112,6 +115,19 @@ def guarded(app: App, token: str) -> App:
             return app(environ, start_response)
         start_response("401 Unauthorized", [("WWW-Authenticate", "Bearer"), ("Content-Type", "text/plain")])
         return [b"a bearer token is required\n"]
+
+    return answer
+
+
+def with_pages(app: App, pages: Mapping[str, ReadObjects]) -> App:
+    """The same with pages of JSON: an object a line."""
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        read = pages.get(str(environ.get("PATH_INFO")))
+        if read is None:
+            return app(environ, start_response)
+        start_response("200 OK", [("Content-Type", "application/x-ndjson")])
+        return (json.dumps(each).encode() + b"\n" for each in read())
 
     return answer
 

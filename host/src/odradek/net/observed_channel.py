@@ -101,8 +101,9 @@ class ObservedChannel(Channel):
             return False
         assert found is not None, "the frame is complete"
         acks, acks_end = found
-        batches = counted(batches_walk(nearest(version)), frame, offset + acks_end, len(frame))
-        self.pair.produce(version, acks, 1, size, *batches, 1)
+        walk = batches_walk(nearest(version))
+        records, batches, batch_bytes, _ = counted(walk, frame, offset + acks_end, len(frame))
+        self.pair.produce(version, acks, 1, size, records, batches, batch_bytes, 1)
         return True
 
     def identify(

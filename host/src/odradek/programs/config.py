@@ -66,6 +66,7 @@ from odradek.settings.start_values import StartValue, start_values
 from odradek.settings.toml_file import flatten, read_toml
 from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
 from odradek.telemetry.telemetry_config import TelemetryConfig
+from odradek.telemetry.topology import TopologySettings
 from odradek.transaction.transaction_config import TransactionConfig
 from odradek.upkeep.log_upkeep import UpkeepSettings
 from odradek.wire.config_resource import ConfigType
@@ -162,6 +163,7 @@ class HostConfig:
     host_lag: HostLagSettings = section(HostLagSettings)
     gateway_lag: GatewayLagSettings = section(GatewayLagSettings)
     lag: LagSettings = section(LagSettings)
+    topology: TopologySettings = section(TopologySettings)
     spool: SpoolSettings = section(SpoolSettings)
     follow: FollowSettings = section(FollowSettings)
     workers: WorkerSettings = section(WorkerSettings)

@@ -22,6 +22,7 @@ from odradek.gateway.gateway_labels import GatewayLabels
 from odradek.gateway.path_quotas import PathQuotas
 from odradek.gateway.reachability import PATIENCE_MS
 from odradek.gateway.telemetry_answers import TelemetryAnswers
+from odradek.gateway.topic_names import TopicNames
 from odradek.group.group_offsets import GroupOffsets
 from odradek.hosting.authorizers import chosen_authorizer
 from odradek.hosting.plugin_manager import HostPluginManager
@@ -44,8 +45,10 @@ from odradek.programs.plugins import Plugins
 from odradek.programs.pushes import Pushes
 from odradek.programs.reload import Reloader
 from odradek.programs.spine import Part, Spine
+from odradek.programs.topology import TopologyLooks
 from odradek.settings.state_limit import StateLimit
 from odradek.telemetry.goodbyes import Place
+from odradek.telemetry.topology import Topology
 from odradek.waiting.clock import Clock
 from odradek.wire.declared import declared_apis
 from odradek.wire.messages.describe_configs import DescribeConfigsRequest
@@ -137,12 +140,16 @@ class Gateway:
             self.answers = TelemetryAnswers(self.dispatcher, self.telemetry)
             apis = {each.request.API_KEY: each for each in declared_apis()}
             responses = {key: each.response for key, each in apis.items()}
+            self.topic_names = TopicNames(refresh)
+            most = config.topology.most
+            self.topology = Topology(most, self.topic_names.name_of) if most else None
             self.observed = observed = observation_of(
                 own.observation,
                 pushes,
                 responses,
                 self.labels.name,
                 follows_fetches=config.gateway_lag.measured.has_clients,
+                topology=self.topology,
             )
             self.pairs = pairs_of(
                 config,
@@ -174,7 +181,7 @@ class Gateway:
                 Part(self.follow_switch, metric_rows=self.metric_rows_of_path, not_ready=self.unreachable),
                 ground.clients,
                 pushes.bringing,
-                *([] if observed is None else [observed.part]),
+                *self.observation_parts(),
                 *gateway_lag_parts(config, spine, pushes, connect, self.readings, is_first=is_first),
                 Part(loop_lag.start, loop_lag.stop, loop_lag.metric_rows),
             ]
@@ -186,6 +193,16 @@ class Gateway:
     def readings(self) -> Iterator[tuple[Reader, Reading]]:
         """What each connection reads."""
         return iter(()) if self.observed is None else self.observed.observation.readings()
+
+    def observation_parts(self) -> list[Part]:
+        """The parts that know clients from what they send."""
+        if self.observed is None:
+            return []
+        parts = [self.observed.part]
+        if self.topology is not None:
+            looks = TopologyLooks(self.topology, self.observed.observation.look_at_uses, self.spine)
+            parts.append(looks.part)
+        return parts
 
     def rights(self) -> Authorization:
         """The rights to change the gateway's own subscriptions; everybody has them without an authorizer."""
@@ -253,6 +270,9 @@ class Gateway:
         """Take note of the brokers and the id of the cluster."""
         for node in state.nodes:
             self.pairs.learned(*node)
+        self.topic_names.learn(state.topic_names)
+        if state.topic_names and self.topology is not None:
+            self.topology.name_topics()
         cluster = self.spine.cluster
         if state.cluster_id is not None and state.cluster_id != cluster.cluster_id:
             cluster.cluster_id = state.cluster_id

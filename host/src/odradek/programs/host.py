@@ -13,6 +13,7 @@ from functools import partial
 
 from odradek.broker.broker import Broker, make_groups
 from odradek.broker.broker_settings import Endpoint
+from odradek.broker.connection_uses import ConnectionUses
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import Route, load_handlers
 from odradek.gateway.observation.settings import Observe
@@ -41,8 +42,10 @@ from odradek.programs.plugins import Plugins
 from odradek.programs.pushes import Pushes
 from odradek.programs.reload import Reloader
 from odradek.programs.spine import Part, Spine
+from odradek.programs.topology import TopologyLooks
 from odradek.security.principals import BuiltPrincipals
 from odradek.telemetry.goodbyes import places
+from odradek.telemetry.topology import Topology
 from odradek.waiting.clock import Clock
 from odradek.waiting.deferred import offload_inline
 
@@ -166,6 +169,7 @@ class Host:
             pushes.delivery,
             *observation,
             *lag,
+            *self.topology(),
             pushes.opening,
             Part(stop=self.close_workers),
             ground.clients,
@@ -175,8 +179,24 @@ class Host:
     def connection_closed(self, connection_id: str, in_order: bool = False) -> None:
         """Tell those that follow connections."""
         self.telemetry.connection_closed(connection_id, in_order)
+        if self.broker.uses is not None:
+            self.broker.uses.connection_closed(connection_id)
         if self.broker.fetch_reads is not None:
             self.broker.fetch_reads.connection_closed(connection_id, self.clock.monotonic_ms())
+
+    def topology(self) -> list[Part]:
+        """The part that knows who uses which topic."""
+        if not self.config.topology.most:
+            return []
+        topics = self.broker.topics
+
+        def name_of(topic_id: bytes) -> str | None:
+            topic = topics.by_id.get(topic_id)
+            return None if topic is None else topic.name
+
+        topology = Topology(self.config.topology.most, name_of)
+        self.broker.uses = uses = ConnectionUses(topology, topics, self.clock)
+        return [TopologyLooks(topology, uses.look, self.spine).part]
 
     def observed(self, origin: str) -> tuple[Callable[[Listener], Channel], list[Part]]:
         """The channels of the listeners; those of observed clients tell the observation."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from odradek.gateway.observation.observation import SOURCE_NAME, Observation
@@ -12,6 +13,7 @@ from odradek.metrics.metric import MetricRow
 from odradek.programs.pushes import Pushes
 from odradek.programs.spine import Part
 from odradek.telemetry.record_source import RecordSource
+from odradek.telemetry.topology import Topology
 
 
 class Observed(NamedTuple):
@@ -28,22 +30,34 @@ def observation_of(
     origin: str,
     *,
     follows_fetches: bool = False,
+    topology: Topology | None = None,
 ) -> Observed | None:
-    """The observation of clients; None if it is off, or if nothing takes its records.
+    """The observation of clients; None if nobody wants to know anything of them.
 
     Args:
         settings: Which clients are observed.
         pushes: Take the records.
         responses: The declared responses, by API key.
         origin: What two observers see of a client are two series; this tells them apart.
-        follows_fetches: Whether to know what clients read, also if nothing else is wanted of them.
+        follows_fetches: Whether to know what clients read.
+        topology: Takes who uses which topic; None not to know it.
     """
-    if (settings.observe is Observe.NONE and not follows_fetches) or not pushes.takes_records:
+    if not pushes.takes_records:
+        settings = replace(settings, observe=Observe.NONE)
+    if settings.observe is Observe.NONE and not follows_fetches and topology is None:
         return None
     source = RecordSource(SOURCE_NAME, pushes.manager, pushes.sources.keep)
     clock, timer, goodbyes = pushes.spine.clock, pushes.spine.timer, pushes.manager.goodbyes
     found = Observation(
-        settings, source, clock, timer, responses, goodbyes, origin, follows_fetches=follows_fetches
+        settings,
+        source,
+        clock,
+        timer,
+        responses,
+        goodbyes,
+        origin,
+        follows_fetches=follows_fetches,
+        topology=topology,
     )
 
     def rows() -> Iterator[MetricRow]:

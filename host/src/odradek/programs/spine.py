@@ -6,11 +6,11 @@ order of the list and stops them in the reverse one. Nobody else starts or stops
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from odradek.hosting.forwarder_reports import problem_of
 from odradek.hosting.forwarder_runner import ForwarderRunner
@@ -123,6 +123,10 @@ class Spine:
     async def close_threads(self) -> None:
         for each in self.threads:
             await each.close()
+
+    def topology_rows(self) -> Iterable[Mapping[str, Any]]:
+        """Who uses which topic; nothing if that is not known."""
+        return () if self.outlets.topology is None else self.outlets.topology()
 
     def open_outlets(self) -> None:
         config, tls = self.config, self.certificates.listeners.get(METRICS_LISTENER)

@@ -60,6 +60,9 @@ class Wanted:
     batches: str = ""
     """Name of a field with records. The records, batches and bytes of all batches are returned, from their
     headers. Those of old formats count as bytes only."""
+    collects: str = ""
+    """Name of fields with a string or a UUID in the elements of an array. The bytes of each are returned in a
+    list. Not for streamed walks: a string may be longer than what has come."""
     header: bool = False
     """The walk begins with the tags of a header."""
     after: str = ""
@@ -127,6 +130,8 @@ class WalkSource:
                 line("counts = None")
                 if wanted.batches:
                     line("records = batches = size_bytes = 0")
+                if wanted.collects:
+                    line("collected = []")
                 self.message()
                 self.settle()
                 if not self.streamed:
@@ -136,6 +141,7 @@ class WalkSource:
                 base = "base + " if self.streamed else ""
                 found = [f"{base}o", "counts", *(f"at_{name}, {name}" for name in wanted.reads)]
                 found += ["records, batches, size_bytes"] if wanted.batches else []
+                found += ["collected"] if wanted.collects else []
                 line(f"return {', '.join(found)}")
             with block("except (IndexError, StructError) as error:"):
                 line(f"raise Truncated('{title}: the bytes end before the message') from error")
@@ -212,6 +218,8 @@ class WalkSource:
         elif isinstance(kind, StructOf):
             self.inline(kind, field.nullable)
         elif size is not None:
+            if field.name == self.wanted.collects:
+                self.source.line(f"collected.append(bytes(b[{self.at()} : {self.at(size)}]))")
             self.skip(size)
         else:
             self.sized(field, flexible)
@@ -269,6 +277,8 @@ class WalkSource:
             elif field.name == self.wanted.batches:
                 self.batches(real)
             else:
+                if field.name == self.wanted.collects:
+                    self.source.line(f"collected.append(bytes(b[o : o + {real}]))")
                 self.source.line(f"o += {real}")
             if self.streamed:
                 self.look()
@@ -355,7 +365,8 @@ class WalkSource:
         if isinstance(kind, StructOf):
             sizes = [self.fixed_size(field.kind) for field in kind.fields]
             names = {field.name for field in kind.fields}
-            is_plain = not kind.flexible and self.wanted.counts not in names and None not in sizes
+            wanted = {self.wanted.counts, self.wanted.collects}
+            is_plain = not kind.flexible and not names & wanted and None not in sizes
             is_plain = is_plain and not any(field.nullable for field in kind.fields)
             return sum(size or 0 for size in sizes) if is_plain else None
         return 16 if kind is Blob.UUID else None

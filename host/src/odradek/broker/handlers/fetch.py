@@ -114,31 +114,29 @@ def read_rights(context: RequestContext, broker: Broker, replica: bool) -> Right
     return EVERYTHING if allowed else NOTHING
 
 
-def opened(request: FetchRequest, context: RequestContext, broker: Broker) -> FetchContext:
-    """The partitions of a request, which are noted if somebody wants to know who reads what.
-
-    Raises:
-        ApiError: As `open_context`.
-    """
-    now_ms = broker.clock.monotonic_ms()
-    asked = open_context(request, context.api_version, broker.topics, broker.fetch_sessions, now_ms)
+def note(
+    request: FetchRequest, context: RequestContext, broker: Broker, asked: FetchContext, rights: Rights
+) -> None:
+    """Tell those that want to know who reads what."""
     if broker.fetch_reads is not None:
         broker.fetch_reads.note(request, context, asked)
-    return asked
+    if broker.uses is not None:
+        broker.uses.fetched(request, context, asked, rights)
 
 
 @answers(FetchRequest, refusal=refuse, charge=charge)
 def fetch(
     request: FetchRequest, context: RequestContext, broker: Broker
 ) -> FetchResponse | Draft | Deferred[FetchResponse | Draft]:
-    version, topics = context.api_version, broker.topics
+    version, topics, now_ms = context.api_version, broker.topics, broker.clock.monotonic_ms()
     replica = is_replica(request, version)
     params = read_params(request, context, broker, replica)
     try:
-        asked = opened(request, context, broker)
+        asked = open_context(request, version, topics, broker.fetch_sessions, now_ms)
     except ApiError as error:
         return FetchResponse(error_code=error.code)
     rights = read_rights(context, broker, replica)
+    note(request, context, broker, asked, rights)
     drafts = broker.quotas.is_enabled and not replica
 
     def read() -> Read:

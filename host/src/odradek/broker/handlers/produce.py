@@ -221,6 +221,8 @@ def append_batch(
     )
     if log.config.flushes:
         work.flushes.appended(log, answer)
+    if work.broker.uses is not None:
+        work.broker.uses.written(work.context, topic.name)
     return answer
 
 

@@ -93,6 +93,9 @@ class OpenPair(Protocol):
     def fetches(self) -> FetchReads | None:
         """Its Fetch requests; None if it has sent none, or if they are not followed."""
 
+    def topics_written(self) -> set[str | bytes]:
+        """The topics, by name or id, that it has written to since this was called last."""
+
     @property
     def is_moved(self) -> bool:
         """Whether the pair belongs to another client, or leads to another node, than at its last frame."""

@@ -57,13 +57,15 @@ class FetchReads:
     """
 
     __slots__ = (
+        "asked",
         "clock",
         "frames",
         "kept_bytes",
         "large_ms",
+        "looked",
         "named",
-        "noted",
         "reading",
+        "requests",
         "topics",
         "version",
     )
@@ -80,8 +82,8 @@ class FetchReads:
         self.reading = Reading()
         self.named: set[Place] = set()
         """The partitions that the connection fetches."""
-        self.noted = False
-        """There was a request since the last look."""
+        self.requests = self.looked = self.asked = 0
+        """All requests, those before the last look, and those before the topics were asked for last."""
         self.large_ms = 0
         """When a large request may be read again."""
 
@@ -106,7 +108,7 @@ class FetchReads:
 
     def keep(self, version: int, frame: bytes) -> None:
         """Keep a whole request."""
-        self.noted = True
+        self.requests += 1
         if version != self.version:
             self.begin(version, frame)
         size = len(frame)
@@ -169,10 +171,18 @@ class FetchReads:
             key = forgotten.topic or forgotten.topic_id
             named.difference_update((key, index) for index in forgotten.partitions)
 
+    def topics_read(self) -> set[str | bytes]:
+        """The topics, by name or id, that were fetched since this was called last."""
+        if self.requests == self.asked:
+            return set()
+        self.asked = self.requests
+        self.read()
+        return {place[0] for place in self.named}
+
     def look(self) -> Reading:
         """What the connection reads now."""
         self.read()
-        is_fetching, self.noted = self.noted, False
+        is_fetching, self.looked = self.requests > self.looked, self.requests
         fetched = self.named if is_fetching else ()
         self.reading.look(fetched, self.clock.monotonic_ms(), is_fetching=is_fetching)
         return self.reading

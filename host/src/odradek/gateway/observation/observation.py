@@ -17,7 +17,7 @@ from itertools import count
 from typing import Any, Final
 
 from odradek.gateway.observation.apis import Openings
-from odradek.gateway.observation.client_account import BOOTSTRAP_NODE, ClientAccount, ClientKey
+from odradek.gateway.observation.client_account import BOOTSTRAP_NODE, ClientAccount, ClientKey, OpenPair
 from odradek.gateway.observation.client_report import report
 from odradek.gateway.observation.fetch_watch import FetchWatch
 from odradek.gateway.observation.names import wanted_names
@@ -33,7 +33,9 @@ from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.goodbyes import CHECK_MS as GOODBYE_MS
 from odradek.telemetry.goodbyes import Goodbyes, Place, Seen
 from odradek.telemetry.record_source import RecordSource
+from odradek.telemetry.topology import Client, Topology
 from odradek.waiting.clock import Clock, Timer, TimerTask
+from odradek.waiting.steps import Steps
 
 TURN_NS: Final = 2_000_000
 PAUSE_MS: Final = 1
@@ -73,6 +75,7 @@ class Observation:
         goodbyes: Of clients that left without a word.
         origin: The name of this gateway: another one's metrics of a client are other series.
         follows_fetches: Whether to know what clients read.
+        topology: Takes who uses which topic; None not to know it.
     """
 
     def __init__(
@@ -86,6 +89,7 @@ class Observation:
         origin: str,
         *,
         follows_fetches: bool = False,
+        topology: Topology | None = None,
     ) -> None:
         self.settings = settings
         self.source = source
@@ -94,7 +98,8 @@ class Observation:
         self.openings = Openings(responses)
         self.goodbyes = goodbyes
         self.origin = origin
-        self.fetch_watch = FetchWatch(clock, origin) if follows_fetches else None
+        self.topology = topology
+        self.fetch_watch = FetchWatch(clock, origin) if follows_fetches or topology is not None else None
         self.clients: OrderedDict[ClientKey, Watched] = OrderedDict()
         """Least recently used first."""
         self.client_ids: dict[str, dict[str, int]] = {}
@@ -304,6 +309,24 @@ class Observation:
         observe = self.settings.observe
         pushes = watched.account.pushes and observe is Observe.SILENT
         return bool(watched.wanted) and not pushes and observe is not Observe.NONE
+
+    def look_at_uses(self) -> Steps:
+        """Note which topics each connection uses, one after the other."""
+        for watched in list(self.clients.values()):
+            for pair in list(watched.account.pairs):
+                self.note_uses(watched.account, pair)
+            yield None
+
+    def note_uses(self, account: ClientAccount, pair: OpenPair) -> None:
+        """Note which topics a connection has used since the last look."""
+        if self.topology is None:
+            return
+        key, now_ms = account.key, self.clock.now_ms()
+        client = Client(key.client_id, key.address, key.principal, key.software_name, key.software_version)
+        for topic in pair.topics_written():
+            self.topology.note(client, topic, writes=True, now_ms=now_ms)
+        for topic in pair.fetches.topics_read() if pair.fetches is not None else ():
+            self.topology.note(client, topic, writes=False, now_ms=now_ms)
 
     def readings(self) -> Iterator[tuple[Reader, Reading]]:
         """What each connection reads, one after the other."""

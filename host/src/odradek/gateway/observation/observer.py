@@ -43,6 +43,11 @@ class PairObserver(Protocol):
             in_flight: As `requests`.
         """
 
+    def wrote(self, version: int, topics: Iterable[bytes]) -> None:
+        """Take note of the topics of the requests of the last `produce`, by name or id. Of a request that
+        arrives in pieces that is the first one.
+        """
+
     def batches(self, records: int, batches: int, batch_bytes: int) -> None:
         """Take note of the batches of a Produce request that arrived in pieces, when all have come."""
 

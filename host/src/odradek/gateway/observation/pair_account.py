@@ -37,12 +37,16 @@ from odradek.gateway.observation.request_beginning import beginning
 from odradek.gateway.observation.row import BOUNDS_NS, DISCONNECTED, Row
 from odradek.gateway.pair_failure import PairFailure
 from odradek.gateway.pair_identity import PairIdentity
+from odradek.gateway.produce_beginning import BY_ID
 from odradek.plugin.context import UNKNOWN
 from odradek.waiting.clock import Clock
 from odradek.wire.errors import WireError
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest
+from odradek.wire.utf8 import LENIENT
 
 CORRELATION_ID_BYTES: Final = 4
+MOST_WRITTEN: Final = 10_000
+"""Topics of a connection between two looks."""
 FASTEST_NS: Final = BOUNDS_NS[0]
 """The bound of the first bucket, which most responses belong to."""
 
@@ -64,6 +68,9 @@ class Clients(Protocol):
     clock: Clock
     fetch_watch: FetchWatch | None
 
+    def note_uses(self, account: ClientAccount, pair: PairAccount) -> None:
+        """Take the topics that a pair has used."""
+
     def bind(self, pair: PairAccount) -> None:
         """Call `PairAccount.join` with the pair's client."""
 
@@ -72,7 +79,8 @@ class PairAccount:
     """A `PairObserver` that adds to the account of the pair's client."""
 
     __slots__ = (
-        "client", "clients", "coordination", "fetches", "identity", "key", "node", "openings", "rows"
+        "client", "clients", "coordination", "fetches", "identity", "key", "node", "openings", "rows",
+        "written", "written_by_id",
     )  # fmt: skip
 
     def __init__(self, clients: Clients, identity: PairIdentity, openings: Openings) -> None:
@@ -85,6 +93,9 @@ class PairAccount:
         """Of the identity when the pair found its client."""
         self.coordination: Coordination | None = None
         self.fetches: FetchReads | None = None
+        self.written: set[bytes] = set()
+        """The topics that it has written to, by name or id, since this was asked last."""
+        self.written_by_id = False
         self.node = NodeAccount(BOOTSTRAP_NODE)
         """At first an account of its own, then the client's."""
         self.rows = self.node.rows
@@ -115,6 +126,13 @@ class PairAccount:
             produced.acks0 += count
         if in_flight > self.node.in_flight_max:
             self.node.in_flight_max = in_flight
+
+    def wrote(self, version: int, topics: Iterable[bytes]) -> None:
+        written = self.written
+        written.update(topics)
+        self.written_by_id = version >= BY_ID
+        if len(written) > MOST_WRITTEN:
+            written.clear()
 
     def batches(self, records: int, batches: int, batch_bytes: int) -> None:
         produced = self.row(PRODUCE).produced
@@ -238,12 +256,18 @@ class PairAccount:
         if self.client is not None:
             self.client.pairs.discard(self)
             self.client.torn |= not in_order
+            self.clients.note_uses(self.client, self)
             if self.fetches is not None and self.clients.fetch_watch is not None:
                 self.clients.fetch_watch.ended(self.client, self.fetches)
             if self.coordination is not None:
                 self.coordination.left(self.client.memberships)
 
     # Called by the observation
+
+    def topics_written(self) -> set[str | bytes]:
+        """The topics, by name or id, that it has written to since this was called last."""
+        found, self.written = self.written, set()
+        return set(found) if self.written_by_id else {name.decode("utf-8", LENIENT) for name in found}
 
     @property
     def node_id(self) -> int:

@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any, Final, Protocol, Self
@@ -61,6 +61,7 @@ class Asked(Protocol):
     """A program, as far as the parent asks about it."""
 
     def metric_rows(self) -> Iterable[MetricRow]: ...
+    def topology_rows(self) -> Iterable[Mapping[str, Any]]: ...
     def not_ready(self) -> str | None: ...
     def trouble(self) -> str | None: ...
 
@@ -126,18 +127,25 @@ class ParentLink:
                 not_ready, trouble = self.asked.not_ready(), self.asked.trouble()
                 writer.write(line_of({"id": number, "not_ready": not_ready, "trouble": trouble}))
             case {"ask": "metrics", "id": number}:
-                try:
-                    await self.send_metrics(number, writer)
-                except ConnectionError:
-                    raise
-                except Exception:
-                    log.exception("metrics cannot be read")  # the worker serves its clients all the same
-                writer.write(line_of({"id": number, "rows": []}))
+                await self.send(number, writer, self.asked.metric_rows)
+            case {"ask": "topology", "id": number}:
+                await self.send(number, writer, self.asked.topology_rows)
         await writer.drain()
 
-    async def send_metrics(self, number: int, writer: asyncio.StreamWriter) -> None:
-        """Answer with all metrics, in small steps that do not block the loop."""
-        rows = iter(self.asked.metric_rows())
+    async def send(
+        self, number: int, writer: asyncio.StreamWriter, read: Callable[[], Iterable[object]]
+    ) -> None:
+        """Answer with all rows, and with none if they cannot be read."""
+        try:
+            await self.send_rows(number, writer, iter(read()))
+        except ConnectionError:
+            raise
+        except Exception:
+            log.exception("rows cannot be read")  # the worker serves its clients all the same
+        writer.write(line_of({"id": number, "rows": []}))
+
+    async def send_rows(self, number: int, writer: asyncio.StreamWriter, rows: Iterator[object]) -> None:
+        """Answer with all rows, in small steps that do not block the loop."""
         while some := list(islice(rows, ROWS_PER_LINE)):
             writer.write(line_of({"id": number, "rows": some}))
             await writer.drain()

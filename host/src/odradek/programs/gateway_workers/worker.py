@@ -148,6 +148,14 @@ class Worker(KeptProcess):
         name = f"worker {self.number}: "
         return Problems(None, not_ready and name + not_ready, trouble and name + trouble)
 
+    async def topology_rows(self) -> list[Mapping[str, Any]]:
+        """Who uses which topic; none if it does not answer."""
+        try:
+            answers = await self.ask("topology")
+        except TimeoutError:
+            return []
+        return [row for answer in answers for row in answer.get("rows", ())]
+
     async def metric_rows(self) -> list[MetricRow]:
         """Its metrics, with its number as an attribute; none if it does not answer."""
         label = {"gateway_worker": str(self.number)}

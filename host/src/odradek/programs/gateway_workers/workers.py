@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from itertools import chain
+from typing import Any, Final
 
 from odradek.metrics.metric import MetricRow, Metrics
 from odradek.process.hangup import HANGUP
@@ -16,6 +17,7 @@ from odradek.programs.gateway_workers.link import Assignment
 from odradek.programs.gateway_workers.share import folder_of, former_workers
 from odradek.programs.gateway_workers.worker import ANSWER_S, Problems, Worker
 from odradek.programs.spine import Part, Spine
+from odradek.telemetry.topology import merged
 from odradek.waiting.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -60,6 +62,7 @@ class Workers:
             read_rows=self.metric_rows,
         )
         self.clock, self.outlets = self.spine.clock, self.spine.outlets
+        self.outlets.topology = self.topology_rows
         self.loop = asyncio.get_running_loop()
         self.steps = 0
         """The steps of the kill switch, which a worker that starts later takes, too."""
@@ -147,6 +150,17 @@ class Workers:
             yield row
         for row in PROCESSES.rows(self):
             yield row
+
+    def topology_rows(self) -> list[Mapping[str, Any]]:
+        """Who uses which topic, of all processes. Called on other threads."""
+        asked = asyncio.run_coroutine_threadsafe(self.ask_topology(), self.loop)
+        return merged(asked.result(2 * ANSWER_S))
+
+    async def ask_topology(self) -> list[Mapping[str, Any]]:
+        """The uses that each worker knows."""
+        serving = [each for each in self.serving if each.addresses is not None]
+        found = await asyncio.gather(*(each.topology_rows() for each in serving))
+        return list(chain.from_iterable(found))
 
     def problems(self) -> Problems:
         """What is wrong with the workers. Called on other threads."""
