@@ -15,10 +15,16 @@ from integration.java.console_tools import ConsoleTools
 from integration.java.jvm import Jvm
 from odradek.client.admin import AdminClient
 from odradek.client.group_offsets import CommittedOffset
+from odradek.client.partition_reading import first_batch
 from odradek.client.resources import NewPartitions, NewTopic
 from odradek.client.sasl import SaslLogin
 from odradek.testing.host_security import acls_of
 from odradek.waiting.clock import SystemClock
+from odradek.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from support.polled_lag import PolledLag
 from support.waiting import wait_until
 
@@ -82,6 +88,8 @@ def scene(java_classpath_4_4: str) -> Iterator[Scene]:
         "share.coordinator.state.topic.num.partitions=1",
         "group.consumer.heartbeat.interval.ms=300",
         "group.consumer.min.heartbeat.interval.ms=100",
+        "offsets.retention.check.interval.ms=500",
+        "log.cleaner.backoff.ms=100",
     )
     with kafka_node(reporters="", overrides=overrides) as node:
         bootstrap = f"127.0.0.1:{node.port}"
@@ -269,6 +277,52 @@ def test_partitions_that_are_added_and_groups_that_are_deleted(scene: Scene) -> 
     scene.polled.round()
     assert scene.polled.of("grown") is None
     assert "grown" not in scene.polled.positions.groups()
+
+
+def test_a_compacted_topic_is_counted_by_offsets(scene: Scene) -> None:
+    """An upper bound of the records that are left."""
+    settings = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0", "segment_ms": "1"}
+    topic = scene.topic("compacted", **settings)
+    producer = confluent_kafka.Producer({"bootstrap.servers": scene.bootstrap, "linger.ms": 0})
+    for _ in range(50):
+        producer.produce(topic, b"v", key=b"k", partition=0)
+    assert producer.flush(30) == 0
+    producer.produce(topic, b"v", key=b"last", partition=0)  # begins a segment, so that others are compacted
+    assert producer.flush(30) == 0
+    scene.commit("compacting", topic, 0)
+
+    def first_left() -> int:
+        heads = scene.polled.positions.brokers.client().cluster.any()
+        found = first_batch(heads, (topic, 0), 0, 51)
+        assert found is not None
+        return found.last_offset if found.record_count == 1 else 0
+
+    wait_until(lambda: first_left() >= 40, first_left)
+    scene.polled.round()
+    scene.polled.round()
+
+    assert scene.figures("compacting", topic) == (51, 0, 0, 0)
+
+
+def test_an_expired_offset_is_no_offset(scene: Scene) -> None:
+    topic = scene.topic("expiring")
+    scene.produce(topic)
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=0)
+    request = OffsetCommitRequest(
+        group_id="expired",
+        retention_time_ms=3_000,
+        topics=[OffsetCommitRequestTopic(name=topic, partitions=[partition])],
+    )
+    answer = scene.admin.cluster.any().send(request, most_version=4)
+    assert not answer.topics[0].partitions[0].error_code
+    scene.polled.round()
+    assert scene.figures("expired", topic) == (1, 0, 0, 0)
+
+    def is_gone() -> bool:
+        scene.polled.round()
+        return scene.polled.of("expired") is None or scene.figures("expired", topic) is None
+
+    wait_until(is_gone, "the offset has expired")
 
 
 def test_a_share_group_has_the_lag_that_the_broker_counts(scene: Scene, jvm: Jvm) -> None:

@@ -8,8 +8,17 @@ import pytest
 
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.embedded_protocol import assignment_bytes
+from odradek.group.offset_expiration import OffsetExpiration
+from odradek.log.cleanable import cleanable
+from odradek.log.cleaner import Cleaner
+from odradek.waiting.steps import run_steps
 from odradek.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from odradek.wire.messages.delete_groups import DeleteGroupsRequest
+from odradek.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from support.broker import make_broker
 from support.lag_scene import LagScene
 
@@ -187,6 +196,42 @@ def test_a_deleted_topic_ends_with_the_next_round(scene: LagScene) -> None:
     assert scene.of("g", "t") == {}
     assert scene.of("g", "other", "0")["lag"] == 0
     assert ("t", "0") not in scene.series["partition.end.offset"]
+
+
+def test_a_compacted_topic_is_counted_by_offsets(scene: LagScene) -> None:
+    """As Apache Kafka counts it: an upper bound of the records that are left."""
+    config = {"cleanup.policy": "compact", "segment.bytes": "1048576", "min.cleanable.dirty.ratio": "0"}
+    scene.broker.topics.create("compacted", 1, config)
+    scene.commit(0, topic="compacted")
+    scene.round()
+    scene.write(90, topic="compacted")
+    log = scene.log("compacted")
+    log.roll(scene.clock.now_ms())
+    scene.write(10, topic="compacted")
+    run_steps(Cleaner(cleanable(log, scene.clock.now_ms()), scene.clock.now_ms(), 1 << 20).steps())
+    scene.commit(50, topic="compacted")
+    scene.round()
+
+    batch = log.data_batch(50, 100)
+    assert batch is not None
+    assert batch.record_count == 1
+    assert scene.of("g", "compacted", "0")["lag"] == 50
+    assert scene.of("g", "compacted", "0")["lag.time"] == pytest.approx(30, abs=2.5)
+
+
+def test_an_expired_offset_is_no_offset(scene: LagScene) -> None:
+    scene.write(5)
+    OffsetExpiration(scene.broker.groups).start()
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=2)
+    topics = [OffsetCommitRequestTopic(name="t", partitions=[partition])]
+    scene.client.send(OffsetCommitRequest(group_id="g", retention_time_ms=60_000, topics=topics), 4)
+    scene.round()
+    assert scene.of()["lag"] == 3
+    scene.clock.advance(scene.broker.groups.config.offsets_retention_check_interval_ms + 60_000)
+    scene.round()
+
+    assert scene.of() == {}
+    assert scene.of("g", "t") == {}
 
 
 def test_a_topic_made_again_begins_anew(scene: LagScene) -> None:
