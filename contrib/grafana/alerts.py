@@ -9,6 +9,7 @@ from typing import Final
 from contrib.grafana.promql import IDENTITY, duration, number, selector, window_s
 
 from odradek.findings.client_metrics import client_metrics
+from odradek.findings.incidents import OBSERVED
 from odradek.findings.troubles import (
     BY_ID,
     CONSUMER,
@@ -27,6 +28,8 @@ TERMINATED: Final = "odradek_client_terminated"
 GROUP: Final = "group_id"
 SCRAPED: Final = ("instance", "job")
 """Labels of the scrape, not of the client."""
+INCIDENTS_S: Final = 120
+"""The window of incidents, which are written every ten seconds and not every push interval: two scrapes."""
 MEMBERS: Final = (
     "odradek groups --bootstrap-server localhost:9092 --describe --members --group {{ $labels.group_id }}"
 )
@@ -110,7 +113,8 @@ def of_trouble(trouble: Trouble, interval_s: int) -> Alert:
     """The alert of a trouble. A longer window compares with a proportionally larger increase."""
     metric = trouble.metrics[JAVA]
     labels = (*identity(metric), *trouble.labels)
-    span_s = window_s(interval_s, trouble.over_s)
+    is_incident = metric.startswith(OBSERVED)
+    span_s = INCIDENTS_S if is_incident else window_s(interval_s, trouble.over_s)
     threshold = trouble.threshold
     left = value_of(trouble, metric, duration(span_s))
     if trouble.per:
@@ -128,7 +132,7 @@ def of_trouble(trouble: Trouble, interval_s: int) -> Alert:
         condition=said(trouble),
         source=trouble.source,
         advice=trouble.advice,
-        next_step=narrowed(prefix_of(metric)),
+        next_step=NEXT_STEPS.get(trouble.id) or narrowed(prefix_of(metric)),
     )
 
 
@@ -169,7 +173,12 @@ SUMMARIES: Final = {
     "silent": f"{WHO} stopped pushing without a goodbye",
     "producer-reconnects": f"{WHO} connects again and again",
     "consumer-reconnects": f"{WHO} connects again and again",
+    "failed-logins": f"{WHO} at {{{{ $labels.address }}}} fails to log in as {{{{ $labels.user }}}}",
 }
+NEXT_STEPS: Final = {
+    "failed-logins": "odradek users --bootstrap-server localhost:9092 --describe",
+}
+"""Commands about troubles that are not looked at by more metrics of the client."""
 LAG_RECORDS: Final = 1_000
 LAG_LABELS: Final = (*IDENTITY, GROUP, "topic")
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from contrib.grafana.promql import NAME, metrics_in, software_of
 
-from odradek.findings.client_metrics import MADE_BY
+from odradek.findings.client_metrics import MADE_BY, SEEN_BY
 from odradek.findings.troubles import JAVA, LIBRDKAFKA
 
 DATA_SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
@@ -73,7 +73,7 @@ class Panel:
         found = [
             software_of(query.expr)
             for query in self.queries
-            if any(MADE_BY not in metric.software for metric in metrics_in(query.expr))
+            if any(metric.software.isdisjoint({MADE_BY, SEEN_BY}) for metric in metrics_in(query.expr))
         ]
         return sorted({JAVA, LIBRDKAFKA}.difference(*found)) if found else []
 

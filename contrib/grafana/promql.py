@@ -16,7 +16,8 @@ PER_WINDOW: Final = 4
 """Push intervals in a window, at the least: pushes are up to 1.5 intervals apart, and one may be lost."""
 LEAST_WINDOW_S: Final = 300
 NAME: Final = re.compile(
-    r"\b(?:org_apache_kafka|kafka_client|odradek_client(?!_(?:lag|position|fetch_age|library)))_[a-z_]+"
+    r"\b(?:org_apache_kafka|kafka_client|odradek_client(?!_(?:lag|position|fetch_age|library))|io_odradek_observed)"
+    r"_[a-z_]+"
 )
 """Metrics that clients send, or that are derived for them. Those of lag are others."""
 IDENTITY: Final = (

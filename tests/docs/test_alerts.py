@@ -48,6 +48,11 @@ WITHOUT_ALERT = {
         "odradek.lag.clients.series",
         "odradek.lag.clients.series.left.out",
     ),
+    "incidents of clients, which have alerts of their own": (
+        "odradek.incidents.clients",
+        "odradek.incidents.series",
+        "odradek.incidents.left.out",
+    ),
     "counts of ordinary events, which an alert divides or compares by": (
         "odradek.connections.accepted",
         "kafka.server.socket.server.metrics.successful.authentication",

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 import yaml
 from contrib.grafana import __main__ as command
-from contrib.grafana.alerts import Alert, alerts
+from contrib.grafana.alerts import INCIDENTS_S, Alert, alerts
 from contrib.grafana.promql import INTERVAL_S, NAME, by_series_name, has_two_levels, metrics_in, window_s
 
 from odradek.findings.client_metrics import ClientMetric, client_metrics
@@ -21,6 +21,7 @@ OF_GAUGES = re.compile(r"\b(?:deriv|delta)\((\w+)")
 WINDOW = re.compile(r"\[(\d+)([smh])\]")
 SECONDS = {"s": 1, "m": 60, "h": 3600}
 TEMPLATE = re.compile(r"\$labels\.(\w+)")
+INCIDENT = "io_odradek_observed_client_"
 ALERTS = {alert.id: alert for alert in alerts(INTERVAL_S)}
 RECORDED = [
     rule
@@ -79,12 +80,15 @@ def test_functions_fit_the_kinds_of_metrics(interval_s: int) -> None:
         assert {known[name].kind for name in sums} <= {"sum"}
         assert {known[name].kind for name in gauges} <= {"gauge"}
         assert {name for name in NAME.findall(expression) if known[name].kind == "sum"} <= sums
-        assert all(int(size) * SECONDS[unit] >= window_s(10) for size, unit in WINDOW.findall(expression))
+        least_s = INCIDENTS_S if INCIDENT in expression else window_s(10)
+        assert all(int(size) * SECONDS[unit] >= least_s for size, unit in WINDOW.findall(expression))
 
 
 @pytest.mark.parametrize("interval_s", [60, 300])
 def test_windows_have_at_least_four_push_intervals(interval_s: int) -> None:
     for alert in alerts(interval_s):
+        if INCIDENT in alert.expr:
+            continue  # incidents do not come with pushes
         for size, unit in WINDOW.findall(alert.expr):
             assert int(size) * SECONDS[unit] >= 4 * interval_s
 

@@ -18,6 +18,7 @@ from docs.test_alerts import in_prometheus
 from docs.test_alerts import labels as labels_of_host
 from docs.test_client_rules import OF_SUMS, bare
 from odradek.findings.client_metrics import PREFIX, client_metrics
+from odradek.findings.incidents import OBSERVED
 from odradek.findings.troubles import JAVA, LIBRDKAFKA
 from odradek.lag.report import PREFIX as LAG_PREFIX
 from odradek.lag.report import UNITS
@@ -161,4 +162,5 @@ def test_a_panel_of_a_standard_metric_is_for_all_software() -> None:
     }
 
     assert {name for name, metric in client_metrics().items() if metric.standard} <= shown
-    assert all(name.startswith((PREFIX, "kafka_client_", "odradek_client_")) for name in shown)
+    ours = (OBSERVED, "kafka_client_", "odradek_client_")
+    assert all(name.startswith((PREFIX, *ours)) for name in shown)

@@ -7,16 +7,15 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from odradek.gateway.observation.names import OWN
 from odradek.plugin import TelemetryRecord
 from odradek.testing.data_points import DataPoint, data_points
-from odradek.topic import decode_record
 from support.gateways import gateway_of
 from support.hosts import running_host, serving
+from support.read_back import read_back
 
 pytestmark = pytest.mark.ci
 
@@ -121,28 +120,15 @@ def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         asyncio.run(produce_with_aiokafka(bootstrap))
         assert asyncio.run(consume_with_aiokafka(bootstrap)) == PARTITIONS
         push_with_librdkafka(bootstrap)
-    return read_back(directory)
+    return by_client(directory)
 
 
-def read_back(directory: Path) -> dict[str, Seen]:
+def by_client(directory: Path) -> dict[str, Seen]:
     """All records of the telemetry topic, by client id."""
-    import kafka
-
     found: dict[str, Seen] = {}
-    with running_host(directory) as host:
-        consumer = kafka.KafkaConsumer(bootstrap_servers=host.bootstrap, auto_offset_reset="earliest")
-        partitions = consumer.partitions_for_topic("__client_telemetry")
-        assert partitions
-        topic = [kafka.TopicPartition("__client_telemetry", index) for index in sorted(partitions)]
-        consumer.assign(topic)
-        ends: dict[Any, int] = consumer.end_offsets(topic)
-        while any(consumer.position(each) < ends[each] for each in topic):
-            for records in consumer.poll(10_000).values():
-                for record in records:
-                    read = decode_record(record.key, record.value, record.headers)
-                    name = f"{read.context.client_id} {'observed' if read.observed else 'pushed'}"
-                    found.setdefault(name, Seen([])).records.append(read)
-        consumer.close()
+    for read in read_back(directory):
+        name = f"{read.context.client_id} {'observed' if read.observed else 'pushed'}"
+        found.setdefault(name, Seen([])).records.append(read)
     return found
 
 

@@ -131,6 +131,8 @@ OF_FACTS = {
     "known-defect",
     "past-support",
 }
+OF_INCIDENTS = {"failed-logins"}
+"""See ``test_incident_findings.py``."""
 SENT_BY_LIBRDKAFKA = {
     "slow-produce-requests",
     "slow-consume-requests",
@@ -158,13 +160,13 @@ def half_an_hour(made: Made, interval_s: int = MINUTE_S, facts: Mapping[str, str
 
 
 def test_each_finding_of_the_table_has_a_test() -> None:
-    assert {each.id for each in FINDINGS} == CASES.keys() | OF_FACTS
+    assert {each.id for each in FINDINGS} == CASES.keys() | OF_FACTS | OF_INCIDENTS
 
 
 def test_the_troubles_that_clients_of_librdkafka_can_show() -> None:
     found = {each.id for each in FINDINGS if "librdkafka" in each.metrics}
 
-    assert found == SENT_BY_LIBRDKAFKA | OF_FACTS
+    assert found == SENT_BY_LIBRDKAFKA | OF_FACTS | OF_INCIDENTS
 
 
 @pytest.mark.parametrize(("trouble", "library"), LIBRARIES)

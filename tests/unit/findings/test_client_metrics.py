@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from odradek.findings.client_metrics import MADE_BY, PREFIX, ClientMetric, client_metrics
+from odradek.findings import incidents
+from odradek.findings.client_metrics import MADE_BY, PREFIX, SEEN_BY, ClientMetric, client_metrics
 from odradek.findings.concerns import CONCERNS
 from odradek.findings.troubles import JAVA, LIBRDKAFKA, TROUBLES
 from odradek.testing.pushes import recorded, recorded_clients
@@ -19,7 +20,7 @@ SOFTWARE = {"java": JAVA, "librdkafka": LIBRDKAFKA, "franz": "franz-go"}
 APPLICATION = PREFIX + "stream."
 """The recorded application registers three metrics that are called as those of Kafka Streams."""
 REFERENCE = client_metrics()
-SENT = [each for each in REFERENCE.values() if MADE_BY not in each.software]
+SENT = [each for each in REFERENCE.values() if each.software.isdisjoint({MADE_BY, SEEN_BY})]
 
 
 class Seen(NamedTuple):
@@ -83,6 +84,14 @@ def test_nine_consumer_metrics_have_two_levels() -> None:
             "records.lead.min",
             "records.per.request.avg",
         )
+    }
+
+
+def test_incidents_are_in_the_reference() -> None:
+    told = {each for each in vars(incidents).values() if str(each).startswith(incidents.OBSERVED)}
+
+    assert told - {incidents.OBSERVED} == {
+        each.name for each in REFERENCE.values() if SEEN_BY in each.software
     }
 
 

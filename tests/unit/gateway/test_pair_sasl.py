@@ -7,6 +7,7 @@ from base64 import urlsafe_b64encode
 
 import pytest
 
+from odradek.gateway.pair_failure import Cause
 from odradek.wire.messages.api_versions import ApiVersionsRequest
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
@@ -56,6 +57,45 @@ def test_a_wrong_password_names_nobody() -> None:
 
     assert (through.identity.principal, through.identity.principal_source) == ("User:ANONYMOUS", "none")
     assert through.identity.awaiting_sasl
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "token", "user"),
+    [
+        ("PLAIN", PLAIN_TOKEN, "alice"),
+        ("SCRAM-SHA-256", SCRAM_FIRST, "bob,jr"),
+        ("OAUTHBEARER", bearer({"sub": "carol"}), "carol"),
+        ("PLAIN", b"nonsense", None),
+    ],
+)
+def test_a_refused_login_is_told(mechanism: str, token: bytes, user: str | None) -> None:
+    told: list[tuple[str, str, str | None]] = []
+    through = Through(login_refused=lambda peer, *more: told.append((peer.client_id, *more)))
+    shake(through, mechanism)
+
+    authenticate(through, token, error_code=REFUSED)
+
+    assert told == [("app", mechanism, user)]
+
+
+def test_a_refused_mechanism_is_told() -> None:
+    told: list[tuple[str, str | None]] = []
+    through = Through(login_refused=lambda _, *more: told.append(more))
+
+    shake(through, "PLAIN", error_code=33)
+
+    assert told == [("PLAIN", None)]
+
+
+def test_a_refused_token_without_a_header_is_told() -> None:
+    told: list[tuple[str, str | None]] = []
+    through = Through(login_refused=lambda _, *more: told.append(more))
+    shake(through, "PLAIN", version=0)
+    through.send(framed(PLAIN_TOKEN))
+
+    through.pair.close(Cause.UPSTREAM)
+
+    assert told == [("PLAIN", "alice")]
 
 
 def test_scram_takes_two_rounds() -> None:

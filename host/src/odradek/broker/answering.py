@@ -9,6 +9,7 @@ from odradek.broker.authorization import Authorization
 from odradek.broker.common import Common
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
+from odradek.telemetry.incidents import Incidents
 from odradek.waiting.deferred import Deferred
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class PushHandling:
     """None if changes of subscriptions are not estimated."""
     followed_cluster: str | None = None
     """The cluster whose CLIENT_METRICS resources replace those of this program."""
+    incidents: Incidents | None = None
+    """What goes wrong with clients; None if it is not told."""
 
 
 class Answering:
@@ -45,7 +48,7 @@ class Answering:
         self.quotas, self.names, self.audit = common.quotas, common.names, common.audit
         self.metadata = common.metadata
         self.telemetry, self.sink, self.estimates = pushes.manager, pushes.sink, pushes.estimates
-        self.followed_cluster = pushes.followed_cluster
+        self.followed_cluster, self.incidents = pushes.followed_cluster, pushes.incidents
         self.authorization = authorization
         """The rights of callers."""
         self.large_responses_refused = 0

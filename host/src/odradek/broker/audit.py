@@ -14,12 +14,15 @@ from typing import Any, Final
 
 from odradek.broker.refusal_lines import RefusalLines
 from odradek.broker.results import Results, shortened
+from odradek.findings.incidents import FAILED_LOGINS
 from odradek.plugin.authorizer import Action, Decision
 from odradek.plugin.context import RequestContext
 from odradek.security.attempt_rate import network_of
 from odradek.security.refused_login import RefusedLogin
 from odradek.settings.kinds import INT, Whole
 from odradek.settings.setting import setting
+from odradek.telemetry.client_key import ClientKey
+from odradek.telemetry.incidents import Incidents
 from odradek.waiting.clock import Clock, Timer
 from odradek.wire.api_names import api_name
 from odradek.wire.error_code import ErrorCode
@@ -79,6 +82,8 @@ class Audit:
         self.logins = RefusalLines(log, "address", settings.refusals, clock, timer)
         self.denials = 0
         """Denied checks, logged or not."""
+        self.incidents: Incidents | None = None
+        """Are told of refused logins, which the log may leave out."""
 
     def denied(self, context: RequestContext, action: Action, decision: Decision) -> None:
         """An authorizer has denied a check that is to be logged."""
@@ -99,6 +104,10 @@ class Audit:
 
     def login_refused(self, login: RefusedLogin) -> None:
         """A client could not prove who it is."""
+        if self.incidents is not None:
+            key = ClientKey(login.principal, login.client_id, login.address, *login.software)
+            labels = {"mechanism": login.mechanism, "user": login.claimed or "", "address": login.address}
+            self.incidents.add(key, FAILED_LOGINS, labels, connection_id=login.connection or "")
         if self.logins.may_write(network_of(login.address)):
             log.info(
                 "login refused",

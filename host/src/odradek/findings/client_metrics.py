@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
+from odradek.findings.incidents import OBSERVED
 from odradek.findings.troubles import JAVA
 
 PREFIX: Final = "org.apache.kafka."
@@ -21,6 +22,8 @@ ADMIN: Final = "admin.client"
 DATA: Final = Path(__file__).with_suffix(".toml")
 MADE_BY: Final = "odradek-prometheus"
 """The software of metrics that no client sends."""
+SEEN_BY: Final = "odradek"
+"""The software of metrics that a host or a gateway makes of what it sees."""
 UNKNOWN_AGGREGATE: Final = "max"
 """The aggregate of gauges that are not in the reference. Sums are always added."""
 
@@ -53,6 +56,7 @@ def client_metrics() -> Mapping[str, ClientMetric]:
     """Return all metrics of the reference by their full names."""
     table = tomllib.loads(DATA.read_text(encoding="utf-8"))
     found = [each for row in table["metrics"] for each in of_clients(row)]
+    found += [metric(row, OBSERVED + row["name"], frozenset({SEEN_BY})) for row in table["observed"]]
     found += [metric(row, row["name"], frozenset({MADE_BY})) for row in table["made"]]
     return MappingProxyType({each.name: each for each in found})
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
+from odradek.findings.incidents import incident_troubles
+
 JAVA: Final = "apache-kafka-java"
 LIBRDKAFKA: Final = "librdkafka"
 SILENCE: Final = "odradek.client.silence"
@@ -242,6 +244,7 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
         source=f"20 in 10 minutes: {OURS}; a healthy client opens one to a broker each 9 minutes",
         advice="Look for refused connections, failed authentication and idle timeouts of load balancers.",
     ),
+    *incident_troubles(Trouble, everywhere),
 )
 """Troubles of which an alarm tells."""
 BY_ID: Final[Mapping[str, Trouble]] = {each.id: each for each in TROUBLES}

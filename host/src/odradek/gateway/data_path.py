@@ -10,6 +10,7 @@ from odradek.gateway.path_meter import PathMeter
 from odradek.gateway.path_quotas import PathQuotas
 from odradek.gateway.rewriting.api_versions import ApiPolicy
 from odradek.gateway.rewriting.rewriter import HoldLimits
+from odradek.gateway.sasl_watch import LoginRefused, nobody_asks
 from odradek.gateway.telemetry_answers import TelemetryAnswers
 
 TELEMETRY_HEADER_BYTES = 1024
@@ -49,5 +50,7 @@ class DataPath:
     subject_claim: str = "sub"
     requires_sasl: bool = False
     """The brokers' listener has SASL, so that no client is trusted before it has authenticated."""
+    login_refused: LoginRefused = nobody_asks
+    """Told of clients whose credentials the broker has refused."""
     on_internal_error: Callable[[int], None] = lambda _api_key: None
     """Called with the API key after a bug in a rewriter has closed a pair."""

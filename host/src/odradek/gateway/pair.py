@@ -16,7 +16,7 @@ from odradek.gateway.observation.apis import LEFT_OPEN
 from odradek.gateway.observation.observer import CloseCause
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_identity import PairIdentity
-from odradek.gateway.pair_state import End, PairState, nothing
+from odradek.gateway.pair_state import RAW_TOKEN, End, PairState, nothing
 from odradek.gateway.path_meter import REQUEST, RESPONSE, SAMPLED
 from odradek.gateway.path_quotas import PathQuotas
 from odradek.gateway.requests import Requests
@@ -70,7 +70,7 @@ class Pair:
             identity=identity,
             client=client,
             upstream=upstream,
-            sasl=SaslWatch(identity, path.subject_claim),
+            sasl=SaslWatch(identity, path.subject_claim, path.login_refused),
             observer=None if observer is None else observer.opened(identity),
             answer_ready=self.answer_ready,
         )
@@ -157,6 +157,8 @@ class Pair:
         self.is_closed = True
         state = self.state
         state.path.meter.closed[cause] += 1
+        if SIDES.get(cause) == "broker" and state.outstanding and state.outstanding[0][1][3] is RAW_TOKEN:
+            state.sasl.fail()  # a broker answers a token without a header by closing
         outstanding = [burst[0] for _, burst in state.outstanding]
         in_order = cause is Cause.CLIENT and LEFT_OPEN.issuperset(outstanding)
         if state.observer is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64decode
+from collections.abc import Callable
 from typing import Final
 
 from odradek.gateway.pair_identity import ANONYMOUS, PairIdentity
@@ -25,6 +26,11 @@ CANNOT_PASS: Final = {
 SCRAM_ROUNDS: Final = 2
 DELEGATED: Final = ",tokenauth=true"
 SERVER_ACCEPTS: Final = b"v="
+LoginRefused = Callable[[PairIdentity, str, str | None], None]
+
+
+def nobody_asks(_identity: PairIdentity, _mechanism: str, _user: str | None) -> None:
+    """Tell nobody."""
 
 
 class SaslWatch:
@@ -33,14 +39,19 @@ class SaslWatch:
     Args:
         identity: Gets the principal.
         subject_claim: The claim of a token that names its owner: `sasl.oauthbearer.sub.claim.name`.
+        refused: Told of a client, its mechanism and the user that it named when the broker refuses it.
     """
 
     __slots__ = (
-        "identity", "mechanism", "name", "raw_rounds", "rounds", "subject_claim", "trusted", "version",
+        "identity", "mechanism", "name", "raw_rounds", "refused", "rounds", "subject_claim", "trusted",
+        "version",
     )  # fmt: skip
 
-    def __init__(self, identity: PairIdentity, subject_claim: str = "sub") -> None:
+    def __init__(
+        self, identity: PairIdentity, subject_claim: str = "sub", refused: LoginRefused = nobody_asks
+    ) -> None:
         self.identity = identity
+        self.refused = refused
         self.subject_claim = subject_claim
         self.mechanism = ""
         self.version = 1
@@ -63,7 +74,9 @@ class SaslWatch:
 
     def handshake_answered(self, error_code: int) -> None:
         """The broker has answered the handshake."""
-        if error_code == 0 and self.version == 0:
+        if error_code:
+            self.refused(self.identity, self.mechanism, None)
+        elif self.version == 0:
             self.raw_rounds = SCRAM_ROUNDS if self.mechanism in SCRAM else 1
 
     def token(self, token: bytes) -> None:
@@ -120,6 +133,7 @@ class SaslWatch:
 
     def fail(self) -> None:
         """The broker has refused the client."""
+        self.refused(self.identity, self.mechanism, self.name)
         self.trusted = False
         self.identity.awaiting_sasl = True
         self.name = None

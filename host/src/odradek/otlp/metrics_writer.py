@@ -146,10 +146,11 @@ class Window:
                 delimited(METRIC, metric_head(name, unit) + delimited(HISTOGRAM, body + DELTA))
             )
 
-    def payload(self, resource: Attributes, scope_name: str) -> bytes:
-        """The MetricsData: one Resource, one scope."""
+    def payload(self, resource: Attributes | bytes, scope_name: str) -> bytes:
+        """The MetricsData: one Resource, which may be serialized, and one scope."""
         scope = delimited(SCOPE, delimited(NAME, scope_name.encode()))
-        entry = delimited(RESOURCE, encoded_attributes(ATTRIBUTE, resource))
+        serialized = resource if isinstance(resource, bytes) else encoded_attributes(ATTRIBUTE, resource)
+        entry = delimited(RESOURCE, serialized)
         entry += delimited(SCOPE_METRICS, scope + b"".join(self.metrics))
         return delimited(RESOURCE_METRICS, entry)
 

@@ -19,6 +19,7 @@ from odradek.broker.authorization import Authorization
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.gateway.gateway_labels import GatewayLabels
+from odradek.gateway.pair_incidents import PairIncidents
 from odradek.gateway.path_quotas import PathQuotas
 from odradek.gateway.reachability import PATIENCE_MS
 from odradek.gateway.telemetry_answers import TelemetryAnswers
@@ -126,6 +127,7 @@ class Gateway:
                 self.plugins,
                 ground,
                 offsets,
+                origin=self.labels.name,
                 source=own.subscriptions,
                 members=self.members,
                 spool_full=own.spool_full,
@@ -147,10 +149,10 @@ class Gateway:
                 own.observation,
                 pushes,
                 responses,
-                self.labels.name,
                 follows_fetches=config.gateway_lag.measured.has_clients,
                 topology=self.topology,
             )
+            self.incidents = PairIncidents(pushes.incidents)
             self.pairs = pairs_of(
                 config,
                 upstream,
@@ -162,6 +164,7 @@ class Gateway:
                 answers=self.answers,
                 silence=self.answers.silence,
                 observer=None if observed is None else observed.observation,
+                login_refused=self.incidents.login_refused,
                 refresh=refresh,
             )
             self.memory = Memory(config.memory, config.socket_request_max_bytes, self.clock, self.timer)
@@ -177,6 +180,7 @@ class Gateway:
                 *spine.base,
                 ground.work,
                 pushes.delivery,
+                pushes.telling,
                 pushes.opening,
                 Part(self.follow_switch, metric_rows=self.metric_rows_of_path, not_ready=self.unreachable),
                 ground.clients,

@@ -116,6 +116,7 @@ class Host:
             self.plugins,
             ground,
             groups.offsets,
+            origin=f"{socket.gethostname()}/{config.broker.node_id}",
             source=SubscriptionSource.BOTH if followed else None,
             followed_cluster=followed,
             members=lambda: places(groups.places()),
@@ -167,6 +168,7 @@ class Host:
             Part(self.authentications.start, self.authentications.close, self.metric_rows_of_connections),
             ground.work,
             pushes.delivery,
+            pushes.telling,
             *observation,
             *lag,
             *self.topology(),
@@ -208,7 +210,7 @@ class Host:
 
         settings = replace(config.gateway.own_telemetry.observation, observe=config.observation.observe)
         responses = {key: route.response for key, route in self.dispatcher.routes.items()}
-        found = observation_of(settings, self.pushes, responses, origin)
+        found = observation_of(settings, self.pushes, responses)
         if found is None:
             return Channel, []
         return partial(ObservedChannel, observer=found.observation), [found.part]

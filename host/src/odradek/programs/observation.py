@@ -27,7 +27,6 @@ def observation_of(
     settings: ObservationSettings,
     pushes: Pushes,
     responses: Mapping[int, type[Any]],
-    origin: str,
     *,
     follows_fetches: bool = False,
     topology: Topology | None = None,
@@ -38,7 +37,6 @@ def observation_of(
         settings: Which clients are observed.
         pushes: Take the records.
         responses: The declared responses, by API key.
-        origin: What two observers see of a client are two series; this tells them apart.
         follows_fetches: Whether to know what clients read.
         topology: Takes who uses which topic; None not to know it.
     """
@@ -55,10 +53,11 @@ def observation_of(
         timer,
         responses,
         goodbyes,
-        origin,
+        pushes.origin,
         follows_fetches=follows_fetches,
         topology=topology,
     )
+    pushes.incidents.known = found.known
 
     def rows() -> Iterator[MetricRow]:
         yield from found.metric_rows()

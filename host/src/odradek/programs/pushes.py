@@ -30,6 +30,7 @@ from odradek.programs.plugins import Plugins
 from odradek.programs.spine import Part, Spine
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.goodbyes import Goodbyes, Place
+from odradek.telemetry.incidents import SOURCE_NAME, Incidents
 from odradek.telemetry.record_source import RecordSource
 from odradek.waiting.deferred import offload_inline
 
@@ -42,6 +43,7 @@ class Pushes:
         plugins: Its plugins.
         ground: Has the topic of pushes.
         offsets: Of the forwarders.
+        origin: The name of the program: what two of them see of a client is told apart by it.
         source: Which subscriptions are in force, the cluster's or the file's; None without a cluster.
         members: The live members of groups, as far as the program knows them.
         spool_full: What becomes of pushes that find no room.
@@ -59,6 +61,7 @@ class Pushes:
         ground: Ground,
         offsets: GroupOffsets,
         *,
+        origin: str,
         source: SubscriptionSource | None = None,
         members: Callable[[], Mapping[Place, int]] = dict,
         spool_full: SpoolFull = SpoolFull.THROTTLE,
@@ -113,8 +116,23 @@ class Pushes:
         plugins.stats += self.sources.stats()
         self.dropping = DroppingSink(kept) if kept and spool_full is SpoolFull.DROP else None
         estimates = estimates_of(config.subscription_budgets, manager, clock, self.spool, self.offload)
-        self.handling = PushHandling(manager, self.dropping or kept, estimates, followed_cluster)
+        self.origin = origin
+        self.incidents = Incidents(
+            RecordSource(SOURCE_NAME, manager, self.sources.keep),
+            manager.goodbyes,
+            clock,
+            timer,
+            origin,
+            config.telemetry.incidents,
+        )
+        self.handling = PushHandling(
+            manager, self.dropping or kept, estimates, followed_cluster, self.incidents
+        )
+        if not self.takes_records:
+            self.incidents.most = 0
+        ground.common.audit.incidents = self.incidents
         self.subscriptions = Part(self.load, manager.close, self.metric_rows)
+        self.telling = Part(stop=self.incidents.stop, metric_rows=self.incidents.metric_rows)
         self.delivery = Part(
             self.start_forwarders, self.stop_forwarders, waits_for=lambda: running_forwarders(self.forwarders)
         )
@@ -148,6 +166,8 @@ class Pushes:
 
     async def stop_forwarders(self) -> None:
         """Let forwarders and plugins with threads take their queued pushes, in parallel, within the time."""
+        if self.spool is not None:
+            self.spool.writer.commit()  # the last records of observed clients, for whose answer nobody waits
         timeout_s = self.spine.stop_s
         stops = [self.plugins.threads.stop, *(runner.stop for runner in self.forwarders)]
         flushes = [self.cluster_topic.stop(timeout_s)] if self.cluster_topic is not None else []
@@ -174,6 +194,7 @@ class Pushes:
         yield from worker_rows({"payload": self.workers})
         yield from runner_rows(self.forwarders)
         yield from source_rows(self.goodbyes)
+        yield from source_rows(self.incidents.source)
         for each in (self.sources, self.cluster_topic, self.followed, self.dropping):
             if each is not None:
                 yield from each.metric_rows()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from odradek.plugin.context import UNKNOWN
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedLogin:
@@ -19,3 +21,8 @@ class RefusedLogin:
     """The user that the client named; None if it named none."""
     connection: str | None = None
     """The id of the connection; None if its handshake failed."""
+    principal: str = "User:ANONYMOUS"
+    """As which the client was known before."""
+    client_id: str = ""
+    software: tuple[str, str] = (UNKNOWN, UNKNOWN)
+    """Its name and version."""

@@ -288,6 +288,9 @@ class SaslAuthenticator:
                 why=why,
                 claimed=user,
                 connection=connection.connection_id,
+                principal=connection.principal,
+                client_id=self.client_id or "",
+                software=(connection.client_software_name, connection.client_software_version),
             )
         )
 

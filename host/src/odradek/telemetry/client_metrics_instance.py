@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from odradek.otlp.labels import EncodedLabels
+from odradek.otlp.push_bytes import body_start
 from odradek.telemetry.client_metrics_stats import InstanceStats
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
 from odradek.telemetry.subscription_id import subscription_id
@@ -16,6 +17,7 @@ from odradek.wire.error_code import ErrorCode
 NEVER_MS = -(2**63)
 """Before every moment of the monotonic clock, which may start from 0 when the machine does."""
 
+MAX_RESOURCE_BYTES = 4_096
 MAX_LABELED_CONNECTIONS = 8
 """Connections of one instance whose labels are remembered. A client has one or two."""
 
@@ -49,6 +51,8 @@ class ClientMetricsInstance:
     """None until the first push."""
     other_labels: dict[str, EncodedLabels | None] | None = None
     """Labels by connection, for the rare client that has several."""
+    resource: bytes = b""
+    """The Resource of the last push, serialized and with its labels."""
     on_expiry: Callable[[ClientMetricsInstance], None] | None = None
 
     @property
@@ -74,6 +78,15 @@ class ClientMetricsInstance:
         self.last_push_ms = now_ms
         return True
 
+    def keep_resource(self, data: bytes) -> None:
+        """Keep the Resource of a push, unless it is unusually long."""
+        found = body_start(data)
+        if found is not None:
+            # The body begins where the Resource ends.
+            resource = data[slice(*found)]
+            if resource != self.resource and len(resource) <= MAX_RESOURCE_BYTES:
+                self.resource = resource
+
     def remember_labels(self, connection_id: str, labels: EncodedLabels | None) -> None:
         """Remember the enrichers' labels for a connection."""
         if self.labels_connection_id is None:
@@ -84,9 +97,9 @@ class ClientMetricsInstance:
         self.other_labels[connection_id] = labels
 
     def inherit_labels(self, outdated: ClientMetricsInstance) -> None:
-        """Take over the labels of the object that this one replaces."""
+        """Take over the labels and the Resource of the object that this one replaces."""
         self.labels_connection_id, self.labels = outdated.labels_connection_id, outdated.labels
-        self.other_labels = outdated.other_labels
+        self.other_labels, self.resource = outdated.other_labels, outdated.resource
 
     def drop_labels(self) -> None:
         """Forget all labels."""

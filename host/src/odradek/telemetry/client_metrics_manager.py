@@ -342,6 +342,7 @@ class ClientMetricsManager:
             if instance.last_known_error in LOSING_ERRORS:
                 self.kept.lose(instance.last_known_error, loss)
             return self.rejected(instance.last_known_error)
+        instance.keep_resource(outcome)
         payload = ClientTelemetryPayload(request.client_instance_id, request.terminating, outcome)
         if refused is not NONE:
             self.kept.charge(request.client_instance_id, len(outcome), self.monotonic_ms())

@@ -95,6 +95,12 @@ class TelemetryConfig:
         "How long the pushes of such a client must fit before it is asked for more metrics; each further "
         "attempt waits twice as long, up to a day.", unit="ms",
     )
+    incidents: int = setting(
+        "telemetry.incidents.series.max", Whole(INT), 1_000,
+        "Series of failed logins, errors of topics, throttle times and other incidents of clients in the "
+        "last minute; beyond it they are only counted. `0`: no incident is told.",
+        unit="series", page="observed-metrics.md#incidents",
+    )
     inline_bytes: int = setting(
         "telemetry.inline.bytes", Whole(INT), 65_536,
         "Payloads whose decompressed size exceeds this are opened by a worker process.", unit="bytes",

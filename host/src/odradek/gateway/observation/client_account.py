@@ -3,42 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from odradek.gateway.observation.apis import Role
 from odradek.gateway.observation.fetch_reads import FetchReads
 from odradek.gateway.observation.membership import Memberships
 from odradek.gateway.observation.observer import CloseCause
 from odradek.gateway.observation.row import Row
-from odradek.telemetry.goodbyes import KEEPS_ITS_PLACE, Place
-from odradek.wire.uuid_text import named_uuid
+from odradek.telemetry.client_key import ClientKey
+from odradek.telemetry.goodbyes import KEEPS_ITS_PLACE
 
 BOOTSTRAP_NODE: Final = -1
 """Node id of pairs whose node is not known."""
 MAX_TRANSACTIONAL_IDS: Final = 100
-
-
-class ClientKey(NamedTuple):
-    """The facts that tell one observed client from another."""
-
-    principal: str
-    client_id: str
-    address: str
-    software_name: str
-    software_version: str
-
-    @property
-    def place(self) -> Place:
-        """Where its members of groups are."""
-        return Place(self.client_id, self.address)
-
-    def instance_id(self, origin: str) -> bytes:
-        """The 16 bytes that stand for the client instance id, the same after every restart.
-
-        Args:
-            origin: The observing gateway: what two of them see of a client are two series.
-        """
-        return named_uuid("odradek.observed", origin, *self)
 
 
 @dataclass(slots=True, eq=False)

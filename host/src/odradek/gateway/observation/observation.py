@@ -17,8 +17,8 @@ from itertools import count
 from typing import Any, Final
 
 from odradek.gateway.observation.apis import Openings
-from odradek.gateway.observation.client_account import BOOTSTRAP_NODE, ClientAccount, ClientKey, OpenPair
-from odradek.gateway.observation.client_report import report
+from odradek.gateway.observation.client_account import BOOTSTRAP_NODE, ClientAccount, OpenPair
+from odradek.gateway.observation.client_report import report, resource
 from odradek.gateway.observation.fetch_watch import FetchWatch
 from odradek.gateway.observation.names import wanted_names
 from odradek.gateway.observation.observer import PairObserver
@@ -29,9 +29,11 @@ from odradek.gateway.telemetry_answers import PairConnection
 from odradek.lag.readers import Reader, Reading
 from odradek.metrics.metric import MetricRow, Metrics
 from odradek.plugin.context import RequestContext
+from odradek.telemetry.client_key import ClientKey
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.goodbyes import CHECK_MS as GOODBYE_MS
 from odradek.telemetry.goodbyes import Goodbyes, Place, Seen
+from odradek.telemetry.incidents import Known
 from odradek.telemetry.record_source import RecordSource
 from odradek.telemetry.topology import Client, Topology
 from odradek.waiting.clock import Clock, Timer, TimerTask
@@ -332,6 +334,13 @@ class Observation:
         """What each connection reads, one after the other."""
         if self.fetch_watch is not None:
             yield from self.fetch_watch.readings([each.account for each in self.clients.values()])
+
+    def known(self, key: ClientKey) -> Known | None:
+        """A client that is reported."""
+        watched = self.clients.get(key)
+        if watched is None or not self.is_reported(watched):
+            return None
+        return Known(watched.connection, resource(watched.account))
 
     def note_members(self, account: ClientAccount) -> None:
         """Remember for a moment in which groups a client was that is forgotten."""

@@ -25,7 +25,6 @@ from odradek.gateway.observation.client_account import (
     BOOTSTRAP_NODE,
     MAX_TRANSACTIONAL_IDS,
     ClientAccount,
-    ClientKey,
     NodeAccount,
 )
 from odradek.gateway.observation.fetch_reads import FetchReads
@@ -39,6 +38,7 @@ from odradek.gateway.pair_failure import PairFailure
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.produce_beginning import BY_ID
 from odradek.plugin.context import UNKNOWN
+from odradek.telemetry.client_key import ClientKey
 from odradek.waiting.clock import Clock
 from odradek.wire.errors import WireError
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest

@@ -20,6 +20,7 @@ from odradek.gateway.path_meter import PathMeter
 from odradek.gateway.path_quotas import PathQuotas
 from odradek.gateway.reachability import Reachability
 from odradek.gateway.rewriting.api_versions import ApiPolicy
+from odradek.gateway.sasl_watch import LoginRefused, nobody_asks
 from odradek.gateway.switch import OPAQUE_FETCH_VERSION, STEPS, Switch
 from odradek.gateway.telemetry_answers import TelemetryAnswers
 from odradek.net.pairs.dialer import Address, Dialer
@@ -57,6 +58,7 @@ class Pairs:
         answers: The gateway's own telemetry; None without it.
         silence: Tells the clients of the gateway's own telemetry to push nothing, or ends that.
         observer: Observes the pairs that open from now on.
+        login_refused: See `DataPath.login_refused`.
         refresh: Asks for the nodes again; see `Dialer`.
 
     Raises:
@@ -79,6 +81,7 @@ class Pairs:
         answers: TelemetryAnswers | None = None,
         silence: Callable[[bool], None] = lambda _silent: None,
         observer: Observer | None = None,
+        login_refused: LoginRefused = nobody_asks,
         refresh: Callable[[], None] = lambda: None,
     ) -> None:
         self.settings = settings
@@ -118,6 +121,7 @@ class Pairs:
             quotas=quotas,
             requires_sasl=requires_sasl,
             subject_claim=subject_claim,
+            login_refused=login_refused,
             on_internal_error=self.internal_error,
         )
 

@@ -38,7 +38,7 @@ async def delivering(config: HostConfig, failed: Callable[[str], None]) -> Async
     with ground.storage.closed_on_error():
         with ground.storage.loading():
             offsets = GroupOffsets(ground.storage.offsets)
-        pushes = Pushes(spine, plugins, ground, offsets, runs_sources=False)
+        pushes = Pushes(spine, plugins, ground, offsets, origin="", runs_sources=False)
     spine.parts += [
         ground.files,
         plugins.part,

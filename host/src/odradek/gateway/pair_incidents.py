@@ -1,0 +1,24 @@
+"""What goes wrong between the clients and the brokers of a gateway, as its pairs see it."""
+
+from __future__ import annotations
+
+from odradek.findings.incidents import FAILED_LOGINS
+from odradek.gateway.observation.pair_account import key_of
+from odradek.gateway.pair_identity import PairIdentity
+from odradek.telemetry.incidents import Incidents
+
+
+class PairIncidents:
+    """Tells the incidents of all pairs.
+
+    Args:
+        incidents: Counts them.
+    """
+
+    def __init__(self, incidents: Incidents) -> None:
+        self.incidents = incidents
+
+    def login_refused(self, identity: PairIdentity, mechanism: str, user: str | None) -> None:
+        """The broker has refused what a client has proved itself with."""
+        labels = {"mechanism": mechanism, "user": user or "", "address": identity.address}
+        self.incidents.add(key_of(identity), FAILED_LOGINS, labels)

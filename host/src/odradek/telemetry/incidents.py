@@ -1,0 +1,279 @@
+"""Incidents: what goes wrong between clients and brokers, counted by client and written as telemetry.
+
+Clients do not tell of them: one that cannot log in cannot push, a throttled one is not read, and most
+libraries have no metric of errors. Only what is rare is counted here, so a request without an incident costs
+nothing.
+
+A record about a client that pushes is one of its own, with the Resource of its last push: it is alive. Others
+are observed clients, which say goodbye when nothing more has happened to them for `QUIET_MS`. Subscriptions
+do not select incidents: nobody expects them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from odradek.metrics.metric import MetricRow, Metrics
+from odradek.otlp.metrics_writer import Attributes, Window
+from odradek.plugin.context import ConnectionContext, RequestContext
+from odradek.plugin.payload import ClientTelemetryPayload
+from odradek.plugin.protocols import TelemetryRecord
+from odradek.telemetry.client_key import ClientKey, key_of_request
+from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
+from odradek.telemetry.goodbyes import Goodbyes, Seen
+from odradek.telemetry.labeled_record import labeled_record
+from odradek.telemetry.record_source import UNCOMPRESSED, RecordSource
+from odradek.waiting.clock import Clock, Timer, TimerTask
+from odradek.wire.errors import WireError
+
+SOURCE_NAME: Final = "incidents"
+SCOPE: Final = "io.odradek.observed.client"
+CHECK_MS: Final = 1_000
+"""The first incident of a client is written within this time."""
+REPEAT_MS: Final = 10_000
+"""Later ones are written together after this time, or after a shorter push interval."""
+QUIET_MS: Final = 60_000
+"""A client without a further incident is forgotten after this time: before it would count as silent."""
+WRITTEN_AT_ONCE: Final = 20
+"""Records in one pass of the loop: some milliseconds."""
+PAUSE_MS: Final = 1
+MOST_OF_CLIENT: Final = 20
+"""Series of one client with labels of their own; what is beyond has `OTHER` in their places."""
+OTHER: Final = "other"
+MOST_OF_LABEL: Final = 249
+"""Characters of a label, the longest name of a topic: clients choose some of them."""
+PUSH_TELEMETRY: Final = 72
+NO_NODE: Final = -1
+INCIDENTS: Metrics[Incidents] = Metrics("odradek.incidents")
+INCIDENTS.gauge("clients", "{client}", "Clients with an incident in the last minute", "accounts")
+INCIDENTS.gauge("series", "{series}", "Series of the incidents of these clients")
+INCIDENTS.counter(
+    "left.out", "{incident}", "Incidents that were not told because there were too many series", "left_out"
+)
+
+
+class Known(NamedTuple):
+    """An observed client that is reported anyway."""
+
+    connection: ConnectionContext
+    resource: Attributes
+
+
+@dataclass(slots=True, eq=False)
+class Account:
+    """The incidents of one client."""
+
+    key: ClientKey
+    connection_id: str
+    """Of the last incident; empty if it is not known."""
+    since_ms: int
+    """When the current sums begin, epoch milliseconds."""
+    last_ms: int
+    """The last incident, on the monotonic clock, as is the next."""
+    due_ms: int
+    """When the sums may be written."""
+    sums: dict[tuple[str, Attributes], int] = field(default_factory=dict)
+    """By metric and labels, since the last record; 0 for those without an incident since."""
+    pending: bool = False
+    """There are incidents that are not written."""
+    told: bool = False
+    """A record says that the client is there, and none that it has gone."""
+
+
+class Incidents:
+    """The incidents of all clients of a program.
+
+    Args:
+        source: Takes the records.
+        goodbyes: Knows the clients that push.
+        clock: The time.
+        timer: Writes the records.
+        origin: The name of this program, see `ClientKey.instance_id`.
+        most: Series of all clients; beyond it incidents are only counted.
+    """
+
+    def __init__(
+        self,
+        source: RecordSource,
+        goodbyes: Goodbyes,
+        clock: Clock,
+        timer: Timer,
+        origin: str,
+        most: int,
+    ) -> None:
+        self.source = source
+        self.goodbyes = goodbyes
+        self.clock = clock
+        self.timer = timer
+        self.origin = origin
+        self.most = most
+        self.known: Callable[[ClientKey], Known | None] = lambda _key: None
+        """Finds an observed client that is reported anyway."""
+        self.accounts: dict[ClientKey, Account] = {}
+        self.series = 0
+        self.left_out = 0
+        self.task: TimerTask | None = None
+
+    def of_request(
+        self, context: RequestContext, metric: str, labels: Mapping[str, str], value: int = 1
+    ) -> None:
+        """Count an incident of the client that has sent a request; see `add`."""
+        self.add(key_of_request(context), metric, labels, value, context.connection.connection_id)
+
+    def add(
+        self,
+        key: ClientKey,
+        metric: str,
+        labels: Mapping[str, str],
+        value: int = 1,
+        connection_id: str = "",
+    ) -> None:
+        """Count an incident.
+
+        Args:
+            key: The client.
+            metric: The full name of a sum; the reference of metrics has it.
+            labels: The labels of the data point; long values are cut.
+            value: How many incidents, or how many milliseconds they took.
+            connection_id: Of the client, if it is known.
+        """
+        now_ms = self.clock.monotonic_ms()
+        account = self.accounts.get(key)
+        sums = {} if account is None else account.sums
+        named = metric, tuple([(name, text[:MOST_OF_LABEL]) for name, text in labels.items()])
+        if named not in sums and len(sums) >= MOST_OF_CLIENT:
+            named = metric, tuple([(name, OTHER) for name in labels])
+        if named not in sums and self.series >= self.most:
+            self.left_out += 1
+            return
+        if account is None:
+            account = Account(key, connection_id, self.clock.now_ms(), now_ms, now_ms)
+            self.accounts[key] = account
+        self.series += named not in account.sums
+        account.sums[named] = account.sums.get(named, 0) + value
+        account.connection_id, account.last_ms, account.pending = connection_id, now_ms, True
+        if self.task is None:
+            self.task = self.timer.schedule(now_ms + CHECK_MS, self.turn)
+
+    def turn(self) -> None:
+        """Write what is due, and forget clients to which nothing more happens."""
+        now_ms, left = self.clock.monotonic_ms(), WRITTEN_AT_ONCE
+        for account in list(self.accounts.values()):
+            if not left:
+                break
+            if account.pending and account.due_ms <= now_ms:
+                left -= 1
+                self.write(account)
+            elif not account.pending and now_ms - account.last_ms >= QUIET_MS:
+                left -= 1
+                self.forget(account)
+        self.task = None
+        if self.accounts:
+            self.task = self.timer.schedule(now_ms + (CHECK_MS if left else PAUSE_MS), self.turn)
+
+    def stop(self) -> None:
+        """Write everything now; nothing is written afterwards."""
+        if self.task is not None:
+            self.task.cancel()
+            self.task = None
+        for account in list(self.accounts.values()):
+            if account.pending:
+                self.write(account)
+        self.most = 0
+
+    def write(self, account: Account) -> None:
+        """Write the sums of a client, and begin new ones."""
+        now_ms = self.clock.now_ms()
+        window = Window(account.since_ms, max(now_ms, account.since_ms))
+        points: dict[str, dict[Attributes, int | float]] = {}
+        for (metric, labels), value in account.sums.items():
+            if value:
+                points.setdefault(metric, {})[labels] = value
+        for metric, values in points.items():
+            window.sum(metric, "", values)
+        seen = self.pushing(account)
+        interval_ms = self.write_observed(account, window) if seen is None else self.write_own(seen, window)
+        account.sums = dict.fromkeys(account.sums, 0)
+        account.since_ms, account.pending = now_ms, False
+        account.due_ms = self.clock.monotonic_ms() + min(interval_ms, REPEAT_MS)
+
+    def pushing(self, account: Account) -> Seen | None:
+        """The client instance that an account is about, if it pushes here and only one can be meant."""
+        connected = self.goodbyes.open
+        seen = connected.get(account.connection_id)
+        if seen is None:
+            client_id = account.key.client_id
+            alike = [each for each in connected.values() if (each.context.client_id or "") == client_id]
+            found = {each.instance_id: each for each in alike if key_of_request(each.context) == account.key}
+            seen = next(iter(found.values())) if len(found) == 1 else None
+        return seen if seen is not None and seen.pushed and not seen.instance.terminating else None
+
+    def write_own(self, seen: Seen, window: Window) -> int:
+        """Write a record of a client that pushes. Returns its push interval in milliseconds."""
+        instance, manager = seen.instance, self.source.manager
+        data = window.payload(instance.resource, SCOPE)
+        record = TelemetryRecord(
+            replace(seen.context, received_ms=self.clock.now_ms()),
+            instance.push_interval_ms,
+            ClientTelemetryPayload(seen.instance_id, terminating=False, data=data),
+            instance.subscription_id,
+            UNCOMPRESSED,
+            labeled=False,
+        )
+        try:
+            ready = labeled_record(record, manager.labels(instance, seen.context), manager.limits)
+        except WireError as error:
+            self.source.reject(error)
+        else:
+            self.source.take(ready)
+        return instance.push_interval_ms
+
+    def write_observed(self, account: Account, window: Window) -> int:
+        """Write a record of a client that does not push. Returns its push interval in milliseconds."""
+        known = self.known(account.key)
+        instance, context = self.observed(account, known)
+        resource = (("observed", "true"),) if known is None else known.resource
+        self.source.offer(instance, context, window.payload(resource, SCOPE), terminating=False)
+        account.told = True
+        return instance.push_interval_ms
+
+    def observed(self, account: Account, known: Known | None) -> tuple[ClientMetricsInstance, RequestContext]:
+        """A client that does not push, and the request that its records appear to come from."""
+        key = account.key
+        instance_id = key.instance_id(self.origin)
+        connection = self.connection(key, instance_id) if known is None else known.connection
+        context = RequestContext(connection, PUSH_TELEMETRY, 0, 0, key.client_id, self.clock.now_ms())
+        return self.source.instance(instance_id, context), context
+
+    def connection(self, key: ClientKey, instance_id: bytes) -> ConnectionContext:
+        """The connection of a client, as far as it is one."""
+        return ConnectionContext(
+            connection_id=f"observed-{instance_id.hex()}",
+            listener_name="",
+            security_protocol="",
+            client_address=key.address,
+            client_port=0,
+            node_id=NO_NODE,
+            principal=key.principal,
+            client_software_name=key.software_name,
+            client_software_version=key.software_version,
+        )
+
+    def forget(self, account: Account) -> None:
+        """Forget a client; its last record says so, unless somebody else reports it."""
+        del self.accounts[account.key]
+        self.series -= len(account.sums)
+        if account.told and self.known(account.key) is None:
+            instance, context = self.observed(account, None)
+            payload = ClientTelemetryPayload(instance.client_instance_id, terminating=True, data=b"")
+            self.source.take(
+                TelemetryRecord(
+                    context, instance.push_interval_ms, payload, instance.subscription_id, observed=True
+                )
+            )
+
+    def metric_rows(self) -> Iterator[MetricRow]:
+        """Figures of the incidents."""
+        return INCIDENTS.rows(self)

@@ -1,0 +1,64 @@
+"""Findings of what a host or a gateway sees, about clients of any library."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
+
+from odradek.findings.incidents import FAILED_LOGINS
+from support.watched_clients import WatchedClients, total
+
+AIOKAFKA = {"client_software_name": "aiokafka", "client_software_version": "0.12.0"}
+EVERY_S = 10
+"""Incidents are written so often at the most."""
+
+
+class Case(NamedTuple):
+    """An incident that comes again and again, and how often a client has a finding."""
+
+    metric: str
+    labels: dict[str, str]
+    often: float
+    """The increase in ten seconds that makes it a finding."""
+    seldom: float
+    """One that does not."""
+
+
+CASES = {
+    "failed-logins": Case(
+        FAILED_LOGINS, {"mechanism": "PLAIN", "user": "alice", "address": "10.1.2.3"}, often=1, seldom=0.3
+    ),
+}
+
+
+def incident(case: Case, value: float, at: float) -> Metric:
+    metric = total("", value, at, at - EVERY_S, **case.labels)
+    metric.name = case.metric
+    return metric
+
+
+def watched(case: Case, value: float) -> WatchedClients:
+    """A client with incidents for a minute and a half."""
+    clients = WatchedClients()
+    for at in range(EVERY_S, 90 + 1, EVERY_S):
+        clients.push(at, incident(case, value, at), interval_s=30, **AIOKAFKA)
+    return clients
+
+
+@pytest.mark.parametrize("trouble", CASES)
+def test_a_client_to_which_it_happens_often_has_the_finding(trouble: str) -> None:
+    case = CASES[trouble]
+
+    found = watched(case, case.often).findings(91)
+
+    assert set(found) == {trouble}
+    assert dict(found[trouble].labels) == case.labels
+
+
+@pytest.mark.parametrize("trouble", CASES)
+def test_a_client_to_which_it_happens_seldom_has_none(trouble: str) -> None:
+    case = CASES[trouble]
+
+    assert watched(case, case.seldom).findings(91) == {}

@@ -1,0 +1,133 @@
+"""What goes wrong with real clients is told by the host, and by a gateway in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from odradek.client.admin import AdminClient
+from odradek.client.users import new_credential
+from odradek.findings.incidents import FAILED_LOGINS
+from odradek.plugin import TelemetryRecord
+from odradek.security.scram import ScramMechanism
+from odradek.testing.data_points import DataPoint, data_points
+from support.gateways import gateway_of
+from support.hosts import ServeProcess
+from support.read_back import read_back
+
+pytestmark = pytest.mark.ci
+
+MECHANISM = "SCRAM-SHA-256"
+LOGINS = 3
+SETTINGS = (
+    "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
+    "node.id=1",
+    f"sasl.enabled.mechanisms={MECHANISM}",
+)
+
+
+@dataclass
+class Told:
+    """The records about the clients of one place."""
+
+    records: list[TelemetryRecord] = field(default_factory=list)
+
+    def of(self, client_id: str, metric: str) -> list[DataPoint]:
+        """The data points of a metric of a client."""
+        return [
+            point
+            for record in self.records
+            if record.context.client_id == client_id
+            for point in data_points(record.payload.data)
+            if point.metric == metric
+        ]
+
+
+@contextmanager
+def serving_users(directory: Path) -> Iterator[ServeProcess]:
+    """A host with a listener for its users."""
+    settings = f"data.dir={directory}", *SETTINGS
+    program = ServeProcess(*(each for value in settings for each in ("--set", value)))
+    try:
+        users = [
+            new_credential(name, ScramMechanism.SCRAM_SHA_256, "secret", 4096, b"salt")
+            for name in ("alice", "gateway")
+        ]
+        with AdminClient(program.bootstrap) as admin:
+            admin.alter_user_scram_credentials(upsertions=users)
+        yield program
+    finally:
+        program.terminate()
+
+
+def guarded(host: ServeProcess) -> str:
+    """The address of the listener with SASL."""
+    return host.ready.split("SASL_PLAINTEXT://")[1].split(" ")[0].split(",")[0]
+
+
+@contextmanager
+def through_gateway(directory: Path, host: ServeProcess) -> Iterator[str]:
+    own = directory.parent / "own.properties"
+    own.write_text(
+        f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism={MECHANISM}\n"
+        "sasl.username=gateway\nsasl.password=secret\n"
+    )
+    with gateway_of(guarded(host), directory, f"gateway.upstream.command.config={own}") as program:
+        yield program.bootstrap
+
+
+def settings_of(bootstrap: str, client_id: str, password: str = "secret", **more: Any) -> dict[str, Any]:
+    """The settings of a client of librdkafka."""
+    return {
+        "bootstrap.servers": bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": MECHANISM,
+        "sasl.username": "alice",
+        "sasl.password": password,
+        "client.id": client_id,
+        "error_cb": lambda _: None,
+        **{name.replace("_", "."): value for name, value in more.items()},
+    }
+
+
+def fail_to_log_in(bootstrap: str) -> None:
+    from confluent_kafka import Producer
+
+    failures: list[str] = []
+    settings = settings_of(bootstrap, "intruder", "wrong", reconnect_backoff_max_ms=200)
+    settings["error_cb"] = lambda error: failures.append(error.name())
+    producer = Producer(settings)
+    while failures.count("_AUTHENTICATION") < LOGINS:
+        producer.poll(20)
+
+
+def misbehave(bootstrap: str) -> None:
+    """Let all clients do what goes wrong."""
+    fail_to_log_in(bootstrap)
+
+
+@pytest.fixture(scope="module", params=["host", "gateway"])
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """What a host or a gateway has told by its end."""
+    pytest.importorskip("confluent_kafka")
+    pytest.importorskip("kafka")
+    folder = tmp_path_factory.mktemp(request.param)
+    with serving_users(folder / "host") as host:
+        if request.param == "host":
+            misbehave(guarded(host))
+        else:
+            with through_gateway(folder / "gateway", host) as bootstrap:
+                misbehave(bootstrap)
+    return Told(list(read_back(folder / request.param)))
+
+
+def test_a_wrong_password_in_a_loop(told: Told) -> None:
+    points = told.of("intruder", FAILED_LOGINS)
+
+    assert sum(point.value for point in points) >= LOGINS
+    assert {tuple(point.attributes.values()) for point in points} == {(MECHANISM, "alice", "127.0.0.1")}
