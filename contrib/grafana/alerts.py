@@ -174,9 +174,16 @@ SUMMARIES: Final = {
     "producer-reconnects": f"{WHO} connects again and again",
     "consumer-reconnects": f"{WHO} connects again and again",
     "failed-logins": f"{WHO} at {{{{ $labels.address }}}} fails to log in as {{{{ $labels.user }}}}",
+    "topic-refusals": f"{WHO} is refused on {{{{ $labels.topic }}}}: {{{{ $labels.error }}}}",
+    "unknown-topic": f"{WHO} asks for {{{{ $labels.topic }}}}, which does not exist",
+    "topic-errors": f"{WHO} gets {{{{ $labels.error }}}} on {{{{ $labels.topic }}}} again and again",
 }
+TOPIC: Final = "odradek topics --bootstrap-server localhost:9092 --describe --topic {{ $labels.topic }}"
 NEXT_STEPS: Final = {
     "failed-logins": "odradek users --bootstrap-server localhost:9092 --describe",
+    "topic-refusals": TOPIC,
+    "unknown-topic": "odradek topics --bootstrap-server localhost:9092 --list",
+    "topic-errors": TOPIC,
 }
 """Commands about troubles that are not looked at by more metrics of the client."""
 LAG_RECORDS: Final = 1_000

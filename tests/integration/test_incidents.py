@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from odradek.client.admin import AdminClient
+from odradek.client.resources import NewTopic
 from odradek.client.users import new_credential
-from odradek.findings.incidents import FAILED_LOGINS
+from odradek.findings.incidents import FAILED_LOGINS, TOPIC_REFUSALS, UNKNOWN_TOPICS
 from odradek.plugin import TelemetryRecord
 from odradek.security.scram import ScramMechanism
 from odradek.testing.data_points import DataPoint, data_points
@@ -24,10 +25,12 @@ pytestmark = pytest.mark.ci
 
 MECHANISM = "SCRAM-SHA-256"
 LOGINS = 3
+MOST_BYTES = 10_000
 SETTINGS = (
     "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
     "node.id=1",
     f"sasl.enabled.mechanisms={MECHANISM}",
+    "auto.create.topics.enable=false",
 )
 
 
@@ -60,6 +63,9 @@ def serving_users(directory: Path) -> Iterator[ServeProcess]:
         ]
         with AdminClient(program.bootstrap) as admin:
             admin.alter_user_scram_credentials(upsertions=users)
+            admin.create_topics(
+                [NewTopic(name="orders", partitions=1, configs={"max.message.bytes": str(MOST_BYTES)})]
+            )
         yield program
     finally:
         program.terminate()
@@ -106,9 +112,43 @@ def fail_to_log_in(bootstrap: str) -> None:
         producer.poll(20)
 
 
+def send_too_much(bootstrap: str) -> None:
+    from confluent_kafka import KafkaError, Message, Producer
+
+    outcomes: list[KafkaError | None] = []
+
+    def delivered(error: KafkaError | None, _: Message) -> None:
+        outcomes.append(error)
+
+    producer = Producer(settings_of(bootstrap, "talker"))
+    producer.produce("orders", b"v" * 2 * MOST_BYTES, on_delivery=delivered)
+    producer.flush(20)
+    assert outcomes[0] is not None
+    assert outcomes[0].name() == "MSG_SIZE_TOO_LARGE"
+
+
+def ask_for_an_absent_topic(bootstrap: str) -> None:
+    import kafka
+
+    producer = kafka.KafkaProducer(
+        bootstrap_servers=bootstrap,
+        client_id="seeker",
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism=MECHANISM,
+        sasl_plain_username="alice",
+        sasl_plain_password="secret",
+        max_block_ms=2_000,
+    )
+    with pytest.raises(kafka.errors.KafkaTimeoutError):
+        producer.send("absent", b"v").get(5)
+    producer.close()
+
+
 def misbehave(bootstrap: str) -> None:
     """Let all clients do what goes wrong."""
     fail_to_log_in(bootstrap)
+    send_too_much(bootstrap)
+    ask_for_an_absent_topic(bootstrap)
 
 
 @pytest.fixture(scope="module", params=["host", "gateway"])
@@ -131,3 +171,19 @@ def test_a_wrong_password_in_a_loop(told: Told) -> None:
 
     assert sum(point.value for point in points) >= LOGINS
     assert {tuple(point.attributes.values()) for point in points} == {(MECHANISM, "alice", "127.0.0.1")}
+
+
+def test_a_message_too_large(told: Told) -> None:
+    (point,) = told.of("talker", TOPIC_REFUSALS)
+
+    assert point.value == 1
+    assert point.attributes == {"api": "Produce", "error": "MESSAGE_TOO_LARGE", "topic": "orders"}
+
+
+def test_a_topic_that_is_absent(told: Told) -> None:
+    points = told.of("seeker", UNKNOWN_TOPICS)
+
+    assert sum(point.value for point in points) >= 10
+    assert {tuple(point.attributes.values()) for point in points} == {("Metadata", "absent")}
+    about = [each.context for each in told.records if each.context.client_id == "seeker"]
+    assert {each.connection.principal for each in about} == {"User:alice"}

@@ -7,12 +7,13 @@ from typing import NamedTuple
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
-from odradek.findings.incidents import FAILED_LOGINS
+from odradek.findings.incidents import FAILED_LOGINS, TOPIC_ERRORS, TOPIC_REFUSALS, UNKNOWN_TOPICS
 from support.watched_clients import WatchedClients, total
 
 AIOKAFKA = {"client_software_name": "aiokafka", "client_software_version": "0.12.0"}
 EVERY_S = 10
 """Incidents are written so often at the most."""
+END_S = 240
 
 
 class Case(NamedTuple):
@@ -21,7 +22,7 @@ class Case(NamedTuple):
     metric: str
     labels: dict[str, str]
     often: float
-    """The increase in ten seconds that makes it a finding."""
+    """An increase in ten seconds that makes it a finding."""
     seldom: float
     """One that does not."""
 
@@ -29,6 +30,13 @@ class Case(NamedTuple):
 CASES = {
     "failed-logins": Case(
         FAILED_LOGINS, {"mechanism": "PLAIN", "user": "alice", "address": "10.1.2.3"}, often=1, seldom=0.3
+    ),
+    "topic-refusals": Case(
+        TOPIC_REFUSALS, {"api": "Produce", "error": "MESSAGE_TOO_LARGE", "topic": "orders"}, 1, seldom=0
+    ),
+    "unknown-topic": Case(UNKNOWN_TOPICS, {"api": "Metadata", "topic": "lost"}, often=5, seldom=0.5),
+    "topic-errors": Case(
+        TOPIC_ERRORS, {"api": "Produce", "error": "NOT_ENOUGH_REPLICAS", "topic": "orders"}, 5, seldom=0.5
     ),
 }
 
@@ -40,9 +48,9 @@ def incident(case: Case, value: float, at: float) -> Metric:
 
 
 def watched(case: Case, value: float) -> WatchedClients:
-    """A client with incidents for a minute and a half."""
+    """A client with incidents for four minutes."""
     clients = WatchedClients()
-    for at in range(EVERY_S, 90 + 1, EVERY_S):
+    for at in range(EVERY_S, END_S + 1, EVERY_S):
         clients.push(at, incident(case, value, at), interval_s=30, **AIOKAFKA)
     return clients
 
@@ -51,7 +59,7 @@ def watched(case: Case, value: float) -> WatchedClients:
 def test_a_client_to_which_it_happens_often_has_the_finding(trouble: str) -> None:
     case = CASES[trouble]
 
-    found = watched(case, case.often).findings(91)
+    found = watched(case, case.often).findings(END_S)
 
     assert set(found) == {trouble}
     assert dict(found[trouble].labels) == case.labels
@@ -61,4 +69,4 @@ def test_a_client_to_which_it_happens_often_has_the_finding(trouble: str) -> Non
 def test_a_client_to_which_it_happens_seldom_has_none(trouble: str) -> None:
     case = CASES[trouble]
 
-    assert watched(case, case.seldom).findings(91) == {}
+    assert watched(case, case.seldom).findings(END_S) == {}

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from odradek.broker.authorization import Authorization
 from odradek.broker.common import Common
+from odradek.plugin.context import RequestContext
 from odradek.telemetry.accepted_push import AcceptedPush
+from odradek.telemetry.client_key import key_of_request
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.incidents import Incidents
+from odradek.telemetry.topic_errors import note_topic_error
 from odradek.waiting.deferred import Deferred
 
 if TYPE_CHECKING:
@@ -53,6 +56,13 @@ class Answering:
         """The rights of callers."""
         self.large_responses_refused = 0
         """Requests whose responses would have been larger than `response.max.bytes`."""
+
+    def tell_topic_error(self, context: RequestContext, code: int, topic: str) -> None:
+        """Tell that a client was answered with an error of a topic."""
+        if self.incidents is not None:
+            connection_id = context.connection.connection_id
+            key = key_of_request(context)
+            note_topic_error(self.incidents, key, context.api_key, code, topic, connection_id)
 
     @property
     def wants_telemetry(self) -> bool:

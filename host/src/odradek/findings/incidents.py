@@ -12,7 +12,14 @@ from typing import Final, TypeVar
 OBSERVED: Final = "io.odradek.observed.client."
 FAILED_LOGINS: Final = OBSERVED + "failed.logins"
 """By ``mechanism``, ``user`` and ``address``."""
+TOPIC_REFUSALS: Final = OBSERVED + "topic.refusals"
+"""By ``api``, ``error`` and ``topic``: errors that a client cannot get over by trying again."""
+TOPIC_ERRORS: Final = OBSERVED + "topic.errors"
+"""By ``api``, ``error`` and ``topic``: errors after which a client tries again."""
+UNKNOWN_TOPICS: Final = OBSERVED + "unknown.topics"
+"""By ``api`` and ``topic``."""
 MINUTE_S: Final = 60.0
+OURS: Final = "our choice"
 T = TypeVar("T")
 
 
@@ -35,5 +42,40 @@ def incident_troubles(trouble: Callable[..., T], everywhere: Callable[[str], obj
             unit="logins in a minute",
             source="3 in a minute: a token that is being renewed fails once",
             advice="Look at the password or the token of the user; the audit log of the host has the reason.",
+        ),
+        in_a_minute(
+            id="topic-refusals",
+            question="Is a client refused what it does with a topic?",
+            metrics=everywhere(TOPIC_REFUSALS),
+            labels=("api", "error", "topic"),
+            threshold=0.0,
+            over_s=2 * MINUTE_S,
+            unit="answers in 2 minutes",
+            source="any: the records of a refused batch are lost",
+            advice="The error says why: MESSAGE_TOO_LARGE asks for smaller records or a larger "
+            "max.message.bytes of the topic, TOPIC_AUTHORIZATION_FAILED for an ACL.",
+        ),
+        in_a_minute(
+            id="unknown-topic",
+            question="Does a client ask for a topic that does not exist?",
+            metrics=everywhere(UNKNOWN_TOPICS),
+            labels=("api", "topic"),
+            op=">=",
+            threshold=10.0,
+            unit="answers in a minute",
+            source=f"10 in a minute: {OURS}; a topic that is created at its first use has one or two",
+            advice="Create the topic, or correct its name in the settings of the application.",
+        ),
+        in_a_minute(
+            id="topic-errors",
+            question="Do brokers answer a client with errors of a topic, again and again?",
+            metrics=everywhere(TOPIC_ERRORS),
+            labels=("api", "error", "topic"),
+            op=">=",
+            threshold=10.0,
+            for_s=2 * MINUTE_S,
+            unit="answers in a minute",
+            source=f"10 in a minute, for longer than a broker needs to restart: {OURS}",
+            advice="Look at the brokers of the topic: with NOT_ENOUGH_REPLICAS, replicas are not in sync.",
         ),
     )

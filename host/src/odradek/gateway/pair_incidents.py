@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from odradek.findings.incidents import FAILED_LOGINS
 from odradek.gateway.observation.pair_account import key_of
 from odradek.gateway.pair_identity import PairIdentity
+from odradek.telemetry.client_key import ClientKey
 from odradek.telemetry.incidents import Incidents
+from odradek.telemetry.topic_errors import note_topic_error
 
 
 class PairIncidents:
@@ -22,3 +26,8 @@ class PairIncidents:
         """The broker has refused what a client has proved itself with."""
         labels = {"mechanism": mechanism, "user": user or "", "address": identity.address}
         self.incidents.add(key_of(identity), FAILED_LOGINS, labels)
+
+    def topics(self, key: ClientKey, api_key: int, errors: Iterable[tuple[str, int]]) -> None:
+        """A response to a client has topics or partitions with errors."""
+        for topic, code in errors:
+            note_topic_error(self.incidents, key, api_key, code, topic)

@@ -153,6 +153,8 @@ class Gateway:
                 topology=self.topology,
             )
             self.incidents = PairIncidents(pushes.incidents)
+            if observed is not None:
+                observed.observation.incidents = self.incidents
             self.pairs = pairs_of(
                 config,
                 upstream,

@@ -189,3 +189,11 @@ RETRIABLE = frozenset(
         ErrorCode.SHARE_SESSION_LIMIT_REACHED,
     )
 )
+
+
+def error_name(code: int) -> str:
+    """The name of an error code; the code as text if it is not known."""
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return str(code)

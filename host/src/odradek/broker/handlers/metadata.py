@@ -46,6 +46,7 @@ from odradek.broker.topics import (
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
+from odradek.telemetry.topic_errors import UNKNOWN
 from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -58,6 +59,7 @@ from odradek.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 from odradek.wire.types import NIL_UUID
+from odradek.wire.uuid_text import uuid_text
 
 MANY_PARTITIONS = 500
 """A host with more of them encodes the topics of a response one by one."""
@@ -135,16 +137,25 @@ def describe(
             found.append((yield from look_up(topic, new if may_create else None, broker)))
             yield None
         yield from new.store()
+    for refusal in (*before, *after):
+        tell(refusal, context, broker)
     yield from before
     for each in found:
         if isinstance(each, MetadataResponseTopic):
             if each.name in new.failed:
                 each.error_code = new.failed[each.name].code
+            tell(each, context, broker)
             yield missing(each, operations)
         else:
             yield description(each, node_id, operations(each.name))
     yield from after
     return cluster(request, context, broker)
+
+
+def tell(row: MetadataResponseTopic, context: RequestContext, broker: Broker) -> None:
+    """Tell the error of a topic, unless it has just been created."""
+    if row.name is None or broker.topics.named(row.name) is None or row.error_code not in UNKNOWN:
+        broker.tell_topic_error(context, row.error_code, row.name or uuid_text(row.topic_id))
 
 
 def missing(row: MetadataResponseTopic, operations: Callable[[str], int]) -> MetadataResponseTopic:

@@ -66,6 +66,7 @@ from odradek.wire.messages.produce import (
     TopicProduceResponse,
 )
 from odradek.wire.types import between
+from odradek.wire.uuid_text import uuid_text
 
 ProduceAnswer = ProduceResponse | None
 """None with acks=0."""
@@ -174,13 +175,21 @@ def append_all(work: ProduceWork, batches: ProduceBatches) -> Generator[Step, An
             if place or number:
                 yield None
             topic, unknown = work.find(data)
-            answered.partition_responses.append(
+            answer = (
                 refused(partition.index, unknown, None)
                 if topic is None
                 else append_outcome(work, topic, partition.index, batches.outcomes.get((number, place)))
             )
+            if answer.error_code:
+                work.broker.tell_topic_error(work.context, answer.error_code, topic_name(data, topic))
+            answered.partition_responses.append(answer)
         response.responses.append(answered)
     return finished(work.request, response)
+
+
+def topic_name(data: TopicProduceData, topic: Topic | None) -> str:
+    """The name of a topic in a request; its id if there is no such topic."""
+    return data.name or (uuid_text(data.topic_id) if topic is None else topic.name)
 
 
 def append_outcome(

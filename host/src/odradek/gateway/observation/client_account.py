@@ -103,6 +103,8 @@ class ClientAccount:
     """Labels that are known, and stay when a membership ends: what a client reports is one series."""
     last_group_id: str = ""
     transactional_ids: set[str] = field(default_factory=set)
+    metadata: tuple[int, bytes] = 0, b""
+    """Version and bytes of its last Metadata response, if it was short."""
     due_ms: int = 0
     """When the window ends, on the monotonic clock."""
 

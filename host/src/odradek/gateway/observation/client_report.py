@@ -12,7 +12,7 @@ from odradek.gateway.observation.names import CONSUMER, OWN, PRODUCER
 from odradek.gateway.observation.row import BOUNDS_MS, FETCHES, NO_VERSION, Row
 from odradek.otlp.metrics_writer import Attributes, Window
 from odradek.wire.api_names import api_name
-from odradek.wire.error_code import ErrorCode
+from odradek.wire.error_code import error_name
 
 SCOPE: Final = "io.odradek.observed.client"
 NS_PER_MS: Final = 1_000_000
@@ -214,7 +214,11 @@ def own(window: Window, wanted: frozenset[str], client: ClientAccount) -> None:
             OWN + "errors",
             COUNT,
             {
-                (("api", api_name(api_key)), ("error", error_name(error)), node_label(node)): times
+                (
+                    ("api", api_name(api_key)),
+                    ("error", error if isinstance(error, str) else error_name(error)),
+                    node_label(node),
+                ): times
                 for node in nodes
                 for api_key, row in node.rows.items()
                 for error, times in row.errors.items()
@@ -240,13 +244,3 @@ def own(window: Window, wanted: frozenset[str], client: ClientAccount) -> None:
         )
     if OWN + "instances.seen" in wanted:
         window.gauge(OWN + "instances.seen", COUNT, {NOTHING: client.instances_seen})
-
-
-def error_name(error: int | str) -> str:
-    """The name of an error code; the code as text if it is not known."""
-    if isinstance(error, str):
-        return error
-    try:
-        return ErrorCode(error).name
-    except ValueError:
-        return str(error)

@@ -12,8 +12,8 @@ CloseCause = Literal["client", "broker", "gateway"]
 
 HEAD_BYTES: Final = 64
 """So much of a response is shown to an observer, from the correlation id on; all of a shorter one."""
-LONG_HEADS: Final = {0: 65_536, 14: 65_536, 68: 65_536}
-"""The same for Produce, SyncGroup and ConsumerGroupHeartbeat, by API key."""
+LONG_HEADS: Final = {0: 65_536, 3: 65_536, 14: 65_536, 68: 65_536}
+"""The same for Produce, Metadata, SyncGroup and ConsumerGroupHeartbeat, by API key."""
 
 
 class PairObserver(Protocol):

@@ -14,6 +14,7 @@ from odradek.gateway.observation.apis import (
     COORDINATION,
     FETCH,
     INIT_PRODUCER_ID,
+    METADATA,
     OPENING,
     PRODUCE,
     ROLES,
@@ -34,6 +35,13 @@ from odradek.gateway.observation.observer import CloseCause
 from odradek.gateway.observation.produce_response import produce_answer
 from odradek.gateway.observation.request_beginning import beginning
 from odradek.gateway.observation.row import BOUNDS_NS, DISCONNECTED, Row
+from odradek.gateway.observation.topic_errors import (
+    KEPT_BYTES,
+    has_errors,
+    names_of,
+    partitions_of,
+    topics_of,
+)
 from odradek.gateway.pair_failure import PairFailure
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.produce_beginning import BY_ID
@@ -62,6 +70,13 @@ def key_of(identity: PairIdentity) -> ClientKey:
     )
 
 
+class TopicIncidents(Protocol):
+    """Takes what goes wrong with topics."""
+
+    def topics(self, key: ClientKey, api_key: int, errors: Iterable[tuple[str, int]]) -> None:
+        """Take the topics and the error codes of a response to a client."""
+
+
 class Clients(Protocol):
     """Knows all observed clients."""
 
@@ -70,6 +85,8 @@ class Clients(Protocol):
 
     def note_uses(self, account: ClientAccount, pair: PairAccount) -> None:
         """Take the topics that a pair has used."""
+    incidents: TopicIncidents | None
+    """Takes incidents; None if others tell them."""
 
     def bind(self, pair: PairAccount) -> None:
         """Call `PairAccount.join` with the pair's client."""
@@ -166,6 +183,8 @@ class PairAccount:
         error_code: int | None = None,
         throttle_ms: int | None = None,
     ) -> None:
+        if api_key == METADATA:
+            self.described(version, head, at, size)
         if error_code == 0 and throttle_ms == 0:
             return  # the rewriter has read both, and those of partitions
         row = self.row(api_key)
@@ -175,6 +194,8 @@ class PairAccount:
                 row.throttle(throttle_ms)
             for code, times in errors.items():
                 row.fail(code, times)
+            if errors:
+                self.refused(version, head[at : at + size])
             return
         if version != row.opening_version:
             row.opening_version, row.opening = version, self.openings.find(api_key, version)
@@ -191,6 +212,23 @@ class PairAccount:
             row.fail(error_code)
         if api_key in COORDINATION:
             self.coordinated(error_code or 0, head, at, size)
+
+    def described(self, version: int, head: bytes, at: int, size: int) -> None:
+        """Look at a Metadata response."""
+        client, incidents = self.client, self.clients.incidents
+        if client is None or incidents is None:
+            return
+        if size <= KEPT_BYTES:
+            client.metadata = version, head[at : at + size]
+        if has_errors(version, head, at, size):
+            incidents.topics(client.key, METADATA, topics_of(version, head[at : at + size]))
+
+    def refused(self, version: int, frame: bytes) -> None:
+        """Look at a Produce response with errors."""
+        client, incidents = self.client, self.clients.incidents
+        if client is not None and incidents is not None:
+            names = names_of(*client.metadata)
+            incidents.topics(client.key, PRODUCE, partitions_of(version, frame, names))
 
     def row(self, api_key: int) -> Row:
         """The row of an API in the current window, known or new."""
