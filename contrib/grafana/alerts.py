@@ -174,6 +174,7 @@ SUMMARIES: Final = {
     "producer-reconnects": f"{WHO} connects again and again",
     "consumer-reconnects": f"{WHO} connects again and again",
     "failed-logins": f"{WHO} at {{{{ $labels.address }}}} fails to log in as {{{{ $labels.user }}}}",
+    "throttled": f"{WHO} is held back by {{{{ $labels.quota }}}} of {{{{ $labels.entity }}}}",
     "topic-refusals": f"{WHO} is refused on {{{{ $labels.topic }}}}: {{{{ $labels.error }}}}",
     "unknown-topic": f"{WHO} asks for {{{{ $labels.topic }}}}, which does not exist",
     "topic-errors": f"{WHO} gets {{{{ $labels.error }}}} on {{{{ $labels.topic }}}} again and again",
@@ -181,6 +182,7 @@ SUMMARIES: Final = {
 TOPIC: Final = "odradek topics --bootstrap-server localhost:9092 --describe --topic {{ $labels.topic }}"
 NEXT_STEPS: Final = {
     "failed-logins": "odradek users --bootstrap-server localhost:9092 --describe",
+    "throttled": "odradek quotas --bootstrap-server localhost:9092 --describe",
     "topic-refusals": TOPIC,
     "unknown-topic": "odradek topics --bootstrap-server localhost:9092 --list",
     "topic-errors": TOPIC,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from odradek.client.admin import AdminClient
 from odradek.client.resources import NewTopic
 from odradek.client.users import new_credential
-from odradek.findings.incidents import FAILED_LOGINS, TOPIC_REFUSALS, UNKNOWN_TOPICS
+from odradek.findings.incidents import FAILED_LOGINS, THROTTLED, TOPIC_REFUSALS, UNKNOWN_TOPICS
 from odradek.plugin import TelemetryRecord
 from odradek.security.scram import ScramMechanism
 from odradek.testing.data_points import DataPoint, data_points
@@ -25,12 +25,22 @@ pytestmark = pytest.mark.ci
 
 MECHANISM = "SCRAM-SHA-256"
 LOGINS = 3
+LIMIT = 10_000
+
+
+def quota(client_id: str) -> tuple[str, ...]:
+    """The settings of a quota for a client id."""
+    name = f"quotas.{client_id}"
+    return "quota.window.num=3", f"{name}.client-id={client_id}", f"{name}.producer_byte_rate={LIMIT}"
+
+
 MOST_BYTES = 10_000
 SETTINGS = (
     "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
     "node.id=1",
     f"sasl.enabled.mechanisms={MECHANISM}",
     "auto.create.topics.enable=false",
+    *quota("slowed"),
 )
 
 
@@ -38,7 +48,8 @@ SETTINGS = (
 class Told:
     """The records about the clients of one place."""
 
-    records: list[TelemetryRecord] = field(default_factory=list)
+    place: str
+    records: list[TelemetryRecord]
 
     def of(self, client_id: str, metric: str) -> list[DataPoint]:
         """The data points of a metric of a client."""
@@ -83,7 +94,9 @@ def through_gateway(directory: Path, host: ServeProcess) -> Iterator[str]:
         f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism={MECHANISM}\n"
         "sasl.username=gateway\nsasl.password=secret\n"
     )
-    with gateway_of(guarded(host), directory, f"gateway.upstream.command.config={own}") as program:
+    with gateway_of(
+        guarded(host), directory, f"gateway.upstream.command.config={own}", *quota("held")
+    ) as program:
         yield program.bootstrap
 
 
@@ -127,6 +140,15 @@ def send_too_much(bootstrap: str) -> None:
     assert outcomes[0].name() == "MSG_SIZE_TOO_LARGE"
 
 
+def send_over_the_quota(bootstrap: str, client_id: str) -> None:
+    from confluent_kafka import Producer
+
+    producer = Producer(settings_of(bootstrap, client_id, linger_ms=0))
+    for _ in range(6):
+        producer.produce("orders", b"v" * 5_000)
+        producer.flush(20)
+
+
 def ask_for_an_absent_topic(bootstrap: str) -> None:
     import kafka
 
@@ -149,6 +171,8 @@ def misbehave(bootstrap: str) -> None:
     fail_to_log_in(bootstrap)
     send_too_much(bootstrap)
     ask_for_an_absent_topic(bootstrap)
+    send_over_the_quota(bootstrap, "slowed")
+    send_over_the_quota(bootstrap, "held")
 
 
 @pytest.fixture(scope="module", params=["host", "gateway"])
@@ -163,7 +187,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         else:
             with through_gateway(folder / "gateway", host) as bootstrap:
                 misbehave(bootstrap)
-    return Told(list(read_back(folder / request.param)))
+    return Told(request.param, list(read_back(folder / request.param)))
 
 
 def test_a_wrong_password_in_a_loop(told: Told) -> None:
@@ -187,3 +211,16 @@ def test_a_topic_that_is_absent(told: Told) -> None:
     assert {tuple(point.attributes.values()) for point in points} == {("Metadata", "absent")}
     about = [each.context for each in told.records if each.context.client_id == "seeker"]
     assert {each.connection.principal for each in about} == {"User:alice"}
+
+
+def test_a_quota(told: Told) -> None:
+    by_broker = told.of("slowed", THROTTLED)
+    by_gateway = told.of("held", THROTTLED)
+
+    known = ("producer_byte_rate", "client-id slowed", str(LIMIT)) if told.place == "host" else ("",) * 3
+    quota_of = dict(zip(("quota", "entity", "limit"), known, strict=True))
+    assert sum(point.value for point in by_broker) > 500
+    assert [point.attributes for point in by_broker[:1]] == [{"api": "Produce", **quota_of}]
+    assert [point.attributes["entity"] for point in by_gateway[:1]] == (
+        [] if told.place == "host" else ["client-id held"]
+    )

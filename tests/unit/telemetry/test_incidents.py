@@ -8,7 +8,7 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from conformance.telemetry_broker import DEFAULT_PROPERTIES, TelemetryBroker
-from odradek.findings.incidents import FAILED_LOGINS
+from odradek.findings.incidents import FAILED_LOGINS, THROTTLED
 from odradek.plugin import TelemetryRecord
 from odradek.telemetry.client_key import ClientKey, key_of_request
 from odradek.telemetry.incidents import (
@@ -26,6 +26,7 @@ from odradek.testing.data_points import data_points
 
 INTERVAL_MS = 30_000
 STRANGER = ClientKey("User:ANONYMOUS", "billing", "10.1.2.3", "aiokafka", "0.12")
+QUOTA = {"quota": "producer_byte_rate", "entity": "user alice"}
 ALICE = {"mechanism": "PLAIN", "user": "alice"}
 
 
@@ -222,6 +223,43 @@ def test_a_label_is_cut(scene: Scene) -> None:
 
     (record,) = scene.records
     assert max(len(text) for labels in values(record) for text in labels) == 249
+
+
+def test_what_lasts_is_told_as_long_as_it_lasts(scene: Scene) -> None:
+    scene.incidents.lasts(STRANGER, THROTTLED, QUOTA, 25_000)
+
+    for passed_ms in (1_000, 10_000, 10_000, 4_000):
+        scene.clock.advance(CHECK_MS if passed_ms == CHECK_MS else REPEAT_MS)
+        (record,) = scene.taken()
+        assert list(values(record).values()) == [passed_ms]
+
+    scene.clock.advance(QUIET_MS + CHECK_MS)
+    assert [each.payload.terminating for each in scene.taken()] == [True]
+
+
+def test_time_that_passes_for_two_reasons_counts_once(scene: Scene) -> None:
+    scene.incidents.lasts(STRANGER, THROTTLED, QUOTA, 400)
+    scene.clock.advance(200)
+    scene.incidents.lasts(STRANGER, THROTTLED, QUOTA, 300)
+    scene.clock.advance(400)
+    scene.incidents.lasts(STRANGER, THROTTLED, QUOTA, 100)
+    scene.clock.advance(400)
+
+    (record,) = scene.taken()
+    assert list(values(record).values()) == [500 + 100]
+
+
+def test_a_throttled_client_that_closes_is_told_of_no_longer(scene: Scene) -> None:
+    scene.pushing("a")
+    key = key_of_request(scene.broker.context("a"))
+    scene.incidents.lasts(key, THROTTLED, QUOTA, 60_000, "a")
+    scene.clock.advance(CHECK_MS)
+    assert [each.observed for each in scene.taken()] == [False]
+
+    scene.broker.manager.connection_closed("a", in_order=True)
+    scene.clock.advance(3 * REPEAT_MS)
+
+    assert scene.taken() == []
 
 
 def test_many_clients_are_written_in_several_passes(scene: Scene) -> None:

@@ -18,6 +18,8 @@ TOPIC_ERRORS: Final = OBSERVED + "topic.errors"
 """By ``api``, ``error`` and ``topic``: errors after which a client tries again."""
 UNKNOWN_TOPICS: Final = OBSERVED + "unknown.topics"
 """By ``api`` and ``topic``."""
+THROTTLED: Final = OBSERVED + "quota.throttled.time"
+"""By ``api``, ``quota``, ``entity`` and ``limit``."""
 MINUTE_S: Final = 60.0
 OURS: Final = "our choice"
 T = TypeVar("T")
@@ -42,6 +44,16 @@ def incident_troubles(trouble: Callable[..., T], everywhere: Callable[[str], obj
             unit="logins in a minute",
             source="3 in a minute: a token that is being renewed fails once",
             advice="Look at the password or the token of the user; the audit log of the host has the reason.",
+        ),
+        in_a_minute(
+            id="throttled",
+            question="Does a quota hold a client back?",
+            metrics=everywhere(THROTTLED),
+            labels=("api", "quota", "entity", "limit"),
+            threshold=6_000.0,
+            unit="ms in a minute",
+            source=f"10 % of the time: {OURS}",
+            advice="Raise the quota of the entity, or send and read less. Meanwhile the client cannot push.",
         ),
         in_a_minute(
             id="topic-refusals",

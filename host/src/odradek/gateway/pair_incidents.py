@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from odradek.findings.incidents import FAILED_LOGINS
+from odradek.findings.incidents import FAILED_LOGINS, THROTTLED
 from odradek.gateway.observation.pair_account import key_of
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.telemetry.client_key import ClientKey
 from odradek.telemetry.incidents import Incidents
 from odradek.telemetry.topic_errors import note_topic_error
+from odradek.wire.api_names import api_name
 
 
 class PairIncidents:
@@ -26,6 +27,15 @@ class PairIncidents:
         """The broker has refused what a client has proved itself with."""
         labels = {"mechanism": mechanism, "user": user or "", "address": identity.address}
         self.incidents.add(key_of(identity), FAILED_LOGINS, labels)
+
+    def held_back(self, identity: PairIdentity, quota: dict[str, str], time_ms: int) -> None:
+        """A quota of the gateway holds a client back for some milliseconds."""
+        self.incidents.lasts(key_of(identity), THROTTLED, {"api": "", **quota}, time_ms)
+
+    def throttled(self, key: ClientKey, api_key: int, time_ms: int) -> None:
+        """The broker holds a client back for some milliseconds; it does not say by which quota."""
+        labels = {"api": api_name(api_key), "quota": "", "entity": "", "limit": ""}
+        self.incidents.lasts(key, THROTTLED, labels, time_ms)
 
     def topics(self, key: ClientKey, api_key: int, errors: Iterable[tuple[str, int]]) -> None:
         """A response to a client has topics or partitions with errors."""

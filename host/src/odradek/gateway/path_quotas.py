@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from odradek.broker.topic_refusals import REFUSALS
+from odradek.gateway.pair_identity import PairIdentity
 from odradek.quota.controller_mutation_quota import MESSAGE
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.wire.codec import writer
@@ -21,6 +22,8 @@ class PathQuotas:
     managers: QuotaManagers
     responses: Mapping[int, type[Any]]
     """The declared responses, by API key."""
+    throttled: Callable[[PairIdentity, dict[str, str], int], None] = lambda _client, _quota, _time_ms: None
+    """Told of a client that is held back, of the quota, and for how many milliseconds."""
 
     def response(self, api_key: int) -> type[Any] | None:
         """The declared response of an API, None if it is not known."""

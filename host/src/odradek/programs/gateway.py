@@ -162,7 +162,7 @@ class Gateway:
                 requires_sasl,
                 self.clock,
                 self.timer,
-                quotas=PathQuotas(ground.quotas, responses),
+                quotas=PathQuotas(ground.quotas, responses, self.incidents.held_back),
                 answers=self.answers,
                 silence=self.answers.silence,
                 observer=None if observed is None else observed.observation,

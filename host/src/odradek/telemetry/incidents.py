@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, NamedTuple
 
 from odradek.metrics.metric import MetricRow, Metrics
@@ -54,6 +55,10 @@ INCIDENTS.counter(
 )
 
 
+Named = tuple[str, Attributes]
+"""A metric and the labels of its data point."""
+
+
 class Known(NamedTuple):
     """An observed client that is reported anyway."""
 
@@ -74,10 +79,14 @@ class Account:
     """The last incident, on the monotonic clock, as is the next."""
     due_ms: int
     """When the sums may be written."""
-    sums: dict[tuple[str, Attributes], int] = field(default_factory=dict)
+    sums: dict[Named, int] = field(default_factory=dict)
     """By metric and labels, since the last record; 0 for those without an incident since."""
+    lasting: dict[Named, tuple[int, int]] = field(default_factory=dict)
+    """Incidents that last: the time that the sums have, and that of their end, on the monotonic clock."""
     pending: bool = False
     """There are incidents that are not written."""
+    pushed: bool = False
+    """The last record was one of a client that pushes."""
     told: bool = False
     """A record says that the client is there, and none that it has gone."""
 
@@ -136,9 +145,38 @@ class Incidents:
             key: The client.
             metric: The full name of a sum; the reference of metrics has it.
             labels: The labels of the data point; long values are cut.
-            value: How many incidents, or how many milliseconds they took.
+            value: How many incidents.
             connection_id: Of the client, if it is known.
         """
+        self.count(key, metric, labels, value, connection_id)
+
+    def lasts(
+        self, key: ClientKey, metric: str, labels: Mapping[str, str], time_ms: int, connection_id: str = ""
+    ) -> None:
+        """Something lasts for a time from now on. The metric gets the time in milliseconds as it passes, so
+        that the client is told of for as long; time that passes for two reasons at once counts once.
+
+        Args:
+            key: The client.
+            metric: See `add`, as for the labels.
+            labels: The labels of the data point.
+            time_ms: How long, at least.
+            connection_id: Of the client, if it is known.
+        """
+        account, named = self.count(key, metric, labels, 0, connection_id)
+        if account is None:
+            return
+        now_ms = self.clock.monotonic_ms()
+        counted_ms, end_ms = account.lasting.get(named, (now_ms, now_ms))
+        if end_ms < now_ms:
+            account.sums[named] += end_ms - counted_ms
+            counted_ms = now_ms
+        account.lasting[named] = counted_ms, max(end_ms, now_ms + time_ms)
+
+    def count(
+        self, key: ClientKey, metric: str, labels: Mapping[str, str], value: int, connection_id: str
+    ) -> tuple[Account | None, Named]:
+        """The account of a client, with a value added; None if there are too many series."""
         now_ms = self.clock.monotonic_ms()
         account = self.accounts.get(key)
         sums = {} if account is None else account.sums
@@ -147,7 +185,7 @@ class Incidents:
             named = metric, tuple([(name, OTHER) for name in labels])
         if named not in sums and self.series >= self.most:
             self.left_out += 1
-            return
+            return None, named
         if account is None:
             account = Account(key, connection_id, self.clock.now_ms(), now_ms, now_ms)
             self.accounts[key] = account
@@ -156,6 +194,7 @@ class Incidents:
         account.connection_id, account.last_ms, account.pending = connection_id, now_ms, True
         if self.task is None:
             self.task = self.timer.schedule(now_ms + CHECK_MS, self.turn)
+        return account, named
 
     def turn(self) -> None:
         """Write what is due, and forget clients to which nothing more happens."""
@@ -186,6 +225,10 @@ class Incidents:
     def write(self, account: Account) -> None:
         """Write the sums of a client, and begin new ones."""
         now_ms = self.clock.now_ms()
+        seen = self.pushing(account)
+        if account.pushed and seen is None:
+            account.lasting.clear()  # it has gone
+        self.pass_time(account)
         window = Window(account.since_ms, max(now_ms, account.since_ms))
         points: dict[str, dict[Attributes, int | float]] = {}
         for (metric, labels), value in account.sums.items():
@@ -193,11 +236,24 @@ class Incidents:
                 points.setdefault(metric, {})[labels] = value
         for metric, values in points.items():
             window.sum(metric, "", values)
-        seen = self.pushing(account)
-        interval_ms = self.write_observed(account, window) if seen is None else self.write_own(seen, window)
+        interval_ms = REPEAT_MS
+        if window.metrics:
+            write = self.write_observed if seen is None else partial(self.write_own, seen)
+            interval_ms = write(account, window)
         account.sums = dict.fromkeys(account.sums, 0)
-        account.since_ms, account.pending = now_ms, False
+        account.since_ms, account.pending, account.pushed = now_ms, bool(account.lasting), seen is not None
         account.due_ms = self.clock.monotonic_ms() + min(interval_ms, REPEAT_MS)
+
+    def pass_time(self, account: Account) -> None:
+        """Add the time that has passed to the sums."""
+        now_ms = self.clock.monotonic_ms()
+        for named, (counted_ms, end_ms) in list(account.lasting.items()):
+            upto_ms = min(now_ms, end_ms)
+            account.sums[named] += upto_ms - counted_ms
+            account.last_ms = upto_ms
+            account.lasting[named] = upto_ms, end_ms
+            if end_ms <= now_ms:
+                del account.lasting[named]
 
     def pushing(self, account: Account) -> Seen | None:
         """The client instance that an account is about, if it pushes here and only one can be meant."""
@@ -210,7 +266,7 @@ class Incidents:
             seen = next(iter(found.values())) if len(found) == 1 else None
         return seen if seen is not None and seen.pushed and not seen.instance.terminating else None
 
-    def write_own(self, seen: Seen, window: Window) -> int:
+    def write_own(self, seen: Seen, _account: Account, window: Window) -> int:
         """Write a record of a client that pushes. Returns its push interval in milliseconds."""
         instance, manager = seen.instance, self.source.manager
         data = window.payload(instance.resource, SCOPE)

@@ -8,6 +8,7 @@ import pytest
 
 from odradek.telemetry.client_key import ClientKey
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.fetch import FetchRequest, FetchResponse
 from odradek.wire.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
@@ -20,6 +21,7 @@ from odradek.wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
 from odradek.wire.uuid_text import uuid_text
 from support.observed import Stage
 
@@ -34,6 +36,11 @@ ORDERS = b"orders".ljust(16, b".")
 class Heard:
     def __init__(self) -> None:
         self.told: list[tuple[str, int, str, int]] = []
+
+        self.throttles: list[tuple[str, int, int]] = []
+
+    def throttled(self, key: ClientKey, api_key: int, time_ms: int) -> None:
+        self.throttles.append((key.client_id, api_key, time_ms))
 
     def topics(self, key: ClientKey, api_key: int, errors: Iterable[tuple[str, int]]) -> None:
         self.told += [(key.client_id, api_key, *each) for each in errors]
@@ -107,6 +114,19 @@ def test_responses_without_errors_tell_nothing() -> None:
     pair.answer(produced(0, 0), 13)
 
     assert heard.told == []
+
+
+def test_the_throttle_times_of_brokers_are_told() -> None:
+    stage, heard = scene()
+    pair = stage.pair()
+    pair.send(ProduceRequest(acks=1), 9)
+    pair.answer(ProduceResponse(throttle_time_ms=300), 9)
+    pair.send(FetchRequest(), 12)
+    pair.answer(FetchResponse(throttle_time_ms=200), 12)
+    pair.send(PushTelemetryRequest(), 0)
+    pair.answer(PushTelemetryResponse(throttle_time_ms=100), 0)
+
+    assert heard.throttles == [("orders", 0, 300), ("orders", 1, 200)]
 
 
 def test_a_malformed_response_tells_nothing() -> None:

@@ -12,7 +12,7 @@ from odradek.broker.answering import Answering
 from odradek.broker.dispatch.administration import audit_refusal
 from odradek.broker.dispatch.error_log import log_errors
 from odradek.broker.dispatch.routes import API_VERSIONS_KEY, CloseConnection, CompiledRoute, Route
-from odradek.broker.dispatch.throttling import Exchange, SpentTime, Throttle, Throttled
+from odradek.broker.dispatch.throttling import Exchange, SpentTime, Throttle, Throttled, tell_throttle
 from odradek.plugin.context import ConnectionContext, RequestContext
 from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
@@ -231,7 +231,10 @@ class Dispatcher:
             frame = self.frame(route, exchange.context, exchange.request, response, exchange.body)
         if exchange.network is not None:
             exchange.network(self.monotonic_ns() - begin_ns)
-        return Throttled(frame, throttle, exchange.client, exchange.now_ms) if throttle.time_ms else frame
+        if not throttle.time_ms:
+            return frame
+        tell_throttle(self.broker.incidents, exchange.context, throttle)
+        return Throttled(frame, throttle, exchange.client, exchange.now_ms)
 
     def refusal(self, route: CompiledRoute, request: Any, context: RequestContext, error: Exception) -> Any:
         """The response that an exception means. An `ApiError` is a refusal; any other is a bug and is logged.

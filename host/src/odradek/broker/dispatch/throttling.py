@@ -15,14 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from odradek.broker.answering import Answering
+from odradek.findings.incidents import THROTTLED
+from odradek.plugin.client_quota import ClientQuotaType
 from odradek.plugin.context import RequestContext
 from odradek.quota.client_quota_manager import ClientQuotaManager
 from odradek.quota.controller_mutation_quota import UNBOUNDED_QUOTA, ControllerMutationQuota
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.quota.throttled_channels import ThrottledChannel
+from odradek.telemetry.client_key import key_of_request
+from odradek.telemetry.incidents import Incidents
+from odradek.wire.api_names import api_name
 from odradek.wire.limits import INT32_MAX
 from odradek.wire.parts import Parts
 
@@ -30,6 +35,13 @@ RESPONSE_SIZE_BYTES = 4
 """The length in front of a response; Kafka counts it with a fetch's."""
 ANONYMOUS = "User:ANONYMOUS"
 """KafkaPrincipal.ANONYMOUS: a client that has not authenticated."""
+QUOTA_KEYS: Final = {
+    ClientQuotaType.PRODUCE: "producer_byte_rate",
+    ClientQuotaType.FETCH: "consumer_byte_rate",
+    ClientQuotaType.REQUEST: "request_percentage",
+    ClientQuotaType.CONTROLLER_MUTATION: "controller_mutation_rate",
+}
+"""The keys of quotas, by what they limit."""
 R = TypeVar("R")
 
 
@@ -142,6 +154,24 @@ def charge_if_known(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
     connection = exchange.context.connection
     at_the_gate = connection.security_protocol.startswith("SASL_") and connection.principal == ANONYMOUS
     return (charge_nothing if at_the_gate else charge_time)(exchange, quotas)
+
+
+def throttle_labels(manager: ClientQuotaManager, client: tuple[str, str | None]) -> dict[str, str]:
+    """The quota that has throttled a client, as operators set it."""
+    tags = manager.tags(*client)
+    return {
+        "quota": QUOTA_KEYS[manager.quota_type],
+        "entity": ", ".join(f"{kind} {name}" for kind, name in tags.items() if name),
+        "limit": f"{manager.limit(*client):.15g}",
+    }
+
+
+def tell_throttle(incidents: Incidents | None, context: RequestContext, throttle: Throttle) -> None:
+    """Tell that a quota holds a client back."""
+    if incidents is not None:
+        labels = {"api": api_name(context.api_key), **throttle_labels(throttle.manager, client_of(context))}
+        connection_id = context.connection.connection_id
+        incidents.lasts(key_of_request(context), THROTTLED, labels, throttle.time_ms, connection_id)
 
 
 def longer(own: Throttle, time: Throttle) -> Throttle:

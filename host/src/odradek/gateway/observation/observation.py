@@ -22,7 +22,7 @@ from odradek.gateway.observation.client_report import report, resource
 from odradek.gateway.observation.fetch_watch import FetchWatch
 from odradek.gateway.observation.names import wanted_names
 from odradek.gateway.observation.observer import PairObserver
-from odradek.gateway.observation.pair_account import PairAccount, TopicIncidents, key_of
+from odradek.gateway.observation.pair_account import PairAccount, SeenIncidents, key_of
 from odradek.gateway.observation.settings import ObservationSettings, Observe
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.telemetry_answers import PairConnection
@@ -119,7 +119,7 @@ class Observation:
         """Clients that were added to `OTHER`."""
         self.left_behind: deque[tuple[int, Place, int]] = deque()
         """Until when, and which members, of clients that are forgotten."""
-        self.incidents: TopicIncidents | None = None
+        self.incidents: SeenIncidents | None = None
         """Of a gateway; a host itself knows them."""
         self.task: TimerTask | None = None
 

@@ -70,8 +70,11 @@ def key_of(identity: PairIdentity) -> ClientKey:
     )
 
 
-class TopicIncidents(Protocol):
-    """Takes what goes wrong with topics."""
+class SeenIncidents(Protocol):
+    """Takes what goes wrong in responses."""
+
+    def throttled(self, key: ClientKey, api_key: int, time_ms: int) -> None:
+        """Take the throttle time of a response to a client."""
 
     def topics(self, key: ClientKey, api_key: int, errors: Iterable[tuple[str, int]]) -> None:
         """Take the topics and the error codes of a response to a client."""
@@ -82,11 +85,11 @@ class Clients(Protocol):
 
     clock: Clock
     fetch_watch: FetchWatch | None
+    incidents: SeenIncidents | None
+    """Takes incidents; None if others tell them."""
 
     def note_uses(self, account: ClientAccount, pair: PairAccount) -> None:
         """Take the topics that a pair has used."""
-    incidents: TopicIncidents | None
-    """Takes incidents; None if others tell them."""
 
     def bind(self, pair: PairAccount) -> None:
         """Call `PairAccount.join` with the pair's client."""
@@ -191,7 +194,7 @@ class PairAccount:
         if row.produced is not None:
             throttle_ms, errors = produce_answer(version, head, at, size)
             if throttle_ms > 0:
-                row.throttle(throttle_ms)
+                self.throttled(row, throttle_ms)
             for code, times in errors.items():
                 row.fail(code, times)
             if errors:
@@ -207,7 +210,7 @@ class PairAccount:
             else:
                 throttle_ms, error_code = own_ms or throttle_ms, own_error or error_code
         if throttle_ms and throttle_ms > 0:
-            row.throttle(throttle_ms)
+            self.throttled(row, throttle_ms)
         if error_code:
             row.fail(error_code)
         if api_key in COORDINATION:
@@ -222,6 +225,13 @@ class PairAccount:
             client.metadata = version, head[at : at + size]
         if has_errors(version, head, at, size):
             incidents.topics(client.key, METADATA, topics_of(version, head[at : at + size]))
+
+    def throttled(self, row: Row, throttle_ms: int) -> None:
+        """The broker holds the client back."""
+        row.throttle(throttle_ms)
+        client, incidents = self.client, self.clients.incidents
+        if client is not None and incidents is not None and row.api_key not in TELEMETRY:
+            incidents.throttled(client.key, row.api_key, throttle_ms)
 
     def refused(self, version: int, frame: bytes) -> None:
         """Look at a Produce response with errors."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from odradek.broker.dispatch.throttling import Throttle, longer
+from odradek.broker.dispatch.throttling import Throttle, longer, throttle_labels
 from odradek.gateway.pair_state import PairState, Pause
 from odradek.gateway.path_quotas import PathQuotas
 from odradek.gateway.throttling.mutations import MUTATIONS
@@ -93,6 +93,7 @@ class PairCharges:
         self.throttled_by = manager
         self.state.client.hold(Pause.THROTTLED)
         self.place = manager.throttled(*self.client, throttle_ms, now_ms, on_end=self.released)
+        self.quotas.throttled(self.state.identity, throttle_labels(manager, self.client), throttle_ms)
 
     def released(self) -> None:
         """The throttle time is over."""
