@@ -105,7 +105,11 @@ def value_of(trouble: Trouble, metric: str, window: str) -> str:
     agg = {"each": "max"}.get(trouble.agg, trouble.agg)
     found = selector(metric)
     if client_metrics()[metric].kind == "sum":
+        begun = f"{found} unless last_over_time({found}[1d] offset {window})"
         found = f"increase({found}[{window}])"
+        if metric.startswith(OBSERVED):
+            # The first sample of such a series is its first incident, which increase() does not count.
+            found = f"({begun}) or {found}"
     return of_instance(agg, found, *sorted(client_metrics()[metric].levels[0] - set(trouble.labels)))
 
 
