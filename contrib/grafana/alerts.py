@@ -178,6 +178,7 @@ SUMMARIES: Final = {
     "producer-reconnects": f"{WHO} connects again and again",
     "consumer-reconnects": f"{WHO} connects again and again",
     "failed-logins": f"{WHO} at {{{{ $labels.address }}}} fails to log in as {{{{ $labels.user }}}}",
+    "lost": f"{WHO} has died ({{{{ $labels.why }}}})",
     "throttled": f"{WHO} is held back by {{{{ $labels.quota }}}} of {{{{ $labels.entity }}}}",
     "topic-refusals": f"{WHO} is refused on {{{{ $labels.topic }}}}: {{{{ $labels.error }}}}",
     "unknown-topic": f"{WHO} asks for {{{{ $labels.topic }}}}, which does not exist",
@@ -186,6 +187,7 @@ SUMMARIES: Final = {
 TOPIC: Final = "odradek topics --bootstrap-server localhost:9092 --describe --topic {{ $labels.topic }}"
 NEXT_STEPS: Final = {
     "failed-logins": "odradek users --bootstrap-server localhost:9092 --describe",
+    "lost": "odradek groups --bootstrap-server localhost:9092 --list",
     "throttled": "odradek quotas --bootstrap-server localhost:9092 --describe",
     "topic-refusals": TOPIC,
     "unknown-topic": "odradek topics --bootstrap-server localhost:9092 --list",

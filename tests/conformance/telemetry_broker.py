@@ -120,6 +120,8 @@ class TelemetryBroker:
         )
         self.goodbyes: list[TelemetryRecord] = []
         """Last records of clients that left without a word."""
+        self.lost: list[tuple[bytes, str]] = []
+        """Clients that were told to be lost, and why."""
         self.members = Counter[Place]()
         """Of groups."""
         chance = random.Random(714)
@@ -131,7 +133,13 @@ class TelemetryBroker:
             self.plugin,
             self.enrichers,
             lambda work, done: self.offloaded.append((work, done)),
-            Goodbyes(self.goodbyes.append, lambda: self.members, self.clock, self.clock.timer),
+            Goodbyes(
+                self.goodbyes.append,
+                lambda: self.members,
+                self.clock,
+                self.clock.timer,
+                lambda seen, why: self.lost.append((seen.instance_id, why)),
+            ),
         )
         self.sink: TelemetrySink | None = None
         self.offloaded: list[tuple[PayloadWork, Callable[[bytes | Exception], None]]] = []

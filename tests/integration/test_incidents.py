@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,12 +16,15 @@ import pytest
 from odradek.client.admin import AdminClient
 from odradek.client.resources import NewTopic
 from odradek.client.users import new_credential
-from odradek.findings.incidents import FAILED_LOGINS, THROTTLED, TOPIC_REFUSALS, UNKNOWN_TOPICS
+from odradek.findings.incidents import FAILED_LOGINS, LOST, THROTTLED, TOPIC_REFUSALS, UNKNOWN_TOPICS
 from odradek.plugin import TelemetryRecord
 from odradek.security.scram import ScramMechanism
+from odradek.telemetry import goodbyes
+from odradek.telemetry.goodbyes import CHECK_MS
 from odradek.testing.data_points import DataPoint, data_points
+from support.child_process import same_imports
 from support.gateways import gateway_of
-from support.hosts import ServeProcess
+from support.hosts import ServeProcess, running_host
 from support.read_back import read_back
 
 pytestmark = pytest.mark.ci
@@ -224,3 +230,34 @@ def test_a_quota(told: Told) -> None:
     assert [point.attributes["entity"] for point in by_gateway[:1]] == (
         [] if told.place == "host" else ["client-id held"]
     )
+
+
+def test_a_consumer_that_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("kafka")
+    monkeypatch.setattr(goodbyes, "TELL_MS", CHECK_MS)
+    settings = "telemetry.observe=silent", "subscriptions.all.metrics=*", "subscriptions.all.interval.ms=300"
+    with running_host(tmp_path, *settings) as host:
+        with running_client("kafka_python_producer", host.bootstrap, "writer"):
+            pass
+        with running_client("kafka_python_consumer", host.bootstrap, "reader") as reader:
+            reader.kill()
+            reader.wait(10)
+        time.sleep(3 * CHECK_MS / 1_000)
+    found = Told("host", list(read_back(tmp_path)))
+
+    assert [point.attributes for point in found.of("reader", LOST)] == [{"why": "group"}]
+    assert {point.resource["group_id"] for point in found.of("reader", LOST)} == {"of-reader"}
+    assert found.of("writer", LOST) == []
+
+
+@contextmanager
+def running_client(kind: str, bootstrap: str, client_id: str) -> Iterator[subprocess.Popen[str]]:
+    """A client that works, in a process of its own."""
+    command = [sys.executable, "-m", "support.ending_clients", kind, bootstrap, client_id]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=same_imports(), stdin=pipe, stdout=pipe, text=True) as client:
+        assert client.stdout is not None
+        assert client.stdout.readline() == "works\n"
+        yield client
+        if client.poll() is None:
+            client.communicate("\n", 30)

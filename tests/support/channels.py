@@ -84,6 +84,7 @@ class ScriptedListener:
     refused_log: SampledLog = field(default_factory=lambda: SampledLog(logging.getLogger("odradek.test")))
     draining: bool = False
     lost: int = 0
+    in_order: list[bool] = field(default_factory=list)
     soon: list[Callable[[], Any]] = field(default_factory=list)
     shared_buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(100_000)))
     memory: Memory = field(init=False)
@@ -100,8 +101,9 @@ class ScriptedListener:
     def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
         return request_context().connection
 
-    def closed(self, _channel: Channel, _in_order: bool) -> None:
+    def closed(self, _channel: Channel, in_order: bool) -> None:
         self.lost += 1
+        self.in_order.append(in_order)
 
 
 def written(channel: Channel) -> bytes:

@@ -87,6 +87,7 @@ class FakeAnswers:
     asked: list[tuple[bytes, Callable[[bytes], None]]] = field(default_factory=list)
     at_once: bool = False
     gone: int = 0
+    in_order: bool | None = None
 
     def answer(self, frame: bytes, peer: PairIdentity, done: Callable[[bytes], None]) -> None:
         if self.at_once:
@@ -100,6 +101,7 @@ class FakeAnswers:
 
     def closed(self, peer: PairIdentity, in_order: bool) -> None:
         self.gone += 1
+        self.in_order = in_order
 
 
 class Through:

@@ -7,7 +7,14 @@ from typing import NamedTuple
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
-from odradek.findings.incidents import FAILED_LOGINS, THROTTLED, TOPIC_ERRORS, TOPIC_REFUSALS, UNKNOWN_TOPICS
+from odradek.findings.incidents import (
+    FAILED_LOGINS,
+    LOST,
+    THROTTLED,
+    TOPIC_ERRORS,
+    TOPIC_REFUSALS,
+    UNKNOWN_TOPICS,
+)
 from support.watched_clients import WatchedClients, total
 
 AIOKAFKA = {"client_software_name": "aiokafka", "client_software_version": "0.12.0"}
@@ -31,6 +38,7 @@ CASES = {
     "failed-logins": Case(
         FAILED_LOGINS, {"mechanism": "PLAIN", "user": "alice", "address": "10.1.2.3"}, often=1, seldom=0.3
     ),
+    "lost": Case(LOST, {"why": "group"}, often=1, seldom=0),
     "throttled": Case(
         THROTTLED,
         {"api": "Produce", "quota": "producer_byte_rate", "entity": "user alice", "limit": "1000"},

@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 
 from odradek.gateway.data_path import PathLimits
+from odradek.gateway.pair_failure import Cause
 from odradek.gateway.pair_state import Pause
 from odradek.wire.messages.metadata import MetadataResponse, MetadataResponseBroker
 from odradek.wire.messages.produce import ProduceRequest, TopicProduceData
@@ -337,6 +338,27 @@ def test_a_closed_pair_tells_its_telemetry_and_takes_nothing() -> None:
     assert through.sent == bare(HEARTBEAT, 3, 1)
     assert through.received == b""
     assert dict(through.path.meter.closed) == {"desync": 1}
+
+
+@pytest.mark.parametrize(
+    ("sent", "in_order"),
+    [
+        (bare(FETCH, 3, 1), True),
+        (bare(LIST_OFFSETS, 5, 1), False),
+        (bare(FETCH, 3, 1) + bare(FETCH, 3, 2)[:9], False),
+        (bare(FETCH, 3, 1, b"x" * 90)[:60], False),
+    ],
+    ids=["fetches", "waits", "half a head", "half a request"],
+)
+def test_a_client_that_dies_with_a_request_on_its_way_has_not_closed_in_order(
+    sent: bytes, in_order: bool
+) -> None:
+    through = Through()
+    through.send(sent)
+
+    through.pair.close(Cause.CLIENT)
+
+    assert through.answers.in_order is in_order
 
 
 def test_a_large_push_is_counted_until_it_is_answered() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.telemetry_broker import DEFAULT_PROPERTIES, TelemetryBroker
-from odradek.telemetry.goodbyes import CHECK_MS, LEAST_WAIT_MS, MAX_LOST, Place
+from odradek.telemetry.goodbyes import CHECK_MS, CONNECTION, GROUP, KEEP_MS, MAX_LOST, TELL_MS, Place
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsResponse
 
 INTERVAL_MS = 30_000
@@ -134,7 +134,12 @@ def test_a_stream_thread_keeps_its_place_in_the_group(broker: TelemetryBroker, r
     assert len(broker.goodbyes) == 1
 
 
-@pytest.mark.parametrize(("waited_ms", "known"), [(LEAST_WAIT_MS - 2_000, True), (LEAST_WAIT_MS, False)])
+WAIT_MS = max(TELL_MS, 2 * INTERVAL_MS)
+
+
+@pytest.mark.parametrize(
+    ("waited_ms", "known"), [(WAIT_MS, True), (WAIT_MS + KEEP_MS - 2_000, True), (WAIT_MS + KEEP_MS, False)]
+)
 def test_a_lost_client_has_left_when_another_instance_takes_its_place(
     broker: TelemetryBroker, waited_ms: int, known: bool
 ) -> None:
@@ -158,6 +163,32 @@ def test_a_lost_client_that_comes_back_has_not_left(broker: TelemetryBroker) -> 
 
     assert said(broker) == []
     assert broker.manager.goodbyes.lost == {}
+
+
+@pytest.mark.parametrize(("in_order", "members", "why"), [(False, 0, CONNECTION), (True, 1, GROUP)])
+def test_a_client_that_is_lost_and_not_back_in_time_is_told(
+    broker: TelemetryBroker, in_order: bool, members: int, why: str
+) -> None:
+    told = pushing(broker, "a")
+    broker.members[HERE] = members
+    close(broker, "a", in_order=in_order)
+
+    broker.clock.advance(WAIT_MS - 2 * CHECK_MS)
+    assert broker.lost == []
+
+    broker.clock.advance(2 * CHECK_MS)
+    assert broker.lost == [(told.client_instance_id, why)]
+
+
+def test_a_lost_client_that_is_back_in_time_is_not_told(broker: TelemetryBroker) -> None:
+    pushing(broker, "a")
+    close(broker, "a", in_order=False)
+    broker.clock.advance(INTERVAL_MS)
+    broker.get(connection_id="b")
+
+    broker.clock.advance(WAIT_MS + KEEP_MS)
+
+    assert broker.lost == []
 
 
 def test_each_new_instance_takes_the_place_of_one(broker: TelemetryBroker) -> None:
@@ -199,6 +230,7 @@ def test_ten_thousand_lives_leave_nothing(broker: TelemetryBroker) -> None:
         goodbyes.asked(instance, context, pushes=life % 5 > 0)
         goodbyes.closed(connection_id, in_order=life % 3 > 0)
         broker.clock.advance(life % 50)
-    broker.clock.advance(LEAST_WAIT_MS + CHECK_MS)
+    broker.clock.advance(2 * WAIT_MS)
+    broker.clock.advance(KEEP_MS)
 
     assert (goodbyes.open, goodbyes.closing, goodbyes.lost, goodbyes.lost_count) == ({}, [], {}, 0)

@@ -8,7 +8,7 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from conformance.telemetry_broker import DEFAULT_PROPERTIES, TelemetryBroker
-from odradek.findings.incidents import FAILED_LOGINS, THROTTLED
+from odradek.findings.incidents import FAILED_LOGINS, LOST, THROTTLED
 from odradek.plugin import TelemetryRecord
 from odradek.telemetry.client_key import ClientKey, key_of_request
 from odradek.telemetry.incidents import (
@@ -260,6 +260,23 @@ def test_a_throttled_client_that_closes_is_told_of_no_longer(scene: Scene) -> No
     scene.clock.advance(3 * REPEAT_MS)
 
     assert scene.taken() == []
+
+
+def test_a_lost_client_is_told_with_its_labels() -> None:
+    scene = Scene()
+    instance_id = scene.pushing("a")
+    goodbyes = scene.broker.manager.goodbyes
+    goodbyes.tell = scene.incidents.lost
+    scene.broker.manager.connection_closed("a", in_order=False)
+
+    scene.clock.advance(2 * INTERVAL_MS)
+
+    (record,) = scene.taken()
+    (point,) = data_points(record.payload.data)
+    assert (point.metric, point.value, point.attributes) == (LOST, 1, {"why": "connection"})
+    assert point.resource["group_id"] == "billing"
+    assert record.payload.client_instance_id == instance_id
+    assert not record.payload.terminating
 
 
 def test_many_clients_are_written_in_several_passes(scene: Scene) -> None:

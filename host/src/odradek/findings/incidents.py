@@ -20,6 +20,8 @@ UNKNOWN_TOPICS: Final = OBSERVED + "unknown.topics"
 """By ``api`` and ``topic``."""
 THROTTLED: Final = OBSERVED + "quota.throttled.time"
 """By ``api``, ``quota``, ``entity`` and ``limit``."""
+LOST: Final = OBSERVED + "lost"
+"""By ``why``."""
 MINUTE_S: Final = 60.0
 OURS: Final = "our choice"
 T = TypeVar("T")
@@ -44,6 +46,17 @@ def incident_troubles(trouble: Callable[..., T], everywhere: Callable[[str], obj
             unit="logins in a minute",
             source="3 in a minute: a token that is being renewed fails once",
             advice="Look at the password or the token of the user; the audit log of the host has the reason.",
+        ),
+        in_a_minute(
+            id="lost",
+            question="Which client has died?",
+            metrics=everywhere(LOST),
+            labels=("why",),
+            threshold=0.0,
+            over_s=2 * MINUTE_S,
+            unit="clients in 2 minutes",
+            source="not back after session.timeout.ms (45 000 ms) or two push intervals",
+            advice="Look why the process ended or its network failed; start it again.",
         ),
         in_a_minute(
             id="throttled",

@@ -12,7 +12,6 @@ from typing import Final
 
 from odradek.gateway.addresses import Addresses
 from odradek.gateway.data_path import DataPath
-from odradek.gateway.observation.apis import LEFT_OPEN
 from odradek.gateway.observation.observer import CloseCause
 from odradek.gateway.pair_failure import Cause, PairFailure
 from odradek.gateway.pair_identity import PairIdentity
@@ -25,6 +24,7 @@ from odradek.gateway.rewriting.rewriter import MalformedResponse
 from odradek.gateway.sasl_watch import SaslWatch
 from odradek.gateway.throttling.charged_pair import ChargedRequests, ChargedResponses
 from odradek.gateway.throttling.pair_charges import PairCharges
+from odradek.telemetry.goodbyes import LEFT_OPEN
 
 log = logging.getLogger(__name__)
 
@@ -160,7 +160,8 @@ class Pair:
         if SIDES.get(cause) == "broker" and state.outstanding and state.outstanding[0][1][3] is RAW_TOKEN:
             state.sasl.fail()  # a broker answers a token without a header by closing
         outstanding = [burst[0] for _, burst in state.outstanding]
-        in_order = cause is Cause.CLIENT and LEFT_OPEN.issuperset(outstanding)
+        is_cut = bool(self.requests.skip or self.requests.partial)
+        in_order = cause is Cause.CLIENT and not is_cut and LEFT_OPEN.issuperset(outstanding)
         if state.observer is not None:
             state.observer.closed(SIDES.get(cause, "gateway"), outstanding, in_order)
         if state.path.answers is not None:

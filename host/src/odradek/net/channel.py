@@ -24,6 +24,7 @@ from odradek.net.held_bytes import COUNTED_BYTES
 from odradek.net.request_reader import RequestReader, unpack_length
 from odradek.net.sending import Sending, plain_socket
 from odradek.plugin.context import ConnectionContext, about_client
+from odradek.telemetry.goodbyes import LEFT_OPEN
 from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.errors import WireError
@@ -42,7 +43,7 @@ TLS_HANDSHAKE = 0x1603
 class Channel(RequestReader):
     """The host's end of one connection."""
 
-    __slots__ = ("answer", "answers", "context", "pending", "writing_paused")
+    __slots__ = ("answer", "answers", "context", "pending", "pending_api", "writing_paused")
 
     context: ConnectionContext
 
@@ -53,6 +54,8 @@ class Channel(RequestReader):
         """Answers to write together; None while each is written at once."""
         self.pending: Deferred[Any] | Throttled | Sending | None = None
         """Why the channel is muted: an answer that comes later or is being sent, or a throttled client."""
+        self.pending_api = -1
+        """The API key of the request whose answer comes later."""
         self.writing_paused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -62,7 +65,7 @@ class Channel(RequestReader):
         self.counted_since_ns = self.monotonic_ns()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        in_order = not self.closing and (exc is None or self.leaving)
+        in_order = not self.closing and not self.torn and (exc is None or self.leaving)
         self.closing = True
         self.buffer = None
         if self.pending is not None:
@@ -116,6 +119,8 @@ class Channel(RequestReader):
                     self.write_together(answer)
             elif answer is not None:
                 self.write_answers()
+                if answer.__class__ is Deferred:
+                    self.pending_api = int.from_bytes(frame[offset : offset + 2])
                 self.begin(answer, len(frame))  # type: ignore[arg-type]  # not bytes
 
     def begin(self, answer: Parts | Throttled | Deferred[Any], frame_bytes: int = 0) -> None:
@@ -315,6 +320,15 @@ class Channel(RequestReader):
             self.close()
         else:
             self.hurry()
+
+    def is_torn(self) -> bool:
+        if isinstance(self.pending, Deferred) and self.pending_api not in LEFT_OPEN:
+            return True
+        if self.buffer is None:
+            return bool(self.missing_bytes)
+        from odradek.net.unanswered import waits  # seldom needed
+
+        return waits(self.buffer)
 
     def hurry(self) -> None:
         pending = self.pending

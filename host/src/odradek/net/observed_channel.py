@@ -8,7 +8,7 @@ from typing import Final
 
 from odradek.broker.dispatch.dispatcher import Answer
 from odradek.broker.dispatch.throttling import Throttled
-from odradek.gateway.observation.apis import LEFT_OPEN, LOOKED_AT, OPENING, PRODUCE
+from odradek.gateway.observation.apis import LOOKED_AT, OPENING, PRODUCE
 from odradek.gateway.observation.observer import HEAD_BYTES, Observer
 from odradek.gateway.pair_failure import PairFailure
 from odradek.gateway.pair_identity import PairIdentity
@@ -143,7 +143,7 @@ class ObservedChannel(Channel):
         by_client = not self.closing
         outstanding = [self.key] if self.waits else []
         super().connection_lost(exc)
-        in_order = by_client and (exc is None or self.leaving) and LEFT_OPEN.issuperset(outstanding)
+        in_order = by_client and not self.torn and (exc is None or self.leaving)
         self.pair.closed("client" if by_client else "broker", outstanding, in_order)
 
 

@@ -28,7 +28,7 @@ class RequestReader(asyncio.Protocol):
     __slots__ = (
         "buffer", "closing", "counted_bytes", "counted_since_ns", "frame_bytes", "in_ring",
         "last_active_ms", "leaving", "max_request_bytes", "missing_bytes", "monotonic_ms", "monotonic_ns",
-        "not_reading", "owner", "transport", "turns", "unread_bytes", "used_ns",
+        "not_reading", "owner", "torn", "transport", "turns", "unread_bytes", "used_ns",
     )  # fmt: skip
 
     transport: asyncio.Transport
@@ -53,6 +53,8 @@ class RequestReader(asyncio.Protocol):
         self.closing = False
         self.leaving = False
         """The client sends no more: the connection is closed when the last requests are answered."""
+        self.torn = False
+        """The client sends no more, and has not sent all of a request or waits for an answer."""
         self.turns = owner.turns
         self.in_ring = False
         self.used_ns = 0
@@ -143,12 +145,16 @@ class RequestReader(asyncio.Protocol):
         What the client has sent before is answered first, as in Kafka: the last push of a consumer waits
         behind a Fetch, and records with ``acks=0`` behind others.
         """
-        self.leaving = True
+        self.leaving, self.torn = True, self.is_torn()
         if self.has_request() and not self.closing:
             self.hurry()
         else:
             self.depart()
         return True
+
+    def is_torn(self) -> bool:
+        """Whether the client waits for an answer, or has not sent all of a request."""
+        raise NotImplementedError
 
     def hurry(self) -> None:
         """Have the pending answer now, if there is one and it need not wait."""

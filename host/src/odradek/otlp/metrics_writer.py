@@ -64,6 +64,11 @@ def encoded_attributes(tag: int, attributes: Attributes) -> bytes:
     return b"".join([delimited(tag, key_value(key, value)) for key, value in attributes])
 
 
+def encoded_resource(attributes: Attributes) -> bytes:
+    """A serialized Resource."""
+    return encoded_attributes(ATTRIBUTE, attributes)
+
+
 @lru_cache(maxsize=256)
 def metric_head(name: str, unit: str) -> bytes:
     """Name and unit of a metric."""
@@ -149,7 +154,7 @@ class Window:
     def payload(self, resource: Attributes | bytes, scope_name: str) -> bytes:
         """The MetricsData: one Resource, which may be serialized, and one scope."""
         scope = delimited(SCOPE, delimited(NAME, scope_name.encode()))
-        serialized = resource if isinstance(resource, bytes) else encoded_attributes(ATTRIBUTE, resource)
+        serialized = resource if isinstance(resource, bytes) else encoded_resource(resource)
         entry = delimited(RESOURCE, serialized)
         entry += delimited(SCOPE_METRICS, scope + b"".join(self.metrics))
         return delimited(RESOURCE_METRICS, entry)

@@ -81,7 +81,13 @@ class Pushes:
             plugin=plugins.receivers,
             enrichers=plugins.enrichers,
             offload=self.offload,
-            goodbyes=Goodbyes(lambda goodbye: self.goodbyes.take(goodbye), members, clock, timer),
+            goodbyes=Goodbyes(
+                lambda goodbye: self.goodbyes.take(goodbye),
+                members,
+                clock,
+                timer,
+                lambda lost, why: self.incidents.lost(lost, why),
+            ),
         )
         self.followed: FollowedSubscriptions | None = None
         """None without a cluster."""

@@ -24,8 +24,18 @@ Name = tuple[str, str, bool]
 """Principal, client id, and whether the client is observed."""
 CHECK_MS: Final = 1_000
 """A client closes its connections one after another, within this time."""
-LEAST_WAIT_MS: Final = 60_000
-"""A client that restarts is back within this time, or within two push intervals."""
+TELL_MS: Final = 45_000
+"""A client that restarts is back within this time, the session time-out of its group, or within two push
+intervals. Otherwise it is told that the client is lost."""
+KEEP_MS: Final = 3_600_000
+"""The return of a client that was told to be lost is waited for so long."""
+CONNECTION: Final = "connection"
+"""It ended by a reset, a time-out, or while the client waited for an answer."""
+GROUP: Final = "group"
+"""The client is still a member."""
+LEFT_OPEN: Final = frozenset({1, 3, 10, 12, 13, 68, 71, 72, 78})
+"""API keys of the requests whose answers a client does not wait for when it closes: Fetch, Metadata,
+FindCoordinator, Heartbeat, LeaveGroup, ConsumerGroupHeartbeat, telemetry, ShareFetch."""
 MAX_LOST: Final = 10_000
 """Lost clients whose return is waited for. Of further ones the oldest is forgotten."""
 KEEPS_ITS_PLACE: Final = re.compile(r"-StreamThread-[0-9]+-(consumer|restore-consumer)\Z")
@@ -50,7 +60,7 @@ class Seen:
     pushed: bool = True
     observed: bool = False
     task: TimerTask | None = None
-    """Forgets it, when it is lost."""
+    """Tells that it is lost, and then forgets it."""
 
     @property
     def instance_id(self) -> bytes:
@@ -77,6 +87,10 @@ class Seen:
         )
 
 
+def nobody_asks(_lost: Seen, _why: str) -> None:
+    """Tell nobody."""
+
+
 class Goodbyes:
     """Says goodbye for clients that have left without a word.
 
@@ -85,6 +99,7 @@ class Goodbyes:
         members: The number of live members of groups, by place. Asked at most once a second.
         clock: The time.
         timer: Checks what has closed.
+        tell: Tells that a client is lost, and why: its ``connection``, or its ``group``.
     """
 
     def __init__(
@@ -93,8 +108,10 @@ class Goodbyes:
         members: Callable[[], Mapping[Place, int]],
         clock: Clock,
         timer: Timer,
+        tell: Callable[[Seen, str], object] = nobody_asks,
     ) -> None:
         self.say = say
+        self.tell = tell
         self.members = members
         self.clock = clock
         self.timer = timer
@@ -139,7 +156,7 @@ class Goodbyes:
         if seen is None or not seen.pushed or seen.instance.terminating:
             return
         if not in_order:
-            self.lose(seen)
+            self.lose(seen, CONNECTION, self.clock.monotonic_ms())
             return
         self.closing.append(seen)
         if self.check is None:
@@ -156,21 +173,32 @@ class Goodbyes:
             if seen.instance_id in alive:
                 continue
             if is_member(seen.place, members, still):
-                self.lose(seen)
+                self.lose(seen, GROUP, self.clock.monotonic_ms())
             else:
                 self.say(seen.goodbye(self.clock.now_ms()))
 
-    def lose(self, seen: Seen) -> None:
-        """A client may be dead. Wait for its return."""
+    def lose(self, seen: Seen, why: str, ended_ms: int) -> None:
+        """A client may be dead. Wait for its return.
+
+        Args:
+            seen: The client.
+            why: See `tell`.
+            ended_ms: When its connections ended, on the monotonic clock.
+        """
         if self.lost_count >= MAX_LOST:
             self.forget(next(iter(next(iter(self.lost.values())).values())))
         again = self.lost.get(seen.name, {}).get(seen.instance_id)
         if again is not None:
             self.forget(again)
-        wait_ms = max(LEAST_WAIT_MS, 2 * seen.instance.push_interval_ms)
-        seen.task = self.timer.schedule(self.clock.monotonic_ms() + wait_ms, lambda: self.forget(seen))
+        wait_ms = max(TELL_MS, 2 * seen.instance.push_interval_ms)
+        seen.task = self.timer.schedule(ended_ms + wait_ms, lambda: self.told(seen, why))
         self.lost.setdefault(seen.name, {})[seen.instance_id] = seen
         self.lost_count += 1
+
+    def told(self, seen: Seen, why: str) -> None:
+        """A lost client has not come back in time."""
+        seen.task = self.timer.schedule(self.clock.monotonic_ms() + KEEP_MS, lambda: self.forget(seen))
+        self.tell(seen, why)
 
     def forget(self, seen: Seen) -> None:
         """Wait for the return of a lost client no longer."""

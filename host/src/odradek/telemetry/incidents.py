@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, NamedTuple
 
+from odradek.findings.incidents import LOST
 from odradek.metrics.metric import MetricRow, Metrics
 from odradek.otlp.metrics_writer import Attributes, Window
 from odradek.plugin.context import ConnectionContext, RequestContext
@@ -238,8 +239,8 @@ class Incidents:
             window.sum(metric, "", values)
         interval_ms = REPEAT_MS
         if window.metrics:
-            write = self.write_observed if seen is None else partial(self.write_own, seen)
-            interval_ms = write(account, window)
+            write = partial(self.write_observed, account) if seen is None else partial(self.write_own, seen)
+            interval_ms = write(window)
         account.sums = dict.fromkeys(account.sums, 0)
         account.since_ms, account.pending, account.pushed = now_ms, bool(account.lasting), seen is not None
         account.due_ms = self.clock.monotonic_ms() + min(interval_ms, REPEAT_MS)
@@ -266,8 +267,8 @@ class Incidents:
             seen = next(iter(found.values())) if len(found) == 1 else None
         return seen if seen is not None and seen.pushed and not seen.instance.terminating else None
 
-    def write_own(self, seen: Seen, _account: Account, window: Window) -> int:
-        """Write a record of a client that pushes. Returns its push interval in milliseconds."""
+    def write_own(self, seen: Seen, window: Window) -> int:
+        """Write a record of a client that has others. Returns its push interval in milliseconds."""
         instance, manager = seen.instance, self.source.manager
         data = window.payload(instance.resource, SCOPE)
         record = TelemetryRecord(
@@ -276,6 +277,7 @@ class Incidents:
             ClientTelemetryPayload(seen.instance_id, terminating=False, data=data),
             instance.subscription_id,
             UNCOMPRESSED,
+            observed=seen.observed,
             labeled=False,
         )
         try:
@@ -285,6 +287,14 @@ class Incidents:
         else:
             self.source.take(ready)
         return instance.push_interval_ms
+
+    def lost(self, seen: Seen, why: str) -> None:
+        """Tell that a client is lost; see `Goodbyes`."""
+        if self.most:
+            now_ms = self.clock.now_ms()
+            window = Window(now_ms, now_ms)
+            window.sum(LOST, "", {(("why", why),): 1})
+            self.write_own(seen, window)
 
     def write_observed(self, account: Account, window: Window) -> int:
         """Write a record of a client that does not push. Returns its push interval in milliseconds."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from odradek.gateway.observation.membership import NO_MEMBERSHIP_AFTER_MS
+from odradek.telemetry.goodbyes import GROUP, TELL_MS
 from odradek.wire.codec import encode
 from odradek.wire.messages.consumer_group_heartbeat import (
     Assignment,
@@ -259,6 +260,9 @@ def test_a_member_that_closes_without_leaving_is_lost() -> None:
 
     assert [push.payload.terminating for push in stage.records] == [False, False]
     assert stage.observation.clients == {}
+
+    stage.clock.advance(TELL_MS - INTERVAL_MS)
+    assert stage.telemetry.lost == [(stage.records[0].payload.client_instance_id, GROUP)]
 
 
 def test_a_lost_member_whose_place_is_taken_elsewhere_has_left() -> None:

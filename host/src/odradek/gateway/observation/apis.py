@@ -36,10 +36,6 @@ OPENING: Final = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
 TELEMETRY: Final = frozenset({GET_TELEMETRY_SUBSCRIPTIONS, PUSH_TELEMETRY})
 COORDINATION: Final = frozenset({JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP, CONSUMER_GROUP_HEARTBEAT})
 """The APIs of group members, whose requests and responses are read."""
-LEFT_OPEN: Final = TELEMETRY | {
-    FETCH, SHARE_FETCH, METADATA, FIND_COORDINATOR, HEARTBEAT, LEAVE_GROUP, CONSUMER_GROUP_HEARTBEAT
-}  # fmt: skip
-"""The requests whose answers a client does not wait for when it closes."""
 LOOKED_AT: Final = COORDINATION | {INIT_PRODUCER_ID}
 """The APIs whose requests are read, beside Produce."""
 PASSING_LOOKED_AT: Final = LOOKED_AT | {FETCH}

@@ -105,6 +105,8 @@ class ClientAccount:
     transactional_ids: set[str] = field(default_factory=set)
     metadata: tuple[int, bytes] = 0, b""
     """Version and bytes of its last Metadata response, if it was short."""
+    closed_ms: int = 0
+    """When its last connection ended, on the monotonic clock."""
     due_ms: int = 0
     """When the window ends, on the monotonic clock."""
 

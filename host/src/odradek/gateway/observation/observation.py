@@ -28,11 +28,12 @@ from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.telemetry_answers import PairConnection
 from odradek.lag.readers import Reader, Reading
 from odradek.metrics.metric import MetricRow, Metrics
+from odradek.otlp.metrics_writer import encoded_resource
 from odradek.plugin.context import RequestContext
 from odradek.telemetry.client_key import ClientKey
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.goodbyes import CHECK_MS as GOODBYE_MS
-from odradek.telemetry.goodbyes import Goodbyes, Place, Seen
+from odradek.telemetry.goodbyes import CONNECTION, GROUP, Goodbyes, Place, Seen
 from odradek.telemetry.incidents import Known
 from odradek.telemetry.record_source import RecordSource
 from odradek.telemetry.topology import Client, Topology
@@ -288,7 +289,9 @@ class Observation:
             self.forget(watched)
             if not account.has_left and self.is_reported(watched):
                 context = self.context(account.key, watched.connection, self.clock.now_ms())
-                self.goodbyes.lose(Seen(watched.instance, context, observed=True))
+                watched.instance.resource = encoded_resource(resource(account))
+                why = CONNECTION if account.torn else GROUP
+                self.goodbyes.lose(Seen(watched.instance, context, observed=True), why, account.closed_ms)
             return
         if not is_quiet:
             self.clients.move_to_end(account.key)

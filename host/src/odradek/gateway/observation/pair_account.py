@@ -307,6 +307,7 @@ class PairAccount:
             self.clients.note_uses(self.client, self)
             if self.fetches is not None and self.clients.fetch_watch is not None:
                 self.clients.fetch_watch.ended(self.client, self.fetches)
+            self.client.closed_ms = self.clients.clock.monotonic_ms()
             if self.coordination is not None:
                 self.coordination.left(self.client.memberships)
 
