@@ -118,7 +118,7 @@ def of_trouble(trouble: Trouble, interval_s: int) -> Alert:
     metric = trouble.metrics[JAVA]
     labels = (*identity(metric), *trouble.labels)
     is_incident = metric.startswith(OBSERVED)
-    span_s = INCIDENTS_S if is_incident else window_s(interval_s, trouble.over_s)
+    span_s = max(INCIDENTS_S, trouble.over_s) if is_incident else window_s(interval_s, trouble.over_s)
     threshold = trouble.threshold
     left = value_of(trouble, metric, duration(span_s))
     if trouble.per:
@@ -178,15 +178,22 @@ SUMMARIES: Final = {
     "producer-reconnects": f"{WHO} connects again and again",
     "consumer-reconnects": f"{WHO} connects again and again",
     "failed-logins": f"{WHO} at {{{{ $labels.address }}}} fails to log in as {{{{ $labels.user }}}}",
+    "comes-and-goes": f"{WHO} joins the group {{{{ $labels.group }}}} again and again",
+    "group-errors": f"{WHO} gets {{{{ $labels.error }}}} from the group {{{{ $labels.group }}}}",
     "lost": f"{WHO} has died ({{{{ $labels.why }}}})",
     "throttled": f"{WHO} is held back by {{{{ $labels.quota }}}} of {{{{ $labels.entity }}}}",
     "topic-refusals": f"{WHO} is refused on {{{{ $labels.topic }}}}: {{{{ $labels.error }}}}",
     "unknown-topic": f"{WHO} asks for {{{{ $labels.topic }}}}, which does not exist",
     "topic-errors": f"{WHO} gets {{{{ $labels.error }}}} on {{{{ $labels.topic }}}} again and again",
 }
+OF_GROUP: Final = (
+    "odradek groups --bootstrap-server localhost:9092 --describe --members --group {{ $labels.group }}"
+)
 TOPIC: Final = "odradek topics --bootstrap-server localhost:9092 --describe --topic {{ $labels.topic }}"
 NEXT_STEPS: Final = {
     "failed-logins": "odradek users --bootstrap-server localhost:9092 --describe",
+    "comes-and-goes": OF_GROUP,
+    "group-errors": OF_GROUP,
     "lost": "odradek groups --bootstrap-server localhost:9092 --list",
     "throttled": "odradek quotas --bootstrap-server localhost:9092 --describe",
     "topic-refusals": TOPIC,

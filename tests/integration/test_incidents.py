@@ -16,7 +16,16 @@ import pytest
 from odradek.client.admin import AdminClient
 from odradek.client.resources import NewTopic
 from odradek.client.users import new_credential
-from odradek.findings.incidents import FAILED_LOGINS, LOST, THROTTLED, TOPIC_REFUSALS, UNKNOWN_TOPICS
+from odradek.findings.incidents import (
+    FAILED_LOGINS,
+    GROUP_ERRORS,
+    GROUP_JOINS,
+    GROUP_LEAVES,
+    LOST,
+    THROTTLED,
+    TOPIC_REFUSALS,
+    UNKNOWN_TOPICS,
+)
 from odradek.plugin import TelemetryRecord
 from odradek.security.scram import ScramMechanism
 from odradek.telemetry import goodbyes
@@ -31,6 +40,7 @@ pytestmark = pytest.mark.ci
 
 MECHANISM = "SCRAM-SHA-256"
 LOGINS = 3
+JOINS = 3
 LIMIT = 10_000
 
 
@@ -46,6 +56,7 @@ SETTINGS = (
     "node.id=1",
     f"sasl.enabled.mechanisms={MECHANISM}",
     "auto.create.topics.enable=false",
+    "group.initial.rebalance.delay.ms=0",
     *quota("slowed"),
 )
 
@@ -146,6 +157,29 @@ def send_too_much(bootstrap: str) -> None:
     assert outcomes[0].name() == "MSG_SIZE_TOO_LARGE"
 
 
+def come_and_go(bootstrap: str) -> None:
+    import kafka
+
+    for _ in range(JOINS):
+        consumer = kafka.KafkaConsumer("orders", client_id="restless", group_id="billing", **login(bootstrap))
+        deadline_s = time.monotonic() + 20
+        while not consumer.assignment() and time.monotonic() < deadline_s:
+            consumer.poll(200)
+        assert consumer.assignment()
+        consumer.close()
+
+
+def login(bootstrap: str) -> dict[str, Any]:
+    """The settings of a client of kafka-python."""
+    return {
+        "bootstrap_servers": bootstrap,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": MECHANISM,
+        "sasl_plain_username": "alice",
+        "sasl_plain_password": "secret",
+    }
+
+
 def send_over_the_quota(bootstrap: str, client_id: str) -> None:
     from confluent_kafka import Producer
 
@@ -158,15 +192,7 @@ def send_over_the_quota(bootstrap: str, client_id: str) -> None:
 def ask_for_an_absent_topic(bootstrap: str) -> None:
     import kafka
 
-    producer = kafka.KafkaProducer(
-        bootstrap_servers=bootstrap,
-        client_id="seeker",
-        security_protocol="SASL_PLAINTEXT",
-        sasl_mechanism=MECHANISM,
-        sasl_plain_username="alice",
-        sasl_plain_password="secret",
-        max_block_ms=2_000,
-    )
+    producer = kafka.KafkaProducer(client_id="seeker", max_block_ms=2_000, **login(bootstrap))
     with pytest.raises(kafka.errors.KafkaTimeoutError):
         producer.send("absent", b"v").get(5)
     producer.close()
@@ -179,6 +205,7 @@ def misbehave(bootstrap: str) -> None:
     ask_for_an_absent_topic(bootstrap)
     send_over_the_quota(bootstrap, "slowed")
     send_over_the_quota(bootstrap, "held")
+    come_and_go(bootstrap)
 
 
 @pytest.fixture(scope="module", params=["host", "gateway"])
@@ -230,6 +257,14 @@ def test_a_quota(told: Told) -> None:
     assert [point.attributes["entity"] for point in by_gateway[:1]] == (
         [] if told.place == "host" else ["client-id held"]
     )
+
+
+def test_a_member_that_comes_and_goes(told: Told) -> None:
+    for metric in (GROUP_JOINS, GROUP_LEAVES):
+        points = told.of("restless", metric)
+        assert sum(point.value for point in points) == JOINS
+        assert {point.attributes["group"] for point in points} == {"billing"}
+    assert told.of("restless", GROUP_ERRORS) == []
 
 
 def test_a_consumer_that_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,7 +131,16 @@ OF_FACTS = {
     "known-defect",
     "past-support",
 }
-OF_INCIDENTS = {"failed-logins", "lost", "throttled", "topic-refusals", "unknown-topic", "topic-errors"}
+OF_INCIDENTS = {
+    "failed-logins",
+    "comes-and-goes",
+    "group-errors",
+    "lost",
+    "throttled",
+    "topic-refusals",
+    "unknown-topic",
+    "topic-errors",
+}
 """See ``test_incident_findings.py``."""
 SENT_BY_LIBRDKAFKA = {
     "slow-produce-requests",

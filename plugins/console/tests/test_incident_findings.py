@@ -9,6 +9,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
 from odradek.findings.incidents import (
     FAILED_LOGINS,
+    GROUP_ERRORS,
+    GROUP_JOINS,
     LOST,
     THROTTLED,
     TOPIC_ERRORS,
@@ -37,6 +39,13 @@ class Case(NamedTuple):
 CASES = {
     "failed-logins": Case(
         FAILED_LOGINS, {"mechanism": "PLAIN", "user": "alice", "address": "10.1.2.3"}, often=1, seldom=0.3
+    ),
+    "comes-and-goes": Case(GROUP_JOINS, {"group": "billing"}, often=3, seldom=0.1),
+    "group-errors": Case(
+        GROUP_ERRORS,
+        {"api": "JoinGroup", "error": "INCONSISTENT_GROUP_PROTOCOL", "group": "billing"},
+        often=1,
+        seldom=0.1,
     ),
     "lost": Case(LOST, {"why": "group"}, often=1, seldom=0),
     "throttled": Case(

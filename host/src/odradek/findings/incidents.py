@@ -20,6 +20,14 @@ UNKNOWN_TOPICS: Final = OBSERVED + "unknown.topics"
 """By ``api`` and ``topic``."""
 THROTTLED: Final = OBSERVED + "quota.throttled.time"
 """By ``api``, ``quota``, ``entity`` and ``limit``."""
+GROUP_JOINS: Final = OBSERVED + "group.joins"
+"""By ``group``: new members."""
+GROUP_LEAVES: Final = OBSERVED + "group.leaves"
+"""By ``group`` and ``reason``."""
+GROUP_REJOINS: Final = OBSERVED + "group.rejoins"
+"""By ``group`` and ``reason``: members that begin a rebalance and say why."""
+GROUP_ERRORS: Final = OBSERVED + "group.errors"
+"""By ``api``, ``error`` and ``group``."""
 LOST: Final = OBSERVED + "lost"
 """By ``why``."""
 MINUTE_S: Final = 60.0
@@ -57,6 +65,31 @@ def incident_troubles(trouble: Callable[..., T], everywhere: Callable[[str], obj
             unit="clients in 2 minutes",
             source="not back after session.timeout.ms (45 000 ms) or two push intervals",
             advice="Look why the process ended or its network failed; start it again.",
+        ),
+        in_a_minute(
+            id="comes-and-goes",
+            question="Does a client join its group again and again?",
+            metrics=everywhere(GROUP_JOINS),
+            labels=("group",),
+            op=">=",
+            threshold=15.0,
+            over_s=5 * MINUTE_S,
+            unit="joins in 5 minutes",
+            source=f"one every 20 s: {OURS}; a client joins once in its life",
+            advice="Look why the client leaves: its reason is in the metric group.leaves, if it gives one. "
+            "All other members wait for it.",
+        ),
+        in_a_minute(
+            id="group-errors",
+            question="Is a member refused by its group?",
+            metrics=everywhere(GROUP_ERRORS),
+            labels=("api", "error", "group"),
+            op=">=",
+            threshold=2.0,
+            unit="answers in a minute",
+            source="twice: after a broker's restart members are once not known",
+            advice="INCONSISTENT_GROUP_PROTOCOL: members have no assignor in common. FENCED_INSTANCE_ID: two "
+            "clients have the same group.instance.id. GROUP_AUTHORIZATION_FAILED: an ACL is missing.",
         ),
         in_a_minute(
             id="throttled",

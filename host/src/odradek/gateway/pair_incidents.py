@@ -8,6 +8,7 @@ from odradek.findings.incidents import FAILED_LOGINS, THROTTLED
 from odradek.gateway.observation.pair_account import key_of
 from odradek.gateway.pair_identity import PairIdentity
 from odradek.telemetry.client_key import ClientKey
+from odradek.telemetry.group_incidents import Asked, note_member
 from odradek.telemetry.incidents import Incidents
 from odradek.telemetry.topic_errors import note_topic_error
 from odradek.wire.api_names import api_name
@@ -36,6 +37,10 @@ class PairIncidents:
         """The broker holds a client back for some milliseconds; it does not say by which quota."""
         labels = {"api": api_name(api_key), "quota": "", "entity": "", "limit": ""}
         self.incidents.lasts(key, THROTTLED, labels, time_ms)
+
+    def member(self, key: ClientKey, asked: Asked, code: int) -> None:
+        """A member of a group has an answer."""
+        note_member(self.incidents, key, asked, code)
 
     def topics(self, key: ClientKey, api_key: int, errors: Iterable[tuple[str, int]]) -> None:
         """A response to a client has topics or partitions with errors."""

@@ -41,6 +41,8 @@ class ClassicRebalance:
     timer: Timer
     outbox: Outbox
     changed: Callable[[ClassicGroup], None]
+    expelled: Callable[[ClassicMember], None] = lambda _member: None
+    """Called with a member whose session has ended."""
 
     # -- the join phase
 
@@ -240,6 +242,7 @@ class ClassicRebalance:
         with self.outbox:
             self.remove(group, member)
             self.rebalance_or_complete_join(group)
+        self.expelled(member)
 
     def remove(self, group: ClassicGroup, member: ClassicMember) -> None:
         """Remove a member and answer its parked requests. The caller starts the rebalance."""

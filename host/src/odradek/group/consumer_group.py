@@ -55,6 +55,7 @@ class ConsumerGroup:
         generation: int = FIRST_EPOCH,
         empty_since_ms: int | None = None,
         emptied: Callable[[ConsumerGroup], None] | None = None,
+        expelled: Callable[[ConsumerMember], None] | None = None,
         all_classic: Callable[[ConsumerGroup], None] | None = None,
         compute: Compute = result_of,
     ) -> None:
@@ -75,6 +76,8 @@ class ConsumerGroup:
         self.holders: dict[TopicPartition, str] = {}
         """The member id of the holder, by partition."""
         self.compute = compute
+        self.expelled = expelled
+        """Called with a member whose session has ended."""
         self.emptied = emptied
         """Called when the last member has left."""
         self.all_classic = all_classic
@@ -284,6 +287,8 @@ class ConsumerGroup:
         """Remove a member that was silent for too long."""
         self.note("session ended", member=member.member_id)
         self.remove(member)
+        if self.expelled is not None:
+            self.expelled(member)
 
     def restart_rebalance(self, member: ConsumerMember) -> None:
         """If a member must give up partitions, start its rebalance timeout; at its end the member is

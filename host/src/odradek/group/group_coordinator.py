@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from odradek.group.classic_group import ClassicGroup
+from odradek.group.classic_member import ClassicMember
 from odradek.group.classic_rebalance import ClassicRebalance
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.consumer_group import ConsumerGroup
+from odradek.group.consumer_member import ConsumerMember
 from odradek.group.group import Committer, GroupType, PartitionCheck
 from odradek.group.group_config import GROUPS_KEY, GroupConfig
 from odradek.group.group_migration import DOWNGRADE, dismiss, downgraded
@@ -50,6 +52,8 @@ class GroupCoordinator:
     topics: TopicView
     compute: Compute = result_of
     """Computes the targets of consumer groups."""
+    expelled: Callable[[str, str], None] = lambda _client_id, _client_host: None
+    """Called with the client id and the address of a member whose session has ended."""
     offsets: GroupOffsets = field(init=False)
     groups: dict[str, Group] = field(default_factory=dict)
     own_configs: dict[str, GroupConfig] = field(default_factory=dict)
@@ -70,7 +74,7 @@ class GroupCoordinator:
         )
         self.totals = GroupTotals(self.config.max_members, self.config.max_member_bytes, clock)
         self.rebalance = ClassicRebalance(
-            self.config, self.clock, self.timer, self.outbox, self.classic_group_changed
+            self.config, self.clock, self.timer, self.outbox, self.classic_group_changed, self.session_ended
         )
         for row in self.store.groups():
             self.replace(self.restored(row))
@@ -88,6 +92,10 @@ class GroupCoordinator:
             offsets.number_limit,
             offsets.metadata_limit,
         ]
+
+    def session_ended(self, member: ClassicMember | ConsumerMember) -> None:
+        """A member was silent for too long, and is removed."""
+        self.expelled(member.client_id, member.client_host)
 
     def places(self) -> Iterator[tuple[str, str]]:
         """Client id and address, as Kafka writes it, of each live member of all groups."""
@@ -119,6 +127,7 @@ class GroupCoordinator:
             generation=generation,
             empty_since_ms=empty_since_ms,
             emptied=self.consumer_group_emptied,
+            expelled=self.session_ended,
             all_classic=self.downgrade,
             compute=self.compute,
         )

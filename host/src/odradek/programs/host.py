@@ -16,6 +16,7 @@ from odradek.broker.broker_settings import Endpoint
 from odradek.broker.connection_uses import ConnectionUses
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import Route, load_handlers
+from odradek.broker.told_members import expulsion_teller
 from odradek.gateway.observation.settings import Observe
 from odradek.gateway.telemetry_settings import SubscriptionSource
 from odradek.group.offset_expiration import OffsetExpiration
@@ -121,6 +122,7 @@ class Host:
             followed_cluster=followed,
             members=lambda: places(groups.places()),
         )
+        groups.expelled = expulsion_teller(self.pushes.incidents, groups.places)
         self.telemetry, self.spool, self.forwarders = (
             self.pushes.manager,
             self.pushes.spool,

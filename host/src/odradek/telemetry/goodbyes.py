@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final, NamedTuple
 
 from odradek.plugin.context import RequestContext
@@ -210,6 +211,11 @@ class Goodbyes:
         self.lost_count -= 1
         if not found:
             del self.lost[seen.name]
+
+    def follows(self, place: Place) -> bool:
+        """Whether a client at a place is connected, or lost and waited for."""
+        lost = (each for found in self.lost.values() for each in found.values())
+        return any(each.place == place for each in chain(self.open.values(), self.closing, lost))
 
     def close(self) -> None:
         """Forget everything and leave no timer behind."""

@@ -7,8 +7,16 @@ from collections.abc import Iterable
 import pytest
 
 from odradek.telemetry.client_key import ClientKey
+from odradek.telemetry.group_incidents import Asked
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from odradek.wire.messages.fetch import FetchRequest, FetchResponse
+from odradek.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from odradek.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
 from odradek.wire.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
@@ -38,9 +46,13 @@ class Heard:
         self.told: list[tuple[str, int, str, int]] = []
 
         self.throttles: list[tuple[str, int, int]] = []
+        self.members: list[tuple[Asked, int]] = []
 
     def throttled(self, key: ClientKey, api_key: int, time_ms: int) -> None:
         self.throttles.append((key.client_id, api_key, time_ms))
+
+    def member(self, key: ClientKey, asked: Asked, code: int) -> None:
+        self.members.append((asked, code))
 
     def topics(self, key: ClientKey, api_key: int, errors: Iterable[tuple[str, int]]) -> None:
         self.told += [(key.client_id, api_key, *each) for each in errors]
@@ -127,6 +139,32 @@ def test_the_throttle_times_of_brokers_are_told() -> None:
     pair.answer(PushTelemetryResponse(throttle_time_ms=100), 0)
 
     assert heard.throttles == [("orders", 0, 300), ("orders", 1, 200)]
+
+
+@pytest.mark.parametrize(("version", "reason"), [(4, None), (9, "rebalance enforced by user")])
+def test_what_members_ask_and_are_answered_is_told(version: int, reason: str | None) -> None:
+    stage, heard = scene()
+    pair = stage.pair()
+    pair.exchange(JoinGroupRequest(group_id="g"), JoinGroupResponse(error_code=79, member_id="m"), version)
+    again = JoinGroupRequest(group_id="g", member_id="m", reason=reason)
+    pair.exchange(again, JoinGroupResponse(member_id="m"), version)
+    pair.exchange(HeartbeatRequest(group_id="g", member_id="m"), HeartbeatResponse(error_code=25), 3)
+    leaving = MemberIdentity(member_id="m", reason="the consumer is being closed")
+    pair.exchange(LeaveGroupRequest(group_id="g", members=[leaving]), LeaveGroupResponse(), 5)
+    pair.exchange(
+        ConsumerGroupHeartbeatRequest(group_id="g", member_id="n", member_epoch=-1),
+        ConsumerGroupHeartbeatResponse(),
+        1,
+    )
+
+    found = [(each.api_key, each.member_id, each.epoch, each.reason, code) for each, code in heard.members]
+    assert found == [
+        (11, "", 0, None, 79),
+        (11, "m", 0, reason, 0),
+        (12, "m", 0, None, 25),
+        (13, "m", 0, "the consumer is being closed", 0),
+        (68, "n", -1, None, 0),
+    ]
 
 
 def test_a_malformed_response_tells_nothing() -> None:

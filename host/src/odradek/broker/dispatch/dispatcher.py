@@ -13,7 +13,9 @@ from odradek.broker.dispatch.administration import audit_refusal
 from odradek.broker.dispatch.error_log import log_errors
 from odradek.broker.dispatch.routes import API_VERSIONS_KEY, CloseConnection, CompiledRoute, Route
 from odradek.broker.dispatch.throttling import Exchange, SpentTime, Throttle, Throttled, tell_throttle
+from odradek.broker.told_members import tell_member
 from odradek.plugin.context import ConnectionContext, RequestContext
+from odradek.telemetry.group_incidents import OF_MEMBERS
 from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.codec import SteppedRead
@@ -262,6 +264,8 @@ class Dispatcher:
         """The frame of a response. If it cannot be encoded, that is a bug of its handler, and the answer."""
         if self.logs_errors:
             log_errors(request, context, response)
+        if route.api_key in OF_MEMBERS and self.broker.incidents is not None:
+            tell_member(self.broker.incidents, context, request, response.error_code)
         try:
             return route.frame(context.correlation_id, response, body)
         except Exception as error:  # noqa: BLE001  as in `respond`

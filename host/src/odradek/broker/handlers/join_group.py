@@ -14,7 +14,7 @@ Versions:
       v5: static members. v9: SkipAssignment for a static leader that returns.
     * A refusal has no protocol name: null from v7 on, empty before.
 Ignored fields:
-    * Reason.
+    * Reason changes nothing; it is told as an incident of the client.
 Differs from Kafka:
     * More than 1 MiB of protocol metadata from one member is INVALID_REQUEST; Kafka fails later, when it
       stores the group.

@@ -6,7 +6,7 @@ Behavior:
 Versions:
     * v0-v2: one member, its error is at the top. v3: several, each with its own error.
 Ignored fields:
-    * Reason.
+    * Reason changes nothing; it is told as an incident of the client.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from odradek.gateway.observation.apis import (
 from odradek.gateway.observation.request_beginning import beginning, body_at
 from odradek.gateway.pair_failure import PairFailure
 from odradek.gateway.whole_requests import response_body
+from odradek.telemetry import group_incidents
 from odradek.wire.codec import decode
 from odradek.wire.errors import WireError
 from odradek.wire.messages.consumer_group_heartbeat import (
@@ -86,6 +87,19 @@ class Asked:
     """The ConsumerGroupHeartbeat names the member's partitions."""
     instance_id: str | None
     asked_ns: int
+    reason: str | None = None
+    """Of a JoinGroup or LeaveGroup."""
+
+    @property
+    def told(self) -> group_incidents.Asked:
+        """The request, for the incidents of the client."""
+        return group_incidents.Asked(
+            api_key=self.api_key,
+            group_id=self.group_id,
+            member_id=self.member_id,
+            epoch=self.epoch if self.api_key == CONSUMER_GROUP_HEARTBEAT else 0,
+            reason=self.reason,
+        )
 
 
 @dataclass(slots=True)
@@ -167,11 +181,24 @@ class Coordination:
 
     def response(
         self, memberships: Memberships, error_code: int, head: bytes, at: int, size: int, now_ns: int
-    ) -> None:
-        """Apply the response to the oldest request."""
+    ) -> Asked | None:
+        """Apply the response to the oldest request, which is returned if it could be read."""
         asked = self.asked.popleft() if self.asked else None
-        if asked is None:
-            return
+        if asked is not None:
+            self.apply(memberships, asked, error_code, head, at, size, now_ns)
+        return asked
+
+    def apply(
+        self,
+        memberships: Memberships,
+        asked: Asked,
+        error_code: int,
+        head: bytes,
+        at: int,
+        size: int,
+        now_ns: int,
+    ) -> None:
+        """Apply the response to a request."""
         if asked.api_key == CONSUMER_GROUP_HEARTBEAT:
             heartbeat_answered(memberships, asked, error_code, head[at : at + size], now_ns)
         elif asked.api_key == SYNC_GROUP:
@@ -265,9 +292,21 @@ def read_request(api_key: int, version: int, head: bytes, at: int, now_ns: int) 
         leave = decode(LeaveGroupRequest, version, head, body_at(request, version, head, at))
         # From version 3 on a list, in which a consumer names only itself.
         member_id = leave.members[0].member_id if leave.members else leave.member_id
-        return Asked(api_key, version, leave.group_id, member_id, 0, False, None, now_ns)
+        reason = leave.members[0].reason if leave.members else None
+        return Asked(api_key, version, leave.group_id, member_id, 0, False, None, now_ns, reason)
     end, found = beginning(request, version, head, at, READS, before=ASSIGNMENT)
     group_id, member_id, classic_instance, instance_id, epoch = found
     acknowledges = api_key == CONSUMER_GROUP_HEARTBEAT and head[end] != 0
     instance_id = instance_id or classic_instance or None
-    return Asked(api_key, version, group_id, member_id, epoch or 0, acknowledges, instance_id, now_ns)
+    asked = Asked(api_key, version, group_id, member_id, epoch or 0, acknowledges, instance_id, now_ns)
+    if api_key == JOIN_GROUP and member_id:
+        asked.reason = join_reason(version, head, body_at(request, version, head, at))
+    return asked
+
+
+def join_reason(version: int, head: bytes, at: int) -> str | None:
+    """The reason of a JoinGroup; None if it has none, or is not all there."""
+    try:
+        return decode(JoinGroupRequest, version, head, at).reason
+    except WireError:
+        return None

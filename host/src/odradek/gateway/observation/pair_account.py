@@ -47,6 +47,7 @@ from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.produce_beginning import BY_ID
 from odradek.plugin.context import UNKNOWN
 from odradek.telemetry.client_key import ClientKey
+from odradek.telemetry.group_incidents import Asked
 from odradek.waiting.clock import Clock
 from odradek.wire.errors import WireError
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest
@@ -75,6 +76,9 @@ class SeenIncidents(Protocol):
 
     def throttled(self, key: ClientKey, api_key: int, time_ms: int) -> None:
         """Take the throttle time of a response to a client."""
+
+    def member(self, key: ClientKey, asked: Asked, code: int) -> None:
+        """Take what a member of a group has asked, and the error code of the answer."""
 
     def topics(self, key: ClientKey, api_key: int, errors: Iterable[tuple[str, int]]) -> None:
         """Take the topics and the error codes of a response to a client."""
@@ -279,9 +283,13 @@ class PairAccount:
 
     def coordinated(self, error_code: int, head: bytes, at: int, size: int) -> None:
         """Look at a response to a member of a group."""
-        if self.coordination is not None and self.client is not None:
-            now_ns = self.clients.clock.monotonic_ns()
-            self.coordination.response(self.client.memberships, error_code, head, at, size, now_ns)
+        client, incidents = self.client, self.clients.incidents
+        if self.coordination is None or client is None:
+            return
+        now_ns = self.clients.clock.monotonic_ns()
+        asked = self.coordination.response(client.memberships, error_code, head, at, size, now_ns)
+        if asked is not None and incidents is not None:
+            incidents.member(client.key, asked.told, error_code)
 
     def note_transactional_id(self, version: int, head: bytes, at: int) -> None:
         """Remember the transactional id of an InitProducerId request."""
