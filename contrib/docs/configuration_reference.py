@@ -17,10 +17,9 @@ from odradek.broker.quota_table import QuotaTable
 from odradek.broker.throttled_replicas import ThrottledReplicas
 from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.hosting.active_plugin import PluginSettings
-from odradek.programs.config import HostConfig
+from odradek.programs.config import SUBSCRIPTION_SETTINGS, HostConfig
 from odradek.quota.replication_rates import ReplicationRates
 from odradek.settings.setting import Scope, Setting, declared, sections, walk
-from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "host/docs/reference/configuration.md"
@@ -69,7 +68,7 @@ def tables() -> dict[str, list[Setting]]:
         found.setdefault(TABLE_OF_SECTION[name], []).extend(rows)
     found["connections"] += [each for _, each in walk(ReplicationRates)]
     found["topics"] += [each for _, each in walk(ThrottledReplicas)]
-    found["subscriptions"] = list(CONFIG_KEYS)
+    found["subscriptions"] = list(SUBSCRIPTION_SETTINGS)
     found["quota"] = [each for _, each in walk(QuotaTable)]
     found["plugins"] = [each for _, each in walk(PluginSettings)]
     found["forwarders"] = [each for _, each in walk(ForwarderSettings)]

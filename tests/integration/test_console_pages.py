@@ -93,6 +93,20 @@ def test_a_subscription_is_tried_created_changed_and_deleted(
     assert browser.get("/api/v1/subscriptions").json()["subscriptions"] == []
 
 
+def test_a_preset_is_a_subscription_by_name(browser: TestClient) -> None:
+    fields = {"name": "mine", "metrics": "debug", "interval.ms": "", "match": ""}
+
+    tried = browser.get("/subscriptions/edit", params=fields)
+    saved = browser.post("/subscriptions/save", data=fields)
+    (row,) = browser.get("/api/v1/subscriptions").json()["subscriptions"]
+
+    assert "The cluster accepts these properties." in tried.text
+    assert "or a preset: essential, consumer," in tried.text
+    assert ">debug<" in saved.text
+    assert row["metrics"] == "org.apache.kafka.,io.odradek.observed.client."
+    assert row["interval_ms"] == 10_000
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [

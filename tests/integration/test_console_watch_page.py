@@ -58,7 +58,9 @@ def stored(host: RunningHost) -> dict[str, dict[str, str]]:
 
 def test_a_client_is_watched_and_left(host: RunningHost, console: Console, browser: TestClient) -> None:
     (row,) = console.view.clients()
-    begin = browser.post(f"/clients/{row.client_instance_id}/watch", data={"seconds": "5"})
+    begin = browser.post(
+        f"/clients/{row.client_instance_id}/watch", data={"seconds": "5", "metrics": "debug"}
+    )
     ((name, properties),) = stored(host).items()
     end = browser.post(f"/clients/{row.client_instance_id}/watch/end", data={"name": name})
 
@@ -66,7 +68,7 @@ def test_a_client_is_watched_and_left(host: RunningHost, console: Console, brows
     assert begin.headers["location"] == f"/clients/{row.client_instance_id}"
     assert 500 < (lease_end_s(name) or 0) - time.time() <= 600
     assert properties == {
-        "metrics": "org.apache.kafka.",
+        "metrics": "org.apache.kafka.,io.odradek.observed.client.",
         "interval.ms": "5000",
         "match": f"client_instance_id={row.client_instance_id}".replace("-", r"\-"),
     }

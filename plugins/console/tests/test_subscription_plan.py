@@ -34,11 +34,13 @@ def test_the_file_of_a_host(tmp_path: Path) -> None:
     path.write_text(
         'listeners = ["PLAINTEXT://:9092"]\n[subscriptions.a]\nmetrics = ["x.", "y."]\n"interval.ms" = 5000\n'
         '[subscriptions.b]\nmetrics = "*"\ninterval.ms = 60\nmatch = ["client_id=a.*"]\n'
+        '[subscriptions.c]\npreset = "all"\n'
     )
 
     assert read_wanted(path) == {
         "a": {"metrics": "x.,y.", "interval.ms": "5000"},
         "b": {"metrics": "*", "interval.ms": "60", "match": "client_id=a.*"},
+        "c": {"metrics": "*", "interval.ms": "60000"},
     }
 
 
@@ -52,6 +54,8 @@ def test_the_file_of_a_host(tmp_path: Path) -> None:
         "[subscriptions.a]\nmetric = 1",
         "[subscriptions.a]\nmetrics = true",
         "[subscriptions.a]\nmetrics = [1]",
+        '[subscriptions.a]\npreset = "most"',
+        '[subscriptions.a]\npreset = "all"\nmetrics = "a."',
     ],
 )
 def test_a_wrong_file_is_refused(tmp_path: Path, text: str) -> None:

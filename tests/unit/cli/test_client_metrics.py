@@ -119,6 +119,44 @@ def test_a_generated_name_is_a_random_uuid_of_type_4(
     assert capsys.readouterr().out == f"Altered client metrics config for {name}.\n"
 
 
+@pytest.mark.parametrize("options", [(), ("--alter", "--name", "debug")])
+def test_a_preset_is_printed_before_it_is_set(
+    options: tuple[str, ...], admin: type[FakeAdmin], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = tool("--preset", "debug", "--match", "client_id=a", *options)
+
+    printed = capsys.readouterr().out.splitlines()
+    assert status == 0
+    assert printed[0].startswith("Preset debug. For a few clients, for a while")
+    assert printed[1:3] == ["  What else do clients measure?", "    org.apache.kafka."]
+    assert printed[-2:] == [
+        "Subscription debug with these metrics, interval.ms=10000, match=client_id=a",
+        "Altered client metrics config for debug.",
+    ]
+    assert admin.changes == [
+        (
+            "debug",
+            [
+                ConfigChange("metrics", "org.apache.kafka.,io.odradek.observed.client."),
+                ConfigChange("interval.ms", "10000"),
+                ConfigChange("match", "client_id=a"),
+            ],
+        )
+    ]
+
+
+def test_a_preset_takes_another_name_and_interval(admin: type[FakeAdmin]) -> None:
+    statuses = [
+        tool("--preset", "all", "--name", "mine", "--interval", "1000"),
+        tool("--preset", "all", "--generate-name"),
+    ]
+
+    (name, changes), (generated, _) = admin.changes
+    assert statuses == [0, 0]
+    assert (name, changes[1]) == ("mine", ConfigChange("interval.ms", "1000"))
+    assert parse_uuid(generated)
+
+
 def test_delete_deletes_every_key_the_broker_returns(
     admin: type[FakeAdmin], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -184,6 +222,9 @@ def test_list_prints_names(admin: type[FakeAdmin], capsys: pytest.CaptureFixture
         (("--alter", "--name", "x", "--generate-name"), "one of --name or --generate-name"),
         (("--delete",), "a client metrics resource name must be specified with --delete"),
         (("--delete", "--name", "x", "--metrics", "a"), "option --metrics can't be used with --delete"),
+        (("--delete", "--name", "x", "--preset", "all"), "option --preset can't be used with --delete"),
+        (("--preset", "all", "--metrics", "a"), "expected either preset or metrics, found both"),
+        (("--preset", "most"), "'most' is not one of 'essential'"),
         (("--delete", "--generate-name"), "option --generate-name can't be used with --delete"),
         (("--describe", "--interval", "1"), "option --interval can't be used with --describe"),
         (("--describe", "--match", ""), "option --match can't be used with --describe"),

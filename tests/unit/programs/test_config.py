@@ -70,11 +70,17 @@ def test_subscriptions_become_the_strings_that_kafka_stores(tmp_path: Path) -> N
 
 
 def test_a_subscription_name_may_contain_dots(tmp_path: Path) -> None:
-    path = written(tmp_path, "[subscriptions.'team.a']\nmetrics = 'x'\ninterval.ms = 100\n")
+    path = written(
+        tmp_path,
+        "[subscriptions.'team.a']\nmetrics = 'x'\ninterval.ms = 100\n[subscriptions.b]\npreset = 'all'\n",
+    )
 
     config = load_config(path)
 
-    assert config.subscriptions == {"team.a": {"metrics": "x", "interval.ms": "100"}}
+    assert config.subscriptions == {
+        "team.a": {"metrics": "x", "interval.ms": "100"},
+        "b": {"metrics": "*", "interval.ms": "60000"},
+    }
 
 
 def test_each_plugin_has_its_own_table(tmp_path: Path) -> None:
@@ -219,6 +225,7 @@ def test_advertised_listeners_are_returned_to_clients() -> None:
         ("subscriptions.a.b.interval.ms=x", "subscriptions.a.b.interval.ms", "expected a whole number"),
         ("subscriptions.x.intervall.ms=5", "subscriptions.x.intervall.ms", "did you mean interval.ms?"),
         ("subscriptions.team.a.metric=*", "subscriptions.team.a.metric", "did you mean metrics?"),
+        ("subscriptions.x.preset=most", "subscriptions.x.preset", "found 'most'"),
         ("subscriptions.x.foo=5", "subscriptions.x.foo", "unknown key; all keys: /"),
         ("metrics.listener=localhost:9100", "metrics.listener", "http://HOST:PORT"),
         ("metrics.listener=http://localhost:x", "metrics.listener", "http://HOST:PORT"),
@@ -246,6 +253,7 @@ def test_a_wrong_value_is_refused_with_its_path(override: str, path: str, expect
     ("text", "expected"),
     [
         ("node.id = ", "is not TOML"),
+        ('[subscriptions.x]\nmetrics = "a"\npreset = "all"\n', "subscriptions.x: expected either preset or"),
         ("[subscriptions.x]\nmetrics = 1.5\n", "subscriptions.x.metrics: expected a string"),
         ("listeners = [1]\n", "listeners: expected a list of strings"),
         ("node.id = true\n", "node.id: expected a whole number"),

@@ -9,15 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import click
 
 from odradek.broker.spool_settings import SpoolSettings
-from odradek.cli.client_metrics import milliseconds
 from odradek.cli.connect import cluster_options, connected
 from odradek.cli.errors import CommandFailed
 from odradek.cli.listing import json_option, show
+from odradek.cli.presets import given_properties, subscription_options
 from odradek.client.admin import AdminClient
 from odradek.client.errors import ClientError, RequestFailed
 from odradek.client.fetch import Reader
@@ -45,7 +45,7 @@ MAX_PUSHES: Final = 100_000
 EPILOG = """\b
 Examples:
   odradek cardinality estimate --bootstrap-server localhost:9092 \\
-      --metrics '*' --interval 60000
+      --preset essential
   odradek cardinality estimate --bootstrap-server localhost:9092 \\
       --name all --interval 10000
 """
@@ -65,9 +65,7 @@ class Subscriptions(NamedTuple):
 @click.command("estimate", epilog=EPILOG)
 @cluster_options
 @click.option("--name", help="Subscription to create or change; a new one by default.")
-@click.option("--metrics", metavar="M1,M2", help="Prefixes of metric names, * for all; empty to unset.")
-@click.option("--interval", metavar="MS", callback=milliseconds, help="Push interval in ms; empty to unset.")
-@click.option("--match", metavar="K1=V1,K2=V2", help="Clients to select, as for client-metrics --match.")
+@subscription_options
 @click.option(
     "--topic", metavar="NAME", default=TOPIC, show_default=True, help="The topic with the clients' pushes."
 )
@@ -85,13 +83,11 @@ def estimate(
     bootstrap_server: str,
     command_config: Path | None,
     name: str | None,
-    metrics: str | None,
-    interval: str | None,
-    match: str | None,
     topic: str,
     max_pushes: int,
     exit_code: bool,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Say what a subscription would bring, before it is created or changed.
 
@@ -99,10 +95,9 @@ def estimate(
     Budgets are the host's subscription.budget.*; with a cluster of brokers, their defaults. The command
     changes nothing.
     """
-    given = {"metrics": metrics, "interval.ms": interval, "match": match}
-    changes = {key: value for key, value in given.items() if value is not None}
+    changes = given_properties(options)
     if not changes:
-        raise click.UsageError("one of --metrics, --interval and --match must be specified")
+        raise click.UsageError("one of --preset, --metrics, --interval and --match must be specified")
     with connected(FAILING, bootstrap_server, command_config) as admin:
         subscriptions = changed(stored(admin), name or NEW, changes)
         now_ms = int(time.time() * 1_000)  # wall time, as hosts write it into records

@@ -15,15 +15,16 @@ import click
 
 from odradek.cli.connect import cluster_options, connected
 from odradek.cli.listing import json_option, show
+from odradek.cli.presets import given_properties, preset_lines, subscription_options
 from odradek.cli.usage import one_action, only_with
 from odradek.client.admin import AdminClient
 from odradek.client.subscriptions import alter_subscription, delete_subscription, subscription
-from odradek.wire.limits import INT32_MAX
+from odradek.findings.presets import PRESETS
 from odradek.wire.uuid_text import uuid_text
 
 FAILING = "Error while executing client metrics command :"
 ACTIONS = ("alter", "delete", "describe", "list_names")
-SETTING = ("interval", "match", "metrics")
+SETTING = ("preset", "interval", "match", "metrics")
 GOES_WITH = {
     "name": ("alter", "delete", "describe"),
     "as_json": ("describe", "list_names"),
@@ -31,16 +32,6 @@ GOES_WITH = {
     **dict.fromkeys(SETTING, ("alter",)),
 }
 """As in ClientMetricsCommand.java."""
-
-
-def milliseconds(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Accept a 32-bit integer or an empty string. The broker decides which intervals are valid."""
-    try:
-        if value and abs(int(value)) > INT32_MAX:
-            raise ValueError
-    except ValueError:
-        raise click.BadParameter(f"expected a whole number of milliseconds, found {value!r}") from None
-    return value
 
 
 @click.command("client-metrics")
@@ -51,26 +42,25 @@ def milliseconds(context: click.Context, parameter: click.Parameter, value: str 
 @click.option("--list", "list_names", is_flag=True, help="List the names of the subscriptions.")
 @click.option("--name", help="Name of the subscription.")
 @click.option("--generate-name", is_flag=True, help="Use a random UUID as the name.")
-@click.option("--metrics", metavar="M1,M2", help="Prefixes of metric names, * for all; empty to unset.")
-@click.option("--interval", metavar="MS", callback=milliseconds, help="Push interval in ms; empty to unset.")
-@click.option(
-    "--match",
-    metavar="K1=V1,K2=V2",
-    help="Clients to select, by regular expressions for client_id, client_instance_id, client_software_name, "
-    "client_software_version, client_source_address or client_source_port; empty to unset.",
-)
+@subscription_options
 @json_option
 def client_metrics(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
     """List, describe, alter and delete subscriptions (CLIENT_METRICS resources) of any broker.
 
-    Give exactly one of --alter, --delete, --describe and --list.
+    Give exactly one of --alter, --delete, --describe and --list. A --preset alone creates or changes the
+    subscription of its name.
     """
+    if options["preset"] and not any(options[each] for each in ACTIONS):
+        options["alter"] = True
+        if not options["generate_name"]:
+            options["name"] = options["name"] or options["preset"]
     action = one_action(options, ACTIONS)
     only_with(options, action, GOES_WITH)
     if action == "alter" and (options["name"] is None) != options["generate_name"]:
         raise click.UsageError("one of --name or --generate-name must be specified with --alter")
     if action == "delete" and options["name"] is None:
         raise click.UsageError("a client metrics resource name must be specified with --delete")
+    options["properties"] = given_properties(options)
     with connected(FAILING, bootstrap_server, command_config) as admin:
         ACTION[action](admin, options)
 
@@ -78,9 +68,10 @@ def client_metrics(bootstrap_server: str, command_config: Path | None, **options
 def alter(admin: AdminClient, options: Mapping[str, Any]) -> None:
     """Create or change a subscription."""
     name = generated_name() if options["name"] is None else options["name"]
-    given = {"interval.ms": options["interval"], "metrics": options["metrics"], "match": options["match"]}
-    properties = {key: value or None for key, value in given.items() if value is not None}
-    alter_subscription(admin, name, properties)
+    given = options["properties"]
+    if options["preset"]:
+        click.echo("\n".join(preset_lines(PRESETS[options["preset"]], name, given)))
+    alter_subscription(admin, name, {key: value or None for key, value in given.items()})
     click.echo(f"Altered client metrics config for {name}.")
 
 

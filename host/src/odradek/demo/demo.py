@@ -190,7 +190,7 @@ def demo_config(
         [
             *(["listeners=PLAINTEXT://127.0.0.1:0"] if security is None else security.settings()),
             f"data.dir={folder}",
-            "subscriptions.demo.metrics=*",
+            "subscriptions.demo.preset=essential",
             f"subscriptions.demo.interval.ms={INTERVAL_MS}",
             f"plugins.otlp.endpoint={otlp_endpoint}",
             "plugins.enrich.static.environment=demo",

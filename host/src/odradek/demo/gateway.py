@@ -98,7 +98,7 @@ class DemoGateways:
                 f"gateway.name={name}",
                 f"gateway.upstream={upstream}",
                 f"gateway.nodes={nodes}",
-                "subscriptions.demo.metrics=*",
+                "subscriptions.demo.preset=essential",
                 f"subscriptions.demo.interval.ms={INTERVAL_MS}",
                 f"plugins.otlp.endpoint={self.otlp_endpoint}",
                 "plugins.enrich.static.environment=demo",

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from odradek.estimate.pushed_streams import Stream, StreamReader
 from odradek.estimate.recorded_clients import RecordedClient, RecordedClients
 from odradek.estimate.series_model import (
+    BROKER,
     NODE,
     PARTITION,
     ROLES,
@@ -23,9 +24,9 @@ from odradek.estimate.series_model import (
     modelled_series,
     role_of,
     role_of_client_id,
-    selects,
 )
 from odradek.findings.app_name import app_name
+from odradek.findings.presets import selects
 from odradek.findings.troubles import JAVA
 from odradek.telemetry.client_metrics_configs import ALL_METRICS
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
@@ -36,6 +37,8 @@ from odradek.telemetry.subscriptions import SubscriptionPlan
 USUAL_BYTES: Final = 130
 """Bytes of a series in a push, if no client of the same software has pushed: 90 to 260 in recordings."""
 UNKNOWN: Final = "(unknown)"
+NOT_BROKERS: Final = {"producer": 1, "consumer": 2}
+"""Nodes of a Java client beside brokers: the bootstrap address, and the coordinator of the group."""
 
 
 class Basis(StrEnum):
@@ -181,10 +184,14 @@ def breadth(
     labels = {reader.labels[attributes] for _, attributes in streams if attributes in reader.labels}
     asked = metrics_by_level(library, role, known, ()) if known else {}
     nodes = len({each.node for each in labels if each.node is not None})
+    brokers = len({each.broker for each in labels if each.broker is not None})
+    if brokers and BROKER in asked and NODE not in asked:
+        nodes = brokers + NOT_BROKERS[role]
     topics = len({each.topic for each in labels if each.topic is not None})
     partitions = len({each[1:] for each in labels if each.partition is not None})
     return Breadth(
         nodes if nodes or NODE in asked else None,
+        brokers if brokers or nodes or BROKER in asked else None,
         topics if topics or TOPIC in asked else None,
         partitions if partitions or PARTITION in asked else None,
     )

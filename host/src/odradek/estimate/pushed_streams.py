@@ -1,13 +1,16 @@
-"""The streams of a push: the names and attributes of its data points, without their values."""
+"""The streams of a push: the names and labels of the series that Prometheus has of it."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from odradek.otlp.metrics_data import parsed
+from odradek.otlp.metrics_writer import key_value
 from odradek.otlp.private_messages import message_classes
 from odradek.otlp.protobuf_bytes import NotOtlp
 from odradek.otlp.sender_records import attribute_texts, parse_attribute
@@ -16,7 +19,10 @@ NODE_KEYS: Final = ("node_id", "node.id")
 """Java's attribute, and librdkafka's."""
 TOPIC_KEY: Final = "topic"
 PARTITION_KEY: Final = "partition"
+PART_KEY: Final = "le"
 GROUP_ID_KEY: Final = "group_id"
+BROKER: Final = re.compile(r"(?:node-)?[0-9]{1,9}")
+"""Negative ids are those of bootstrap addresses, very large ones those of coordinators."""
 MAX_REMEMBERED: Final = 100_000
 
 # The fields of data points have different numbers in each kind of metric. Repeated messages above the metrics
@@ -24,8 +30,8 @@ MAX_REMEMBERED: Final = 100_000
 PARSE: Final = message_classes(
     "odradek.pushed_streams",
     {
-        "Number": {"attributes": (7, "bytes*")},
-        "Histogram": {"attributes": (9, "bytes*")},
+        "Number": {"attributes": (7, "bytes*"), "as_double": (4, "double")},
+        "Histogram": {"attributes": (9, "bytes*"), "explicit_bounds": (7, "double*")},
         "Exponential": {"attributes": (1, "bytes*")},
         "Numbers": {"data_points": (1, "Number*")},
         "Histograms": {"data_points": (1, "Histogram*")},
@@ -59,6 +65,11 @@ class Labels(NamedTuple):
     topic: str | None = None
     partition: str | None = None
 
+    @property
+    def broker(self) -> str | None:
+        """The node, if it is a broker: not a bootstrap address, nor the coordinator of a group."""
+        return self.node if self.node and BROKER.fullmatch(self.node) else None
+
 
 class PushedPoints(NamedTuple):
     """The data points of a push, and the group of its client."""
@@ -69,7 +80,8 @@ class PushedPoints(NamedTuple):
 
 
 def points_of(data: bytes) -> PushedPoints:
-    """The data points of a push, without their values.
+    """The data points of a push, without their values. Gauges that are no number are left out: Java clients
+    send one for each mean and maximum of nothing, and Prometheus has no series of it.
 
     Args:
         data: A serialized ``MetricsData``.
@@ -80,13 +92,30 @@ def points_of(data: bytes) -> PushedPoints:
     message: Any = parsed(PARSE, data)
     pushed = message.resource_metrics
     points = [
-        (metric.name.decode(errors="replace"), list(point.attributes))
+        (metric.name.decode(errors="replace"), attributes)
         for metric in pushed.scope_metrics.metrics
         for kind in KINDS
         if metric.HasField(kind)
         for point in getattr(metric, kind).data_points
+        for attributes in series_of(kind, point)
     ]
     return PushedPoints(points, attributes_of(pushed.resource.attributes).get(GROUP_ID_KEY, ""))
+
+
+def series_of(kind: str, point: Any) -> Iterator[list[bytes]]:
+    """The attributes of each series that Prometheus has of a data point. A histogram has one for each bucket,
+    the largest, the count, and the sum.
+    """
+    attributes = list(point.attributes)
+    if kind in ("gauge", "sum"):
+        if not math.isnan(point.as_double):
+            yield attributes
+    elif kind == "summary":
+        yield attributes
+    else:
+        bounds = len(point.explicit_bounds) if kind == "histogram" else 0
+        for part in range(bounds + 3):
+            yield [*attributes, key_value(PART_KEY, str(part))]
 
 
 @dataclass(slots=True, eq=False)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
-from odradek.findings.client_metrics import PREFIX, client_metrics
-from odradek.findings.troubles import LIBRDKAFKA
+from odradek.findings.client_metrics import MADE_BY, PREFIX, client_metrics
+from odradek.findings.presets import selects
+from odradek.findings.troubles import JAVA, LIBRDKAFKA
 from odradek.telemetry.client_metrics_configs import ALL_METRICS
 
 LIBRDKAFKA_NAMES: Final = ("librdkafka", "confluent-kafka-")
@@ -21,6 +22,8 @@ FRANZ_GO_NAME: Final = "kgo"
 ROLES: Final = ("producer", "consumer", "admin.client")
 CLIENT: Final[frozenset[str]] = frozenset()
 NODE: Final = frozenset({"node_id"})
+BROKER: Final = frozenset({"broker"})
+"""Like `NODE`, of metrics that Java clients measure only of brokers to which they send records or fetches."""
 TOPIC: Final = frozenset({"topic"})
 PARTITION: Final = frozenset({"topic", "partition"})
 
@@ -39,6 +42,8 @@ class Breadth(NamedTuple):
     """How many nodes, topics and partitions the metrics of a client are divided by; None if not known."""
 
     nodes: int | None = None
+    brokers: int | None = None
+    """The nodes without bootstrap addresses and coordinators."""
     topics: int | None = None
     partitions: int | None = None
 
@@ -46,18 +51,21 @@ class Breadth(NamedTuple):
         """The series of one metric that has these labels; None if not known."""
         if level == NODE:
             return self.nodes
+        if level == BROKER:
+            return self.brokers
         if level == PARTITION:
             return self.partitions
         return self.topics if level == TOPIC else 1
 
 
-USUAL: Final = Breadth(nodes=2, topics=1, partitions=1)
+USUAL: Final = Breadth(nodes=2, brokers=1, topics=1, partitions=1)
 """A client of one topic on one broker, which it also knows as the bootstrap server."""
 
 
-def selects(prefixes: Sequence[str], name: str) -> bool:
-    """Whether a subscription with these prefixes selects a metric."""
-    return ALL_METRICS in prefixes or name.startswith(tuple(prefixes))
+@cache
+def made_series() -> int:
+    """How many series odradek-prometheus makes for each client beside those that the client sends."""
+    return sum(MADE_BY in each.software for each in client_metrics().values())
 
 
 def covers(prefixes: Sequence[str], others: Iterable[str]) -> bool:
@@ -99,9 +107,10 @@ def metrics_by_level(
     found: Counter[frozenset[str]] = Counter()
     others = tuple(f"{PREFIX}{each}." for each in ROLES if each != role)
     for metric in client_metrics().values():
-        is_theirs = library in metric.software and not metric.name.startswith(others)
+        is_theirs = library in metric.software and not metric.rare and not metric.name.startswith(others)
         if is_theirs and selects(wanted, metric.name) and not selects(known, metric.name):
-            found.update(metric.levels)
+            of_brokers = library == JAVA and metric.standard
+            found.update(BROKER if of_brokers and level == NODE else level for level in metric.levels)
     return found
 
 

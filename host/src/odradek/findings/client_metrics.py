@@ -45,6 +45,8 @@ class ClientMetric:
     """The client libraries that send it; a binding of librdkafka has another ``client_software_name``."""
     standard: bool
     """Whether it is a standard metric of KIP-714."""
+    rare: bool
+    """Whether it is usually no number, so that Prometheus has no series of it."""
     aggregate: Literal["sum", "max", "min", "mean"]
     """How the values of several clients or partitions become one."""
     help: str
@@ -81,6 +83,7 @@ def metric(
         levels=tuple(frozenset(level) for level in row.get("levels", [[]])),
         software=software,
         standard=standard,
+        rare=row.get("rare", False),
         aggregate=row["aggregate"],
         help=row["help"],
     )

@@ -19,6 +19,7 @@ from odradek.broker.broker_settings import BrokerSettings, Endpoint
 from odradek.broker.quota_table import QuotaTable, read_quota_tables
 from odradek.broker.spool_settings import SpoolSettings
 from odradek.estimate.budgets import SubscriptionBudgets
+from odradek.findings.presets import KEY, PRESETS, UnknownPreset, expanded
 from odradek.gateway.follow_settings import FollowSettings
 from odradek.gateway.gateway_settings import GatewaySettings
 from odradek.gateway.observation.settings import HostObservationSettings
@@ -57,11 +58,11 @@ from odradek.security.authorizer_settings import AuthorizerSettings
 from odradek.security.oauth.oauth_settings import OAuthSettings
 from odradek.security.sasl_settings import SaslSettings
 from odradek.security.tls_settings import TlsSettings
-from odradek.settings.kinds import INT, LONG, TEXT, Special, Whole
+from odradek.settings.kinds import INT, LONG, TEXT, Choice, Special, Whole
 from odradek.settings.listener_values import declaration_of, of_listener, read_listener_values
 from odradek.settings.reading import read_settings
 from odradek.settings.secrets import Secrets
-from odradek.settings.setting import section, setting, walk
+from odradek.settings.setting import Scope, Setting, section, setting, walk
 from odradek.settings.start_values import StartValue, start_values
 from odradek.settings.toml_file import flatten, read_toml
 from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
@@ -74,7 +75,17 @@ from odradek.wire.config_resource import ConfigType
 TABLES = ("plugins", "quotas", "subscriptions")
 """Tables with a name, not a key, at the next level."""
 REFERENCE = str(DOCS / "reference/configuration.md")
-SUBSCRIPTION_KEYS = {key.name: key.kind for key in CONFIG_KEYS}
+PRESET = Setting(
+    name=KEY,
+    kind=Choice({name: name for name in PRESETS}),
+    default=None,
+    documentation="Metrics and interval by a name, instead of `metrics`",
+    scope=Scope.SUBSCRIPTION,
+    unset="none",
+    page="presets.md",
+)
+SUBSCRIPTION_SETTINGS = (*CONFIG_KEYS, PRESET)
+SUBSCRIPTION_KEYS = {key.name: key.kind for key in SUBSCRIPTION_SETTINGS}
 DEFAULT_DATA_DIR = Path("odradek-data")
 T = TypeVar("T")
 
@@ -359,6 +370,11 @@ def read_subscriptions(values: Mapping[str, object]) -> dict[str, dict[str, str]
         text = property_text(path, value)
         SUBSCRIPTION_KEYS[known].read(PluginConfig(f"subscriptions.{name}", {known: text}), known)
         subscriptions.setdefault(name, {})[known] = text
+    for name, its in subscriptions.items():
+        try:
+            subscriptions[name] = expanded(its)
+        except UnknownPreset as error:
+            raise ConfigError(f"subscriptions.{name}", str(error)) from None
     return subscriptions
 
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from odradek.findings.presets import EVERYTHING, listed
 from odradek_console.reading.cluster_view import matcher
 from odradek_console.rows import ClientRow
 from odradek_console.view import View
 
 SHOWN: Final = 20
-ALL: Final = "*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,5 +49,5 @@ def reach(view: View, rows: Sequence[ClientRow], metrics: str, match: str, inter
 
 def prefixes(metrics: str) -> tuple[str, ...]:
     """The prefixes of ``metrics``; the empty prefix selects every name."""
-    found = tuple(each.strip() for each in metrics.split(",") if each.strip())
-    return ("",) if ALL in found else found
+    found = listed(metrics)
+    return ("",) if EVERYTHING in found else found

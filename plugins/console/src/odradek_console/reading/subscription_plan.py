@@ -12,11 +12,13 @@ from typing import Any, Final
 from odradek.client.admin import AdminClient
 from odradek.client.lease import lease_end_s
 from odradek.client.subscriptions import alter_subscription, delete_subscription
+from odradek.findings.presets import KEY, UnknownPreset, expanded
 from odradek.plugin import ConfigError
 from odradek_console.json_form import JsonRow
 
 KEYS: Final = ("metrics", "interval.ms", "match")
-EXPECTED: Final = f"expected tables [subscriptions.NAME] with {', '.join(KEYS)}"
+IN_FILE: Final = (*KEYS, KEY)
+EXPECTED: Final = f"expected tables [subscriptions.NAME] with {', '.join(IN_FILE)}"
 Properties = Mapping[str, str]
 
 
@@ -61,15 +63,18 @@ def read_wanted(path: Path) -> dict[str, dict[str, str]]:
 
 
 def properties(row: object, path: str) -> dict[str, str]:
-    """The properties of one table, as Kafka stores them."""
+    """The properties of one table, as Kafka stores them: a preset is its metrics and its interval."""
     if not isinstance(row, dict) or not row:
         raise ConfigError(path, f"{EXPECTED}, found {row!r}")
     found = {}
     for key, value in flat(row):
-        if key not in KEYS:
-            raise ConfigError(f"{path}.{key}", f"unknown key; known are {', '.join(KEYS)}")
+        if key not in IN_FILE:
+            raise ConfigError(f"{path}.{key}", f"unknown key; known are {', '.join(IN_FILE)}")
         found[key] = text(value, f"{path}.{key}")
-    return found
+    try:
+        return expanded(found)
+    except UnknownPreset as error:
+        raise ConfigError(path, str(error)) from None
 
 
 def flat(row: Mapping[str, Any]) -> list[tuple[str, Any]]:

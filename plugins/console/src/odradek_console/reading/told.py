@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from odradek.findings.presets import EVERYTHING, listed, selects
 from odradek_console.cluster_rows import SubscriptionRow
 from odradek_console.json_form import JsonRow
 from odradek_console.reading.cluster_view import SELECTORS, is_matched, selectors
@@ -13,7 +14,6 @@ from odradek_console.rows import ClientRow
 
 DEFAULT_INTERVAL_MS: Final = 300_000
 """Kafka's: of a subscription without an interval, and the longest that clients are told."""
-EVERYTHING: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Told(JsonRow):
 
     def asks_for(self, metric: str) -> bool:
         """Whether some subscription asks for a metric."""
-        return EVERYTHING in self.metrics or metric.startswith(self.metrics)
+        return selects(self.metrics, metric)
 
 
 def told_to(subscriptions: Iterable[SubscriptionRow], row: ClientRow) -> Told:
@@ -61,9 +61,7 @@ def told_to(subscriptions: Iterable[SubscriptionRow], row: ClientRow) -> Told:
         for each in subscriptions
         if is_matched(each.match, row)
     )
-    prefixes = {
-        prefix.strip() for each in matched for prefix in each.row.metrics.split(",") if prefix.strip()
-    }
+    prefixes = {prefix for each in matched for prefix in listed(each.row.metrics)}
     intervals = [each.row.interval_ms or DEFAULT_INTERVAL_MS for each in matched]
     return Told(
         matched=matched,

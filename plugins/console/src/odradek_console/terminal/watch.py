@@ -17,6 +17,7 @@ from odradek.client.errors import ClientError, RequestFailed
 from odradek.client.lease import lease_end_s
 from odradek.client.subscriptions import delete_subscription
 from odradek.findings.client_metrics import PREFIX
+from odradek.findings.presets import PRESETS, prefixes_of
 from odradek_console.reading.leases import MOST_INSTANCES, clear, exactly, grant, new_name
 from odradek_console.rows import ClientDetail, ClientRow, Figure
 from odradek_console.terminal.clients import finding_lines, name, software, terminal_width
@@ -36,6 +37,11 @@ ENDINGS: Final = [
     getattr(signal, each) for each in ("SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, each)
 ]
 """Signals that end the command: asked to, its terminal closed."""
+
+
+def metrics_option(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Prefixes with commas, also those of a preset."""
+    return ",".join(prefixes_of(value))
 
 
 def chosen(
@@ -78,7 +84,13 @@ def chosen(
 @click.option("--instance", help="Watch one client instance, by its id.")
 @click.option("--principal", help="Watch the known clients of this principal.")
 @click.option("--address", help="Watch the clients at this address.")
-@click.option("--metrics", default=PREFIX, show_default=True, help="Prefixes of metric names, with commas.")
+@click.option(
+    "--metrics",
+    default=PREFIX,
+    show_default=True,
+    callback=metrics_option,
+    help=f"Prefixes of metric names, with commas, or a preset: {', '.join(PRESETS)}.",
+)
 @click.option(
     "--interval",
     "interval_ms",

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from odradek.findings.presets import PRESETS, metrics_text
 from odradek.findings.troubles import FINDINGS
 from odradek_console.text import age, short
 from odradek_console.web.access import csrf_field
@@ -41,8 +42,8 @@ def environment() -> Environment:
     loader = FileSystemLoader(FOLDER / "templates")
     found = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     found.lstrip_blocks = True
-    found.filters |= {"age": age, "short": short, "utc": utc}
-    found.globals |= {"navigation": NAVIGATION, "questions": QUESTIONS}
+    found.filters |= {"age": age, "metrics_text": metrics_text, "short": short, "utc": utc}
+    found.globals |= {"navigation": NAVIGATION, "presets": list(PRESETS), "questions": QUESTIONS}
     return found
 
 

@@ -16,6 +16,7 @@ from odradek.client.admin import AdminClient
 from odradek.client.errors import ClientError
 from odradek.client.lease import lease_end_s
 from odradek.client.subscriptions import alter_subscription, delete_subscription
+from odradek.findings.presets import PRESETS, metrics_text
 from odradek_console.cluster_rows import SubscriptionRow
 from odradek_console.engine.subscription_history import SubscriptionChange
 from odradek_console.json_form import JsonRow
@@ -67,9 +68,7 @@ SUBSCRIPTIONS: Final[Table[ReachRow]] = Table(
             value=lambda each: each.row.name,
             link=lambda each: edit_link(each.row.name),
         ),
-        Column(
-            id="metrics", heading="Metrics", value=lambda each: each.row.metrics.replace(",", ", ") or "none"
-        ),
+        Column(id="metrics", heading="Metrics", value=lambda each: metrics_text(each.row.metrics) or "none"),
         Column(
             id="interval_ms",
             heading="Interval",
@@ -216,7 +215,7 @@ def dry_run(console: Console, name: str, fields: Mapping[str, str]) -> Reach:
 
 
 def wanted_of(name: str, fields: Mapping[str, str]) -> dict[str, str | None]:
-    """The properties to set; None resets one.
+    """The properties to set; None resets one. Metrics may be the name of a preset, which has an interval.
 
     Raises:
         BadQuery: There is no name, or a field is too long.
@@ -226,7 +225,12 @@ def wanted_of(name: str, fields: Mapping[str, str]) -> dict[str, str | None]:
     for key in KEYS:
         if len(fields.get(key, "")) > LONGEST:
             raise BadQuery(f"{key} has more than {LONGEST} characters")
-    return {key: fields.get(key, "").strip() or None for key in KEYS}
+    given = {key: fields.get(key, "").strip() or None for key in KEYS}
+    preset = PRESETS.get(given["metrics"] or "")
+    if preset is None:
+        return given
+    beside = {key: value for key, value in given.items() if value and key != "metrics"}
+    return given | preset.properties | beside
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from odradek.client.errors import ClientError
 from odradek.client.lease import lease_end_s
 from odradek.client.subscriptions import delete_subscription
 from odradek.findings.client_metrics import PREFIX
+from odradek.findings.presets import prefixes_of
 from odradek_console.reading.leases import clear, exactly, grant, new_name
 from odradek_console.rows import ClientRow
 from odradek_console.web.console import Console, console_of
@@ -85,13 +86,13 @@ def back(request: Request) -> Response:
 
 
 def metrics_of(form: Form) -> str:
-    """The prefixes of metric names, with commas.
+    """The prefixes of metric names, with commas: also those of a preset.
 
     Raises:
         BadQuery: There is no prefix, or no metric's name can begin with it.
     """
     text = form.get("metrics", PREFIX)
-    found = [each.strip() for each in text.split(",") if each.strip()]
+    found = prefixes_of(text)
     if not found:
         raise BadQuery("Metrics needs at least one prefix of their names, or * for all metrics.")
     if len(text) > LONGEST_METRICS:
