@@ -19,8 +19,8 @@ FOLDER = Path(__file__).resolve().parent
 MODULE = "github.com/prometheus/alertmanager"
 
 
-def build(folder: Path, program: Path) -> None:
-    """Compile it from a copy of the module, which lacks the web page that a release embeds."""
+def build(folder: Path, program: Path, command: str = "alertmanager") -> None:
+    """Compile a command of it from a copy of the module, which lacks the web page that a release embeds."""
     run(["go", "mod", "download", MODULE], folder)
     found = folder / "module.json"
     run(["sh", "-c", f"go list -m -json {MODULE} > {found.name}"], folder)
@@ -34,7 +34,7 @@ def build(folder: Path, program: Path) -> None:
     page.parent.mkdir(parents=True)
     page.write_text("a build without a web page\n")
     run(["go", "mod", "edit", f"-replace={MODULE}=./source"], folder)
-    run(["go", "build", *QUICK, "-o", str(program), f"{MODULE}/cmd/alertmanager"], folder, CGO_ENABLED="0")
+    run(["go", "build", *QUICK, "-o", str(program), f"{MODULE}/cmd/{command}"], folder, CGO_ENABLED="0")
     shutil.rmtree(source)
 
 

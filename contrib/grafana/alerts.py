@@ -30,8 +30,10 @@ SCRAPED: Final = ("instance", "job")
 """Labels of the scrape, not of the client."""
 INCIDENTS_S: Final = 120
 """The window of incidents, which are written every ten seconds and not every push interval: two scrapes."""
+BOOTSTRAP: Final = "$KAFKA_BOOTSTRAP"
+"""Stands in commands for the address of the cluster and the options of a connection to it."""
 MEMBERS: Final = (
-    "odradek groups --bootstrap-server localhost:9092 --describe --members --group {{ $labels.group_id }}"
+    f"odradek groups --bootstrap-server {BOOTSTRAP} --describe --members --group {{{{ $labels.group_id }}}}"
 )
 
 
@@ -77,10 +79,12 @@ class Alert:
 
 
 def narrowed(prefix: str) -> str:
-    """Ask one client instance for more metrics and more often, as KIP-714's reactive workflow does."""
+    """Ask one client instance for more metrics and more often for ten minutes, as KIP-714's reactive workflow
+    does. An instance id may begin with a dash.
+    """
     return (
-        "odradek client-metrics --bootstrap-server localhost:9092 --alter --name look "
-        f"--metrics {prefix} --interval 10000 --match client_instance_id={{{{ $labels.client_instance_id }}}}"
+        f"odradek watch --bootstrap-server {BOOTSTRAP} "
+        f"--instance={{{{ $labels.client_instance_id }}}} --metrics {prefix}"
     )
 
 
@@ -168,8 +172,8 @@ SUMMARIES: Final = {
     "buffer-exhausted": f"{WHO} found no memory for records",
     "buffer-nearly-full": f"The buffer of {WHO} is nearly full",
     "long-queue": f"Records wait long in {WHO}",
-    "throttled-produce": f"{WHO} is throttled when it produces",
-    "throttled-fetch": f"{WHO} is throttled when it fetches",
+    "throttled-produce": f"{WHO} is throttled by a quota of {{{{ $labels.principal }}}} when it produces",
+    "throttled-fetch": f"{WHO} is throttled by a quota of {{{{ $labels.principal }}}} when it fetches",
     "rebalance-storm": "The group {{ $labels.group_id }} rebalances again and again",
     "long-rebalances": f"{WHO} spends its time in rebalances",
     "failed-rebalances": f"Rebalances of {WHO} fail",
@@ -187,17 +191,17 @@ SUMMARIES: Final = {
     "topic-errors": f"{WHO} gets {{{{ $labels.error }}}} on {{{{ $labels.topic }}}} again and again",
 }
 OF_GROUP: Final = (
-    "odradek groups --bootstrap-server localhost:9092 --describe --members --group {{ $labels.group }}"
+    f"odradek groups --bootstrap-server {BOOTSTRAP} --describe --members --group {{{{ $labels.group }}}}"
 )
-TOPIC: Final = "odradek topics --bootstrap-server localhost:9092 --describe --topic {{ $labels.topic }}"
+TOPIC: Final = f"odradek topics --bootstrap-server {BOOTSTRAP} --describe --topic {{{{ $labels.topic }}}}"
 NEXT_STEPS: Final = {
-    "failed-logins": "odradek users --bootstrap-server localhost:9092 --describe",
+    "failed-logins": f"odradek users --bootstrap-server {BOOTSTRAP} --describe",
     "comes-and-goes": OF_GROUP,
     "group-errors": OF_GROUP,
-    "lost": "odradek groups --bootstrap-server localhost:9092 --list",
-    "throttled": "odradek quotas --bootstrap-server localhost:9092 --describe",
+    "lost": f"odradek groups --bootstrap-server {BOOTSTRAP} --list",
+    "throttled": f"odradek quotas --bootstrap-server {BOOTSTRAP} --describe",
     "topic-refusals": TOPIC,
-    "unknown-topic": "odradek topics --bootstrap-server localhost:9092 --list",
+    "unknown-topic": f"odradek topics --bootstrap-server {BOOTSTRAP} --list",
     "topic-errors": TOPIC,
 }
 """Commands about troubles that are not looked at by more metrics of the client."""
@@ -234,7 +238,7 @@ def lag_alerts(interval_s: int) -> Iterator[Alert]:
     yield Alert(
         id="lag-slow-polling",
         question="Does the lag grow because the application is slow?",
-        summary=f"{WHO} falls behind on {{{{ $labels.topic }}}}: the application is slow",
+        summary=f"{WHO} falls behind on {{{{ $labels.topic }}}} because its application is slow",
         expr=f"{grows}\nand on (client_instance_id) ({idle} < 0.1 or {between} > 150000)",
         for_s=900,
         shown=Shown(of_instance("min", idle), "1", 0.1, low=True),
@@ -250,7 +254,7 @@ def lag_alerts(interval_s: int) -> Iterator[Alert]:
     yield Alert(
         id="lag-slow-fetching",
         question="Does the lag grow because fetching is slow?",
-        summary=f"{WHO} falls behind on {{{{ $labels.topic }}}}: fetching is slow",
+        summary=f"{WHO} falls behind on {{{{ $labels.topic }}}} because its fetches are slow",
         expr=f"{grows}\nand on (client_instance_id) {latency} > 1000",
         for_s=900,
         shown=Shown(of_instance("max", latency), "ms", 1_000),
@@ -277,8 +281,7 @@ def broker_slow() -> Alert:
         condition="more than half of a broker's producers, of at least 3, wait more than 1 000 ms on average",
         source=f"the majority of its clients; 1 000 ms and 3 clients: {OURS}",
         advice="Look at the broker: disk, garbage collection, replication. The clients are not the cause.",
-        next_step="odradek client-metrics --bootstrap-server localhost:9092 --alter --name look "
-        "--metrics org.apache.kafka.producer.node. --interval 10000",
+        next_step=f"odradek top --bootstrap-server {BOOTSTRAP} --sort latency --once",
     )
 
 
@@ -356,7 +359,8 @@ def silent(trouble: Trouble) -> Alert:
         "at least 90 s, and no goodbye",
         source=trouble.source,
         advice=trouble.advice,
-        next_step=narrowed("org.apache.kafka."),
+        next_step=f"odradek clients --bootstrap-server {BOOTSTRAP} "
+        "--filter client_instance_id={{ $labels.client_instance_id }}",
     )
 
 

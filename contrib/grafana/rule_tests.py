@@ -6,12 +6,14 @@ just below and reports the metrics of two levels, of which a careless sum would 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
 from contrib.grafana.alerts import TERMINATED, Alert, alerts, identity
+from contrib.grafana.causes import alert_labels
 from contrib.grafana.promql import duration, has_two_levels, number, series_name, window_s
 from contrib.grafana.rules import written
 
@@ -23,6 +25,7 @@ SCRAPE: Final = {"instance": "host:9464", "job": "kafka-clients"}
 STEPS: Final = 45
 AT_STEP: Final = 40
 """The longest alert looks back 15 minutes and waits as long."""
+LABEL: Final = re.compile(r"\$labels\.(\w+)")
 FIRES, BELOW, TWO_LEVELS = "fires", "below", "two-levels"
 OVER, UNDER, TWICE = 1.02, 0.98, 0.97
 """Shares of the threshold that these clients have."""
@@ -140,13 +143,20 @@ def two_levels() -> Iterator[Series]:
             yield growing(metric.name, 60, **dict.fromkeys(level, "0"))
 
 
+def rendered(text: str, labels: Mapping[str, str]) -> str:
+    """A template of a rule's label with the labels of the client."""
+    found = LABEL.findall(text)
+    return labels[found[0]] if found else text
+
+
 def expected(alert: Alert, client: str, series: list[Series]) -> str:
     """The labels of the alert that fires, in the notation of series."""
     own = facts(client, series[0].name)
     for each in series:
         own |= each.labels
     labels = {label: own[label] for label in alert.labels}
-    labels |= {"alertname": alert.name, "alertstate": "firing", "severity": "warning"}
+    labels |= {name: rendered(text, own) for name, text in alert_labels(alert).items()}
+    labels |= {"alertname": alert.name, "alertstate": "firing"}
     return labeled("ALERTS", labels)
 
 
@@ -172,13 +182,54 @@ def alert_test(alert: Alert, interval_s: int) -> dict[str, Any]:
     }
 
 
+def text_test(interval_s: int) -> dict[str, Any]:
+    """The texts of an alert, as people read them in a place that Prometheus knows."""
+    alert = next(each for each in alerts(interval_s) if each.id == "slow-commits")
+    own = {**dict.fromkeys(alert.labels, FIRES), **SOFTWARE}
+    place = {"client_source_address": "10.1.2.3", "client_source_port": "5000"}
+    given = [
+        constant(COORDINATOR + "commit.latency.max", 6_200),
+        Series("kafka_client_info", f"1x{STEPS}", place),
+    ]
+    known = {"kafka_bootstrap": "kafka1:9092", "runbook_base": "https://wiki/runbook"}
+    return {
+        "name": "texts",
+        "interval": duration(interval_s),
+        "external_labels": known,
+        "input_series": [notation(FIRES, each) for each in given],
+        "alert_rule_test": [
+            {
+                "alertname": alert.name,
+                "eval_time": duration(AT_STEP * interval_s),
+                "exp_alerts": [
+                    {
+                        "exp_labels": own | {"severity": "warning", "cause": "group", "cause_key": FIRES},
+                        "exp_annotations": {
+                            "summary": f"{FIRES} (group {FIRES}) commits offsets slowly: 6200 ms "
+                            f"({alert.condition})",
+                            "description": alert.advice,
+                            "address": "10.1.2.3:5000 ",
+                            "next_step": "odradek watch --bootstrap-server kafka1:9092 "
+                            f"--instance={FIRES} --metrics {CONSUMER}",
+                            "runbook_url": "https://wiki/runbook#slow-commits",
+                        },
+                    }
+                ],
+            }
+        ],
+    }
+
+
 def alert_tests(interval_s: int) -> str:
     """``client-alerts.test.yml``."""
     return written(
         {
             "rule_files": ["client-alerts.yml"],
             "evaluation_interval": duration(interval_s),
-            "tests": [alert_test(alert, interval_s) for alert in alerts(interval_s)],
+            "tests": [
+                *(alert_test(alert, interval_s) for alert in alerts(interval_s)),
+                text_test(interval_s),
+            ],
         }
     )
 

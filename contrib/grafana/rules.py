@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
-from contrib.grafana.alerts import Alert, alerts
+from contrib.grafana.alerts import BOOTSTRAP, GROUP, WHO, Alert, alerts
+from contrib.grafana.causes import alert_labels, alertmanager
 from contrib.grafana.promql import by_series_name, duration, window_s
 
 WRITTEN: Final = "# Written by `python -m contrib.grafana`; do not edit.\n"
-RUNBOOK: Final = "reference/runbook.md"
+WHO_AND_GROUP: Final = f"{WHO}{{{{ if $labels.group_id }}}} (group {{{{ $labels.group_id }}}}){{{{ end }}}}"
+FIGURES: Final = {
+    "ms": '{{ printf "%.0f" $value }} ms',
+    "1": "{{ humanizePercentage $value }}",
+    "By": "{{ humanize1024 $value }}B",
+}
+"""The value of an alert for people, by its UCUM unit; those in braces are counts of things."""
+OF_LAG: Final = ("lag-slow-polling", "lag-slow-fetching")
+"""Alerts that draw another value than the lag that they compare."""
 ADDRESS: Final = (
     "{{ range query (printf \"last_over_time(kafka_client_info{client_instance_id='%s'}[1h])\" "
     "$labels.client_instance_id) }}"
@@ -41,21 +51,56 @@ def written(content: dict[str, Any]) -> str:
     return WRITTEN + text
 
 
-def alert_rule(alert: Alert) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the alerts are read, so that their commands and links work as written.
+
+    By default both are external labels of the Prometheus that evaluates the rules.
+    """
+
+    bootstrap: str = f'{{{{ or $externalLabels.kafka_bootstrap "{BOOTSTRAP}" }}}}'
+    """The address of the cluster, which other options of its commands may follow."""
+    runbook: str = '{{ or $externalLabels.runbook_base "reference/runbook.md" }}'
+    """The URL of the runbook's page."""
+
+
+def figure(alert: Alert) -> str:
+    """The value that was found; empty for an alert without one, as that of a client which is silent."""
+    unit = "{record}" if alert.id in OF_LAG else alert.shown.unit
+    if alert.id == "silent":
+        return ""
+    if unit.startswith("{"):
+        return f"{{{{ humanize $value }}}} {unit.strip('{}')}s"
+    return FIGURES.get(unit, f"{{{{ humanize $value }}}} {unit}")
+
+
+def summary(alert: Alert) -> str:
+    """One line: who, with what cause, how much, and the condition."""
+    who = alert.summary.replace(WHO, WHO_AND_GROUP) if GROUP in alert.labels else alert.summary
+    found = figure(alert)
+    return f"{who}: {found} ({alert.condition})" if found else f"{who} ({alert.condition})"
+
+
+def alert_rule(alert: Alert, place: Place) -> dict[str, Any]:
     rule: dict[str, Any] = {"alert": alert.name, "expr": Text(alert.expr)}
     if alert.for_s:
         rule["for"] = duration(alert.for_s)
-    annotations = {"summary": alert.summary, "description": alert.advice}
+    annotations = {"summary": summary(alert), "description": alert.advice}
     if "client_instance_id" in alert.labels:
         annotations["address"] = ADDRESS
-    annotations["next_step"] = alert.next_step
-    annotations["runbook"] = f"{RUNBOOK}#{alert.id}"
-    return rule | {"labels": {"severity": "warning"}, "annotations": annotations}
+    annotations["next_step"] = alert.next_step.replace(BOOTSTRAP, place.bootstrap)
+    annotations["runbook_url"] = f"{place.runbook}#{alert.id}"
+    return rule | {"labels": alert_labels(alert), "annotations": annotations}
 
 
-def alert_rules(interval_s: int) -> str:
+def alert_manager_rules(interval_s: int) -> str:
+    """``contrib/alertmanager/client-alerts.yml``: a route and the inhibition of consequences."""
+    return written(alertmanager(alerts(interval_s)))
+
+
+def alert_rules(interval_s: int, place: Place) -> str:
     """``client-alerts.yml``."""
-    rules = [alert_rule(alert) for alert in alerts(interval_s)]
+    rules = [alert_rule(alert, place) for alert in alerts(interval_s)]
     return written({"groups": [{"name": "kafka-clients", "rules": rules}]})
 
 

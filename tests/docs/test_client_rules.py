@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import click
 import pytest
 import yaml
 from contrib.grafana import __main__ as command
 from contrib.grafana.alerts import INCIDENTS_S, Alert, alerts
 from contrib.grafana.promql import INTERVAL_S, NAME, by_series_name, has_two_levels, metrics_in, window_s
+from contrib.grafana.rules import Place, alert_rule
 
 from odradek.findings.client_metrics import ClientMetric, client_metrics
 from odradek.findings.troubles import BY_ID, JAVA, TROUBLES
+from support.command_lines import parsed
 from support.reference_page import ROOT
 
 OF_SUMS = re.compile(r"\b(?:rate|increase)\((\w+)")
@@ -22,6 +26,7 @@ WINDOW = re.compile(r"\[(\d+)([smh])\]")
 SECONDS = {"s": 1, "m": 60, "h": 3600}
 TEMPLATE = re.compile(r"\$labels\.(\w+)")
 INCIDENT = "io_odradek_observed_client_"
+LABEL = re.compile(r"\{\{ \$labels\.\w+ \}\}")
 ALERTS = {alert.id: alert for alert in alerts(INTERVAL_S)}
 RECORDED = [
     rule
@@ -100,10 +105,37 @@ def test_an_alert_keeps_the_levels_of_a_metric_apart(alert: Alert) -> None:
 
 @pytest.mark.parametrize("alert", ALERTS.values(), ids=ALERTS)
 def test_the_texts_of_an_alert_use_its_labels(alert: Alert) -> None:
-    used = set(TEMPLATE.findall(alert.summary + alert.next_step))
+    rule = alert_rule(alert, Place())
+    texts = "".join([*rule["labels"].values(), *rule["annotations"].values()])
 
-    assert used <= set(alert.labels)
-    assert alert.next_step.startswith("odradek ")
+    assert set(TEMPLATE.findall(texts)) <= set(alert.labels)
+    assert "\n" not in rule["annotations"]["summary"]
+
+
+@pytest.mark.parametrize("alert", ALERTS.values(), ids=ALERTS)
+def test_the_next_step_is_a_command_that_works_as_written(alert: Alert) -> None:
+    place = Place("kafka1.example:9092 --command-config client.properties", "https://wiki.example/runbook")
+    annotations = alert_rule(alert, place)["annotations"]
+
+    program, *arguments = shlex.split(LABEL.sub("-a", annotations["next_step"]))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(click.Path, "convert", lambda self, value, *_: value)
+        name, options = parsed(arguments)
+
+    assert program == "odradek"
+    assert name != "client-metrics"
+    assert (options["bootstrap_server"], options["command_config"]) == (
+        "kafka1.example:9092",
+        "client.properties",
+    )
+    assert annotations["runbook_url"] == f"https://wiki.example/runbook#{alert.id}"
+
+
+def test_rules_without_a_place_ask_the_external_labels_of_prometheus() -> None:
+    text = (ROOT / "contrib/prometheus/client-alerts.yml").read_text()
+
+    assert "localhost" not in text
+    assert text.count("{{ or $externalLabels.kafka_bootstrap ") == len(ALERTS)
 
 
 @pytest.mark.parametrize("alert", ALERTS.values(), ids=ALERTS)

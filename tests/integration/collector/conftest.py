@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from contrib.alertmanager.amtool import AMTOOL
 from contrib.capture.ports import free_ports
 from contrib.go_program import GoProgram, UnavailableError
 from contrib.otelcol.collector import COLLECTOR
@@ -173,6 +174,12 @@ def prometheus_program() -> Path:
 def promtool() -> Path:
     """The promtool of contrib/prometheus."""
     return built(PROMTOOL)
+
+
+@pytest.fixture(scope="session")
+def amtool() -> Path:
+    """The amtool of contrib/alertmanager."""
+    return built(AMTOOL)
 
 
 StartCollector = Callable[..., AbstractContextManager[Collector]]

@@ -1,4 +1,4 @@
-"""promtool checks the rules about clients and runs their unit tests."""
+"""promtool checks the rules about clients and runs their unit tests, amtool the route of the alerts."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from contrib.grafana.__main__ import PROMETHEUS, ROOT, files
+from contrib.grafana.__main__ import ALERTMANAGER, PROMETHEUS, ROOT, files
 from contrib.grafana.alerts import alerts
+from contrib.grafana.causes import CONSEQUENCES
 from contrib.grafana.promql import INTERVAL_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_500)]
@@ -35,6 +36,16 @@ def test_rules_fire_beyond_their_thresholds_and_not_below(
     run(promtool, tmp_path, "test", "rules", *TESTS)
 
     assert f"{len(alerts(interval_s))} rules found" in checked
+
+
+def test_alertmanager_understands_the_route_and_the_inhibition(amtool: Path) -> None:
+    config = ROOT / ALERTMANAGER / "client-alerts.yml"
+
+    checked = run(amtool, config.parent, "check-config", config.name)
+    route = run(amtool, config.parent, "config", "routes", "test", f"--config.file={config.name}", "a=b")
+
+    assert f"{len(CONSEQUENCES)} inhibit rules" in checked
+    assert route.split() == ["people"]
 
 
 def test_alerts_about_totals_fire_beyond_their_thresholds_and_not_below(promtool: Path) -> None:
