@@ -117,7 +117,28 @@ def test_exit_status_tells_of_a_broken_budget(
     assert statuses == [0, 1, 0]
     printed = capsys.readouterr()
     assert "  subscription.budget.client.series = 100: 104 series" in printed.out
-    assert printed.err.startswith("note: the newest 1 pushes were read; 1 older ones were not")
+    said = printed.err.splitlines()
+    assert said[-2].startswith("note: the newest 1 pushes were read; 1 older ones were not")
+    assert said[-1].startswith("note: this is added to test: a client gets the metrics of all subscriptions")
+
+
+def test_a_preset_is_estimated_from_the_topic_of_the_host_with_its_observed_clients(
+    odradek_hosts: Callable[..., RunningHost], capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = odradek_hosts(telemetry_durability="log", telemetry_topic_name="mine")
+    host.subscribe("*", interval_ms=2_000, name="debug")
+    record = few_metrics("librdkafka-producer")
+    instance = bytes(15) + b"o"
+    seen = replace(record, payload=replace(record.payload, client_instance_id=instance), observed=True)
+    for each in (record, seen):
+        host.call(partial(spool_of(host).take_record, each))
+    wait_until(lambda: spool_of(host).written == 2, "the records", PATIENCE_S)
+
+    found = estimated(host, capsys, "--preset", "debug")
+
+    assert (found["clients"], found["changed"], found["added_to"]) == (2, 2, [])
+    assert found["after"]["prometheus_series"] == found["after"]["series"] + 2 * 4
+    assert found["after"]["pushes_per_second"] == 0.2
 
 
 def test_without_live_clients_a_note_says_so(host: RunningHost, capsys: pytest.CaptureFixture[str]) -> None:

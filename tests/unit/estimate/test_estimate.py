@@ -200,9 +200,9 @@ def test_only_live_clients_count() -> None:
     live = push("java-producer")
     terminated = push("java-consumer")
     terminated = replace(terminated, payload=replace(terminated.payload, terminating=True))
-    observed = replace(push("java-admin"), observed=True)
+    lag = replace(push("java-admin"), source="odradek-lag")
 
-    soon = estimated([live, terminated, observed], plans(), plans(subscription("*")), after_ms=60_000)
+    soon = estimated([live, terminated, lag], plans(), plans(subscription("*")), after_ms=60_000)
     later = estimated([live], plans(), plans(subscription("*")), after_ms=200_000)
     known = [metadata_of(each.payload.client_instance_id, each.context) for each in (live, terminated)]
     refused = estimated([live, terminated], plans(), plans(subscription("*")), known=known, after_ms=200_000)

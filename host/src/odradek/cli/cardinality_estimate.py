@@ -13,11 +13,11 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from odradek.broker.spool_settings import SpoolSettings
 from odradek.cli.connect import cluster_options, connected
 from odradek.cli.errors import CommandFailed
 from odradek.cli.listing import json_option, show
 from odradek.cli.presets import given_properties, subscription_options
+from odradek.cli.telemetry_topic import telemetry_topic
 from odradek.client.admin import AdminClient
 from odradek.client.errors import ClientError, RequestFailed
 from odradek.client.fetch import Reader
@@ -30,6 +30,7 @@ from odradek.estimate.estimate import estimate as estimated
 from odradek.estimate.figures import as_object, lines, number
 from odradek.estimate.futures import live_clients
 from odradek.estimate.recorded_clients import RecordedClients, live_ms, starts
+from odradek.findings.presets import KEY
 from odradek.telemetry.client_metrics_configs import KEY_NAMES, SubscriptionInfo, parse
 from odradek.telemetry.subscriptions import SubscriptionPlans
 from odradek.topic.telemetry_topic import MalformedTelemetry, decode_record
@@ -38,7 +39,6 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigSource
 
 FAILING: Final = "Error while executing cardinality command :"
-TOPIC: Final = SpoolSettings().topic_name
 NEW: Final = "new"
 """The name of a subscription that is given none; a stored one of this name is changed."""
 MAX_PUSHES: Final = 100_000
@@ -57,6 +57,11 @@ class Subscriptions(NamedTuple):
     before: Mapping[str, SubscriptionInfo]
     after: Mapping[str, SubscriptionInfo]
 
+    @property
+    def added_to(self) -> list[str]:
+        """The subscriptions that stay beside a new one; none if one is changed."""
+        return sorted(self.before) if self.after.keys() > self.before.keys() else []
+
     def window_ms(self) -> int:
         """How long ago the last push of a live client may be."""
         return live_ms(max((each.interval_ms for each in self.before.values()), default=0))
@@ -64,11 +69,9 @@ class Subscriptions(NamedTuple):
 
 @click.command("estimate", epilog=EPILOG)
 @cluster_options
-@click.option("--name", help="Subscription to create or change; a new one by default.")
+@click.option("--name", help="Subscription to create or change; by default a new one, or that of the preset.")
 @subscription_options
-@click.option(
-    "--topic", metavar="NAME", default=TOPIC, show_default=True, help="The topic with the clients' pushes."
-)
+@click.option("--topic", metavar="NAME", help="The topic with the clients' pushes; found by default.")
 @click.option(
     "--max-pushes",
     type=click.IntRange(1),
@@ -83,7 +86,7 @@ def estimate(
     bootstrap_server: str,
     command_config: Path | None,
     name: str | None,
-    topic: str,
+    topic: str | None,
     max_pushes: int,
     exit_code: bool,
     as_json: bool,
@@ -99,9 +102,9 @@ def estimate(
     if not changes:
         raise click.UsageError("one of --preset, --metrics, --interval and --match must be specified")
     with connected(FAILING, bootstrap_server, command_config) as admin:
-        subscriptions = changed(stored(admin), name or NEW, changes)
+        subscriptions = changed(stored(admin), name or options[KEY] or NEW, changes)
         now_ms = int(time.time() * 1_000)  # wall time, as hosts write it into records
-        pushed = Pushed(admin, topic, max_pushes)
+        pushed = Pushed(admin, topic or telemetry_topic(admin), max_pushes)
         pushed.read(now_ms - subscriptions.window_ms())
         budgets = budgets_of(admin)
     found = result_of(
@@ -135,7 +138,13 @@ def tell(found: Estimate, pushed: Pushed, subscriptions: Subscriptions, as_json:
     if not found.live:
         seconds = subscriptions.window_ms() // 1_000
         click.echo(f"note: no client has pushed to {pushed.topic} in the last {seconds} s", err=True)
-    show(as_json, [as_object(found)], lines(found))
+    if subscriptions.added_to:
+        click.echo(
+            f"note: this is added to {', '.join(subscriptions.added_to)}: a client gets the metrics of all "
+            "subscriptions that match it. To replace one, name it with --name",
+            err=True,
+        )
+    show(as_json, [{**as_object(found), "added_to": subscriptions.added_to}], lines(found))
 
 
 def stored(admin: AdminClient) -> dict[str, dict[str, str]]:

@@ -21,6 +21,7 @@ from odradek.estimate.budgets import (
 )
 from odradek.estimate.futures import Basis, Futures, LiveClient, Outlook, Peers
 from odradek.estimate.pushed_streams import StreamReader
+from odradek.estimate.series_model import made_series
 from odradek.telemetry.subscriptions import SubscriptionPlans
 from odradek.wire.uuid_text import uuid_text
 
@@ -45,6 +46,11 @@ class Load:
         self.pushes_per_s += 1_000 / interval_ms
         self.samples_per_s += 1_000 * series / interval_ms
         self.bytes_per_s += 1_000 * push_bytes / interval_ms
+
+    @property
+    def in_prometheus(self) -> int:
+        """The series that Prometheus holds: those that odradek-prometheus makes for each client are more."""
+        return self.series + self.clients * made_series()
 
     @property
     def bytes_per_push(self) -> float:

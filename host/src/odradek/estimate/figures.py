@@ -113,6 +113,7 @@ def rows(now: Load, after: Load) -> Iterator[tuple[str, str, str]]:
     """The rows of the table."""
     yield "clients that push", number(now.clients), number(after.clients)
     yield "series", number(now.series), number(after.series)
+    yield "series in Prometheus", number(now.in_prometheus), number(after.in_prometheus)
     yield "samples per second", number(now.samples_per_s), number(after.samples_per_s)
     yield "pushes per second", number(now.pushes_per_s), number(after.pushes_per_s)
     yield "bytes per push", size(now.bytes_per_push), size(after.bytes_per_push)
@@ -177,6 +178,7 @@ def load_object(load: Load) -> Mapping[str, float]:
     return {
         "clients": load.clients,
         "series": load.series,
+        "prometheus_series": load.in_prometheus,
         "samples_per_second": round(load.samples_per_s, 3),
         "pushes_per_second": round(load.pushes_per_s, 3),
         "bytes_per_push": round(load.bytes_per_push),

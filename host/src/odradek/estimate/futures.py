@@ -12,8 +12,13 @@ from odradek.estimate.pushed_streams import Stream, StreamReader
 from odradek.estimate.recorded_clients import RecordedClient, RecordedClients
 from odradek.estimate.series_model import (
     BROKER,
+    CALL,
+    CLIENT,
+    FETCH_CALL,
     NODE,
+    OBSERVED_CLIENT,
     PARTITION,
+    PRODUCE_CALL,
     ROLES,
     TOPIC,
     USUAL,
@@ -36,6 +41,8 @@ from odradek.telemetry.subscriptions import SubscriptionPlan
 
 USUAL_BYTES: Final = 130
 """Bytes of a series in a push, if no client of the same software has pushed: 90 to 260 in recordings."""
+PRODUCE: Final = "Produce"
+FETCHES: Final = ("Fetch", "ShareFetch")
 UNKNOWN: Final = "(unknown)"
 NOT_BROKERS: Final = {"producer": 1, "consumer": 2}
 """Nodes of a Java client beside brokers: the bootstrap address, and the coordinator of the group."""
@@ -104,7 +111,9 @@ class Outlook:
 
     @property
     def software(self) -> str:
-        return self.client.metadata.client_software_name or ""
+        name = self.client.metadata.client_software_name or ""
+        recorded = self.client.recorded
+        return f"{OBSERVED_CLIENT} {name}" if recorded is not None and recorded.observed else name
 
     def likenesses(self) -> Iterator[tuple[object, ...]]:
         """Keys that it shares with other clients, the most similar ones first."""
@@ -133,7 +142,7 @@ class Futures:
         if recorded is None:
             role = role_of_client_id(metadata.client_id)
             return Future(role, None, Basis.GUESSED) if after.metrics else Future(role, 0, Basis.SEEN)
-        library = library_of(metadata.client_software_name, metadata.client_software_version)
+        library = recorded.library
         asked = self.asked(recorded, before)
         key = recorded.streams, library, asked, after
         found = self.found.get(key)
@@ -161,6 +170,9 @@ class Futures:
     ) -> Future:
         """The future of clients with these streams."""
         role = role_of(name for name, _ in streams)
+        if role is None and library == OBSERVED_CLIENT:
+            apis = {labels.api for _, at in streams if (labels := self.reader.labels.get(at))}
+            role = ROLES[0] if PRODUCE in apis else ROLES[1]
         if not wanted:
             return Future(role, 0, Basis.SEEN)
         seen = sum(selects(wanted, name) for name, _ in streams)
@@ -188,13 +200,18 @@ def breadth(
     if brokers and BROKER in asked and NODE not in asked:
         nodes = brokers + NOT_BROKERS[role]
     topics = len({each.topic for each in labels if each.topic is not None})
-    partitions = len({each[1:] for each in labels if each.partition is not None})
-    return Breadth(
-        nodes if nodes or NODE in asked else None,
-        brokers if brokers or nodes or BROKER in asked else None,
-        topics if topics or TOPIC in asked else None,
-        partitions if partitions or PARTITION in asked else None,
-    )
+    partitions = len({(each.topic, each.partition) for each in labels if each.partition is not None})
+    calls = [each.api for each in {(each.api, each.node): each for each in labels if each.api}.values()]
+    return {
+        CLIENT: 1,
+        NODE: nodes if nodes or NODE in asked else None,
+        BROKER: brokers if brokers or nodes or BROKER in asked else None,
+        TOPIC: topics if topics or TOPIC in asked else None,
+        PARTITION: partitions if partitions or PARTITION in asked else None,
+        CALL: len(calls) if CALL in asked else None,
+        PRODUCE_CALL: calls.count(PRODUCE) if CALL in asked or PRODUCE_CALL in asked else None,
+        FETCH_CALL: sum(map(calls.count, FETCHES)) if CALL in asked or FETCH_CALL in asked else None,
+    }
 
 
 class Peers:
@@ -225,8 +242,9 @@ class Peers:
         for key in client.likenesses():
             if key in self.series:
                 return round(self.median(key, self.series[key]))
-        metadata = client.client.metadata
+        metadata, recorded = client.client.metadata, client.client.recorded
         library = library_of(metadata.client_software_name, metadata.client_software_version)
+        library = library if recorded is None else recorded.library
         role, wanted = client.future.role or ROLES[0], client.after.metrics
         theirs = metrics_by_level(library, role, wanted, ())
         return modelled_series(theirs or metrics_by_level(JAVA, role, wanted, ()), USUAL) or 0

@@ -19,6 +19,7 @@ NODE_KEYS: Final = ("node_id", "node.id")
 """Java's attribute, and librdkafka's."""
 TOPIC_KEY: Final = "topic"
 PARTITION_KEY: Final = "partition"
+API_KEY: Final = "api"
 PART_KEY: Final = "le"
 GROUP_ID_KEY: Final = "group_id"
 BROKER: Final = re.compile(r"(?:node-)?[0-9]{1,9}")
@@ -64,6 +65,8 @@ class Labels(NamedTuple):
     node: str | None = None
     topic: str | None = None
     partition: str | None = None
+    api: str | None = None
+    """Of observed clients: a kind of request."""
 
     @property
     def broker(self) -> str | None:
@@ -160,4 +163,4 @@ def labels_of(attributes: Sequence[bytes]) -> Labels:
     """The labels of a data point that divide a client's metrics."""
     found = attributes_of(attributes)
     node = next((found[key] for key in NODE_KEYS if key in found), None)
-    return Labels(node, found.get(TOPIC_KEY), found.get(PARTITION_KEY))
+    return Labels(node, found.get(TOPIC_KEY), found.get(PARTITION_KEY), found.get(API_KEY))

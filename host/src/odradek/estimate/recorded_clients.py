@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from odradek.estimate.pushed_streams import PushedPoints, Stream, StreamReader, points_of
+from odradek.estimate.series_model import OBSERVED_CLIENT, library_of
 from odradek.otlp.protobuf_bytes import NotOtlp
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, metadata_of
@@ -30,6 +31,8 @@ class RecordedClient:
     """A client instance, from its records."""
 
     metadata: ClientMetricsInstanceMetadata
+    observed: bool
+    """Whether a gateway or a host makes its metrics."""
     principal: str
     group_id: str
     received_ms: int
@@ -38,10 +41,19 @@ class RecordedClient:
     """Of its latest push."""
     push_bytes: int
     streams: frozenset[Stream]
-    """Of all pushes with that subscription."""
+    """Of the pushes with that subscription while the client is live: Prometheus holds no others."""
+    seen_ms: dict[frozenset[Stream], int]
+    """When each set of them was pushed last."""
     pushed_streams: int
     """Of the latest push with metrics."""
     is_terminated: bool
+
+    @property
+    def library(self) -> str:
+        """What decides which metrics it has."""
+        if self.observed:
+            return OBSERVED_CLIENT
+        return library_of(self.metadata.client_software_name, self.metadata.client_software_version)
 
     def is_live(self, now_ms: int) -> bool:
         """Whether it may push again."""
@@ -80,6 +92,7 @@ class RecordedClients:
         if client is None or client.subscription_id != record.subscription_id:
             client = self.by_id[client_instance_id] = RecordedClient(
                 metadata=metadata_of(client_instance_id, record.context),
+                observed=record.observed,
                 principal=record.context.connection.principal,
                 group_id=pushed.group_id,
                 received_ms=record.context.received_ms,
@@ -87,6 +100,7 @@ class RecordedClients:
                 subscription_id=record.subscription_id,
                 push_bytes=0,
                 streams=frozenset(),
+                seen_ms={},
                 pushed_streams=0,
                 is_terminated=False,
             )
@@ -97,8 +111,10 @@ class RecordedClients:
         if streams:
             client.push_bytes = len(record.payload.data)
             client.pushed_streams = len(streams)
-        if not streams <= client.streams:
-            client.streams = self.reader.shared(client.streams | streams)
+        client.seen_ms[streams] = client.received_ms
+        oldest_ms = client.received_ms - live_ms(client.push_interval_ms)
+        client.seen_ms = {each: at for each, at in client.seen_ms.items() if at >= oldest_ms}
+        client.streams = self.reader.shared(frozenset().union(*client.seen_ms))
 
     def live(self, now_ms: int) -> Iterator[RecordedClient]:
         """The clients that may push again."""
@@ -107,9 +123,9 @@ class RecordedClients:
 
 def counts(record: TelemetryRecord) -> bool:
     """Whether subscriptions apply to the record's sender, and its own is still in force: not if the push was
-    refused, or if no client pushed the record.
+    refused, or if a source wrote the record. Subscriptions apply to observed clients, too.
     """
-    return not (record.observed or record.source is not None or record.payload.refused)
+    return record.observed or not (record.source is not None or record.payload.refused)
 
 
 def starts(begins: Mapping[P, int], ends: Mapping[P, int], most: int) -> dict[P, int]:

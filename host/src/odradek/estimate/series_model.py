@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from odradek.findings.client_metrics import MADE_BY, PREFIX, client_metrics
-from odradek.findings.presets import selects
+from odradek.findings.presets import OBSERVED, selects
 from odradek.findings.troubles import JAVA, LIBRDKAFKA
 from odradek.telemetry.client_metrics_configs import ALL_METRICS
 
@@ -19,13 +19,59 @@ LIBRDKAFKA_NAMES: Final = ("librdkafka", "confluent-kafka-")
 LIBRDKAFKA_MARK: Final = "rdkafka"
 FRANZ_GO: Final = "franz-go"
 FRANZ_GO_NAME: Final = "kgo"
+OBSERVED_CLIENT: Final = "observed"
+"""What takes the place of a library where the metrics of a client come from a gateway or a host."""
 ROLES: Final = ("producer", "consumer", "admin.client")
 CLIENT: Final[frozenset[str]] = frozenset()
 NODE: Final = frozenset({"node_id"})
 BROKER: Final = frozenset({"broker"})
 """Like `NODE`, of metrics that Java clients measure only of brokers to which they send records or fetches."""
+CALL: Final = frozenset({"api", "node_id"})
+"""Of observed clients: each kind of request to each node."""
+PRODUCE_CALL: Final = frozenset({"api", "node_id", "Produce"})
+FETCH_CALL: Final = frozenset({"api", "node_id", "Fetch"})
+"""`CALL` of one kind of request."""
 TOPIC: Final = frozenset({"topic"})
 PARTITION: Final = frozenset({"topic", "partition"})
+
+OBSERVED_METRICS: Final[Mapping[frozenset[str], Mapping[str, int]]] = {
+    CLIENT: {
+        "instances.seen": 1,
+        "producer|consumer connection.creation.rate": 1,
+        "producer|consumer connection.creation.total": 1,
+        "producer produce.throttle.time.avg": 1,
+        "producer produce.throttle.time.max": 1,
+        "consumer coordinator.commit.latency.avg": 1,
+        "consumer coordinator.commit.latency.max": 1,
+        "consumer coordinator.assigned.partitions": 1,
+        "consumer coordinator.rebalance.latency.avg": 1,
+        "consumer coordinator.rebalance.latency.max": 1,
+        "consumer coordinator.rebalance.latency.total": 1,
+        "consumer fetch.manager.fetch.latency.avg": 1,
+        "consumer fetch.manager.fetch.latency.max": 1,
+    },
+    NODE: {
+        "in.flight.max": 1,
+        "connections": 1,
+        "connections.open": 1,
+        "disconnects": 1,
+        "producer|consumer node.request.latency.avg": 1,
+        "producer|consumer node.request.latency.max": 1,
+    },
+    CALL: {
+        "requests": 1,
+        "request.bytes": 1,
+        "response.bytes": 1,
+        "throttle.time": 1,
+        "api.version": 1,
+        "latency": 15 + 3,
+    },
+    PRODUCE_CALL: {"produce.records": 1, "produce.batches": 1, "produce.bytes": 1, "acks0.requests": 1},
+    FETCH_CALL: {"fetch.bytes": 1},
+}
+"""The series of observed clients by labels and name: a histogram has one for each bucket, and three more.
+Names of standard metrics begin with the roles that have them.
+"""
 
 
 def library_of(software_name: str | None, software_version: str | None) -> str:
@@ -38,27 +84,18 @@ def library_of(software_name: str | None, software_version: str | None) -> str:
     return FRANZ_GO if name == FRANZ_GO_NAME else name
 
 
-class Breadth(NamedTuple):
-    """How many nodes, topics and partitions the metrics of a client are divided by; None if not known."""
-
-    nodes: int | None = None
-    brokers: int | None = None
-    """The nodes without bootstrap addresses and coordinators."""
-    topics: int | None = None
-    partitions: int | None = None
-
-    def of(self, level: frozenset[str]) -> int | None:
-        """The series of one metric that has these labels; None if not known."""
-        if level == NODE:
-            return self.nodes
-        if level == BROKER:
-            return self.brokers
-        if level == PARTITION:
-            return self.partitions
-        return self.topics if level == TOPIC else 1
-
-
-USUAL: Final = Breadth(nodes=2, brokers=1, topics=1, partitions=1)
+Breadth = Mapping[frozenset[str], int | None]
+"""How many series a metric has, by the labels that divide it: nodes, topics, partitions. None: not known."""
+USUAL: Final[Breadth] = {
+    CLIENT: 1,
+    NODE: 2,
+    BROKER: 1,
+    TOPIC: 1,
+    PARTITION: 1,
+    CALL: 8,
+    PRODUCE_CALL: 1,
+    FETCH_CALL: 1,
+}
 """A client of one topic on one broker, which it also knows as the bootstrap server."""
 
 
@@ -104,6 +141,8 @@ def metrics_by_level(
         wanted: Prefixes of names.
         known: Prefixes of names that are left out.
     """
+    if library == OBSERVED_CLIENT:
+        return observed_by_level(role, wanted, known)
     found: Counter[frozenset[str]] = Counter()
     others = tuple(f"{PREFIX}{each}." for each in ROLES if each != role)
     for metric in client_metrics().values():
@@ -114,11 +153,26 @@ def metrics_by_level(
     return found
 
 
+def observed_by_level(
+    role: str, wanted: tuple[str, ...], known: tuple[str, ...]
+) -> Mapping[frozenset[str], int]:
+    """Like `metrics_by_level`, for a client that is observed. Errors are rare, and not counted."""
+    found: Counter[frozenset[str]] = Counter()
+    for level, names in OBSERVED_METRICS.items():
+        for name, series in names.items():
+            roles, _, rest = name.partition(" ")
+            full = f"{PREFIX}{role}.{rest}" if rest else OBSERVED + name
+            is_theirs = not rest or role in roles.split("|")
+            if is_theirs and selects(wanted, full) and not selects(known, full):
+                found[level] += series
+    return found
+
+
 def modelled_series(metrics: Mapping[frozenset[str], int], breadth: Breadth) -> int | None:
     """The series of some metrics; None if they need a number that is not known."""
     total = 0
     for level, count in metrics.items():
-        each = breadth.of(level)
+        each = breadth.get(level)
         if each is None:
             return None
         total += count * each
