@@ -8,7 +8,17 @@ from itertools import product
 import pytest
 from rich.cells import cell_len
 
-from odradek_console.text import Column, age, clipped, counted, short, sparkline, table_lines, wrapped
+from odradek_console.text import (
+    Column,
+    age,
+    clipped,
+    counted,
+    label_text,
+    short,
+    sparkline,
+    table_lines,
+    wrapped,
+)
 from support.offenders import offenders
 
 COLUMNS: list[Column[str]] = [
@@ -22,6 +32,13 @@ def test_columns_that_do_not_fit_are_left_out() -> None:
     assert table_lines(COLUMNS, ["abc"], 80) == ["NAME   SIZE  AGAIN", "abc       3  abc"]
     assert table_lines(COLUMNS, ["abc"], 20) == ["NAME   SIZE", "abc       3"]
     assert table_lines(COLUMNS, ["abc"], 8) == ["NAME", "abc"]
+
+
+def test_labels_name_nodes_as_prometheus_does() -> None:
+    labels = (("node_id", "node-+1"), ("topic", "node-+1"))
+
+    assert label_text(labels) == "node_id=coordinator-1, topic=node-+1"
+    assert label_text((("node.id", "1"),)) == "node.id=1"
 
 
 def fits(text: str, width: int) -> None:

@@ -7,7 +7,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyVa
 
 from odradek.temporality import Kind
 from odradek_prometheus.families import Families, FamilyType
-from odradek_prometheus.label_values import VALUE_MAX_BYTES, cut, joined, node_number, value_text
+from odradek_prometheus.label_values import VALUE_MAX_BYTES, cut, joined, value_text
 from odradek_prometheus.metric_names import escaped_name, unit_of
 
 KAFKA = "org.apache.kafka."
@@ -76,22 +76,6 @@ def test_a_prefix_is_put_before_the_name() -> None:
 )
 def test_a_unit_is_the_suffix_of_its_name(name: str, unit: str, expected: str) -> None:
     assert unit_of(name, unit) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("node-1", "1"),
-        ("node--1", "-1"),
-        ("node-2147483646", "coordinator-1"),
-        ("node-+1", "node-+1"),
-        ("1", "1"),
-        ("-1", "-1"),
-        ("", ""),
-    ],
-)
-def test_a_node_of_java_is_a_number_as_elsewhere(text: str, expected: str) -> None:
-    assert node_number(text) == expected
 
 
 @pytest.mark.parametrize(

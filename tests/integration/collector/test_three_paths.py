@@ -17,8 +17,8 @@ from contrib.capture.ports import free_ports
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from integration.java.jvm import Jvm, built_classpath
+from odradek.findings.node_names import node_name
 from odradek.plugin import ClientTelemetryPayload, RequestContext
-from odradek_prometheus.label_values import node_number
 from support.accounts import is_at_rest
 from support.child_process import child_process
 from support.client_totals import Key, check_totals, closed_clients, series_name
@@ -121,7 +121,7 @@ def hang_up(host: ThreadedHost) -> None:
 def with_node_numbers(totals: Mapping[Key, float]) -> dict[Key, float]:
     """The totals with the node ids of odradek-prometheus: a number in place of Java's text."""
     return {
-        (name, NODE.sub(lambda found: f"node_id={node_number(found[1])}", labels)): value
+        (name, NODE.sub(lambda found: f"node_id={node_name(found[1])}", labels)): value
         for (name, labels), value in totals.items()
     }
 
@@ -131,7 +131,7 @@ def gauges(prometheus: PrometheusServer, path: str) -> dict[Series, float]:
     names = '{__name__=~"org_apache_kafka_.+",__name__!~".+_total",' + PATHS[path] + "}"
     found = {}
     for labels, value in prometheus.query(f"last_over_time({names}[5m])"):
-        labels["node_id"] = node_number(labels.get("node_id", ""))
+        labels["node_id"] = node_name(labels.get("node_id", ""))
         found[(labels["__name__"], *(labels.get(name, "") for name in LABELS))] = value
     return found
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from odradek.findings.node_names import node_name
 from odradek.otlp.metrics_data import parsed
 from odradek.otlp.metrics_writer import key_value
 from odradek.otlp.private_messages import message_classes
@@ -22,8 +22,6 @@ PARTITION_KEY: Final = "partition"
 API_KEY: Final = "api"
 PART_KEY: Final = "le"
 GROUP_ID_KEY: Final = "group_id"
-BROKER: Final = re.compile(r"(?:node-)?[0-9]{1,9}")
-"""Negative ids are those of bootstrap addresses, very large ones those of coordinators."""
 MAX_REMEMBERED: Final = 100_000
 
 # The fields of data points have different numbers in each kind of metric. Repeated messages above the metrics
@@ -71,7 +69,7 @@ class Labels(NamedTuple):
     @property
     def broker(self) -> str | None:
         """The node, if it is a broker: not a bootstrap address, nor the coordinator of a group."""
-        return self.node if self.node and BROKER.fullmatch(self.node) else None
+        return self.node if self.node and node_name(self.node).isdecimal() else None
 
 
 class PushedPoints(NamedTuple):

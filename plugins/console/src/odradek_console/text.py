@@ -10,6 +10,9 @@ from typing import Final, Generic, TypeVar
 
 from rich.cells import cell_len, set_cell_size
 
+from odradek.findings.node_names import node_name
+
+NODE_KEYS: Final = ("node_id", "node.id")
 BARS: Final = "▁▂▃▄▅▆▇█"
 GAP: Final = "  "
 Row = TypeVar("Row")
@@ -81,8 +84,8 @@ def wrapped(text: str, width: int, indent: int) -> list[str]:
 
 
 def label_text(labels: Iterable[tuple[str, str]], separator: str = ", ") -> str:
-    """Labels as ``topic=orders, partition=0``."""
-    return separator.join(f"{key}={value}" for key, value in labels)
+    """Labels as ``topic=orders, partition=0``; nodes by the names that Prometheus has: ``node_id=1``."""
+    return separator.join(f"{key}={node_name(value) if key in NODE_KEYS else value}" for key, value in labels)
 
 
 def counted(number: int, noun: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -15,11 +14,6 @@ Labels = tuple[tuple[str, str], ...]
 VALUE_MAX_BYTES: Final = 1_024
 LABELS_MAX_BYTES: Final = 8_192
 """Limit of the labels of a series. Each series of a page repeats them, so one push could become gigabytes."""
-JAVA_NODE: Final = re.compile(r"node-(-?[0-9]{1,10})")
-COORDINATOR_BASE: Final = 2**31 - 1
-"""Java clients subtract the node id of a coordinator from this, for a connection of its own."""
-FIRST_COORDINATOR: Final = 2**30
-"""A larger number is a coordinator's, not a node's."""
 
 
 def attributes_of(serialized: bytes) -> list[tuple[str, str]]:
@@ -57,20 +51,6 @@ def cut(text: str) -> str:
     if text.isascii():
         return text[:VALUE_MAX_BYTES]
     return text.encode("utf-8", "replace")[:VALUE_MAX_BYTES].decode("utf-8", "ignore")
-
-
-def node_number(text: str) -> str:
-    """The node of a Java client as librdkafka names it: ``node-1`` is 1, a coordinator ``coordinator-1``.
-
-    Other texts are returned as they are.
-    """
-    found = JAVA_NODE.fullmatch(text)
-    if found is None:
-        return text
-    number = int(found[1])
-    if FIRST_COORDINATOR <= number <= COORDINATOR_BASE:
-        return f"coordinator-{COORDINATOR_BASE - number}"
-    return str(number)
 
 
 def joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
+from odradek.findings.node_names import node_name
 from odradek.plugin import distinct_names, label_name
 from odradek.temporality import Identity
 from odradek_prometheus.families import LOGGED_CHARS, MAX_LOGGED, Families, Family
-from odradek_prometheus.label_values import LABELS_MAX_BYTES, Labels, attributes_of, cut, joined, node_number
+from odradek_prometheus.label_values import LABELS_MAX_BYTES, Labels, attributes_of, cut, joined
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ class StreamMapping:
 
     Args:
         families: The families.
-        normalise_node: Show Java's ``node-1`` as 1, as librdkafka does.
+        normalise_node: Show Java's ``node-1`` as 1, as librdkafka does, and coordinators as such.
     """
 
     def __init__(self, families: Families, *, normalise_node: bool = True) -> None:
@@ -130,7 +131,7 @@ class StreamMapping:
         found = joined((label_name(key), value) for key, value in attributes_of(attributes))
         labels = {name: cut(value) for name, value in found.items() if name}
         if self.normalise_node and NODE in labels:
-            labels[NODE] = node_number(labels[NODE])
+            labels[NODE] = node_name(labels[NODE])
         return labels
 
 

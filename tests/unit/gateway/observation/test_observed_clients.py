@@ -118,6 +118,21 @@ def test_a_subscription_is_matched_with_the_client() -> None:
     assert {push.context.client_id for push in stage.records} == {"orders"}
 
 
+def test_what_passed_before_a_subscription_selected_the_client_is_said_to_be_lost() -> None:
+    stage = Stage(metrics="")
+    stage.pair().exchange(MetadataRequest(), MetadataResponse(), 7)
+    stage.pair("other").exchange(MetadataRequest(), MetadataResponse(), 7)
+    stage.clock.advance(INTERVAL_MS)
+
+    stage.subscribe("*", match="client_id=orders")
+    stage.clock.advance(INTERVAL_MS)
+    stage.subscribe("io.odradek.", match="client_id=orders")
+    stage.clock.advance(INTERVAL_MS)
+
+    assert stage.observation.late == 1
+    assert values(stage.points(), OWN + "requests") == {}
+
+
 def test_a_new_subscription_begins_a_window_within_its_interval() -> None:
     stage = Stage(metrics="")
     pair = stage.pair()

@@ -53,6 +53,9 @@ SOURCE_NAME: Final = "observed"
 OBSERVED: Metrics[Observation] = Metrics("odradek.gateway.observed.clients")
 OBSERVED.gauge("", "{client}", "Clients that are observed now", "clients")
 OBSERVED.counter("evicted", "{client}", "Observed clients that were forgotten because there were too many")
+OBSERVED.counter(
+    "late", "{client}", "Observed clients whose figures from before a subscription selected them are lost"
+)
 OBSERVED.counter("folded", "{connection}", "Connections that are observed as the client id `other`")
 
 
@@ -115,6 +118,7 @@ class Observation:
         """Clients whose plan may have changed."""
         self.wanted: dict[tuple[str, ...], frozenset[str]] = {}
         """Names of metrics, by the prefixes of a plan."""
+        self.late = 0
         self.evicted = 0
         self.folded = 0
         """Clients that were added to `OTHER`."""
@@ -272,9 +276,11 @@ class Observation:
         if instance.plan == watched.instance.plan:
             return
         self.write(watched)
+        wanted = self.wanted_by(instance)
+        self.late += bool(wanted and not watched.wanted)
         account.clear(now_ms, now_monotonic_ms)
         instance.inherit_labels(watched.instance)
-        watched.instance, watched.wanted = instance, self.wanted_by(instance)
+        watched.instance, watched.wanted = instance, wanted
         self.schedule(watched, now_monotonic_ms, first=True)
 
     def end_window(self, watched: Watched) -> None:

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from odradek.findings.presets import PRESETS, metrics_text
 from odradek.findings.troubles import FINDINGS
-from odradek_console.text import age, short
+from odradek_console.text import age, label_text, short
 from odradek_console.web.access import csrf_field
 from odradek_console.web.console import Console, console_of
 from odradek_console.web.table import Row, State, Table
@@ -42,7 +42,13 @@ def environment() -> Environment:
     loader = FileSystemLoader(FOLDER / "templates")
     found = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     found.lstrip_blocks = True
-    found.filters |= {"age": age, "metrics_text": metrics_text, "short": short, "utc": utc}
+    found.filters |= {
+        "age": age,
+        "label_text": label_text,
+        "metrics_text": metrics_text,
+        "short": short,
+        "utc": utc,
+    }
     found.globals |= {"navigation": NAVIGATION, "presets": list(PRESETS), "questions": QUESTIONS}
     return found
 
