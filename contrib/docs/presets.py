@@ -87,7 +87,8 @@ AFTER_PRICES: Final = """\
 franz-go (1.22) does not know `*`: it pushes nothing for `all`, and its standard metrics for `debug`. It
 leaves out gauges that are 0, so this is the price of its fullest push.
 
-Counters of clients are what clients say: [which counter to bill by](../explanation/temporality.md#which-counter-to-bill-by).
+Counters of clients are what clients say:
+[which counter to bill by](../explanation/temporality.md#which-counter-to-bill-by).
 
 The names of metrics below omit `org.apache.kafka.`. An alert or a chart is beside each question that it needs
 an answer to.

@@ -168,5 +168,5 @@ class TestFamilies:
 
         assert known is not None
         assert unknown is not None
-        assert known.help == "Records sent."
+        assert known.help == "Records sent; those of a batch that is sent again count again."
         assert unknown.help == "com.acme.orders, as the client names it."
