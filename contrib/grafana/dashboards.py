@@ -10,7 +10,7 @@ from typing import Any, Final
 from contrib.grafana.alerts import Alert, alerts
 from contrib.grafana.group_panels import GROUP_ROWS
 from contrib.grafana.host_panels import HOST_ROWS
-from contrib.grafana.panels import DATA_SOURCE, Panel, Query, Row, filtered, placed
+from contrib.grafana.panels import DATA_SOURCE, Panel, Query, Row, filtered, needs, placed
 from contrib.grafana.promql import duration, has_two_levels, metrics_in, selector, window_s
 from contrib.grafana.runbook import PAGE
 
@@ -336,6 +336,11 @@ def variable(each: Variable) -> dict[str, Any]:
     }
 
 
+def presets_of(dashboard: Dashboard) -> Iterator[str]:
+    """The presets that its panels need."""
+    return (name for row in dashboard.rows for panel in row.panels for name in panel.presets)
+
+
 def written(dashboard: Dashboard) -> str:
     """A dashboard as Grafana imports it."""
     source = {
@@ -348,7 +353,7 @@ def written(dashboard: Dashboard) -> str:
     content = {
         "uid": f"odradek-{dashboard.id}",
         "title": dashboard.title,
-        "description": dashboard.description,
+        "description": " ".join(filter(None, (dashboard.description, needs(presets_of(dashboard))))),
         "tags": ["kafka-clients", "odradek"],
         "schemaVersion": 39,
         "version": 1,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from contrib.grafana.promql import NAME, metrics_in, software_of
 
-from odradek.findings.client_metrics import MADE_BY, SEEN_BY
+from odradek.findings.client_metrics import MADE_BY, PREFIX, SEEN_BY
+from odradek.findings.presets import PRESETS, presets_for
 from odradek.findings.troubles import JAVA, LIBRDKAFKA
 
 DATA_SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
@@ -61,7 +62,7 @@ class Panel:
     """UCUM."""
     description: str = ""
     empty: str = ""
-    """The text instead of an empty panel; by default the software that does not send it."""
+    """The text instead of an empty panel; by default the preset that asks for it, and who lacks it."""
     kind: Literal["timeseries", "table", "stat"] = "timeseries"
     limit: float | None = None
     width: int = 8
@@ -78,12 +79,20 @@ class Panel:
         return sorted({JAVA, LIBRDKAFKA}.difference(*found)) if found else []
 
     @property
+    def presets(self) -> list[str]:
+        """The presets that ask for what the panel shows; none if clients need not be asked."""
+        names = {metric.name for query in self.queries for metric in metrics_in(query.expr)}
+        asked = {name for name in names if name.startswith(PREFIX)}
+        return presets_for(asked) if asked else []
+
+    @property
     def no_value(self) -> str:
         """The text of the panel if the queries return nothing."""
         if self.empty:
             return self.empty
-        if self.missing:
-            return f"not sent by {' and '.join(self.missing)}"
+        if self.presets:
+            other = f", or not sent by {' and '.join(self.missing)}" if self.missing else ""
+            return f"not asked for (preset {', '.join(self.presets)}){other}"
         is_of_clients = any(metrics_in(query.expr) for query in self.queries)
         return f"no {'client has sent' if is_of_clients else 'host reports'} this"
 
@@ -94,6 +103,12 @@ class Row:
 
     title: str
     panels: Sequence[Panel]
+
+
+def needs(presets: Iterable[str]) -> str:
+    """The presets that must be in force, in one sentence; empty if none must."""
+    found = sorted({*presets}, key=list(PRESETS).index)
+    return f"Needs subscriptions with these presets: {', '.join(found)}." if found else ""
 
 
 def filtered(expression: str, matchers: str, selected: re.Pattern[str] = SELECTED) -> str:
@@ -137,7 +152,7 @@ def as_json(panel: Panel, number: int, x: int, y: int) -> dict[str, Any]:
         "id": number,
         "type": panel.kind,
         "title": panel.title,
-        "description": panel.description,
+        "description": " ".join(filter(None, (panel.description, needs(panel.presets)))),
         "datasource": DATA_SOURCE,
         "gridPos": {"h": panel.height, "w": panel.width, "x": x, "y": y},
         "targets": targets,

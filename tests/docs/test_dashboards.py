@@ -19,7 +19,8 @@ from docs.test_alerts import labels as labels_of_host
 from docs.test_client_rules import OF_SUMS, bare
 from odradek.findings.client_metrics import PREFIX, client_metrics
 from odradek.findings.incidents import OBSERVED
-from odradek.findings.troubles import JAVA, LIBRDKAFKA
+from odradek.findings.presets import PRESETS, selects
+from odradek.findings.troubles import CONSUMER, JAVA, LIBRDKAFKA, PRODUCER
 from odradek.lag.report import PREFIX as LAG_PREFIX
 from odradek.lag.report import UNITS
 from odradek.plugin.context_labels import CONTEXT_LABELS
@@ -119,8 +120,27 @@ def test_rows_tell_which_software_fills_them() -> None:
                 if row.title == STANDARD:
                     assert LIBRDKAFKA not in panel.missing
                 if row.title.endswith(JAVA_ONLY):
-                    assert panel.no_value == "not sent by librdkafka"
+                    assert panel.no_value.startswith("not asked for (preset ")
+                    assert panel.no_value.endswith("), or not sent by librdkafka")
                     assert JAVA not in panel.missing
+
+
+def test_a_dashboard_says_which_presets_fill_it() -> None:
+    said = {name: content(each)["description"].partition("Needs ")[2] for name, each in DASHBOARDS.items()}
+
+    assert said == {
+        "fleet": "subscriptions with these presets: essential, consumer, producer.",
+        "client": "subscriptions with these presets: essential, consumer, producer.",
+        "library-versions": "subscriptions with these presets: essential.",
+        "groups": "",
+        "host": "",
+    }
+    for _, panel in PANELS:
+        names = {metric.name for query in panel.queries for metric in metrics_in(query.expr)}
+        mine = {name for name in names if name.startswith((PRODUCER, CONSUMER))}
+        asked = [prefix for name in panel.presets for prefix in PRESETS[name].metrics]
+        assert {name for name in mine if not selects(asked, name)} == set()
+        assert bool(panel.presets) is bool(mine)
 
 
 def test_the_fleet_answers_the_question_of_each_alert() -> None:

@@ -130,7 +130,7 @@ def test_each_missing_value_has_a_reason(pages: TestClient) -> None:
     java = text_of(pages, "/clients/orders-1")
     librdkafka = text_of(pages, "/clients/a/b")
 
-    assert "No subscription asks for it" in java  # bytes sent
+    assert "Not asked for (preset producer)" in java  # bytes sent
     assert "No values yet" in java  # request latency
     assert 'data-name="average"' in java
     assert "largest: no values yet" in java

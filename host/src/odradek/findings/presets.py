@@ -7,7 +7,7 @@ pushes of real clients.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -214,6 +214,20 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
     }
 )
 """By name, the one for all clients first."""
+
+
+def presets_for(names: Collection[str]) -> list[str]:
+    """The presets with fewest metrics that ask for all of these: one for producers, one for consumers.
+
+    Admin clients, of which nothing but ``debug`` asks much, count only if there is nobody else.
+    """
+    wanted = {role: [each for each in names if each.startswith(role)] for role in (PRODUCER, CONSUMER)}
+    by_role = [each for each in wanted.values() if each] or [list(names)]
+    found = {
+        next(each.id for each in PRESETS.values() if all(selects(each.metrics, name) for name in some))
+        for some in by_role
+    }
+    return [name for name in PRESETS if name in found]
 
 
 def listed(metrics: str) -> tuple[str, ...]:

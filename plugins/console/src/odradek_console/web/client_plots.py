@@ -8,6 +8,7 @@ from typing import Final
 
 from odradek.findings.client_metrics import client_metrics
 from odradek.findings.concerns import CONCERNS, ROLES, Chart, Concern, differing_words
+from odradek.findings.presets import presets_for
 from odradek.findings.troubles import FINDINGS
 from odradek_console.engine.findings import Finding
 from odradek_console.engine.libraries import reports
@@ -169,7 +170,7 @@ class ClientPlots:
         if not any(reports(row.software, row.version, each) for each in metrics):
             return "not reported by this library"
         if self.told is not None and not any(map(self.told.asks_for, metrics)):
-            return "no subscription asks for it"
+            return f"not asked for (preset {', '.join(presets_for(metrics))})"
         return "no values yet"
 
     def line(self, name: str, row: SeriesRow) -> Line:
