@@ -28,7 +28,9 @@ from odradek.waiting.clock import SystemClock
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "host" / "src" / "odradek" / "testing" / "pushes" / "data"
-TOPIC = "recorded"
+TOPIC, STREAMED = "recorded", "streamed"
+CONSUMER = "-StreamThread-1-consumer"
+"""The end of the client id of a consumer of Kafka Streams, which is no part of the recording's name."""
 INTERVAL_MS = 2_000
 PATIENCE_S = 30
 AT_ONCE = 4
@@ -61,6 +63,7 @@ def clients(folder: Path) -> dict[str, list[str]]:
         command = ["java", "-Xmx256m", "-cp", java.stdout.strip(), "odradek.TelemetryClient"]
         for kind in ("producer", "consumer", "admin", "application"):
             found[f"java-{kind}"] = [*command, "{}", TOPIC, "{}", kind]
+        found[f"java-streams{CONSUMER}"] = [*command[:-1], "odradek.TelemetryStream", "{}", STREAMED, "{}"]
     program = str(folder / "telemetry")
     go = ["go", "build", "-C", str(ROOT / "contrib" / "go"), "-o", program, "./telemetry"]
     if subprocess.run(go, check=False).returncode == 0:
@@ -123,17 +126,22 @@ def record(name: str, command: Sequence[str], host: RunningHost) -> None:
         if each.context.client_id == name
     ]
     text = written(rows, SystemClock().now_ms())
-    (DATA / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    (DATA / f"{name.removesuffix(CONSUMER)}.jsonl").write_text(text, encoding="utf-8")
     print(f"{name}: {len(rows)} exchanges, {len(text)} bytes")
 
 
 def main(wanted: Sequence[str]) -> None:
     build = Path.home() / ".cache" / "odradek" / "clients" / "franz-go"
     build.mkdir(parents=True, exist_ok=True)
-    found = {name: command for name, command in clients(build).items() if not wanted or name in wanted}
+    found = {
+        name: command
+        for name, command in clients(build).items()
+        if not wanted or name.removesuffix(CONSUMER) in wanted
+    }
     with testing.host() as host, ThreadPoolExecutor(AT_ONCE) as pool:
         host.subscribe("org.apache.kafka.", INTERVAL_MS)
-        host.topics.create(TOPIC)
+        for topic in (TOPIC, STREAMED):
+            host.topics.create(topic)
         for running in [pool.submit(record, name, command, host) for name, command in found.items()]:
             running.result()
 

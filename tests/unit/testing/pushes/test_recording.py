@@ -16,6 +16,7 @@ CLIENTS = {
     "java-application": "apache-kafka-java",
     "java-consumer": "apache-kafka-java",
     "java-producer": "apache-kafka-java",
+    "java-streams": "apache-kafka-java",
     "librdkafka-consumer": "confluent-kafka-python",
     "librdkafka-producer": "confluent-kafka-python",
 }
@@ -31,7 +32,7 @@ def test_a_push_is_otlp_with_its_request_context(client: str) -> None:
 
     assert len(pushes) >= 4
     for push in pushes:
-        assert push.context.client_id == client
+        assert (push.context.client_id or "").removesuffix("-StreamThread-1-consumer") == client
         assert push.context.connection.client_software_name == CLIENTS[client]
         assert MetricsData.FromString(push.data).resource_metrics
         assert decompress(push.record.codec, push.sent, 1 << 20) == push.data
