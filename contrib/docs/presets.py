@@ -81,8 +81,8 @@ that matters to you.
 The price of one client: its series in Prometheus, and its bytes a minute in the telemetry topic, of which it
 sends a third to a tenth. They are measured from recorded pushes of clients of one topic with one partition on
 one broker; `-` is a client that has none of the metrics. A Java consumer has more series for each further
-partition: 4 with `essential`, 7 with `consumer`. The thread of Kafka Streams has one task with one store; each
-further store of a task is some 25 series more. [How to estimate a
+partition: 4 with `essential`, 7 with `consumer`. The thread of Kafka Streams has one task with one store;
+each further store is some 25 series more. [How to estimate a
 subscription](../howto/estimate-a-subscription.md) says what a preset costs with the clients that you have.
 """
 AFTER_PRICES: Final = """\
