@@ -1,0 +1,1 @@
+"""Lives of real clients, healthy and sick, and what the console and Prometheus say of them."""

@@ -1,0 +1,78 @@
+"""Programs of clients: one process for each language, and one of its own for a client that is killed."""
+
+from __future__ import annotations
+
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from support.child_process import same_imports
+
+PYTHON: Final = (sys.executable, "-m", "matrix.members")
+STOP_S: Final = 30.0
+
+
+@dataclass
+class Program:
+    """A process of clients; see the line protocol in `matrix.members`."""
+
+    command: Sequence[str]
+    process: subprocess.Popen[str] = field(init=False)
+    states: dict[str, queue.Queue[str]] = field(default_factory=dict)
+    """What a client has become, in order."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            self.command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            bufsize=1,
+            env=same_imports(),
+        )
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            name, _, state = line.rstrip().partition(" ")
+            if name in self.states:
+                self.states[name].put(state)
+
+    def say(self, word: str, name: str, **settings: object) -> None:
+        """Send a line; with ``start`` the client is known from then on."""
+        if word == "start":
+            self.states[name] = queue.Queue()
+        parts = [word, name, *(f"{key.replace('__', '.')}={value}" for key, value in settings.items())]
+        with self.lock:
+            assert self.process.stdin is not None
+            self.process.stdin.write(" ".join(parts) + "\n")
+
+    def wait(self, name: str, timeout_s: float = STOP_S) -> str:
+        """The next state of a client; ``late`` if there is none in time."""
+        try:
+            return self.states[name].get(timeout=timeout_s)
+        except queue.Empty:
+            return "late"
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        """Close all clients."""
+        if self.process.poll() is None:
+            assert self.process.stdin is not None
+            self.process.stdin.close()
+            try:
+                self.process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                self.kill()

@@ -1,0 +1,69 @@
+"""Outcomes as tables in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from matrix.run import Outcome
+from matrix.table import LIVES, WAYS
+
+LETTERS = {"console": "c", "scrape": "s", "remote write": "w"}
+
+
+def said(outcome: Outcome) -> str:
+    """A cell: ``ok``, else what rang wrongly and where it was not told; of a sick one also the seconds."""
+    if outcome.failure:
+        return f"failed: {outcome.failure[:60]}"
+    wanted = LIVES[outcome.cell.life].rings
+    found = {outlet: outcome.ids(outlet) for outlet in LETTERS}
+    wrong: dict[str, str] = {}
+    for outlet, letter in LETTERS.items():
+        for each in found[outlet].keys() - wanted:
+            wrong[each] = wrong.get(each, "") + letter
+    parts = []
+    if wanted:
+        told = {letter: [found[o][i] for i in found[o].keys() & wanted] for o, letter in LETTERS.items()}
+        parts.append(
+            "told " + ", ".join(f"{letter} {min(times):.0f} s" for letter, times in told.items() if times)
+            if any(told.values())
+            else "not told"
+        )
+        late = [letter for letter, times in told.items() if not times]
+        if any(told.values()) and late:
+            parts.append("not " + "".join(late))
+    parts += [f"**{each}** ({where})" for each, where in sorted(wrong.items())]
+    if unseen := outcome.unseen:
+        parts.append(f"unseen ({''.join(LETTERS[each] for each in unseen)})")
+    return "; ".join(parts) or "ok"
+
+
+def table(outcomes: Sequence[Outcome], way: str) -> Iterator[str]:
+    """The lives of a place by kinds of clients."""
+    here = {(each.cell.life, each.cell.kind.name): each for each in outcomes if each.cell.way == way}
+    kinds = list(dict.fromkeys(kind for _, kind in here))
+    yield "| life | " + " | ".join(kinds) + " |"
+    yield "|---" * (len(kinds) + 1) + "|"
+    for life in LIVES:
+        row = [said(here[life, kind]) if (life, kind) in here else "" for kind in kinds]
+        if any(row):
+            yield f"| {life} | " + " | ".join(row) + " |"
+
+
+def summary(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """How many cells are right, by outlet."""
+    yield "| | console | scrape | remote write | all three |"
+    yield "|---|---|---|---|---|"
+    for title, is_sick in (("healthy lives: silent", False), ("sick lives: told, and nothing else", True)):
+        these = [each for each in outcomes if bool(LIVES[each.cell.life].rings) is is_sick]
+        right = [[each.is_right(outlet) for outlet in LETTERS] for each in these]
+        counts = [sum(each[number] for each in right) for number in range(len(LETTERS))]
+        yield f"| {len(these)} {title} | {' | '.join(map(str, counts))} | {sum(map(all, right))} |"
+
+
+def page(outcomes: Sequence[Outcome]) -> Iterable[str]:
+    """The whole report."""
+    yield from summary(outcomes)
+    for way in WAYS:
+        if any(each.cell.way == way for each in outcomes):
+            yield from ("", f"At a {way} (c console, s rules by scrape, w rules by remote write):", "")
+            yield from table(outcomes, way)

@@ -1,0 +1,115 @@
+"""Live some cells in one place at once, and tell what has rung."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from matrix.lives import Scene
+from matrix.place import Place
+from matrix.programs import PYTHON, Program
+from matrix.table import LIVES, Cell
+from matrix.watch import OUTLETS, SEEN, Ring
+
+TAIL_S: Final = 15.0
+"""After the last life: what rings too late for its cause rings by then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What has rung in a cell, and when: seconds since its trouble began, or since its begin."""
+
+    cell: Cell
+    rang: dict[Ring, list[float]]
+    failure: str = ""
+    """Why the life could not be lived."""
+
+    def ids(self, outlet: str) -> dict[str, float]:
+        """The findings of an outlet, with the second at which each began."""
+        found: dict[str, float] = {}
+        for ring, times in self.rang.items():
+            if ring.outlet == outlet and ring.id != SEEN:
+                found[ring.id] = min(times[0], found.get(ring.id, times[0]))
+        return found
+
+    @property
+    def unseen(self) -> list[str]:
+        """The outlets that have never heard of a client of this life."""
+        seen = {ring.outlet for ring in self.rang if ring.id == SEEN}
+        return [outlet for outlet in OUTLETS if outlet not in seen]
+
+    def is_right(self, outlet: str) -> bool:
+        """Whether an outlet told what it had to, and nothing else."""
+        wanted, found = LIVES[self.cell.life].rings, self.ids(outlet)
+        if self.failure or outlet in self.unseen:
+            return False
+        return len(found) == 1 and found.keys() <= wanted if wanted else not found
+
+
+@dataclass
+class Programs:
+    """The processes of clients: one for each language, and those of clients that are killed."""
+
+    commands: dict[str, Sequence[str]]
+    shared: dict[str, Program] = field(default_factory=dict)
+    alone: list[Program] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, language: str, alone: bool) -> Program:
+        with self.lock:
+            if alone:
+                self.alone.append(Program(self.commands[language]))
+                return self.alone[-1]
+            if language not in self.shared:
+                self.shared[language] = Program(self.commands[language])
+            return self.shared[language]
+
+
+@contextmanager
+def programs(java: Sequence[str], go: Sequence[str]) -> Iterator[Programs]:
+    """Processes of clients, stopped at the end."""
+    found = Programs({"java": java, "go": go, "python": PYTHON})
+    try:
+        yield found
+    finally:
+        for each in (*found.shared.values(), *found.alone):
+            each.stop()
+
+
+def lived(place: Place, cells: Sequence[Cell], programs: Programs) -> list[Outcome]:
+    """Live them side by side."""
+    scenes = [Scene(each.name, each.kind, place, programs) for each in cells]
+    scenes[0].is_first = True
+    begin_s = time.monotonic()
+    with ThreadPoolExecutor(len(cells)) as pool:
+        failures = list(pool.map(lambda pair: live(*pair), zip(cells, scenes, strict=True)))
+    time.sleep(TAIL_S)
+    outcomes = []
+    for cell, scene, failure in zip(cells, scenes, failures, strict=True):
+        since_s = scene.sick_s or begin_s
+        rang = place.watch.of(cell.name)
+        if LIVES[cell.life].apart and LIVES[cell.life].rings:
+            rang |= place.watch.of_nodes()
+        times = {ring: [each - since_s for each in times] for ring, times in rang.items()}
+        outcomes.append(Outcome(cell, times, failure))
+    return outcomes
+
+
+def live(cell: Cell, scene: Scene) -> str:
+    """Live one cell; what went wrong, if its life was another one."""
+    life = LIVES[cell.life]
+    try:
+        scene.place.create_topic(scene.topic)
+        scene.feed(on=life.fed and cell.kind.consumes)
+        life.body(scene)
+    except Exception as error:  # noqa: BLE001
+        return repr(error)
+    finally:
+        scene.feed(on=False)
+        scene.close()
+    return ""
