@@ -13,10 +13,10 @@ from pathlib import Path
 
 from matrix.clients import go_members, java_members
 from matrix.lives import KINDS
-from matrix.place import place
+from matrix.place import WAYS, place
 from matrix.report import page
 from matrix.run import Outcome, lived, programs
-from matrix.table import LIVES, WAYS, Cell, cells
+from matrix.table import LIVES, Cell, cells
 from matrix.watch import OUTLETS
 
 SIDE_BY_SIDE = 40

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,9 +38,9 @@ EACH_S: Final = 0.05
 PROMETHEUS_CONFIG: Final = """
 global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}
 rule_files: ["{rules}"]
-scrape_configs: {targets}
+scrape_configs: [{{job_name: odradek, static_configs: [{{targets: {targets}}}]}}]
 """
-TARGETS: Final = '[{{job_name: odradek, static_configs: [{{targets: ["127.0.0.1:{port}"]}}]}}]'
+WAYS: Final = ("host", "gateway")
 
 
 class HurriedProgram(ServeProcess):
@@ -101,6 +103,19 @@ class Feeder:
         producer.flush(30)
 
 
+@contextmanager
+def feeding(bootstrap: str) -> Iterator[Feeder]:
+    """A feeder in a thread."""
+    feeder = Feeder(bootstrap)
+    thread = threading.Thread(target=feeder.run)
+    thread.start()
+    try:
+        yield feeder
+    finally:
+        feeder.ended.set()
+        thread.join()
+
+
 @dataclass
 class Place:
     """A running place."""
@@ -108,7 +123,7 @@ class Place:
     way: str
     bootstrap: str
     login: str
-    """The listener that wants a password; empty if there is none."""
+    """The address that wants a password."""
     upstream: str
     """The address of the host, past the gateway."""
     programs: dict[str, HurriedProgram]
@@ -139,97 +154,108 @@ class Place:
         self.programs[program].again()
 
 
-def telemetry_settings(scraped: int, remote_url: str, folder: Path) -> list[str]:
-    return [
-        "subscriptions.all.metrics=*",
-        "subscriptions.all.interval.ms=1000",
-        f"plugins.prometheus.listener=http://127.0.0.1:{scraped}",
-        f"plugins.prometheus.linger.ms={300_000 // FACTOR}",
-        f"plugins.prometheus.totals.file={folder / 'scrape-totals.db'}",
-        f"plugins.prometheus.remote_write.url={remote_url}/api/v1/write",
-        f"plugins.prometheus.remote_write.totals.file={folder / 'remote-totals.db'}",
-        f"plugins.prometheus.remote_write.resend.ms={60_000 // FACTOR}",
-    ]
+@dataclass
+class Site:
+    """Starts the programs of a place, and stops them when it is closed."""
 
+    folder: Path
+    stack: ExitStack
+    programs: dict[str, HurriedProgram] = field(default_factory=dict)
 
-@contextmanager
-def prometheus(folder: Path, name: str, scraped: int | None) -> Iterator[str]:
-    """The URL of a server with the shipped rules, hurried."""
-    (port,), mine = free_ports(1), folder / name
-    mine.mkdir()
-    rules, config = mine / "rules.yml", mine / "prometheus.yml"
-    rules.write_text(hurried_rules(alert_rules(INTERVAL_S)))
-    targets = "[]" if scraped is None else TARGETS.format(port=scraped)
-    config.write_text(PROMETHEUS_CONFIG.format(rules=rules, targets=targets))
-    flags = ("--web.enable-remote-write-receiver", f"--query.lookback-delta={300 // FACTOR}s")
-    with prometheus_server(PROMETHEUS.path(), config, port, mine, *flags) as server:
-        yield server.url
+    def run(self, name: str, command: str, *arguments: str, **more: str) -> HurriedProgram:
+        """Start a program of Odradek."""
+        self.programs[name] = HurriedProgram(command, *arguments, **more)
+        self.stack.callback(self.programs[name].stop)
+        return self.programs[name]
+
+    def prometheus(self, name: str, scraped: Sequence[int] = ()) -> str:
+        """The URL of a Prometheus with the shipped rules, hurried."""
+        (port,), folder = free_ports(1), self.folder / name
+        folder.mkdir()
+        rules, config = folder / "rules.yml", folder / "prometheus.yml"
+        rules.write_text(hurried_rules(alert_rules(INTERVAL_S)))
+        targets = [f"127.0.0.1:{each}" for each in scraped]
+        config.write_text(PROMETHEUS_CONFIG.format(rules=rules, targets=targets))
+        flags = ("--web.enable-remote-write-receiver", f"--query.lookback-delta={300 // FACTOR}s")
+        server = prometheus_server(PROMETHEUS.path(), config, port, folder, *flags)
+        return self.stack.enter_context(server).url
+
+    def telemetry(self, name: str, scraped: int, remote_url: str) -> list[str]:
+        """The settings of a program that takes pushes, observes, and is watched."""
+        return [
+            f"data.dir={self.folder / name}",
+            "subscriptions.all.metrics=*",
+            "subscriptions.all.interval.ms=1000",
+            f"plugins.prometheus.listener=http://127.0.0.1:{scraped}",
+            f"plugins.prometheus.linger.ms={300_000 // FACTOR}",
+            f"plugins.prometheus.totals.file={self.folder / f'{name}-scrape.db'}",
+            f"plugins.prometheus.remote_write.url={remote_url}/api/v1/write",
+            f"plugins.prometheus.remote_write.totals.file={self.folder / f'{name}-remote.db'}",
+            f"plugins.prometheus.remote_write.resend.ms={60_000 // FACTOR}",
+        ]
+
+    def add_user(self) -> str:
+        """A properties file of a user who may log in at the host, which does not run yet."""
+        password, properties = self.folder / "password", self.folder / "gateway.properties"
+        password.write_text("right\n")
+        users = ("users", "--data-dir", str(self.folder / "host"), "--add", "gateway")
+        command = (sys.executable, "-m", "odradek", *users, "--password-file", str(password))
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        properties.write_text(
+            "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.username=gateway\nsasl.password=right\n"
+        )
+        return str(properties)
 
 
 @contextmanager
 def place(way: str, folder: Path) -> Iterator[Place]:
     """Start a ``host``, or a ``gateway`` before one, with everything that watches."""
     folder.mkdir(parents=True)
-    port, login_port, scraped = free_ports(3)
-    upstream = f"127.0.0.1:{port}"
-    at_host = way == "host"
+    port, login_port, scraped, login_scraped = free_ports(4)
+    upstream, login = f"127.0.0.1:{port}", f"127.0.0.1:{login_port}"
     with ExitStack() as stack:
-        scraping = stack.enter_context(prometheus(folder, "scrape", scraped))
-        written = stack.enter_context(prometheus(folder, "remote", None))
-        telemetry = telemetry_settings(scraped, written, folder)
-        settings = [
-            f"listeners=PLAINTEXT://{upstream},SASL_PLAINTEXT://127.0.0.1:{login_port}",
+        site = Site(folder, stack)
+        scraping = site.prometheus("scrape", [scraped, login_scraped][: WAYS.index(way) + 1])
+        written = site.prometheus("remote")
+        common = [
+            f"listeners=PLAINTEXT://{upstream},SASL_PLAINTEXT://{login}",
             "sasl.enabled.mechanisms=PLAIN",
-            f"data.dir={folder / 'host'}",
             "node.id=1",
             "auto.create.topics.enable=false",
             f"group.initial.rebalance.delay.ms={3_000 // FACTOR}",
             *(f"group.consumer.{each}session.timeout.ms={SESSION_MS}" for each in ("min.", "")),
             *(f"group.consumer.{each}heartbeat.interval.ms={SESSION_MS // 4}" for each in ("min.", "")),
         ]
-        proxy = None
-        if at_host:
-            settings += ["telemetry.observe=silent", *telemetry]
+        if way == "host":
+            proxy, bootstrap, topic = None, upstream, "__client_telemetry"
+            of_pushes = ["telemetry.observe=silent", *site.telemetry("host", scraped, written)]
+            site.run("host", "serve", *options(*common, *of_pushes))
         else:
+            properties = site.add_user()
             proxy, proxy_port = stack.enter_context(cutting_proxy(port))
-            settings += [
-                "telemetry.durability=memory",
-                f"advertised.listeners=PLAINTEXT://127.0.0.1:{proxy_port},SASL_PLAINTEXT://127.0.0.1:{login_port}",
-            ]
-        programs = {"host": HurriedProgram("serve", *options(*settings))}
-        stack.callback(programs["host"].stop)
-        bootstrap, topic = upstream, "__client_telemetry"
-        if not at_host:
+            past = f"advertised.listeners=PLAINTEXT://127.0.0.1:{proxy_port},SASL_PLAINTEXT://{login}"
+            silent = ["telemetry.durability=memory", f"data.dir={folder / 'host'}"]
+            site.run("host", "serve", *options(*common, past, *silent))
             with AdminClient(upstream) as admin:
                 admin.create_topics([NewTopic(name=TELEMETRY, partitions=1)])
-            bootstrap, topic = f"127.0.0.1:{free_range(2)}", TELEMETRY
-            before = [
-                f"listeners=PLAINTEXT://{bootstrap}",
-                "gateway.nodes=1",
-                f"data.dir={folder / 'gateway'}",
-                f"plugins.kafka.bootstrap.servers={upstream}",
-                f"plugins.kafka.topic={TELEMETRY}",
-            ]
-            programs["gateway"] = HurriedProgram(
-                "gateway", "--upstream", f"127.0.0.1:{proxy_port}", *options(*before, *telemetry)
-            )
-            stack.callback(programs["gateway"].stop)
-        console = HurriedProgram(
-            "console",
-            *("--bootstrap-server", upstream, "--topic", topic, "--listen", "127.0.0.1:0"),
-            ready_start="odradek console ready ",
-        )
-        stack.callback(console.stop)
+            export = [f"plugins.kafka.bootstrap.servers={upstream}", f"plugins.kafka.topic={TELEMETRY}"]
+            first, second, topic = free_range(2), free_range(2), TELEMETRY
+            bootstrap = f"127.0.0.1:{first}"
+            of_gateway = [f"listeners=PLAINTEXT://{bootstrap}", "gateway.nodes=1", *export]
+            of_gateway += site.telemetry("gateway", scraped, written)
+            site.run("gateway", "gateway", "--upstream", f"127.0.0.1:{proxy_port}", *options(*of_gateway))
+            of_login = [f"listeners=PLAINTEXT://127.0.0.1:{second}", "gateway.nodes=1", *export]
+            of_login += [f"gateway.upstream.command.config={properties}"]
+            of_login += site.telemetry("login", login_scraped, written)
+            site.run("login", "gateway", "--upstream", login, *options(*of_login))
+            login = f"127.0.0.1:{second}"
+        reading = ("--bootstrap-server", upstream, "--topic", topic, "--listen", "127.0.0.1:0")
+        console = site.run("console", "console", *reading, ready_start="odradek console ready ")
         outlets = {
             "console": partial(console_rings, console.ready.split()[-1].rstrip("/")),
             "scrape": partial(prometheus_rings, "scrape", scraping),
             "remote write": partial(prometheus_rings, "remote write", written),
         }
-        feeder = Feeder(upstream)
-        feeding = threading.Thread(target=feeder.run)
-        feeding.start()
-        stack.callback(feeding.join)
-        stack.callback(feeder.ended.set)
+        feeder = stack.enter_context(feeding(upstream))
         watch = stack.enter_context(watching(outlets))
-        login = f"127.0.0.1:{login_port}" if at_host else ""
-        yield Place(way, bootstrap, login, upstream, programs, proxy, feeder, watch)
+        yield Place(way, bootstrap, login, upstream, site.programs, proxy, feeder, watch)

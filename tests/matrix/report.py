@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from matrix.place import WAYS
 from matrix.run import Outcome
-from matrix.table import LIVES, WAYS
+from matrix.table import LIVES
 
 LETTERS = {"console": "c", "scrape": "s", "remote write": "w"}
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from matrix import lives
 from matrix.lives import KINDS, Kind, Scene
+from matrix.place import WAYS
 
-WAYS: Final = ("host", "gateway")
 BEHIND: Final = frozenset({"behind", "lag-grows", "lag-slow-polling"})
 STALLED: Final = frozenset({"stalled", "lag-without-fetches"})
 LOST: Final = frozenset({"lost", "silent"})
@@ -64,7 +64,7 @@ LIVES: Final = {
     "fetch quota": Life(
         body=lives.throttled_fetch, of="consumers", rings=frozenset({"throttled-fetch"}), fed=False
     ),
-    "wrong password": Life(body=lives.wrong_password, rings=LOGINS, ways=("host",)),
+    "wrong password": Life(body=lives.wrong_password, rings=LOGINS),
     "too large": Life(body=lives.too_large, of="producers", rings=LOSS),
     "topic absent": Life(body=lives.topic_absent, of="producers", rings=LOSS),
     "joins and leaves": Life(
@@ -86,7 +86,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        return f"{self.life}-{self.kind.name}".replace(" ", "-").replace(",", "")
+        return f"{self.way}-{self.life}-{self.kind.name}".replace(" ", "-").replace(",", "")
 
 
 def cells(way: str, lives: frozenset[str] = frozenset(), kinds: frozenset[str] = frozenset()) -> list[Cell]:
