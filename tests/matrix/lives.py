@@ -12,8 +12,8 @@ from matrix.place import SESSION_MS, Place
 from matrix.programs import Program
 from matrix.watch import OUTLETS, SEEN
 
-TOLD_S: Final = 60.0
-"""A sick life goes on until it was told everywhere, for at most so long."""
+TOLD_S: Final = 75.0
+"""A sick life goes on until it was told everywhere, for at most so long: a minute, and the alert's `for`."""
 DOWN_S: Final = 3.0
 
 

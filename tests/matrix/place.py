@@ -18,7 +18,7 @@ from contrib.grafana.promql import INTERVAL_S
 from contrib.grafana.rules import alert_rules
 from contrib.prometheus.prometheus import PROMETHEUS
 
-from matrix.hurry import FACTOR, hurried_rules
+from matrix.hurry import FACTOR, hurried
 from matrix.watch import Watch, console_rings, prometheus_rings, watching
 from odradek.client.admin import AdminClient
 from odradek.client.resources import ConfigChange, ConfigResource, NewTopic
@@ -43,10 +43,8 @@ scrape_configs: [{{job_name: odradek, static_configs: [{{targets: {targets}}}]}}
 WAYS: Final = ("host", "gateway")
 
 
-class HurriedProgram(ServeProcess):
-    """A program of Odradek whose findings hurry; it starts again with the same ports."""
-
-    program = ("-m", "matrix.hurry")
+class OurProgram(ServeProcess):
+    """A program of Odradek that can start again with the same ports."""
 
     def __init__(self, command: str, *arguments: str, ready_start: str = "odradek ready ") -> None:
         self.command, self.ready_start, self.arguments = command, ready_start, arguments
@@ -54,7 +52,7 @@ class HurriedProgram(ServeProcess):
 
     def again(self) -> None:
         """Start after it was stopped."""
-        HurriedProgram.__init__(self, self.command, *self.arguments, ready_start=self.ready_start)
+        OurProgram.__init__(self, self.command, *self.arguments, ready_start=self.ready_start)
 
     def stop(self) -> None:
         if self.process.poll() is None:
@@ -77,7 +75,7 @@ class Feeder:
         import confluent_kafka
 
         return confluent_kafka.Producer(
-            {"bootstrap.servers": self.bootstrap, "client.id": "feeder.1", "linger.ms": 20}
+            {"bootstrap.servers": self.bootstrap, "client.id": "feeder.1", "linger.ms": 20, "log_level": 3}
         )
 
     def run(self) -> None:
@@ -126,7 +124,7 @@ class Place:
     """The address that wants a password."""
     upstream: str
     """The address of the host, past the gateway."""
-    programs: dict[str, HurriedProgram]
+    programs: dict[str, OurProgram]
     proxy: CuttingProxy | None
     """Between the gateway and the host."""
     feeder: Feeder
@@ -160,11 +158,11 @@ class Site:
 
     folder: Path
     stack: ExitStack
-    programs: dict[str, HurriedProgram] = field(default_factory=dict)
+    programs: dict[str, OurProgram] = field(default_factory=dict)
 
-    def run(self, name: str, command: str, *arguments: str, **more: str) -> HurriedProgram:
+    def run(self, name: str, command: str, *arguments: str, **more: str) -> OurProgram:
         """Start a program of Odradek."""
-        self.programs[name] = HurriedProgram(command, *arguments, **more)
+        self.programs[name] = OurProgram(command, *arguments, **more)
         self.stack.callback(self.programs[name].stop)
         return self.programs[name]
 
@@ -173,7 +171,7 @@ class Site:
         (port,), folder = free_ports(1), self.folder / name
         folder.mkdir()
         rules, config = folder / "rules.yml", folder / "prometheus.yml"
-        rules.write_text(hurried_rules(alert_rules(INTERVAL_S)))
+        rules.write_text(hurried(alert_rules(INTERVAL_S)))
         targets = [f"127.0.0.1:{each}" for each in scraped]
         config.write_text(PROMETHEUS_CONFIG.format(rules=rules, targets=targets))
         flags = ("--web.enable-remote-write-receiver", f"--query.lookback-delta={300 // FACTOR}s")
@@ -222,7 +220,7 @@ def place(way: str, folder: Path) -> Iterator[Place]:
             "sasl.enabled.mechanisms=PLAIN",
             "node.id=1",
             "auto.create.topics.enable=false",
-            f"group.initial.rebalance.delay.ms={3_000 // FACTOR}",
+            "group.initial.rebalance.delay.ms=300",
             *(f"group.consumer.{each}session.timeout.ms={SESSION_MS}" for each in ("min.", "")),
             *(f"group.consumer.{each}heartbeat.interval.ms={SESSION_MS // 4}" for each in ("min.", "")),
         ]

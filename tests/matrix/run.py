@@ -16,8 +16,8 @@ from matrix.programs import PYTHON, Program
 from matrix.table import LIVES, Cell
 from matrix.watch import OUTLETS, SEEN, Ring
 
-TAIL_S: Final = 15.0
-"""After the last life: what rings too late for its cause rings by then."""
+TAIL_S: Final = 100.0
+"""After the last life: who has closed must not be taken for dead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +81,14 @@ def programs(java: Sequence[str], go: Sequence[str]) -> Iterator[Programs]:
             each.stop()
 
 
-def lived(place: Place, cells: Sequence[Cell], programs: Programs) -> list[Outcome]:
+def lived(place: Place, cells: Sequence[Cell], programs: Programs, tail_s: float = TAIL_S) -> list[Outcome]:
     """Live them side by side."""
     scenes = [Scene(each.name, each.kind, place, programs) for each in cells]
     scenes[0].is_first = True
     begin_s = time.monotonic()
     with ThreadPoolExecutor(len(cells)) as pool:
         failures = list(pool.map(lambda pair: live(*pair), zip(cells, scenes, strict=True)))
-    time.sleep(TAIL_S)
+    time.sleep(tail_s)
     outcomes = []
     for cell, scene, failure in zip(cells, scenes, failures, strict=True):
         since_s = scene.sick_s or begin_s

@@ -42,6 +42,7 @@ CHOSEN: Final = (
     ("gateway", "too large", "aiokafka producer"),
     ("gateway", "consumer killed", "kafka-python consumer"),
 )
+TAIL_S: Final = 70.0
 NOT_YET: Final[Mapping[tuple[str, str, str], str]] = {}
 """Cells that are still wrong, with the reason."""
 KIND: Final = {each.name: each for each in KINDS}
@@ -50,7 +51,7 @@ KIND: Final = {each.name: each for each in KINDS}
 def outcomes_at(way: str, folder: Path, clients: Programs) -> list[Outcome]:
     cells = [Cell(life, KIND[kind], where) for where, life, kind in CHOSEN if where == way]
     with place(way, folder / way) as where:
-        return lived(where, cells, clients)
+        return lived(where, cells, clients, TAIL_S)
 
 
 @pytest.fixture(scope="module")
