@@ -7,6 +7,7 @@ PYTHONPATH=tests python -m matrix --way host --life idle --kind "java consumer"
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 from matrix.clients import go_members, java_members
 from matrix.lives import KINDS
 from matrix.place import WAYS, place
-from matrix.report import page
+from matrix.report import page, rows
 from matrix.run import Outcome, lived, programs
 from matrix.table import LIVES, Cell, cells
 from matrix.watch import OUTLETS
@@ -39,6 +40,7 @@ def main() -> int:
     parser.add_argument("--kind", action="append", choices=[each.name for each in KINDS], help="a column")
     parser.add_argument("--side-by-side", type=int, default=SIDE_BY_SIDE, help="lives at once")
     parser.add_argument("--folder", type=Path, help="keep logs and data in this new folder")
+    parser.add_argument("--rings", type=Path, help="write each ring as a line of JSON into this file")
     given = parser.parse_args()
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory() as temporary:
@@ -51,6 +53,8 @@ def main() -> int:
                     outcomes += lived(where, wave, clients)
             if where.watch.misses:
                 print(f"{where.watch.misses} questions without an answer", file=sys.stderr)
+    if given.rings:
+        given.rings.write_text("".join(f"{json.dumps(each)}\n" for each in rows(outcomes)))
     print("\n".join(page(outcomes)))
     return any(not each.is_right(outlet) for each in outcomes for outlet in OUTLETS)
 

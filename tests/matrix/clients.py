@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from contrib.capture.kafka_node import NEWEST
+from contrib.capture.kafka_node import LOGGING, NEWEST, QUICK_START, java_classpath
 
-ROOT: Final = Path(__file__).resolve().parents[2]
-JAVA: Final = ROOT / "contrib" / "java"
-GO: Final = ROOT / "contrib" / "go"
-OPTIONS: Final = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+GO: Final = Path(__file__).resolve().parents[2] / "contrib" / "go"
+OPTIONS: Final = ("-Xmx512m", *QUICK_START)
 BUILD_S: Final = 900
 
 
@@ -24,10 +21,7 @@ def java_members() -> Sequence[str]:
     Raises:
         subprocess.CalledProcessError: Java, Maven or the artifacts are not available.
     """
-    command = (sys.executable, str(JAVA / "classpath.py"), "--kafka", NEWEST)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_S, check=True)
-    logging = f"-Dlog4j2.configurationFile={JAVA / 'log4j2.properties'}"
-    return ("java", *OPTIONS, logging, "-cp", done.stdout.strip(), "odradek.Members")
+    return ("java", *OPTIONS, *LOGGING, "-cp", java_classpath(NEWEST), "odradek.Members")
 
 
 def go_members() -> Sequence[str]:

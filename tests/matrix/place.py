@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from contrib.capture.kafka_node import kafka_node
 from contrib.capture.ports import free_ports, free_range
 from contrib.grafana.promql import INTERVAL_S
 from contrib.grafana.rules import alert_rules
@@ -40,7 +41,13 @@ global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}
 rule_files: ["{rules}"]
 scrape_configs: [{{job_name: odradek, static_configs: [{{targets: {targets}}}]}}]
 """
-WAYS: Final = ("host", "gateway")
+WAYS: Final = ("host", "gateway", "kafka")
+"""A host; a gateway before a host; a gateway before Apache Kafka."""
+SESSIONS: Final = (
+    "group.initial.rebalance.delay.ms=300",
+    *(f"group.consumer.{each}session.timeout.ms={SESSION_MS}" for each in ("min.", "")),
+    *(f"group.consumer.{each}heartbeat.interval.ms={SESSION_MS // 4}" for each in ("min.", "")),
+)
 
 
 class OurProgram(ServeProcess):
@@ -131,8 +138,7 @@ class Place:
     watch: Watch
 
     def create_topic(self, name: str) -> None:
-        with AdminClient(self.upstream) as admin:
-            admin.create_topics([NewTopic(name=name, partitions=PARTITIONS)])
+        create_topic(self.upstream, name, PARTITIONS)
 
     def limit(self, client_id: str, **quotas: float | None) -> None:
         """Set quotas of a client id; None removes one."""
@@ -204,49 +210,72 @@ class Site:
         )
         return str(properties)
 
+    def gateway(self, name: str, upstream: str, cluster: str, scraped: int, written: str, *more: str) -> str:
+        """Start a gateway that writes pushes to a topic of its cluster; the address for clients.
+
+        Args:
+            upstream: The address that it passes connections to.
+            cluster: The address of the same cluster for its own records.
+        """
+        address = f"127.0.0.1:{free_range(2)}"
+        settings = [
+            f"listeners=PLAINTEXT://{address}",
+            "gateway.nodes=1",
+            f"plugins.kafka.bootstrap.servers={cluster}",
+            f"plugins.kafka.topic={TELEMETRY}",
+            *self.telemetry(name, scraped, written),
+            *more,
+        ]
+        self.run(name, "gateway", "--upstream", upstream, *options(*settings))
+        return address
+
+    def kafka(self) -> str:
+        """Start a node of Apache Kafka without telemetry; its address."""
+        settings = ("auto.create.topics.enable=false", *SESSIONS)
+        node = self.stack.enter_context(kafka_node(reporters="", overrides=settings))
+        return f"127.0.0.1:{node.port}"
+
+
+def create_topic(bootstrap: str, name: str, partitions: int) -> None:
+    with AdminClient(bootstrap) as admin:
+        admin.create_topics([NewTopic(name=name, partitions=partitions, replication_factor=1)])
+
 
 @contextmanager
 def place(way: str, folder: Path) -> Iterator[Place]:
-    """Start a ``host``, or a ``gateway`` before one, with everything that watches."""
+    """Start a ``host``, or a gateway before a host or before Apache Kafka, with everything that watches."""
     folder.mkdir(parents=True)
     port, login_port, scraped, login_scraped = free_ports(4)
     upstream, login = f"127.0.0.1:{port}", f"127.0.0.1:{login_port}"
     with ExitStack() as stack:
         site = Site(folder, stack)
-        scraping = site.prometheus("scrape", [scraped, login_scraped][: WAYS.index(way) + 1])
+        scraping = site.prometheus("scrape", [scraped, login_scraped] if way == "gateway" else [scraped])
         written = site.prometheus("remote")
         common = [
             f"listeners=PLAINTEXT://{upstream},SASL_PLAINTEXT://{login}",
             "sasl.enabled.mechanisms=PLAIN",
             "node.id=1",
             "auto.create.topics.enable=false",
-            "group.initial.rebalance.delay.ms=300",
-            *(f"group.consumer.{each}session.timeout.ms={SESSION_MS}" for each in ("min.", "")),
-            *(f"group.consumer.{each}heartbeat.interval.ms={SESSION_MS // 4}" for each in ("min.", "")),
+            *SESSIONS,
         ]
+        proxy, bootstrap, topic = None, upstream, "__client_telemetry"
         if way == "host":
-            proxy, bootstrap, topic = None, upstream, "__client_telemetry"
             of_pushes = ["telemetry.observe=silent", *site.telemetry("host", scraped, written)]
             site.run("host", "serve", *options(*common, *of_pushes))
-        else:
-            properties = site.add_user()
+        elif way == "gateway":
+            topic, properties = TELEMETRY, site.add_user()
             proxy, proxy_port = stack.enter_context(cutting_proxy(port))
             past = f"advertised.listeners=PLAINTEXT://127.0.0.1:{proxy_port},SASL_PLAINTEXT://{login}"
             silent = ["telemetry.durability=memory", f"data.dir={folder / 'host'}"]
             site.run("host", "serve", *options(*common, past, *silent))
-            with AdminClient(upstream) as admin:
-                admin.create_topics([NewTopic(name=TELEMETRY, partitions=1)])
-            export = [f"plugins.kafka.bootstrap.servers={upstream}", f"plugins.kafka.topic={TELEMETRY}"]
-            first, second, topic = free_range(2), free_range(2), TELEMETRY
-            bootstrap = f"127.0.0.1:{first}"
-            of_gateway = [f"listeners=PLAINTEXT://{bootstrap}", "gateway.nodes=1", *export]
-            of_gateway += site.telemetry("gateway", scraped, written)
-            site.run("gateway", "gateway", "--upstream", f"127.0.0.1:{proxy_port}", *options(*of_gateway))
-            of_login = [f"listeners=PLAINTEXT://127.0.0.1:{second}", "gateway.nodes=1", *export]
-            of_login += [f"gateway.upstream.command.config={properties}"]
-            of_login += site.telemetry("login", login_scraped, written)
-            site.run("login", "gateway", "--upstream", login, *options(*of_login))
-            login = f"127.0.0.1:{second}"
+            create_topic(upstream, TELEMETRY, 1)
+            bootstrap = site.gateway("gateway", f"127.0.0.1:{proxy_port}", upstream, scraped, written)
+            logs_in = f"gateway.upstream.command.config={properties}"
+            login = site.gateway("login", login, upstream, login_scraped, written, logs_in)
+        else:
+            topic, upstream, login = TELEMETRY, site.kafka(), ""
+            create_topic(upstream, TELEMETRY, 1)
+            bootstrap = site.gateway("gateway", upstream, upstream, scraped, written)
         reading = ("--bootstrap-server", upstream, "--topic", topic, "--listen", "127.0.0.1:0")
         console = site.run("console", "console", *reading, ready_start="odradek console ready ")
         outlets = {

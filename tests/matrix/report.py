@@ -11,6 +11,13 @@ from matrix.table import LIVES
 LETTERS = {"console": "c", "scrape": "s", "remote write": "w"}
 
 
+PLACES = {
+    "host": "At a host",
+    "gateway": "At a gateway before a host",
+    "kafka": "At a gateway before Apache Kafka",
+}
+
+
 def said(outcome: Outcome) -> str:
     """A cell: ``ok``, else what rang wrongly and where it was not told; of a sick one also the seconds."""
     if outcome.failure:
@@ -66,5 +73,23 @@ def page(outcomes: Sequence[Outcome]) -> Iterable[str]:
     yield from summary(outcomes)
     for way in WAYS:
         if any(each.cell.way == way for each in outcomes):
-            yield from ("", f"At a {way} (c console, s rules by scrape, w rules by remote write):", "")
+            yield from ("", f"{PLACES[way]} (c console, s rules by scrape, w rules by remote write):", "")
             yield from table(outcomes, way)
+
+
+def rows(outcomes: Sequence[Outcome]) -> Iterator[dict[str, object]]:
+    """Each ring, with the seconds since its trouble or the begin of its life."""
+    for outcome in outcomes:
+        cell = outcome.cell
+        for ring, times in outcome.rang.items():
+            yield {
+                "way": cell.way,
+                "life": cell.life,
+                "kind": cell.kind.name,
+                "outlet": ring.outlet,
+                "id": ring.id,
+                "subject": ring.subject,
+                "first_s": round(times[0], 1),
+                "last_s": round(times[-1], 1),
+                "times": len(times),
+            }

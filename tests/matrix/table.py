@@ -51,8 +51,8 @@ LIVES: Final = {
     "catching up": Life(body=lives.catching_up, of="consumers", fed=False),
     "idle producer": Life(body=lives.idle_producer, of="producers"),
     "subscription changed twice": Life(body=lives.subscription_changes, apart=True),
-    "host restart": Life(body=lives.restarts("host"), apart=True),
-    "gateway restart": Life(body=lives.restarts("gateway"), apart=True, ways=("gateway",)),
+    "host restart": Life(body=lives.restarts("host"), apart=True, ways=("host", "gateway")),
+    "gateway restart": Life(body=lives.restarts("gateway"), apart=True, ways=("gateway", "kafka")),
     "two programs, one client id": Life(body=lives.one_client_id),
     "slow application": Life(body=lives.slow_application, of="consumers", rings=BEHIND),
     "stuck": Life(body=lives.stuck, of="consumers", rings=STALLED),
@@ -64,7 +64,7 @@ LIVES: Final = {
     "fetch quota": Life(
         body=lives.throttled_fetch, of="consumers", rings=frozenset({"throttled-fetch"}), fed=False
     ),
-    "wrong password": Life(body=lives.wrong_password, rings=LOGINS),
+    "wrong password": Life(body=lives.wrong_password, rings=LOGINS, ways=("host", "gateway")),
     "too large": Life(body=lives.too_large, of="producers", rings=LOSS),
     "topic absent": Life(body=lives.topic_absent, of="producers", rings=LOSS),
     "joins and leaves": Life(
