@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from matrix.clients import go_members, java_members
+from matrix.clients import commands
 from matrix.lives import KINDS
 from matrix.place import WAYS, place
 from matrix.report import page, rows
@@ -47,7 +47,7 @@ def main() -> int:
         for way in given.way or WAYS:
             chosen = cells(way, frozenset(given.life or ()), frozenset(given.kind or ()))
             folder = (given.folder or Path(temporary)) / way
-            with place(way, folder) as where, programs(java_members(), go_members()) as clients:
+            with place(way, folder) as where, programs(commands()) as clients:
                 for wave in waves(chosen, given.side_by_side):
                     print(f"{way}: {len(wave)} lives, {wave[0].life} ...", file=sys.stderr, flush=True)
                     outcomes += lived(where, wave, clients)

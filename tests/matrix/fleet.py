@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from matrix.clients import go_members, java_members
+from matrix.clients import commands
 from matrix.lives import DOWN_S, KINDS, TOLD_S, Scene
 from matrix.place import WAYS, Place, place
 from matrix.run import TAIL_S, Programs, programs
@@ -103,7 +103,7 @@ def main() -> int:
     with (
         tempfile.TemporaryDirectory() as temporary,
         place(given.way, Path(temporary) / given.way) as where,
-        programs(java_members(), go_members()) as clients,
+        programs(commands()) as clients,
     ):
         with ThreadPoolExecutor(len(KINDS)) as pool:
             scenes = list(pool.map(lambda number: started(number, where, clients), range(len(KINDS))))

@@ -23,7 +23,7 @@ class Kind:
 
     name: str
     program: str
-    """``java``, ``python`` or ``go``."""
+    """``java``, ``streams``, ``python`` or ``go``."""
     role: str
     settings: dict[str, object] = field(default_factory=dict)
 
@@ -42,7 +42,7 @@ def both(name: str, program: str, **settings: object) -> list[Kind]:
 KINDS: Final = (
     *both("java", "java"),
     Kind(name="java-848 consumer", program="java", role="consumer", settings={"group__protocol": "consumer"}),
-    Kind(name="java streams", program="java", role="streams"),
+    Kind(name="java streams", program="streams", role="streams"),
     *both("java-observed", "java", enable__metrics__push="false"),
     *both("librdkafka", "python", kind="librdkafka"),
     *both("franz-go", "go"),

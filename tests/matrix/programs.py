@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,6 @@ from typing import Final
 
 from support.child_process import same_imports
 
-PYTHON: Final = (sys.executable, "-m", "matrix.members")
 STOP_S: Final = 30.0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from typing import Final
 
 from matrix.lives import Scene
 from matrix.place import Place
-from matrix.programs import PYTHON, Program
+from matrix.programs import Program
 from matrix.table import LIVES, Cell
 from matrix.watch import OUTLETS, SEEN, Ring
 
@@ -55,7 +55,7 @@ class Outcome:
 class Programs:
     """The processes of clients: one for each language, and those of clients that are killed."""
 
-    commands: dict[str, Sequence[str]]
+    commands: Mapping[str, Sequence[str]]
     shared: dict[str, Program] = field(default_factory=dict)
     alone: list[Program] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -71,9 +71,9 @@ class Programs:
 
 
 @contextmanager
-def programs(java: Sequence[str], go: Sequence[str]) -> Iterator[Programs]:
+def programs(commands: Mapping[str, Sequence[str]]) -> Iterator[Programs]:
     """Processes of clients, stopped at the end."""
-    found = Programs({"java": java, "go": go, "python": PYTHON})
+    found = Programs(commands)
     try:
         yield found
     finally:

@@ -12,7 +12,7 @@ import pytest
 from contrib.go_program import UnavailableError
 from contrib.prometheus.prometheus import PROMETHEUS
 
-from matrix.clients import go_members, java_members
+from matrix.clients import commands
 from matrix.lives import KINDS
 from matrix.place import place
 from matrix.report import said
@@ -59,11 +59,11 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, s
     """All cells, lived at once in both places."""
     try:
         PROMETHEUS.path()
-        commands = java_members(), go_members()
+        found = commands()
     except (UnavailableError, OSError, subprocess.CalledProcessError) as reason:
         pytest.skip(f"clients or Prometheus cannot be built: {reason}")
     folder = tmp_path_factory.mktemp("matrix")
-    with programs(*commands) as clients, ThreadPoolExecutor(2) as pool:
+    with programs(found) as clients, ThreadPoolExecutor(2) as pool:
         both = pool.map(lambda way: outcomes_at(way, folder, clients), ("host", "gateway"))
         return {(each.cell.way, each.cell.life, each.cell.kind.name): each for some in both for each in some}
 

@@ -79,7 +79,7 @@ public final class Members {
                     default -> throw new IllegalArgumentException(settings.get("role"));
                 }
                 tell("closed");
-            } catch (RuntimeException | InterruptedException error) {
+            } catch (RuntimeException | LinkageError | InterruptedException error) {
                 tell("failed " + error);
             }
         }
