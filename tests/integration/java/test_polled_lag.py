@@ -281,8 +281,7 @@ def test_partitions_that_are_added_and_groups_that_are_deleted(scene: Scene) -> 
 
 def test_a_compacted_topic_is_counted_by_offsets(scene: Scene) -> None:
     """An upper bound of the records that are left."""
-    settings = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0", "segment_ms": "1"}
-    topic = scene.topic("compacted", **settings)
+    topic = scene.topic("compacted", cleanup_policy="compact", min_cleanable_dirty_ratio="0", segment_ms="1")
     producer = confluent_kafka.Producer({"bootstrap.servers": scene.bootstrap, "linger.ms": 0})
     for _ in range(50):
         producer.produce(topic, b"v", key=b"k", partition=0)
