@@ -113,6 +113,7 @@ WITHOUT_ALERT = {
         "odradek.gateway.observed.clients",
         "odradek.gateway.observed.clients.evicted",
         "odradek.gateway.observed.clients.folded",
+        "odradek.gateway.observed.clients.late",
         "odradek.gateway.outstanding",
         "odradek.gateway.pauses.in.flight",
         "odradek.gateway.pauses.slow.peer",
