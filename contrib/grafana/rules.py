@@ -98,7 +98,7 @@ def alert_manager_rules(interval_s: int) -> str:
     return written(alertmanager(alerts(interval_s)))
 
 
-def alert_rules(interval_s: int, place: Place = Place()) -> str:  # noqa: B008  it is frozen
+def alert_rules(interval_s: int, place: Place = Place()) -> str:
     """``client-alerts.yml``."""
     rules = [alert_rule(alert, place) for alert in alerts(interval_s)]
     return written({"groups": [{"name": "kafka-clients", "rules": rules}]})

@@ -3,7 +3,7 @@
     python plugins/spark/bench/compact.py [BATCHES]
 
 Each batch has 72 000 points of 200 clients. How to compare: neither CPU nor bytes per point depend on the
-number of batches. The memory per row determines `odradek_spark.jobs.compact.TARGET_ROWS`.
+number of batches, and memory is bounded by `odradek_spark.tables.duckdb_files.MEMORY`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from telemetry_rows import Told, Value
 
 from odradek_spark.decoder.decode import Decoder
-from odradek_spark.jobs.compact import merge_files
+from odradek_spark.jobs.compact import merged
 from odradek_spark.tables.files import Manifest, write_files
+from odradek_spark.tables.log import LiveFile
 from odradek_spark.tables.schemas import POINTS
 
 PUSHES, CLIENTS = 400, 200
@@ -51,10 +52,11 @@ def peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def merged(root: str, paths: list[str]) -> tuple[float, int, list[Manifest]]:
+def measured(root: str, files: list[Manifest]) -> tuple[float, int, list[Manifest]]:
     """Merge files; return CPU seconds, additional bytes of memory, and the manifests."""
+    old = [LiveFile(each.path, each.file_bytes, each.rows, each.partition) for each in files]
     before, start = peak_bytes(), time.process_time()
-    manifests = merge_files(root, POINTS, paths)
+    manifests = merged(root, POINTS, old)
     return time.process_time() - start, peak_bytes() - before, manifests
 
 
@@ -67,7 +69,7 @@ def main(batches: int) -> None:
             records = [each.record(index) for index, each in enumerate(batch(source, number))]
             files += write_files(root, POINTS, decoder.decode(records).points)
         with get_context("spawn").Pool(1) as pool:
-            cpu_s, memory_bytes, after = pool.apply(merged, (root, [each.path for each in files]))
+            cpu_s, memory_bytes, after = pool.apply(measured, (root, files))
     rows = sum(each.rows for each in files)
     print(f"{rows} points in {len(files)} files become {len(after)}")
     print(f"bytes per point: {size(files) / rows:.2f} unsorted, {size(after) / rows:.2f} sorted")

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from telemetry_rows import MIDNIGHT_S, Told, gauge, ingest, ingest_batches
+from telemetry_rows import MIDNIGHT_S, Told, Value, gauge, ingest, ingest_batches
 
+from odradek_spark.jobs.compact import MOST_PARTS, TARGET_ROWS, merged, plan, run_compact
 from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import Manifest, write_files
+from odradek_spark.tables.files import write_files
 from odradek_spark.tables.load import live_files, load_dataset
 from odradek_spark.tables.log import LiveFile, live
 from odradek_spark.tables.schemas import (
@@ -25,6 +28,7 @@ from odradek_spark.tables.schemas import (
     POINTS,
     PUSHES,
     ROLLUP_5M,
+    ROLLUPS,
     Table,
 )
 
@@ -73,80 +77,84 @@ def file(name: str, rows: int = 10, hour: int = 0, family: str = "other") -> Liv
     return LiveFile(f"{folder}/{name}.parquet", rows * 10, rows, partition)
 
 
-def test_only_closed_folders_are_planned() -> None:
-    from odradek_spark.jobs.compact import plan
+def part(name: str, rows: int = 10) -> LiveFile:
+    return LiveFile(f"date=2026-09-22/{name}.parquet", rows * 10, rows, {"date": "2026-09-22"})
 
+
+def planned(files: list[LiveFile], at: timedelta, *, is_rollup: bool = False) -> list[list[str]]:
+    folders = plan(files, NOW + at, is_rollup=is_rollup)
+    return [[each.path.rpartition("/")[2].removesuffix(".parquet") for each in found] for found in folders]
+
+
+def test_only_closed_folders_are_planned() -> None:
     files = [file("part-a"), file("part-b"), file("part-c", hour=1), file("part-d", family="consumer")]
 
-    planned = plan(files, NOW + timedelta(hours=1))
-
-    assert [[each.path.rpartition("/")[2] for each in group] for group in planned] == [
-        ["part-a.parquet", "part-b.parquet"],
-        ["part-d.parquet"],
-    ]
+    assert planned(files, timedelta(hours=1)) == [["part-a", "part-b"], ["part-d"]]
 
 
 def test_a_compacted_folder_is_left_alone_until_it_gets_a_file() -> None:
-    from odradek_spark.jobs.compact import TARGET_ROWS, plan
-
     done = [file("sorted-a"), file("sorted-b", TARGET_ROWS)]
 
-    assert plan(done, NOW + timedelta(hours=1)) == []
-    assert plan([*done, file("part-c")], NOW + timedelta(hours=1)) == [[done[0], file("part-c")]]
+    assert planned(done, timedelta(hours=1)) == []
+    assert planned([*done, file("part-c")], timedelta(hours=1)) == [["sorted-a", "part-c"]]
 
 
-def test_a_file_does_not_grow_beyond_the_target() -> None:
-    from odradek_spark.jobs.compact import TARGET_ROWS, groups
+def test_a_day_of_a_rollup_is_added_up_once_it_is_over_or_has_many_parts() -> None:
+    over = timedelta(hours=24.25)
+    two, many = [part("part-a"), part("part-b")], [part(f"part-{number}") for number in range(MOST_PARTS)]
 
-    third = [file(f"part-{number}", TARGET_ROWS // 3) for number in range(7)]
-
-    assert [len(each) for each in groups(third)] == [3, 3, 1]
+    assert planned(two, timedelta(hours=24), is_rollup=True) == []  # late points may still come
+    assert planned(two, over, is_rollup=True) == [["part-a", "part-b"]]
+    assert planned([part("sorted-a"), part("sorted-b")], over, is_rollup=True) == []
+    assert [len(each) for each in planned(many, timedelta(hours=1), is_rollup=True)] == [MOST_PARTS]
 
 
 def test_files_are_merged_in_order(dataset: Dataset) -> None:
-    from odradek_spark.jobs.compact import merge_files
-
     hours(dataset, 1)
-    paths = [each.path for each in live(dataset.existing(POINTS)) if each.partition["family"] == "producer"]
+    files = [each for each in live(dataset.existing(POINTS)) if each.partition["family"] == "producer"]
 
-    (merged,) = merge_files(dataset.root, POINTS, paths)
+    (new,) = merged(dataset.root, POINTS, files)
 
-    found = pq.ParquetFile(f"{dataset.root}/points/{merged.path}")
+    found = pq.ParquetFile(f"{dataset.root}/points/{new.path}")
     rows = found.read(["client_instance_id", "name", "ts"]).to_pylist()
-    assert merged.rows == len(rows) == 20
-    assert merged.partition == {"date": "2026-09-22", "hour": "0", "family": "producer"}
+    assert new.rows == len(rows) == 20
+    assert new.partition == {"date": "2026-09-22", "hour": "0", "family": "producer"}
     assert [tuple(row.values()) for row in rows] == sorted(tuple(row.values()) for row in rows)
     assert found.schema_arrow.names == POINTS.file_schema.names
 
 
-@pytest.mark.spark
-def test_closed_hours_become_sorted_files_with_the_same_rows(spark: SparkSession, dataset: Dataset) -> None:
-    from odradek_spark.jobs.compact import COMPACTED, run_compact
+def test_a_file_does_not_grow_beyond_the_target(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("odradek_spark.jobs.compact.TARGET_ROWS", 4000)
+    monkeypatch.setattr("odradek_spark.jobs.compact.GROUP_ROWS", 2048)
+    ingest(dataset, [Told(9, tuple(Value("mine", float(number)) for number in range(9000)))], 0)
+
+    new = merged(dataset.root, POINTS, live(dataset.existing(POINTS)))
+
+    assert [each.rows for each in new] == [4096, 4096, 808]
+
+
+def test_closed_hours_become_sorted_files_with_the_same_rows(dataset: Dataset) -> None:
 
     hours(dataset, 3)
     before = {table.name: keys(dataset, table) for table in (POINTS, PUSHES)}
 
-    done = {table.name: run_compact(spark, dataset.root, table) for table in COMPACTED[:4]}
+    done = {table.name: run_compact(dataset.root, table) for table in INGESTED}
 
     points = done["points"]
     assert points is not None
     assert (points.files_before, points.files_after) == (16, 4)  # two closed hours, two families
     assert {table.name: keys(dataset, table) for table in (POINTS, PUSHES)} == before
-    by_spark = load_dataset(spark, dataset.root).count()
-    assert by_spark == len(before["points"])
     assert done["histograms"] is None
-    assert run_compact(spark, dataset.root, POINTS) is None
+    assert run_compact(dataset.root, POINTS) is None
 
 
-@pytest.mark.spark
-def test_late_files_are_merged_into_their_hour(spark: SparkSession, dataset: Dataset) -> None:
-    from odradek_spark.jobs.compact import run_compact
+def test_late_files_are_merged_into_their_hour(dataset: Dataset) -> None:
 
     end = hours(dataset, 2)
-    run_compact(spark, dataset.root, POINTS)
+    run_compact(dataset.root, POINTS)
     ingest(dataset, pushes(0, 5), end)
 
-    late = run_compact(spark, dataset.root, POINTS)
+    late = run_compact(dataset.root, POINTS)
 
     assert late is not None
     assert (late.files_before, late.files_after) == (4, 2)
@@ -154,18 +162,17 @@ def test_late_files_are_merged_into_their_hour(spark: SparkSession, dataset: Dat
 
 @pytest.mark.spark
 def test_compaction_is_no_new_data_for_the_jobs(spark: SparkSession, dataset: Dataset) -> None:
-    from odradek_spark.jobs.compact import run_compact
-    from odradek_spark.jobs.rollup import merged, rollup, run_rollup
+    from odradek_spark.jobs.rollup import merged, of_table, run_rollup
 
     end = hours(dataset, 2)
     run_rollup(spark, dataset.root, ROLLUP_5M)
-    run_compact(spark, dataset.root, POINTS)
+    run_compact(dataset.root, POINTS)
     ingest(dataset, pushes(30, 0), end)  # the next day: the day of the rollup is closed
     run_rollup(spark, dataset.root, ROLLUP_5M)
-    done = run_compact(spark, dataset.root, ROLLUP_5M)
+    done = run_compact(dataset.root, ROLLUP_5M, spark)
 
     rows = load_dataset(spark, dataset.root, "rollup_5m")
-    whole = rollup(load_dataset(spark, dataset.root), ROLLUP_5M)
+    whole = of_table(load_dataset(spark, dataset.root), ROLLUP_5M)
     assert done is not None
     assert sum(row["n"] for row in rows.collect()) == len(keys(dataset))
     columns = [name for name in ROLLUP_5M.schema.names if name != "instances"]
@@ -174,7 +181,6 @@ def test_compaction_is_no_new_data_for_the_jobs(spark: SparkSession, dataset: Da
 
 @pytest.mark.spark
 def test_ingest_continues_while_hours_are_compacted(spark: SparkSession, dataset: Dataset) -> None:
-    from odradek_spark.jobs.compact import run_compact
     from odradek_spark.jobs.verify import run_verify
 
     end = hours(dataset, 2)
@@ -185,7 +191,7 @@ def test_ingest_continues_while_hours_are_compacted(spark: SparkSession, dataset
 
     ingesting = threading.Thread(target=go_on)
     ingesting.start()
-    done = run_compact(spark, dataset.root, POINTS)
+    done = run_compact(dataset.root, POINTS)
     ingesting.join()
 
     assert done is not None
@@ -243,16 +249,12 @@ def test_vacuum_deletes_old_files_that_are_in_no_table(dataset: Dataset) -> None
     assert keys(dataset) == before
 
 
-@pytest.mark.spark
-def test_vacuum_deletes_replaced_files_and_keeps_compacted_ones(
-    spark: SparkSession, dataset: Dataset
-) -> None:
-    from odradek_spark.jobs.compact import run_compact
+def test_vacuum_deletes_replaced_files_and_keeps_compacted_ones(dataset: Dataset) -> None:
     from odradek_spark.jobs.expire import run_vacuum
 
     hours(dataset, 2)
     before = keys(dataset)
-    run_compact(spark, dataset.root, POINTS)
+    run_compact(dataset.root, POINTS)
     age(dataset.root, 30)
 
     young = run_vacuum(dataset.root)  # they left the table a moment ago, however old they are
@@ -272,86 +274,61 @@ def test_vacuum_refuses_to_delete_recent_files(dataset: Dataset) -> None:
 def test_a_table_of_histograms_is_compacted_like_any_other(dataset: Dataset) -> None:
     from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-    from odradek_spark.jobs.compact import merge_files
-
     data = MetricsData()
     metric = data.resource_metrics.add().scope_metrics.add().metrics.add(name="h")
     metric.histogram.data_points.add(count=3, sum=1.5, bucket_counts=[1, 2], explicit_bounds=[0.5])
     raw = data.SerializeToString()
-    ingest_batches(dataset, [[Told(9, raw=raw)], [Told(5, client=2, raw=raw)]])
+    end = ingest_batches(dataset, [[Told(9, raw=raw)], [Told(5, client=2, raw=raw)]])
+    ingest(dataset, [Told(9999)], end)
     before = dataset.existing(HISTOGRAMS).to_pyarrow_table().sort_by("src_offset").to_pylist()
 
-    (merged,) = merge_files(
-        dataset.root, HISTOGRAMS, [each.path for each in live(dataset.existing(HISTOGRAMS))]
+    done = run_compact(dataset.root, HISTOGRAMS)
+
+    assert done is not None
+    assert (done.files_before, done.files_after) == (2, 1)
+    assert dataset.existing(HISTOGRAMS).to_pyarrow_table().sort_by("src_offset").to_pylist() == before
+
+
+def test_two_compactions_at_once_write_no_row_twice(dataset: Dataset) -> None:
+    hours(dataset, 3)
+    before = keys(dataset)
+
+    with ThreadPoolExecutor(3) as pool:
+        done = list(pool.map(lambda _: run_compact(dataset.root, POINTS), range(3)))
+
+    assert sum(each.files_before for each in done if each is not None) == 16  # each file is merged once
+    assert keys(dataset) == before
+
+
+def test_a_killed_compaction_changes_nothing(dataset: Dataset) -> None:
+    hours(dataset, 3)
+    before = keys(dataset)
+    program = (
+        "import os, signal, sys\n"
+        "from odradek_spark.jobs.compact import run_compact\n"
+        "from odradek_spark.tables.dataset import Dataset\n"
+        "from odradek_spark.tables.schemas import POINTS\n"
+        "Dataset.exchange = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "run_compact(sys.argv[1], POINTS)"
     )
+    killed = subprocess.run([sys.executable, "-c", program, dataset.root], check=False, timeout=60)
 
-    rows = pq.ParquetFile(f"{dataset.root}/histograms/{merged.path}").read().sort_by("src_offset")
-    assert [row["counts"] for row in rows.to_pylist()] == [row["counts"] for row in before] == [[1, 2]] * 2
-
-
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
-def test_a_worker_gives_back_the_memory_of_a_task() -> None:
-    from odradek_spark.jobs.writing import Assigned
-
-    def sorts(_: str) -> list[Manifest]:
-        rows = pa.array(range(4_000_000))
-        rows.take(pc.sort_indices(rows))
-        return []
-
-    assigned = pa.RecordBatch.from_pydict({"assignment": ["a", "b"]})
-    before = resident_bytes()
-
-    answers = list(Assigned(sorts)([assigned]))
-
-    assert [each.num_rows for each in answers] == [0, 0]
-    assert resident_bytes() - before < 32 << 20  # it took 96 MB
-
-
-def resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def part(name: str, day: int = 22, rows: int = 10) -> LiveFile:
-    return LiveFile(f"date=2026-09-{day}/{name}.parquet", rows * 10, rows, {"date": f"2026-09-{day}"})
-
-
-def planned_rollup(files: list[LiveFile], at: timedelta) -> list[list[str]]:
-    from odradek_spark.jobs.compact import plan_rollup
-
-    groups = plan_rollup(files, NOW + at)
-    return [[each.path.rpartition("/")[2].removesuffix(".parquet") for each in group] for group in groups]
-
-
-def test_each_hour_of_a_rollup_is_added_up_once_it_is_over() -> None:
-    files = [part("part-h00-a"), part("part-h00-b"), part("part-h01-c"), part("sorted-h02-d")]
-
-    assert planned_rollup(files, timedelta(hours=1)) == []  # late points may still come
-    assert planned_rollup(files, timedelta(hours=1.25)) == [["part-h00-a", "part-h00-b"]]
-    assert planned_rollup([*files[2:], part("sorted-h00-e")], timedelta(hours=4)) == [["part-h01-c"]]
-    assert planned_rollup([part("sorted-h00-e"), part("part-h00-f")], timedelta(hours=4)) == [
-        ["sorted-h00-e", "part-h00-f"]
-    ]
-
-
-def test_a_small_day_of_a_rollup_becomes_one_file_and_a_large_one_keeps_its_hours() -> None:
-    from odradek_spark.jobs.compact import TARGET_ROWS
-
-    over = timedelta(hours=25)
-    small = [part("sorted-h00-a"), part("sorted-h01-b")]
-    large = [part("sorted-h00-a", rows=TARGET_ROWS), part("sorted-h01-b")]
-    old = [part("part-a", rows=TARGET_ROWS), part("sorted-h01-b")]
-
-    assert planned_rollup(small, over) == [["sorted-h00-a", "sorted-h01-b"]]
-    assert planned_rollup([part("sorted-a")], over) == []
-    assert planned_rollup(large, over) == []
-    assert planned_rollup(old, over) == [["part-a", "sorted-h01-b"]]  # of an earlier version, without hours
+    assert killed.returncode == -signal.SIGKILL
+    assert keys(dataset) == before
+    assert list(Path(dataset.root).rglob("sorted-*"))  # until vacuum
+    again = run_compact(dataset.root, POINTS)
+    assert again is not None
+    assert again.files_before == 16
+    assert keys(dataset) == before
 
 
 @pytest.mark.spark
-def test_a_rollup_has_the_same_sums_after_compaction(spark: SparkSession, dataset: Dataset) -> None:
-    from odradek_spark.jobs.compact import run_compact
-    from odradek_spark.jobs.rollup import ROLLUPS, merged, run_rollup
+def test_a_rollup_has_the_same_sums_after_compaction(
+    spark: SparkSession, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from odradek_spark.jobs.rollup import merged, run_rollup
 
+    monkeypatch.setattr("odradek_spark.jobs.compact.MOST_PARTS", 5)
     end = 0
     for hour in (0, 1, 1, 2, 3):
         end = ingest(dataset, pushes(hour, end), end)
@@ -362,10 +339,10 @@ def test_a_rollup_has_the_same_sums_after_compaction(spark: SparkSession, datase
         columns = [name for name in table.schema.names if name != "instances"]
         before = merged(load_dataset(spark, dataset.root, table.name), table).select(columns).collect()
 
-        done = run_compact(spark, dataset.root, table)
+        done = run_compact(dataset.root, table, spark)
 
         rows = load_dataset(spark, dataset.root, table.name)
         assert done is not None, table.name
         assert done.files_after < done.files_before
         assert sorted(rows.select(columns).collect(), key=repr) == sorted(before, key=repr)
-        assert run_compact(spark, dataset.root, table) is None
+        assert run_compact(dataset.root, table, spark) is None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -15,12 +16,14 @@ from click.testing import CliRunner
 from telemetry_rows import Told, gauge, ingest, ingest_batches
 
 from odradek_spark.cli.main import spark as command
+from odradek_spark.decoder.decode import Decoder
 from odradek_spark.jobs.erase import run_erase
 from odradek_spark.query.reader import Reader
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.erased import erased_ranges
+from odradek_spark.tables.files import write_files
 from odradek_spark.tables.following import news
-from odradek_spark.tables.schemas import BY_NAME, ERASURES, POINTS, PUSHES, ROLLUP_1H
+from odradek_spark.tables.schemas import BY_NAME, ERASURES, POINTS, PUSHES, ROLLUP_1H, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,7 +59,7 @@ def test_a_client_is_gone_from_tables_and_files(dataset: Dataset) -> None:
     done = run_erase(dataset.root, "client_id", "gone", NOW)
 
     assert done.rows == {"points": 3, "histograms": 0, "dead_letter": 1, "pushes": 3}
-    assert done.text() == "erase: 3 rows of points, 1 rows of dead_letter, 3 rows of pushes; 5 files deleted"
+    assert done.text() == "erase: 3 rows of points, 1 rows of dead_letter, 3 rows of pushes"
     assert client_ids_on_disk(dataset) == {"stays"}
     with closing(Reader(dataset.root)) as reader:
         left = reader.ask("SELECT client_id, count(*) AS n FROM points GROUP BY ALL").to_pylist()
@@ -79,11 +82,11 @@ def test_a_second_erasure_finds_nothing(dataset: Dataset) -> None:
 
     again = run_erase(dataset.root, "client_id", "gone", NOW)
 
-    assert again.text() == "erase: no rows; 0 files deleted"
+    assert again.text() == "erase: no rows"
     assert dataset.existing(ERASURES).to_pyarrow_table().num_rows == 1
 
 
-def test_a_job_that_is_late_reads_the_successors(dataset: Dataset) -> None:
+def test_a_job_that_is_late_reads_the_rows_that_are_left(dataset: Dataset) -> None:
     dataset.create([ROLLUP_1H])
     app = "rollup:rollup_1h"
     dataset.commit_next(ROLLUP_1H, [], app, None, 0)
@@ -92,24 +95,68 @@ def test_a_job_that_is_late_reads_the_successors(dataset: Dataset) -> None:
 
     found = news(dataset, POINTS, ROLLUP_1H, app)
     assert found is not None
-    assert (found.rows, len(found.files)) == (2, 2)
-    names = [pq.read_table(f"{dataset.uri(POINTS)}/{each.path}", partitioning=None) for each in found.files]
+    assert (found.spans, len(found.files)) == ([(0, 0, 6)], 2)
+    names = [pq.read_table(each, partitioning=None) for each in found.files]
     assert {name for each in names for name in each["client_id"].to_pylist()} == {"stays"}
 
 
 def test_files_that_were_compacted_are_erased_too(dataset: Dataset) -> None:
-    from odradek_spark.jobs.compact import merge_files
+    from odradek_spark.jobs.compact import merged
     from odradek_spark.tables.log import live
 
     old = live(dataset.existing(POINTS))
-    dataset.exchange(
-        POINTS, old, merge_files(dataset.root, POINTS, [each.path for each in old]), data_change=False
-    )
+    dataset.exchange(POINTS, old, merged(dataset.root, POINTS, old), data_change=False)
 
     run_erase(dataset.root, "client_id", "gone", NOW)
 
     assert client_ids_on_disk(dataset) == {"stays"}
     assert dataset.existing(POINTS).to_pyarrow_table().num_rows == 2
+
+
+def test_the_history_does_not_tell_the_client(dataset: Dataset) -> None:
+    run_erase(dataset.root, "client_id", "gone", NOW)
+
+    told = [path.read_text() for path in Path(dataset.root).rglob("*.json")]
+    assert told
+    assert not [text for text in told if "gone" in text]
+
+
+def test_ingest_goes_on_beside_an_erasure(dataset: Dataset) -> None:
+    more = [[pushed(100 + each, 2, "stays")] for each in range(10)]
+    ingesting = threading.Thread(target=lambda: ingest_batches(dataset, more, 6))
+
+    ingesting.start()
+    run_erase(dataset.root, "client_id", "gone", NOW)
+    ingesting.join()
+
+    assert client_ids_on_disk(dataset) == {"stays"}
+    assert dataset.existing(POINTS).to_pyarrow_table().num_rows == 12
+
+
+def test_an_interrupted_erasure_is_repeated(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    delete = Dataset.delete
+
+    def killed(self: Dataset, table: Table, *arguments: Any) -> int:
+        if table is PUSHES:
+            raise KeyboardInterrupt
+        return delete(self, table, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Dataset, "delete", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run_erase(dataset.root, "client_id", "gone", NOW)
+    run_erase(dataset.root, "client_id", "gone", NOW)
+
+    assert client_ids_on_disk(dataset) == {"stays"}
+    assert set(erased_ranges(dataset)) == {(0, 0, 1), (0, 2, 5), (0, 2, 4)}
+
+
+def test_files_that_are_being_written_stay(dataset: Dataset) -> None:
+    writing = write_files(dataset.root, POINTS, Decoder().decode([pushed(99, 3, "new").record(9)]).points)
+
+    run_erase(dataset.root, "client_id", "gone", NOW)
+
+    assert all(Path(f"{dataset.uri(POINTS)}/{each.path}").exists() for each in writing)
 
 
 def test_a_principal_is_erased(dataset: Dataset) -> None:

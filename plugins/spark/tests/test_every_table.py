@@ -24,7 +24,7 @@ from odradek_spark.jobs.erase import run_erase
 from odradek_spark.jobs.rules import Op, Rule
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.load import load_dataset
-from odradek_spark.tables.schemas import BY_NAME
+from odradek_spark.tables.schemas import BY_NAME, ROLLUPS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +41,7 @@ def dataset(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Da
     """Metrics of every kind, an invalid payload, and the results of the jobs."""
     from odradek_spark.jobs.episodes import run_detect
     from odradek_spark.jobs.inventory import run_inventory
-    from odradek_spark.jobs.rollup import ROLLUPS, run_rollup
+    from odradek_spark.jobs.rollup import run_rollup
 
     made = Dataset(str(tmp_path_factory.mktemp("every") / "dataset"))
     told = [gauge(counted(Told(float(at), client=2), at, at - 30.0), 250.0) for at in range(30, 600, 30)]

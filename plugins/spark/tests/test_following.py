@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from spark_dataset import commit_ranges
 from telemetry_rows import MIDNIGHT_S, Told, gauge, ingest, ingest_batches
 
+from odradek_spark.jobs.compact import run_compact
 from odradek_spark.tables.dataset import Dataset, DatasetError
-from odradek_spark.tables.following import news
+from odradek_spark.tables.following import joined, news
 from odradek_spark.tables.log import live
 from odradek_spark.tables.schemas import POINTS, PUSHES, ROLLUP_5M
 
@@ -29,18 +31,9 @@ def batch(at_s: float) -> list[Told]:
     return [gauge(Told(at_s), 1.0)]
 
 
-def taken_out(dataset: Dataset, *, vacuum: bool) -> None:
-    """Remove files as compaction and expiry do."""
-    old = live(dataset.existing(POINTS))
-    assert dataset.exchange(POINTS, old, [], data_change=True)
-    if vacuum:
-        for each in old:
-            Path(f"{dataset.uri(POINTS)}/{each.path}").unlink()
-
-
 def test_the_first_run_reads_every_file(dataset: Dataset) -> None:
     end = ingest_batches(dataset, [batch(10), batch(40)])
-    taken_out(dataset, vacuum=True)
+    dataset.delete(POINTS, "date = '2026-09-22'", {})
     ingest(dataset, batch(70), end)
 
     found = news(dataset, POINTS, ROLLUP_5M, JOB)
@@ -64,26 +57,27 @@ def test_later_runs_read_new_files(dataset: Dataset) -> None:
     assert found.since == datetime.fromtimestamp(MIDNIGHT_S, UTC) + timedelta(seconds=40)
 
 
-def test_removed_files_are_read_while_they_are_on_disk(dataset: Dataset) -> None:
+def test_rows_are_read_where_compaction_put_them(dataset: Dataset) -> None:
     dataset.commit_next(ROLLUP_5M, [], JOB, None, 0)
-    ingest(dataset, batch(10), 0)
-    taken_out(dataset, vacuum=False)
+    ingest(dataset, [*batch(10), *batch(7200)], 0)
+    old = live(dataset.existing(POINTS))
+    assert run_compact(dataset.root, POINTS) is not None
+    for each in old:
+        if each.partition["hour"] == "0":
+            Path(f"{dataset.uri(POINTS)}/{each.path}").unlink()
 
     found = news(dataset, POINTS, ROLLUP_5M, JOB)
 
     assert found is not None
-    assert found.rows == 1
+    assert (found.spans, found.rows) == ([(0, 0, 2)], 2)
+    assert all(Path(each).exists() for each in found.files)
+    assert sum(pq.ParquetFile(each).metadata.num_rows for each in found.files) == 2
 
 
-def test_files_vacuumed_before_they_were_read_are_reported(dataset: Dataset) -> None:
-    dataset.commit_next(ROLLUP_5M, [], JOB, None, 0)
-    ingest(dataset, batch(10), 0)
-    taken_out(dataset, vacuum=True)
+def test_spans_that_touch_are_joined() -> None:
+    spans = [(0, 5, 7), (1, 0, 2), (0, 0, 5), (0, 9, 10), (0, 6, 8)]
 
-    with pytest.raises(
-        DatasetError, match=r"was vacuumed: the last run of job was too long ago.*Remove .*rollup_5m"
-    ):
-        news(dataset, POINTS, ROLLUP_5M, JOB)
+    assert joined(spans) == [(0, 0, 8), (0, 9, 10), (1, 0, 2)]
 
 
 def test_a_log_that_does_not_reach_back_far_enough_is_reported(dataset: Dataset) -> None:

@@ -190,11 +190,11 @@ def test_settled_rows_expire(spark: SparkSession, dataset: Dataset) -> None:
     run_inventory(spark, dataset.root)
     third = datetime.fromtimestamp(MIDNIGHT_S + 3 * DAY_S, UTC)
 
-    kept = run_expire(dataset.root, third, {"clients": 2})
-    gone = run_expire(dataset.root, third, {"clients": 1})
-    run_expire(dataset.root, third + timedelta(days=400), {"clients": 1})
+    kept = run_expire(dataset.root, third, {"clients": 3})
+    gone = run_expire(dataset.root, third, {"clients": 2})
+    run_expire(dataset.root, third + timedelta(days=400), {"clients": 2})
 
-    assert kept == []  # the last settled day is the day before yesterday
+    assert kept == []
     assert [(each.table, each.rows) for each in gone] == [("clients", 1)]
     assert [row[0] for row in rows(spark, dataset)] == ["b"]
 

@@ -19,11 +19,12 @@ from odradek.testing import request_context
 from odradek.topic import TopicFormat, encode_headers, record_key
 from odradek_spark.decoder.decode import Decoded, Decoder, DecoderSettings
 from odradek_spark.decoder.record import TopicRecord
-from odradek_spark.jobs.compact import merge_files
+from odradek_spark.jobs.compact import merged
 from odradek_spark.query.questions import Window, clients
 from odradek_spark.query.reader import Reader
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.files import write_files
+from odradek_spark.tables.log import live
 from odradek_spark.tables.schemas import BY_NAME, INGESTED, PUSHES
 
 TOPIC = "telemetry"
@@ -195,8 +196,7 @@ def test_tables_of_an_older_version_are_read_and_upgraded(older: Dataset) -> Non
 def test_files_of_an_older_version_are_compacted(older: Dataset, upgraded: bool) -> None:
     if upgraded:
         stored(Path(older.root), Decoder().decode([host_record(1, message("b"), source="relay")]), 1, 2)
-    paths = [each.partition(f"{older.root}/pushes/")[2] for each in older.existing(PUSHES).file_uris()]
 
-    (merged,) = merge_files(older.root, PUSHES, paths)
+    (new,) = merged(older.root, PUSHES, live(older.existing(PUSHES)))
 
-    assert merged.rows == 1 + upgraded
+    assert new.rows == 1 + upgraded

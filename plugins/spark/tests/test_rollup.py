@@ -15,7 +15,7 @@ from telemetry_rows import LATENCY, SENT, Told, Value, gauge, ingest, ingest_bat
 from odradek_spark.tables.dataset import Dataset, DatasetError
 from odradek_spark.tables.levels import BY_CLIENT, EVERYTHING, Levels
 from odradek_spark.tables.load import live_files, load_dataset
-from odradek_spark.tables.schemas import FLEET_1H, POINTS, ROLLUP_1H, ROLLUP_5M, Table
+from odradek_spark.tables.schemas import FLEET_1H, POINTS, ROLLUP_1H, ROLLUP_5M, ROLLUPS, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,13 +45,14 @@ def pushes(seed: int, at_s: float) -> list[Told]:
     found = []
     for _ in range(30):
         number = source.randrange(6)
+        series = [(name, label) for name in (LATENCY, SENT, "mine") for label in "ab"]
         values = tuple(
             Value(
-                source.choice((LATENCY, SENT, "mine")),
+                name,
                 source.choice((1.5, -2.25, 0.0, float("nan"), float("inf"), None, 2**60 + 1, -3)),
-                (("topic", source.choice("ab")),),
+                (("topic", label),),
             )
-            for _ in range(source.randrange(5))
+            for name, label in source.sample(series, source.randrange(5))
         )
         found.append(Told(at_s + source.random() * 1500, values, number, f"app-{number % 3}"))
     return sorted(found, key=lambda each: each.at_s)
@@ -70,7 +71,7 @@ def comparable(rows: DataFrame, table: Table) -> list[tuple[Any, ...]]:
 def test_parts_add_up_to_the_sums_of_the_points(
     spark: SparkSession, dataset: Dataset, levels: Levels
 ) -> None:
-    from odradek_spark.jobs.rollup import ROLLUPS, merged, rollup, run_rollup
+    from odradek_spark.jobs.rollup import merged, of_table, run_rollup
 
     start = 0
     for batch in range(3):
@@ -81,14 +82,14 @@ def test_parts_add_up_to_the_sums_of_the_points(
     points = load_dataset(spark, dataset.root, "points")
     for table in ROLLUPS:
         parts = load_dataset(spark, dataset.root, table.name)
-        expected = comparable(rollup(points, table, levels), table)
+        expected = comparable(of_table(points, table, levels), table)
         assert expected
         assert comparable(merged(parts, table), table) == expected
         assert parts.count() > len(expected)
 
 
 def test_the_levels_choose_metrics_and_labels(spark: SparkSession, dataset: Dataset) -> None:
-    from odradek_spark.jobs.rollup import ROLLUPS, run_rollup
+    from odradek_spark.jobs.rollup import run_rollup
 
     told = [
         gauge(gauge(Told(10, client=number, client_id=f"app-{number}"), 1.0), 2.0, "mine")
@@ -220,6 +221,22 @@ def test_a_batch_missing_from_some_tables_waits(spark: SparkSession, dataset: Da
     assert early is None
     assert later is not None
     assert (later.points, later.rows) == (1, 1)
+
+
+def test_the_fleet_goes_on_where_an_earlier_version_ended(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.rollup import run_rollup
+
+    end = ingest(dataset, [gauge(Told(10.0), 2.0)], 0)
+    run_rollup(spark, dataset.root, ROLLUP_5M)
+    dataset.create([FLEET_1H])
+    dataset.commit(FLEET_1H, [], "rollup:fleet_1h", dataset.existing(ROLLUP_5M).version())
+    end = ingest(dataset, [gauge(Told(20.0), 3.0)], end)
+    run_rollup(spark, dataset.root, ROLLUP_5M)
+
+    done = run_rollup(spark, dataset.root, FLEET_1H)
+
+    assert done is not None
+    assert (done.points, done.rows) == (1, 1)
 
 
 def test_an_empty_dataset_is_reported(spark: SparkSession, dataset: Dataset) -> None:

@@ -12,6 +12,7 @@ from telemetry_rows import Told, counted, gauge, ingest
 from odradek_spark.query.reader import Reader
 from odradek_spark.query.views import VIEWS
 from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.schemas import ROLLUPS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,7 +25,7 @@ def root(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Repeated pushes, values that are not numbers or beyond doubles, names with SQL metacharacters; two
     rollups.
     """
-    from odradek_spark.jobs.rollup import ROLLUPS, run_rollup
+    from odradek_spark.jobs.rollup import run_rollup
     from odradek_spark.query.views import register_views
 
     made = Dataset(str(tmp_path_factory.mktemp("views") / "dataset"))

@@ -1,4 +1,4 @@
-"""Client metrics as tables of Spark: ``format("odradek")`` is source and sink, `points` decodes a DataFrame.
+"""Client metrics as tables of Spark: ``format("odradek")`` is source and sink; functions make DataFrames.
 
 Every host imports this package, so Spark is imported only by what uses it.
 """
@@ -12,13 +12,45 @@ from odradek.plugin import Companion, PluginConfig, hookimpl
 
 if TYPE_CHECKING:
     from odradek_spark.frames import dead_letter, histograms, points, pushes
+    from odradek_spark.jobs.accepted import accepted, counted
+    from odradek_spark.jobs.detect import detect
+    from odradek_spark.jobs.inventory import inventory
+    from odradek_spark.jobs.lag import lag
+    from odradek_spark.jobs.rollup import rollup
+    from odradek_spark.jobs.samples import samples
+    from odradek_spark.jobs.silence import silent
+    from odradek_spark.jobs.verify import verify
 
-__all__ = ["dead_letter", "histograms", "odradek_companion", "points", "pushes"]
+__all__ = [
+    "accepted",
+    "counted",
+    "dead_letter",
+    "detect",
+    "histograms",
+    "inventory",
+    "lag",
+    "odradek_companion",
+    "points",
+    "pushes",
+    "rollup",
+    "samples",
+    "silent",
+    "verify",
+]
+ELSEWHERE = {
+    "counted": "jobs.accepted",
+    "dead_letter": "frames",
+    "histograms": "frames",
+    "points": "frames",
+    "pushes": "frames",
+    "silent": "jobs.silence",
+}
+"""By function: its module, unless that has its name."""
 
 
 def __getattr__(name: str) -> object:
     if name in __all__:
-        return getattr(import_module("odradek_spark.frames"), name)
+        return getattr(import_module(f"odradek_spark.{ELSEWHERE.get(name, f'jobs.{name}')}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

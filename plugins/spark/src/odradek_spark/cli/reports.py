@@ -10,6 +10,7 @@ from odradek_spark.jobs.destinations import Destination
 from odradek_spark.jobs.rules import Rule
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.levels import Levels
+from odradek_spark.tables.schemas import INGESTED, ROLLUPS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 
 def rolled_up(spark: SparkSession, root: str, levels: Levels) -> str | None:
     """Bring the rollups up to date."""
-    from odradek_spark.jobs.rollup import ROLLUPS, run_rollup
+    from odradek_spark.jobs.rollup import run_rollup
 
     done = [run_rollup(spark, root, table, levels) for table in ROLLUPS]
-    lines = [f"{each.points} rows of {each.source} as {each.rows} of {each.table}" for each in done if each]
+    lines = [f"{each.points} points as {each.rows} rows of {each.table}" for each in done if each]
     return "rollup: " + ", ".join(lines) if lines else None
 
 
@@ -52,11 +53,11 @@ def delivered(root: str, destinations: Sequence[Destination]) -> str | None:
 
 def compacted(spark: SparkSession, root: str) -> str | None:
     """Merge the files of past hours."""
-    from odradek_spark.jobs.compact import COMPACTED, run_compact
+    from odradek_spark.jobs.compact import run_compact
 
     dataset = Dataset(root)
-    there = [table for table in COMPACTED if dataset.open(table) is not None]
-    done = [found for found in (run_compact(spark, root, table) for table in there) if found is not None]
+    there = [table for table in (*INGESTED, *ROLLUPS) if dataset.open(table) is not None]
+    done = [found for found in (run_compact(root, table, spark) for table in there) if found is not None]
     lines = [
         f"{each.files_before} files ({each.bytes_before} bytes) of {each.table} are now {each.files_after} "
         f"({each.bytes_after})"

@@ -26,6 +26,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 SETTINGS: Final[Mapping[str, str]] = {
     "spark.log.level": "FATAL",  # a command says its errors itself, each in a line
     "spark.scheduler.mode": "FAIR",  # long jobs and ingest share the cores
+    # rollups have sketches, which Spark would sort all points for beyond 128 groups
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     "spark.sql.session.timeZone": "UTC",  # as the tables' times
     "spark.sql.shuffle.partitions": "8",
     "spark.ui.enabled": "false",

@@ -42,17 +42,22 @@ def repeated(pushes: DataFrame) -> DataFrame:
     return candidates.withColumn("is_repeated", within | is_copy).where("is_repeated").select(*PUSH_KEY)
 
 
-def accepted(points: DataFrame, pushes: DataFrame) -> DataFrame:
+def counted(points: DataFrame, pushes: DataFrame) -> DataFrame:
     """The points of pushes that count.
 
-    No table passes through the driver: the pushes of a large fleet do not fit there.
+    The keys of repeated pushes are broadcast, so that no point is moved: they are few.
 
     Args:
-        points: The table ``points``.
+        points: Rows of the table ``points``.
         pushes: The table ``pushes``: those of the points, and of two push intervals before.
+    """
+    return points.join(F.broadcast(repeated(pushes)), PUSH_KEY, "left_anti").select(*points.columns)
 
-    Returns:
-        The columns of ``points``, and ``push_interval_ms`` int. Points without their push are left out.
+
+def accepted(points: DataFrame, pushes: DataFrame) -> DataFrame:
+    """The points of pushes that count, with ``push_interval_ms`` int; points without their push are left out.
+
+    No table passes through the driver: the pushes of a large fleet do not fit there.
     """
     intervals = pushes.select(*PUSH_KEY, "push_interval_ms")
     counting = points.join(intervals, PUSH_KEY).join(repeated(pushes), PUSH_KEY, "left_anti")

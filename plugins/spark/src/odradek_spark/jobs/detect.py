@@ -14,6 +14,7 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from odradek_spark.jobs.days import utc_day
 from odradek_spark.jobs.rewriting import OPEN
 from odradek_spark.jobs.rules import Op, Rule
 from odradek_spark.jobs.samples import CLIENT, SERIES, samples
@@ -201,7 +202,7 @@ def told(rows: DataFrame, now: datetime) -> DataFrame:
         .withColumn("worst", F.when(upward, F.col("highest")).otherwise(F.col("lowest")))
         .withColumnRenamed("value", "last")
         .withColumnRenamed("recv_ts", "last_recv_ts")
-        .withColumn("date", F.date_format("started_ts", "yyyy-MM-dd"))
+        .withColumn("date", utc_day("started_ts"))
     )
 
 

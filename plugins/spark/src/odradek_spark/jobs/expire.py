@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from odradek_spark.tables.dataset import JOB, Dataset
-from odradek_spark.tables.files import SETTLED, file_day
-from odradek_spark.tables.log import LiveFile, live
+from odradek_spark.tables.following import unsettled_from
 from odradek_spark.tables.retention import KEPT_DAYS
-from odradek_spark.tables.schemas import BY_NAME, Table
+from odradek_spark.tables.schemas import BY_NAME, CLIENTS, Table
 
 VACUUM_HOURS = 24
 """Default age of files to delete: younger ones may still be read, or be written and not committed yet."""
 EXPIRED_BEFORE = "expiredBefore"
 """Key in the history of a table: the first day that was kept."""
-ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +24,6 @@ class Expired:
     table: str
     before: str
     """The first day that is kept."""
-    files: int
     rows: int
 
 
@@ -40,31 +37,20 @@ def expire(dataset: Dataset, table: Table, now: datetime, kept_days: int) -> Exp
         kept_days: Whole days before today to keep.
 
     Returns:
-        None if there are none, if the table does not exist, or if compaction replaced the files meanwhile:
-        the next run removes them then.
+        None if there are none, or if the table does not exist.
+
+    Raises:
+        DatasetError: Other writers committed first at every attempt.
     """
+    if dataset.open(table) is None:
+        return None
     before = f"{now.astimezone(UTC) - timedelta(days=kept_days):%Y-%m-%d}"
-    for _ in range(ATTEMPTS):
-        current = dataset.open(table)
-        old = old_files(live(current), before) if current is not None else []
-        if not old:
-            return None
-        if dataset.exchange(table, old, [], {JOB: "expire", EXPIRED_BEFORE: before}, data_change=True):
-            return Expired(table.name, before, len(old), sum(each.rows for each in old))
-    return None
-
-
-def old_files(files: list[LiveFile], before: str) -> list[LiveFile]:
-    """Files of days before a day."""
-    return [each for each in files if (last_day(each) or before) < before]
-
-
-def last_day(file: LiveFile) -> str | None:
-    """The last day of a file's rows; None if it has rows that are not settled."""
-    if "date" in file.partition:
-        return file.partition["date"]
-    settled = file_day(file.path, SETTLED)
-    return None if settled is None else settled.isoformat()
+    if table is CLIENTS:
+        old = f"last_seen < '{min(before, unsettled_from(dataset).isoformat())}T00:00:00Z'"
+    else:
+        old = f"date < '{before}'"
+    rows = dataset.delete(table, old, {JOB: "expire", EXPIRED_BEFORE: before})
+    return Expired(table.name, before, rows) if rows else None
 
 
 def run_expire(root: str, now: datetime, kept_days: Mapping[str, int] = KEPT_DAYS) -> list[Expired]:

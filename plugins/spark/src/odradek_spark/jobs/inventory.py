@@ -21,12 +21,13 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from odradek_spark.frames import pushes as pushes_of
 from odradek_spark.jobs.writing import groups, manifest_batch, written_by
 from odradek_spark.query.views import OF_CLIENTS, WAY
 from odradek_spark.tables.dataset import JOB, Dataset
 from odradek_spark.tables.files import ARRIVED, SETTLED, TableFiles, file_day
-from odradek_spark.tables.following import last_received, news
-from odradek_spark.tables.load import read_files
+from odradek_spark.tables.following import news, unsettled_from
+from odradek_spark.tables.load import read_files, read_spans
 from odradek_spark.tables.log import LiveFile, live
 from odradek_spark.tables.schemas import CLIENTS, PUSHES
 
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
 APP_ID = "inventory"
 BUCKETS = 16
-SILENT_DAYS = 1
-"""Whole days without a push, by receive time, after which the rows of an instance are settled."""
 TRACKED = (
     "client_id",
     "software_name",
@@ -52,14 +51,14 @@ SAID = ("push_interval_ms", "terminated", "broker_id", "source", "observed")
 """The facts of the last push."""
 
 
-def inventory(pushes: DataFrame, clients: DataFrame) -> DataFrame:
-    """Bring the inventory up to date.
+def inventory(df: DataFrame, clients: DataFrame | None = None) -> DataFrame:
+    """The inventory of clients by their pushes.
 
     Args:
-        pushes: New rows of the table ``pushes``. Receive times of an instance only grow, so normally none is
-            older than a known row; an older one begins a row of its own.
-        clients: Rows of the table ``clients``: all unsettled rows of the instances in ``pushes``, and maybe
-            others.
+        df: A batch: rows of the table ``pushes``, or records of the topic. Receive times of an instance only
+            grow, so normally none is older than a known row; an older one begins a row of its own.
+        clients: Rows of the table ``clients`` to bring up to date: all unsettled rows of the instances in
+            ``df``, and maybe others.
 
     Returns:
         The table ``clients``:
@@ -75,7 +74,9 @@ def inventory(pushes: DataFrame, clients: DataFrame) -> DataFrame:
           by one, or the name of a source. Two of them: the instance arrives twice.
         * ``bucket`` int: 0 to 15, CRC-32 of the instance's id.
     """
-    spans = spans_of(pushes).unionByName(clients.select(*spans_of(pushes).columns))
+    spans = spans_of(df if "push_interval_ms" in df.columns else pushes_of(df))
+    if clients is not None:
+        spans = spans.unionByName(clients.select(*spans.columns))
     in_order = Window.partitionBy("client_instance_id").orderBy("valid_from", "last_seen", *TRACKED)
     described = F.struct(*TRACKED)
     changed = ~F.lag(described).over(in_order).eqNullSafe(described)
@@ -153,7 +154,7 @@ def run_inventory(spark: SparkSession, root: str) -> Inventoried | None:
     found = news(dataset, PUSHES, CLIENTS, APP_ID)
     if found is None:
         return None
-    pushes = read_files(spark, root, PUSHES, [f"{dataset.uri(PUSHES)}/{each.path}" for each in found.files])
+    pushes = read_spans(spark, root, PUSHES, found.files, found.spans)
     touched = {str(row["bucket"]) for row in pushes.select(bucket().alias("bucket")).distinct().collect()}
     first_day = unsettled_from(dataset)
     old = [each for each in live(dataset.existing(CLIENTS)) if is_due(each, touched, first_day)]
@@ -166,12 +167,6 @@ def run_inventory(spark: SparkSession, root: str) -> Inventoried | None:
     if not dataset.commit_next(CLIENTS, manifests, APP_ID, found.after, found.version, info, old):
         return None
     return Inventoried(found.rows, len(old), sum(each.rows for each in old))
-
-
-def unsettled_from(dataset: Dataset) -> date:
-    """The first day whose rows are not settled."""
-    last = last_received(dataset) or datetime.min.replace(tzinfo=UTC, year=1970)
-    return (last - timedelta(days=SILENT_DAYS)).date()
 
 
 def is_due(file: LiveFile, touched: Iterable[str], first_day: date) -> bool:

@@ -29,7 +29,7 @@ from odradek_spark.source.stream import TASK_BYTES
 from odradek_spark.source.topic import TopicReader, clamped
 from odradek_spark.tables.dataset import JOB, Dataset, DatasetError
 from odradek_spark.tables.files import Manifest
-from odradek_spark.tables.following import REPLAY
+from odradek_spark.tables.following import REPLAY, REPLAYED, spans_in
 from odradek_spark.tables.load import load_dataset
 from odradek_spark.tables.schemas import DEAD_LETTER, INGESTED, PUSHES
 
@@ -150,9 +150,11 @@ def commit(dataset: Dataset, manifests: Sequence[Manifest], numbers: dict[str, i
         DatasetError: Another replay committed since ``numbers`` were read, and may have added the same rows.
     """
     number = 1 + max(each or 0 for each in numbers.values())
-    for table in INGESTED:
-        files = [each for each in manifests if each.table == table.name]
-        if not dataset.commit_next(table, files, REPLAY, numbers[table.name], number, {JOB: REPLAY}):
+    added = {table: [each for each in manifests if each.table == table.name] for table in INGESTED}
+    info: dict[str, object] = {JOB: REPLAY, REPLAYED: spans_in(dataset, added[PUSHES])}
+    info |= {table.name: sum(each.rows for each in files) for table, files in added.items()}
+    for table, files in added.items():
+        if not dataset.commit_next(table, files, REPLAY, numbers[table.name], number, info):
             raise DatasetError(f"{dataset.root}: another replay is running: start again when it has ended")
 
 

@@ -1,124 +1,164 @@
 """Rollups: sums of points by five minutes, or by an hour; of the fleet, or of a client.
 
-The rows are parts. Each run adds rows for the points since the last run, even to buckets that have rows
-already; readers add them up with `merged`. So late points rewrite nothing, and there is no state.
+The rows of the tables are parts. Each run adds rows for the points since the last run, even to buckets that
+have rows already; readers add them up with `merged`. So late points rewrite nothing, and there is no state.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, Final
 
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from odradek_spark.jobs.rollup_parts import (
-    Parts,
-    group,
-    has_sketch,
-    planned,
-    write_merged,
-    write_part,
-)
-from odradek_spark.jobs.sketch import LG_K
-from odradek_spark.jobs.writing import write_in_tasks
+from odradek_spark.frames import points as points_of
+from odradek_spark.jobs.accepted import RETRIES_BEFORE, counted
+from odradek_spark.jobs.days import utc_day
+from odradek_spark.jobs.writing import write_frame
 from odradek_spark.tables.coverage import cover
 from odradek_spark.tables.dataset import JOB, Dataset
 from odradek_spark.tables.files import Manifest
 from odradek_spark.tables.following import News, last_received, news
 from odradek_spark.tables.levels import EVERYTHING, Levels
-from odradek_spark.tables.log import live
-from odradek_spark.tables.schemas import FLEET_1H, POINTS, PUSHES, ROLLUP_1H, ROLLUP_5M, Table
+from odradek_spark.tables.load import load_dataset, read_spans
+from odradek_spark.tables.schemas import AGGREGATES, FLEET_1H, GROUP, POINTS, ROLLUP_1H, ROLLUP_5M, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROLLUPS = (ROLLUP_5M, ROLLUP_1H, FLEET_1H)
-"""In the order in which they are brought up to date."""
 DEFAULT = Levels()
+INSTANCE: Final = "client_instance_id"
+LABELS: Final = tuple(field.name for field in GROUP)
+"""The columns by which points are added up."""
+LATE: Final = "30 minutes"
+"""Watermark of a stream: twice the largest difference between ``ts`` and the receive time."""
+LG_K: Final = 10
+"""1024 registers: the number of instances within 3.3 %, in at most 1 kB."""
+PART_ROWS: Final = 4 << 20
+"""Limit of the points whose sums are in one file."""
+SORTED_BY: Final = ("name", INSTANCE, "topic", "node_id", "software_version", "bucket")
+"""Rows of a metric together, then those of a client or a label: readers skip the row groups of others."""
 
 
-def rollup(points: DataFrame, table: Table, levels: Levels = DEFAULT) -> DataFrame:
-    """Add points up; the definition of a rollup, also for points that a program chose itself.
+def rollup(
+    df: DataFrame, every: str = "1 hour", by: Sequence[str] = LABELS, quantiles: Sequence[float] = ()
+) -> DataFrame:
+    """Add points up, of a batch or a stream.
+
+    A stream needs its own checkpoint; it emits a bucket once it is over, and drops points that are later than
+    half an hour. Repeated pushes count again, unless they are left out before
+    (`odradek_spark.jobs.accepted`).
 
     Args:
-        points: Rows of the table ``points`` that count (`odradek_spark.jobs.accepted.accepted`).
-        table: `ROLLUP_5M`, `ROLLUP_1H` or `FLEET_1H`.
-        levels: The metrics of `ROLLUP_1H`, and the labels that the others have.
+        df: Rows of the table ``points``, or records of the topic.
+        every: The length of a bucket, an interval of Spark.
+        by: The columns of ``points`` by which they are added up.
+        quantiles: Which quantiles of the values to estimate.
 
     Returns:
         One row for each bucket and group:
 
-        * ``bucket`` timestamp: the start of the bucket, by ``ts``; ``date`` string: its day.
-        * the group: ``name``, ``unit``, ``kind``, ``temporality``, ``client_id``, ``software_name``,
-          ``software_version``, ``client_rack``, ``group_id``, ``topic``, ``node_id``, ``broker_id``, and
-          ``client_instance_id`` in `ROLLUP_1H`. The others have no ``client_id`` and ``group_id``, unless
-          ``levels`` says so.
+        * ``bucket`` timestamp: its start, by ``ts``; ``date`` string: its day.
+        * the columns ``by``.
         * ``n`` bigint: the number of finite values; ``not_finite`` bigint: the number of NaN and infinite
           values, which no other column includes.
         * ``sum``, ``min``, ``max`` double: of the values; integers are converted to doubles.
-        * ``last`` double, ``last_ts`` timestamp: the latest value; at equal times, the largest.
+        * ``last`` double, ``last_ts`` timestamp: the latest value; at equal times, any of them.
         * ``sum_int`` decimal(38, 0): the exact sum of the integers.
-        * ``instances`` binary, not in `ROLLUP_1H`: an HLL sketch of the client instances;
+        * ``instances`` binary, unless ``by`` has the instance: an HLL sketch of the client instances;
           ``hll_sketch_estimate`` reads it.
+        * ``quantiles`` array<double>, if any are asked for.
     """
-    width = table.bucket_s
+    rows = df if "value_int" in df.columns else points_of(df)
+    if rows.isStreaming:
+        rows = rows.withWatermark("ts", LATE)
     value = F.coalesce("value", F.col("value_int").cast("double"))
-    finite = F.when(~F.isnan(value) & (F.abs(value) != float("inf")), value)
-    rows = (
-        chosen(points, table, levels)
-        .withColumn("bucket", F.timestamp_seconds(F.floor(F.unix_seconds("ts") / width) * width))
-        .withColumn("finite", finite)
-        .withColumn("any_value", value)
-        .where("any_value is not null")
+    is_finite = ~F.isnan(value) & (F.abs(value) != float("inf"))
+    told = rows.select(
+        "ts", "value_int", INSTANCE, *by, value.alias("any"), F.when(is_finite, value).alias("finite")
     )
-    latest = F.max(F.when(F.col("finite").isNotNull(), F.struct("ts", "finite")))
     aggregates = [
         F.count("finite").alias("n"),
-        (F.count("any_value") - F.count("finite")).alias("not_finite"),
+        (F.count("any") - F.count("finite")).alias("not_finite"),
         F.sum("finite").alias("sum"),
         F.min("finite").alias("min"),
         F.max("finite").alias("max"),
-        latest["finite"].alias("last"),
-        latest["ts"].alias("last_ts"),
+        *latest("finite", "ts"),
         F.sum(F.col("value_int").cast("decimal(38,0)")).alias("sum_int"),
     ]
-    if has_sketch(table):
-        aggregates.append(F.hll_sketch_agg("client_instance_id", LG_K).alias("instances"))
-    return dated(rows.groupBy("bucket", *group(table)).agg(*aggregates), table)
+    if INSTANCE not in by:
+        aggregates.append(F.hll_sketch_agg(INSTANCE, LG_K).alias("instances"))
+    if quantiles:
+        aggregates.append(estimated("finite", quantiles).alias("quantiles"))
+    summed = told.where("any IS NOT NULL").groupBy(F.window("ts", every), *by).agg(*aggregates)
+    names = [name for name in summed.columns if name != "window"]
+    return dated(summed.select(F.col("window.start").alias("bucket"), *names))
+
+
+def latest(value: str, ts: str) -> list[Column]:
+    """The last value and its time. Spark adds these up in a hash table, unlike a struct of both."""
+    known = F.when(F.col(value).isNotNull(), F.col(ts))
+    return [F.max_by(value, known).alias("last"), F.max(known).alias("last_ts")]
+
+
+def estimated(value: str, quantiles: Sequence[float]) -> Column:
+    """Estimates of quantiles, from a KLL sketch where Spark has it."""
+    if hasattr(F, "kll_sketch_agg_double"):
+        wanted = F.array(*(F.lit(each) for each in quantiles))
+        return F.kll_sketch_get_quantile_double(F.kll_sketch_agg_double(value), wanted)
+    return F.percentile_approx(value, list(quantiles))
+
+
+def dated(rows: DataFrame) -> DataFrame:
+    """The rows with the day of their bucket."""
+    return rows.withColumn("date", utc_day("bucket"))
+
+
+def of_table(points: DataFrame, table: Table, levels: Levels = DEFAULT) -> DataFrame:
+    """The rows of a table for points.
+
+    Args:
+        points: Rows of the table ``points`` that count (`odradek_spark.jobs.accepted.counted`).
+        table: `ROLLUP_5M`, `ROLLUP_1H` or `FLEET_1H`.
+        levels: The metrics of `ROLLUP_1H`, and the labels that the others have.
+    """
+    summed = rollup(chosen(points, table, levels), f"{table.bucket_s} seconds", group(table))
+    return summed.select(*table.schema.names)
 
 
 def merged(partials: DataFrame, table: Table) -> DataFrame:
-    """Add parts up.
-
-    Args:
-        partials: Rows of a rollup.
-        table: Their table.
-
-    Returns:
-        One row for each bucket and group, with the columns of `rollup`.
-    """
-    latest = F.max(F.when(F.col("last_ts").isNotNull(), F.struct("last_ts", "last")))
-    aggregates: list[Column] = [
+    """Add parts up: one row for each bucket and group, with the columns of the table."""
+    aggregates = [
         F.sum("n").alias("n"),
         F.sum("not_finite").alias("not_finite"),
         F.sum("sum").alias("sum"),
         F.min("min").alias("min"),
         F.max("max").alias("max"),
-        latest["last"].alias("last"),
-        latest["last_ts"].alias("last_ts"),
+        *latest("last", "last_ts"),
         F.sum("sum_int").cast("decimal(38,0)").alias("sum_int"),
     ]
     if has_sketch(table):
         aggregates.append(F.hll_union_agg("instances").alias("instances"))
-    return dated(partials.groupBy("bucket", *group(table)).agg(*aggregates), table)
+    return dated(partials.groupBy("bucket", *group(table)).agg(*aggregates)).select(*table.schema.names)
+
+
+def group(table: Table) -> list[str]:
+    """The columns by which a table groups, besides the bucket."""
+    added = {"bucket", "date", "instances", *(each.name for each in AGGREGATES)}
+    return [name for name in table.schema.names if name not in added]
+
+
+def has_sketch(table: Table) -> bool:
+    """Whether a table has a sketch of the instances, because it does not group by them."""
+    return "instances" in table.schema.names
 
 
 def chosen(points: DataFrame, table: Table, levels: Levels) -> DataFrame:
-    """The points of a rollup, without the labels that it does not keep."""
+    """The points of a table, without the labels that it does not keep."""
     if has_sketch(table):
         return points.withColumns({name: F.lit(None).cast("string") for name in levels.dropped})
     kept = [
@@ -128,9 +168,10 @@ def chosen(points: DataFrame, table: Table, levels: Levels) -> DataFrame:
     return points.where(reduce(Column.__or__, kept, F.lit(False)))
 
 
-def dated(rows: DataFrame, table: Table) -> DataFrame:
-    """The rows with their day, in the table's order of columns."""
-    return rows.withColumn("date", F.date_format("bucket", "yyyy-MM-dd")).select(*table.schema.names)
+def in_order(rows: DataFrame, files: int) -> DataFrame:
+    """The rows of some tables in the order of their files."""
+    order = [name for name in SORTED_BY if name in rows.columns]
+    return rows.repartition(files, "name").sortWithinPartitions(*order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,19 +179,14 @@ class RolledUp:
     """The result of a run."""
 
     table: str
-    source: str
-    """The table that was added up."""
     points: int
-    """Number of points since the last run, including those of repeated pushes; for `FLEET_1H`, of rows of
-    `ROLLUP_5M`."""
+    """Number of points since the last run, including those of repeated pushes, and histograms."""
     rows: int
     """Number of written parts."""
 
 
 def run_rollup(spark: SparkSession, root: str, table: Table, levels: Levels = DEFAULT) -> RolledUp | None:
     """Add the parts of the points that arrived since the last run.
-
-    `FLEET_1H` is added up from the parts of `ROLLUP_5M`.
 
     Returns:
         None if no points arrived, or if another run was faster.
@@ -160,45 +196,47 @@ def run_rollup(spark: SparkSession, root: str, table: Table, levels: Levels = DE
     """
     dataset = Dataset(root)
     dataset.create([table])
-    app_id = f"rollup:{table.name}"
-    source = ROLLUP_5M if table is FLEET_1H else POINTS
-    found = news(dataset, source, table, app_id)
+    if table is FLEET_1H:
+        continue_from_parts(dataset)
+    app_id = app_of(table)
+    found = news(dataset, POINTS, table, app_id)
     if found is None:
         return None
     if table is ROLLUP_1H:
         try:
-            cover(
-                dataset.existing(table),
-                levels.client_metrics,
-                None if found.after is None else last_received(dataset),
-            )
+            received = None if found.after is None else last_received(dataset)
+            cover(dataset.existing(table), levels.client_metrics, received)
         except CommitFailedError:  # another run was faster
             return None
     manifests: list[Manifest] = []
     if found.files:
-        write = write_fleet if table is FLEET_1H else write_parts
-        manifests = write(spark, dataset, table, levels, found)
+        rows = of_table(points_since(spark, root, found), table, levels)
+        manifests = write_frame(in_order(rows, 1 + found.rows // PART_ROWS), root, table)
     info = {JOB: app_id, "points": found.rows, "pointsVersion": found.version}
     if not dataset.commit_next(table, manifests, app_id, found.after, found.version, info):
         return None
-    return RolledUp(table.name, source.name, found.rows, sum(each.rows for each in manifests))
+    return RolledUp(table.name, found.rows, sum(each.rows for each in manifests))
 
 
-def write_parts(
-    spark: SparkSession, dataset: Dataset, table: Table, levels: Levels, found: News
-) -> list[Manifest]:
-    """Add up new points, some files in each task."""
-    parts = planned(dataset.root, found.files, live(dataset.existing(PUSHES)))
-    work = partial(write_part, dataset.root, table, levels)
-    return write_in_tasks(spark, work, [each.text() for each in parts])
+def points_since(spark: SparkSession, root: str, found: News) -> DataFrame:
+    """The new points that count."""
+    since = None if found.since is None else found.since - RETRIES_BEFORE
+    pushes = load_dataset(spark, root, "pushes", since)
+    return counted(read_spans(spark, root, POINTS, found.files, found.spans), pushes)
 
 
-def write_fleet(
-    spark: SparkSession, dataset: Dataset, table: Table, levels: Levels, found: News
-) -> list[Manifest]:
-    """Add up new parts of `ROLLUP_5M`, those of a day in a task."""
-    days: dict[str, list[str]] = defaultdict(list)
-    for each in found.files:
-        days[each.partition["date"]].append(each.path)
-    work = partial(write_merged, dataset.root, ROLLUP_5M, table, levels)
-    return write_in_tasks(spark, work, [Parts(tuple(paths)).text() for paths in days.values()])
+def app_of(table: Table) -> str:
+    """The application id of a rollup."""
+    return f"rollup:{table.name}" + ":points" * (table is FLEET_1H)
+
+
+def continue_from_parts(dataset: Dataset) -> None:
+    """Note the points that `FLEET_1H` has: earlier versions added it up from the parts of `ROLLUP_5M`."""
+    before = dataset.committed(FLEET_1H, f"rollup:{FLEET_1H.name}")
+    if before is None or dataset.committed(FLEET_1H, app_of(FLEET_1H)) is not None:
+        return
+    parts = dataset.existing(ROLLUP_5M)
+    parts.load_as_version(before)
+    reached = parts.transaction_version(app_of(ROLLUP_5M))
+    if reached is not None:
+        dataset.commit(FLEET_1H, [], app_of(FLEET_1H), reached)

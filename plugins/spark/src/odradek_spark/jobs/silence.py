@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from odradek.findings.troubles import SILENCE
+from odradek_spark.frames import pushes as pushes_of
 from odradek_spark.jobs.detect import CLOSED, NOT_DELIVERED, RECOVERED, SILENT
 from odradek_spark.jobs.rewriting import OPEN, Row, key
 from odradek_spark.jobs.rules import Rule
@@ -24,6 +25,8 @@ from odradek_spark.query.views import OF_CLIENTS
 EPOCH = datetime.fromtimestamp(0, UTC)
 OF_PUSH = [name for name in CLIENT if name not in ("client_rack", "group_id")]
 """The columns of `CLIENT` that a push has; the others are labels of its points."""
+SILENT_INTERVALS = 3.0
+"""A client pushes once in 0.5 to 1.5 intervals, and two pushes may be lost (KIP-714)."""
 FORGOTTEN = timedelta(hours=1)
 """After this time a silent instance is gone for good, and its episode is closed."""
 
@@ -62,6 +65,48 @@ def silences(
     return [*new, *(each for each in ended if each is not None)]
 
 
+def silent(df: DataFrame, intervals: float = SILENT_INTERVALS) -> DataFrame:
+    """The instances that stopped pushing, without a goodbye and without a newer instance of their client id.
+
+    Args:
+        df: A batch: rows of the table ``pushes``, or records of the topic.
+        intervals: For how many of its push intervals an instance must be silent, until the latest push of
+            any client.
+
+    Returns:
+        ``client_instance_id``; ``client_id``, ``software_name``, ``software_version``, ``principal``,
+        ``client_address`` string; ``recv_ts`` timestamp: of the last push; ``push_interval_ms`` int.
+    """
+    lasts = last_pushes(df if "push_interval_ms" in df.columns else pushes_of(df))
+    newest = lasts.agg(F.max("recv_ts").alias("now"))
+    age_ms = F.unix_millis("now") - F.unix_millis("recv_ts")
+    is_silent = F.col("is_expected") & (age_ms > intervals * F.col("push_interval_ms"))
+    found = lasts.crossJoin(F.broadcast(newest)).where(is_silent)
+    return found.select(INSTANCE, *OF_PUSH, "recv_ts", "push_interval_ms")
+
+
+def last_pushes(pushes: DataFrame) -> DataFrame:
+    """The last push of each instance that has a push interval.
+
+    Returns:
+        ``client_instance_id``, ``recv_ts``, ``push_interval_ms``, the columns `OF_PUSH`, and ``is_expected``
+        boolean: it was no goodbye, and no newer instance of the client id has begun.
+    """
+    told = F.struct("recv_ts", "push_interval_ms", "terminating", *OF_PUSH)
+    lasts = (
+        pushes.where(OF_CLIENTS)
+        .groupBy(INSTANCE)
+        .agg(F.min("recv_ts").alias("first_ts"), F.max_by(told, "recv_ts").alias("last"))
+    )
+    newest_ts = F.max("first_ts").over(Window.partitionBy("client_id", "principal"))
+    return (
+        lasts.select(INSTANCE, "first_ts", "last.*")
+        .where("push_interval_ms > 0")
+        .withColumn("is_expected", ~F.col("terminating") & (newest_ts <= F.col("recv_ts")))
+        .drop("first_ts", "terminating")
+    )
+
+
 def quiet(
     pushes: DataFrame, points: DataFrame, rules: Sequence[Rule], still: Sequence[Row], now: datetime
 ) -> DataFrame:
@@ -74,12 +119,6 @@ def quiet(
         double: how long it may wait because it was throttled; ``is_quiet`` boolean: no push came for longer
         than the shortest rule allows.
     """
-    told = F.struct("recv_ts", "push_interval_ms", "terminating", *OF_PUSH)
-    lasts = (
-        pushes.where(OF_CLIENTS)
-        .groupBy(INSTANCE)
-        .agg(F.min("recv_ts").alias("first_ts"), F.max_by(told, "recv_ts").alias("last"))
-    )
     waits = waited_ms(F.when(~F.isnan("value"), F.col("value")))
     labels = points.groupBy(INSTANCE).agg(
         F.max("client_rack").alias("client_rack"),
@@ -92,13 +131,11 @@ def quiet(
     intervals, seconds = (min(getattr(each, name) for each in rules) for name in ("threshold", "for_s"))
     is_late = age_ms > intervals * F.col("push_interval_ms") + seconds * MS_PER_S + F.col("wait_ms")
     return (
-        lasts.select(INSTANCE, "first_ts", "last.*")
-        .where("push_interval_ms > 0")
-        .withColumn("newest_ts", F.max("first_ts").over(Window.partitionBy("client_id", "principal")))
+        last_pushes(pushes)
         .join(F.broadcast(begun.withColumn("is_open", F.lit(True))), INSTANCE, "left")
         .join(labels, INSTANCE, "left")
         .withColumn("wait_ms", F.coalesce("wait_ms", F.lit(0.0)))
-        .withColumn("is_quiet", is_late & ~F.col("terminating") & (F.col("newest_ts") <= F.col("recv_ts")))
+        .withColumn("is_quiet", is_late & F.col("is_expected"))
         .where("is_quiet or is_open")
         .select(INSTANCE, *CLIENT, "recv_ts", "push_interval_ms", "wait_ms", "is_quiet")
     )

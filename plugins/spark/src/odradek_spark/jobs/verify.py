@@ -7,7 +7,6 @@ recorded what it read. None of these may contradict another.
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,11 +19,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from odradek_spark.jobs.accepted import PUSH_KEY, SOURCE_KEY
 from odradek_spark.jobs.expire import EXPIRED_BEFORE
-from odradek_spark.sink.commit import FURTHER, SOURCE_RANGES
+from odradek_spark.sink.commit import FURTHER
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.erased import erased_ranges
-from odradek_spark.tables.load import load_dataset, read_files
-from odradek_spark.tables.log import Version, first_version, paths_of_offsets, versions
+from odradek_spark.tables.following import files_of, joined, spans_of
+from odradek_spark.tables.load import load_dataset, read_spans
+from odradek_spark.tables.log import SOURCE_RANGES, Version, first_version, versions
 from odradek_spark.tables.schemas import DEAD_LETTER, HISTOGRAMS, INGESTED, POINTS, PUSHES, Table
 
 if TYPE_CHECKING:
@@ -100,10 +100,8 @@ class Report:
         return "\n".join(lines)
 
 
-def contradictions(
-    points: DataFrame, histograms: DataFrame, pushes: DataFrame, dead_letter: DataFrame
-) -> DataFrame:
-    """Rows that contradict each other.
+def verify(points: DataFrame, histograms: DataFrame, pushes: DataFrame, dead_letter: DataFrame) -> DataFrame:
+    """The rows of the tables that contradict each other: something is missing, or there twice.
 
     Args:
         points: The table ``points``, up to the end of ``pushes``.
@@ -165,7 +163,7 @@ def losses(pushes: DataFrame, dead_letter: DataFrame, batches: DataFrame) -> Dat
             batch; ``records`` bigint: of the whole batch.
 
     Returns:
-        As `contradictions`, but a row for each batch, with the start of its first range.
+        As `verify`, but a row for each batch, with the start of its first range.
     """
     records = pushes.select(*SOURCE_KEY).unionByName(dead_letter.select(*SOURCE_KEY)).distinct()
     inside = (
@@ -194,7 +192,7 @@ def noted_batches(pushes: Iterable[Version], dead_letter: Iterable[Version], kep
     """
     gone = {each.info.get(SOURCE_RANGES) for each in dead_letter if not is_kept(each, kept_from)}
     return [
-        Batch(each.number, ranges_of(each), records_of(each))
+        Batch(each.number, tuple(spans_of(each)), records_of(each))
         for each in pushes
         if SOURCE_RANGES in each.info and is_kept(each, kept_from) and each.info[SOURCE_RANGES] not in gone
     ]
@@ -224,11 +222,6 @@ def latest_versions(dataset: Dataset, table: Table, since_ms: float = 0) -> Iter
         if float(found.info.get("timestamp", since_ms)) < since_ms:
             return
         yield found
-
-
-def ranges_of(found: Version) -> tuple[tuple[int, int, int], ...]:
-    noted = json.loads(found.info[SOURCE_RANGES])
-    return tuple((int(partition), start, end) for partition, (start, end) in noted.items())
 
 
 def kept_from(dataset: Dataset, since_ms: float = 0) -> str:
@@ -272,7 +265,7 @@ def run_verify(
     pushes, dead, points, histograms = (each.where(F.col("date") >= day) for each in frames)
     if not is_range:
         points, histograms = (as_far_as(pushes, each) for each in (points, histograms))
-    found = contradictions(points, histograms, pushes, dead)
+    found = verify(points, histograms, pushes, dead)
     if batches:
         records = dead.select(*SOURCE_KEY).unionByName(erased_records(spark, dataset))
         found = found.unionByName(losses(pushes, records, batch_rows(spark, batches)))
@@ -312,20 +305,9 @@ def received(found: Version) -> tuple[datetime, datetime] | None:
 
 
 def rows_of(spark: SparkSession, dataset: Dataset, table: Table, batches: Sequence[Version]) -> DataFrame:
-    """The rows of a table that some successive batches have, from the files that may have them."""
-    ranges: dict[int, tuple[int, int]] = {}
-    for each in batches:
-        for partition, start, stop in ranges_of(each):
-            first, last = ranges.get(partition, (start, stop))
-            ranges[partition] = min(first, start), max(last, stop)
-    starts, stops = [start for start, _ in ranges.values()], [stop for _, stop in ranges.values()]
-    found = dataset.existing(table)
-    files = paths_of_offsets(found, min(starts), max(stops)) if ranges else []
-    inside = [
-        (F.col("src_partition") == partition) & (F.col("src_offset") >= start) & (F.col("src_offset") < stop)
-        for partition, (start, stop) in ranges.items()
-    ]
-    return read_files(spark, dataset.root, table, files).where(reduce(Column.__or__, inside, F.lit(False)))
+    """The rows of a table that some batches have, from the files that may have them."""
+    spans = joined(span for each in batches for span in spans_of(each))
+    return read_spans(spark, dataset.root, table, files_of(dataset.existing(table), spans), spans)
 
 
 def as_far_as(pushes: DataFrame, rows: DataFrame) -> DataFrame:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from odradek_spark.tables.files import ARRIVED, Manifest, TableFiles
 from odradek_spark.tables.schemas import Table
@@ -76,36 +76,3 @@ def written_by(
         pyspark.errors.PySparkException: A task failed, for example because the store is full.
     """
     return [Manifest.parse(row["manifest"]) for row in rows.mapInArrow(write, MANIFEST).collect()]
-
-
-@dataclass(frozen=True, slots=True)
-class Assigned:
-    """The function of a task that writes files; each input row is an assignment."""
-
-    work: Callable[[str], Iterable[Manifest]]
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for text in batch.column(0).to_pylist():
-                written = manifest_batch(self.work(text))
-                # the worker runs other tasks afterwards: without this, Arrow keeps the memory of a large sort
-                pa.default_memory_pool().release_unused()
-                yield written
-
-
-def write_in_tasks(
-    spark: SparkSession, work: Callable[[str], Iterable[Manifest]], assignments: Sequence[str]
-) -> list[Manifest]:
-    """Write files in the workers, each assignment in a task of its own.
-
-    Args:
-        spark: The session.
-        work: Carries out an assignment. It is sent to the workers, so it must be a function of a module.
-        assignments: One or more assignments, as text.
-
-    Raises:
-        pyspark.errors.PySparkException: A task failed, for example because the store is full.
-    """
-    rows = spark.createDataFrame([(each,) for each in assignments], "assignment string")
-    written = rows.repartition(len(assignments)).mapInArrow(Assigned(work), MANIFEST).collect()
-    return [Manifest.parse(row["manifest"]) for row in written]

@@ -21,7 +21,7 @@ from odradek_spark.query.views import TWO_LEVELS, counted, listed
 from odradek_spark.tables.coverage import coverage, covered_from, first_whole_hour
 from odradek_spark.tables.dataset import DatasetError
 from odradek_spark.tables.duckdb_files import add_table
-from odradek_spark.tables.following import news
+from odradek_spark.tables.following import OffsetSpan, news
 from odradek_spark.tables.log import CLOCK_SKEW_MAX
 from odradek_spark.tables.schemas import POINTS, PUSHES, ROLLUP_1H
 
@@ -57,7 +57,7 @@ class Sources:
     whole: str = NOTHING
     """The condition on ``bucket`` of ``hours``."""
     fresh: Sequence[str] = ()
-    """Files of points that the rollup does not have yet."""
+    """Files with points that the rollup does not have yet."""
     fresh_within: str = NOTHING
     """The condition on ``fresh``."""
 
@@ -79,16 +79,26 @@ def sources(reader: Reader, name: str, by: str, asked: Range) -> Sources:
     if None not in whole and whole[0] >= whole[1]:  # type: ignore[operator]
         return everything
     ends = [each for each in ((asked[0], whole[0]), (whole[1], asked[1])) if each[0] != each[1]]
-    fresh = () if found is None else found.files
-    received = [(each.recv_min, None) for each in fresh]
+    received = [] if found is None or found.since is None else [(found.since, None)]
     return Sources(
         points=joined(reader.paths(POINTS, *each) for each in ends),
         ends=" OR ".join(f"({between('ts', *each)})" for each in ends) or NOTHING,
         pushes=pushes_of(reader, [*ends, *received]),
         hours=reader.paths(ROLLUP_1H, *whole),
         whole=between("bucket", *whole),
-        fresh=[f"{reader.dataset.uri(POINTS)}/{each.path}" for each in fresh],
-        fresh_within=between("ts", *whole),
+        fresh=() if found is None else found.files,
+        fresh_within=NOTHING if found is None else f"({within(found.spans)}) AND {between('ts', *whole)}",
+    )
+
+
+def within(spans: Sequence[OffsetSpan] | None) -> str:
+    """The condition for the points of records."""
+    return (
+        " OR ".join(
+            f"(src_partition = {part} AND src_offset >= {start} AND src_offset < {end})"
+            for part, start, end in spans or ()
+        )
+        or NOTHING
     )
 
 

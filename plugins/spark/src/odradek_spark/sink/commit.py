@@ -18,10 +18,9 @@ from odradek_spark.conditions import Condition
 from odradek_spark.sink.written import Counts, Written, one_topic
 from odradek_spark.tables.dataset import Dataset, DatasetError, Ranges, source_id
 from odradek_spark.tables.files import Manifest, file_system
+from odradek_spark.tables.log import SOURCE_RANGES
 from odradek_spark.tables.schemas import INGESTED, PUSHES, Table
 
-SOURCE_RANGES: Final = "sourceRanges"
-"""Key in the history of a table: by partition, the first offset of a batch and its end offset (last + 1)."""
 FURTHER: Final = "furtherPushes"
 """Key in the history of a table: the pushes of records after their first one, if there are any."""
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
@@ -35,6 +35,7 @@ Verification compares the history with the days that the tables keep; `vacuum` n
 """
 JOB = "odradekJob"
 """Key in the history of a table: the job that committed. Delta's jar cannot read a text under ``job``."""
+COMPRESSED = WriterProperties(compression="ZSTD")
 SAID = re.compile(r'Os \{.*message: "([^"]+)"')
 
 Ranges = Mapping[int, tuple[int, int]]
@@ -213,6 +214,32 @@ class Dataset:
 
         return self.append(table, manifests, {}, info or {}, is_possible, removed, data_change=data_change)
 
+    def delete(self, table: Table, predicate: str, info: Mapping[str, Any]) -> int:
+        """Delete rows in one commit: files without other rows are removed, and the others written again.
+
+        Args:
+            table: The table.
+            predicate: The rows, a condition in SQL. The history of the table shows it. Unless it names a
+                folder, or days, each commit of ingest makes the deletion start again.
+            info: Entries for the history of the table, stored as text.
+
+        Returns:
+            The number of deleted rows; without any, there is no commit.
+
+        Raises:
+            DatasetError: Other writers committed first at every attempt.
+        """
+        properties = CommitProperties(custom_metadata={key: as_text(value) for key, value in info.items()})
+        for _ in range(COMMIT_ATTEMPTS):
+            current = self.existing(table)
+            try:
+                if not upgrade(current, table):
+                    done = current.delete(predicate, COMPRESSED, commit_properties=properties)
+                    return int(done["num_deleted_rows"])
+            except CommitFailedError:
+                continue
+        raise self.beaten(table)
+
     def append(
         self,
         table: Table,
@@ -249,7 +276,11 @@ class Dataset:
             except CommitFailedError:
                 continue
             return True
-        raise DatasetError(
+        raise self.beaten(table)
+
+    def beaten(self, table: Table) -> DatasetError:
+        """The error after too many lost races."""
+        return DatasetError(
             f"{self.uri(table)}: other writers committed first {COMMIT_ATTEMPTS} times: stop some of them"
         )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,8 @@ from odradek_spark.tables.schemas import Table
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
+MEMORY = "1GB"
+"""Memory limit of `bounded`; beyond it, data goes to disk."""
 SQL_TYPES = {
     pa.string(): "VARCHAR",
     pa.int32(): "INTEGER",
@@ -30,6 +34,15 @@ def connection() -> duckdb.DuckDBPyConnection:
     opened.execute("SET TimeZone = 'UTC'")
     opened.execute("SET enable_progress_bar = false")
     return opened
+
+
+@contextmanager
+def bounded() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database that uses one core, limited memory, and a folder of its own beyond that."""
+    with tempfile.TemporaryDirectory(prefix="odradek-tables-") as folder, connection() as opened:
+        opened.execute(f"SET threads = 1; SET memory_limit = '{MEMORY}'; SET temp_directory = '{folder}'")
+        opened.execute("SET preserve_insertion_order = false")
+        yield opened
 
 
 def add_table(

@@ -1,22 +1,42 @@
-"""For jobs that follow a table: the rows added since their last run, in complete batches."""
+"""For jobs that follow a table: the rows added since their last run, in complete batches.
+
+The history of a table has the offsets of each batch, and rows have theirs, so it does not matter in which
+files the rows are by now: compaction, erasure and vacuum do not disturb a job that is late.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
 
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
-from pyarrow import fs
 
 from odradek_spark.tables.dataset import Dataset, DatasetError
-from odradek_spark.tables.erased import with_successors
-from odradek_spark.tables.files import file_system
-from odradek_spark.tables.log import AddedFile, LogGone, Version, live, versions
+from odradek_spark.tables.files import Manifest, file_system
+from odradek_spark.tables.log import (
+    SOURCE_RANGES,
+    LogGone,
+    Version,
+    live,
+    paths_between,
+    paths_of_offsets,
+    versions,
+)
 from odradek_spark.tables.schemas import PUSHES, Table
 
-REPLAY = "replay"
+REPLAY: Final = "replay"
 """The application id of the job that adds decoded records again to all tables."""
+SILENT_DAYS: Final = 1
+"""Whole days without a push, by receive time, after which the rows of an instance are settled."""
+REPLAYED: Final = "replayedRanges"
+"""Key in the history of a table: the records whose pushes a replay added, each a partition, start and end."""
+
+OffsetSpan = tuple[int, int, int]
+"""Partition, first offset, end offset (last + 1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +47,14 @@ class News:
     """The last version that the job has processed; None if it has processed none."""
     version: int
     """The version up to which the rows are."""
-    files: tuple[AddedFile, ...]
-
-    @property
-    def since(self) -> datetime | None:
-        """The earliest receive time of the rows."""
-        return min((each.recv_min for each in self.files if each.recv_min is not None), default=None)
-
-    @property
-    def rows(self) -> int:
-        """The number of rows."""
-        return sum(each.rows for each in self.files)
+    files: Sequence[str]
+    """The full paths of the files that have them."""
+    spans: Sequence[OffsetSpan] | None
+    """The records of the rows; None for all rows of the files."""
+    since: datetime | None
+    """The earliest receive time of the rows."""
+    rows: int
+    """Their number; of points, including histograms."""
 
 
 def news(dataset: Dataset, followed: Table, job: Table, app_id: str) -> News | None:
@@ -60,18 +77,40 @@ def news(dataset: Dataset, followed: Table, job: Table, app_id: str) -> News | N
     after = dataset.committed(job, app_id)
     current = dataset.existing(followed)
     if after is None:
-        return everything(dataset, current, dataset.uri(followed))
+        return everything(dataset, followed, current)
     try:
-        later = list(versions(dataset.uri(followed), after, current.version()))
+        later = versions(dataset.uri(followed), after, current.version())
         found = whole_batches(dataset, later)
-        files = with_successors([file for each in found for file in each.added], later)
-        check_there(dataset, followed, current, files)
-    except (LogGone, FileNotFoundError) as error:
+    except LogGone as error:
         raise DatasetError(
             f"{error}: the last run of {app_id} was too long ago to continue from. Remove "
             f"{dataset.uri(job)}, and the next run builds it again"
         ) from error
-    return News(after, found[-1].number, tuple(files)) if found else None
+    if not found:
+        return None
+    spans = joined(span for each in found for span in spans_of(each))
+    times = [file.recv_min for each in found if has_records(each) for file in each.added]
+    return News(
+        after=after,
+        version=found[-1].number,
+        files=files_of(current, spans),
+        spans=spans,
+        since=min((each for each in times if each is not None), default=None),
+        rows=sum(int(each.info.get(followed.name, 0)) for each in found if has_records(each)),
+    )
+
+
+def everything(dataset: Dataset, followed: Table, current: DeltaTable) -> News | None:
+    """All rows of a table, for a job's first run."""
+    number = last_whole(dataset, dataset.uri(followed), current.version())
+    if number != current.version():
+        current.load_as_version(number)
+    files = live(current)
+    if not files:
+        return None
+    since = min((each.recv_min for each in files if each.recv_min is not None), default=None)
+    paths = paths_between(current, followed.time)
+    return News(None, number, paths, None, since, sum(each.rows for each in files))
 
 
 def last_received(dataset: Dataset) -> datetime | None:
@@ -80,18 +119,51 @@ def last_received(dataset: Dataset) -> datetime | None:
     return max(times, default=None)
 
 
-def everything(dataset: Dataset, current: DeltaTable, uri: str) -> News | None:
-    """All rows of a table, for a job's first run: old rows may be in other files by now."""
-    latest = current.version()
-    number = last_whole(dataset, uri, latest)
-    if number != latest:
-        current.load_as_version(number)
-    files = [
-        AddedFile(each.path, each.rows, each.partition, each.recv_min, each.recv_max)
-        for each in live(current)
-    ]
-    left = with_successors(files, versions(uri, number, latest))
-    return News(None, number, tuple(left)) if files else None
+def unsettled_from(dataset: Dataset) -> date:
+    """The first day whose rows of the inventory are not settled."""
+    last = last_received(dataset) or datetime.min.replace(tzinfo=UTC, year=1970)
+    return (last - timedelta(days=SILENT_DAYS)).date()
+
+
+def has_records(found: Version) -> bool:
+    """Whether a version added records of the topic."""
+    return SOURCE_RANGES in found.info or REPLAYED in found.info
+
+
+def spans_of(found: Version) -> list[OffsetSpan]:
+    """The records that a version added."""
+    replayed = [(part, start, end) for part, start, end in json.loads(found.info.get(REPLAYED, "[]"))]
+    batch: Mapping[str, Sequence[int]] = json.loads(found.info.get(SOURCE_RANGES, "{}"))
+    return [*replayed, *((int(part), start, end) for part, (start, end) in batch.items())]
+
+
+def joined(spans: Iterable[OffsetSpan]) -> list[OffsetSpan]:
+    """The spans in order, with those joined that touch or overlap."""
+    found: list[OffsetSpan] = []
+    for part, start, end in sorted(spans):
+        if found and found[-1][0] == part and start <= found[-1][2]:
+            found[-1] = part, found[-1][1], max(end, found[-1][2])
+        else:
+            found.append((part, start, end))
+    return found
+
+
+def files_of(current: DeltaTable, spans: Sequence[OffsetSpan]) -> list[str]:
+    """The full paths of the files that may have rows of records."""
+    if not spans:
+        return []
+    return paths_of_offsets(current, min(span[1] for span in spans), max(span[2] for span in spans))
+
+
+def spans_in(dataset: Dataset, pushes: Iterable[Manifest]) -> list[OffsetSpan]:
+    """The records in some files of ``pushes``."""
+    found: list[OffsetSpan] = []
+    system, base = file_system(dataset.uri(PUSHES))
+    for each in pushes:
+        with pq.ParquetFile(f"{base}/{each.path}", filesystem=system) as file:
+            rows = file.read(["src_partition", "src_offset"]).to_pylist()
+        found += ((row["src_partition"], row["src_offset"], row["src_offset"] + 1) for row in rows)
+    return joined(found)
 
 
 def last_whole(dataset: Dataset, uri: str, until: int) -> int:
@@ -107,20 +179,6 @@ def last_whole(dataset: Dataset, uri: str, until: int) -> int:
         elif any(is_batch(app_id) for app_id in found.numbers):
             break
     return number
-
-
-def check_there(dataset: Dataset, followed: Table, current: DeltaTable, files: Sequence[AddedFile]) -> None:
-    """Check that the files still exist, including those that were removed from the table.
-
-    Raises:
-        FileNotFoundError: A file was vacuumed.
-    """
-    there = {each.path for each in live(current)}
-    system, base = file_system(dataset.uri(followed))
-    taken_out = [f"{base}/{each.path}" for each in files if each.path not in there]
-    for info in system.get_file_info(taken_out):
-        if info.type is fs.FileType.NotFound:
-            raise FileNotFoundError(f"{info.path} was vacuumed")
 
 
 def whole_batches(dataset: Dataset, found: Iterable[Version]) -> list[Version]:

@@ -15,6 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.files import file_system
+from odradek_spark.tables.following import OffsetSpan
 from odradek_spark.tables.log import paths_between
 from odradek_spark.tables.schemas import BY_NAME, Table
 
@@ -77,6 +78,18 @@ def read_files(spark: SparkSession, root: str, table: Table, files: Sequence[str
         paths = spark.createDataFrame([(each,) for each in files], "path string").repartition(len(files))
         return paths.mapInArrow(partial(files_rows, table), schema)
     return frame
+
+
+def read_spans(
+    spark: SparkSession, root: str, table: Table, files: Sequence[str], spans: Sequence[OffsetSpan] | None
+) -> DataFrame:
+    """Read the rows of records of the topic from the files that may have them; all rows for None."""
+    frame = read_files(spark, root, table, files)
+    if spans is None:
+        return frame
+    wanted = spark.createDataFrame(list(spans), "part int, start bigint, end bigint")
+    inside = F.expr("src_partition = part AND src_offset >= start AND src_offset < end")
+    return frame.join(F.broadcast(wanted), inside, "left_semi")
 
 
 def files_rows(table: Table, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -20,6 +20,8 @@ CLOCK_SKEW_MAX = timedelta(minutes=15)
 """Largest difference between ``ts`` and the receive time, by which tables are partitioned; the decoder's
 default."""
 
+SOURCE_RANGES: Final = "sourceRanges"
+"""Key in the history of a table: by partition, the first offset of a batch and its end offset (last + 1)."""
 OF_FILES = ("path", "size_bytes", "num_records", "min.recv_ts", "max.recv_ts")
 """Columns of a table's add actions that `live` needs; there are two more for each column of the table."""
 

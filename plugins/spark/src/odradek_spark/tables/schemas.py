@@ -217,6 +217,7 @@ ROLLUP_1H: Final = Table(
 )
 FLEET_1H: Final = Table("fleet_1h", ROLLUP_5M.schema, ("date",), time="bucket", bucket_s=3600)
 """`ROLLUP_5M` by the hour."""
+ROLLUPS: Final = (ROLLUP_5M, ROLLUP_1H, FLEET_1H)
 CLIENTS: Final = Table(
     "clients",
     pa.schema(
@@ -307,6 +308,6 @@ ERASURES: Final = Table(
 
 INGESTED: Final = (POINTS, HISTOGRAMS, DEAD_LETTER, PUSHES)
 """The tables of ingest, in the order in which a batch commits: ``pushes`` last, it completes the batch."""
-DERIVED: Final = (ROLLUP_5M, ROLLUP_1H, FLEET_1H, CLIENTS, ANOMALIES, ERASURES)
+DERIVED: Final = (*ROLLUPS, CLIENTS, ANOMALIES, ERASURES)
 """The tables that jobs compute from those."""
 BY_NAME: Final = {table.name: table for table in (*INGESTED, *DERIVED)}
