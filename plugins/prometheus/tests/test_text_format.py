@@ -137,8 +137,8 @@ def test_names_may_be_those_of_the_client() -> None:
     lines = page(exposed, Format(utf8=True)).splitlines()
 
     assert lines[:3] == [
-        '# HELP "org.apache.kafka.producer.record.send.total" Records sent; those of a batch that is sent again '
-        "count again.",
+        '# HELP "org.apache.kafka.producer.record.send.total" Records sent; those of a batch that is sent '
+        "again count again.",
         '# TYPE "org.apache.kafka.producer.record.send.total" counter',
         '{"org.apache.kafka.producer.record.send.total",'
         'client_instance_id="QUFBQUFBQUFBQUFBQUFBQQ",topic="t"} 5.0',
