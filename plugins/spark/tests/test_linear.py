@@ -13,12 +13,9 @@ from telemetry_rows import LATENCY, MIDNIGHT_S, Told, gauge, ingest_batches
 from odradek_spark.query import questions
 from odradek_spark.query.questions import Who, Window
 from odradek_spark.query.reader import Reader
-from odradek_spark.query.top import sources
-from odradek_spark.tables.coverage import coverage
 from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.levels import Levels
 from odradek_spark.tables.load import load_dataset
-from odradek_spark.tables.schemas import POINTS, PUSHES, ROLLUP_1H
+from odradek_spark.tables.schemas import POINTS, PUSHES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -120,102 +117,3 @@ def test_no_pushes_pass_through_the_driver(spark: SparkSession, dataset: Dataset
     assert "BroadcastExchange" not in plan
     assert len(rows) == HOURS * CLIENTS
     assert {row["push_interval_ms"] for row in rows} == {30_000}
-
-
-@pytest.fixture(scope="module")
-def rolled_up(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    """The half day with its rollup, except for the last batch."""
-    from odradek_spark.jobs.rollup import run_rollup
-
-    made = Dataset(str(tmp_path_factory.mktemp("rolled") / "dataset"))
-    batches = []
-    for hour in range(HOURS):
-        told = [
-            gauge(
-                Told(hour * HOUR_S + 5 * each, client=each, client_id=f"app-{each}"),
-                hour + each / 10,
-                "mine",
-            )
-            for each in range(1, CLIENTS + 1)
-        ]
-        told = [gauge(each, 10.0 * hour + each.client) for each in told]
-        batches.append([*told, Told(hour * HOUR_S + 60.0, raw=told[0].payload(), client_id="app-1")])
-    end = ingest_batches(made, batches[:-1])
-    run_rollup(spark, made.root, ROLLUP_1H)
-    ingest_batches(made, batches[-1:], end)
-    return made
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize(
-    ("since", "until", "hours"),
-    [
-        (None, None, 1),  # the batch that is not in the rollup yet
-        (2.0, 9.0, 1),  # it is always read, its rows are not of that time
-        (2.005, None, 2),
-        (2.005, 9.005, 3),
-        (2.001, 2.009, 1),  # less than an hour: only points
-        (-5.0, -4.0, 1),
-        (30.0, None, 1),
-    ],
-)
-def test_ranking_reads_points_only_at_the_ends_of_the_time(
-    rolled_up: Dataset, since: float | None, until: float | None, hours: int
-) -> None:
-    begin, end = (None if hour is None else at(hour) for hour in (since, until))
-    window = Window(since=begin, until=end)
-    reader = Reader(rolled_up.root, window.since, window.until)
-    functions = {each: {"mean": "avg"}.get(each, each) for each in questions.AGGREGATES}
-    every = ", ".join(f'{function}(number) AS "{each}"' for each, function in functions.items())
-    expected = reader.ask(
-        f"SELECT client_id, {every}, count(*) AS points, "
-        "count(DISTINCT client_instance_id) AS instances, max(ts) AS last_ts "
-        f"FROM v_points WHERE name = '{LATENCY}' GROUP BY client_id"
-    ).to_pylist()
-
-    found = {
-        each: questions.top(reader, LATENCY, window, "client_id", each, 100).to_pylist() for each in functions
-    }
-    chosen = sources(reader, LATENCY, "client_id", (window.since, window.until))
-
-    shared = ("points", "instances", "last_ts")
-    assert {
-        (each, row["client_id"]): {**row, "unit": ""} for each, rows in found.items() for row in rows
-    } == {
-        (each, row["client_id"]): {
-            **{name: row[name] for name in ("client_id", *shared)},
-            "unit": "",
-            "value": pytest.approx(row[each]),
-        }
-        for row in expected
-        for each in functions
-    }
-    assert len({path.split("hour=")[1][:2] for path in (*chosen.points, *chosen.fresh)}) == hours
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize(("metric", "by"), [("mine", "client_id"), (LATENCY, "principal")])
-def test_ranking_reads_the_points_of_what_the_rollup_lacks(rolled_up: Dataset, metric: str, by: str) -> None:
-    reader = Reader(rolled_up.root)
-
-    chosen = sources(reader, metric, by, (None, None))
-    found = questions.top(reader, metric, Window(), by)
-
-    assert len(chosen.points) == len(reader.paths(POINTS))
-    assert found["points"].to_pylist()[0] in (HOURS, HOURS * CLIENTS)
-
-
-@pytest.mark.spark
-def test_a_metric_of_the_rollup_counts_from_its_first_whole_hour(spark: SparkSession, tmp_path: Path) -> None:
-    from odradek_spark.jobs.rollup import run_rollup
-
-    made, end = Dataset(str(tmp_path / "dataset")), 0
-    for hour, levels in enumerate([("other.",), ("other.", LATENCY), ("other.", LATENCY)]):
-        end = ingest_batches(made, [[gauge(Told(hour * HOUR_S + 2400.0), 1.0)]], end)
-        run_rollup(spark, made.root, ROLLUP_1H, Levels(levels))
-
-    covered = coverage(made.existing(ROLLUP_1H))
-    found = questions.top(Reader(made.root), LATENCY, Window(), "client_id").to_pylist()
-
-    assert covered == {"other.": "", LATENCY: at(2).isoformat()}
-    assert [row["points"] for row in found] == [3]

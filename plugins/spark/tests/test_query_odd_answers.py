@@ -21,6 +21,7 @@ from odradek_spark.cli.printing import columns_of, lines, show
 from odradek_spark.query import questions
 from odradek_spark.query.questions import Window
 from odradek_spark.query.reader import Reader
+from odradek_spark.query.views import TWO_LEVELS
 from odradek_spark.tables.dataset import Dataset
 
 MIDNIGHT = datetime.fromtimestamp(MIDNIGHT_S, UTC)
@@ -120,6 +121,22 @@ def test_clients_are_counted_within_the_time(tmp_path: Path) -> None:
     assert (row["pushes"], row["software"]) == (2, "apache-kafka-java 4.1.0")
     assert [(row[name] - MIDNIGHT).total_seconds() for name in ("first_seen", "last_seen")] == [30, 60]
     assert (version["software_version"], version["pushes"]) == ("4.0.0", 1)
+
+
+@pytest.mark.parametrize(
+    ("by", "aggregate", "values"), [("topic", "sum", [7.0, 2.0]), ("client_id", "mean", [9.0])]
+)
+def test_a_metric_of_two_levels_is_ranked_once(
+    tmp_path: Path, by: str, aggregate: str, values: list[float]
+) -> None:
+    whole = gauge(Told(0), 9.0, TWO_LEVELS[0])
+    root = dataset_of(
+        tmp_path, [gauge(gauge(whole, 7.0, TWO_LEVELS[0], topic="a"), 2.0, TWO_LEVELS[0], topic="b")]
+    )
+
+    found = questions.top(Reader(root), TWO_LEVELS[0], Window(), by, aggregate)
+
+    assert found["value"].to_pylist() == values
 
 
 def test_a_repeated_push_is_recognized_across_midnight(tmp_path: Path) -> None:

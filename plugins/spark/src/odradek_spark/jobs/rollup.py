@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from deltalake.exceptions import CommitFailedError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -19,13 +18,12 @@ from odradek_spark.frames import points as points_of
 from odradek_spark.jobs.accepted import RETRIES_BEFORE, counted
 from odradek_spark.jobs.days import utc_day
 from odradek_spark.jobs.writing import write_frame
-from odradek_spark.tables.coverage import cover
 from odradek_spark.tables.dataset import JOB, Dataset
 from odradek_spark.tables.files import Manifest
-from odradek_spark.tables.following import News, last_received, news
+from odradek_spark.tables.following import News, news
 from odradek_spark.tables.levels import EVERYTHING, Levels
 from odradek_spark.tables.load import load_dataset, read_spans
-from odradek_spark.tables.schemas import AGGREGATES, FLEET_1H, GROUP, POINTS, ROLLUP_1H, ROLLUP_5M, Table
+from odradek_spark.tables.schemas import AGGREGATES, FLEET_1H, GROUP, POINTS, ROLLUP_5M, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -202,12 +200,6 @@ def run_rollup(spark: SparkSession, root: str, table: Table, levels: Levels = DE
     found = news(dataset, POINTS, table, app_id)
     if found is None:
         return None
-    if table is ROLLUP_1H:
-        try:
-            received = None if found.after is None else last_received(dataset)
-            cover(dataset.existing(table), levels.client_metrics, received)
-        except CommitFailedError:  # another run was faster
-            return None
     manifests: list[Manifest] = []
     if found.files:
         rows = of_table(points_since(spark, root, found), table, levels)

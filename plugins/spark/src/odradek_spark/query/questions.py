@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from odradek.findings.client_metrics import PREFIX
 from odradek_spark.query.reader import Reader
-from odradek_spark.query.top import MERGED, ranked
-from odradek_spark.query.views import NEAR_PUSHES, clients_of, counted
+from odradek_spark.query.views import NEAR_PUSHES, TWO_LEVELS, clients_of, counted, listed
 from odradek_spark.tables.following import last_received
 
 DIMENSIONS = (
@@ -30,7 +29,8 @@ DIMENSIONS = (
     "broker_id",
 )
 """Columns by which `top` can group."""
-AGGREGATES = tuple(MERGED)
+AGGREGATES = {"max": "max", "mean": "avg", "sum": "sum", "min": "min"}
+"""By name: the function of SQL."""
 IDENTITY = ("client_id", "client_instance_id", "principal", "client_address")
 """Columns of the tables ``points``, ``pushes`` and ``anomalies`` that select clients."""
 
@@ -173,7 +173,6 @@ def top(
     """Rank clients by a metric.
 
     Metrics that a client reports twice, for itself and by topic, are counted once: by topic if ``by`` is.
-    Whole hours come from the rollup by client, if that has the metric and the column.
 
     Columns: the one in ``by``, ``value``, unit, points, instances, last_ts.
 
@@ -185,7 +184,18 @@ def top(
         aggregate: One of `AGGREGATES`. The largest comes first; for ``min`` the smallest.
         limit: Limit of rows.
     """
-    return ranked(reader, metric, (window.since, window.until), by, aggregate, limit)
+    chosen, values = points_of(Who(metric=metric), window)
+    once = f"NOT (name IN {listed(TWO_LEVELS)} AND topic IS {'' if by == 'topic' else 'NOT'} NULL)"
+    return reader.ask(
+        f"""
+        {chosen}
+        SELECT {by}, {AGGREGATES[aggregate]}(number) AS value, max(unit) AS unit, count(*) AS points,
+            count(DISTINCT client_instance_id) AS instances, max(ts) AS last_ts
+        FROM counting WHERE isfinite(number) AND {once} GROUP BY {by}
+        ORDER BY value {"ASC" if aggregate == "min" else "DESC"}, {by} LIMIT {int(limit)}
+        """,
+        values,
+    )
 
 
 def throttled(reader: Reader, window: Window, at_least_ms: float = 1.0) -> pa.Table:
