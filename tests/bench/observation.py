@@ -19,6 +19,7 @@ from typing import Any, Final
 from bench.harness import head
 from odradek.gateway.observation.client_report import report
 from odradek.gateway.observation.names import wanted_names
+from odradek.gateway.observation.observation import unnamed
 from odradek.gateway.observation.settings import Observe
 from odradek.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -163,7 +164,9 @@ def window_us() -> float:
             pair.exchange(asked, answered, version)
     (watched,) = stage.observation.clients.values()
     wanted, clock = wanted_names(["*"]), stage.clock
-    return microseconds(lambda: report(watched.account, wanted, clock.now_ms(), clock.monotonic_ms()), 1_000)
+    return microseconds(
+        lambda: report(watched.account, wanted, clock.now_ms(), clock.monotonic_ms(), unnamed), 1_000
+    )
 
 
 def main() -> None:

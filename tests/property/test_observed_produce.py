@@ -101,8 +101,9 @@ def test_a_request_in_pieces_has_the_same_sums(
     *sums, topics = counted(walk, frame + b"more", found[1], len(frame))
     assert sums == list(told[0])
     names = [each.topic_id if version >= BY_ID else each.name.encode() for each in message.topic_data]
-    assert topics == names
-    assert first_topic(frame, found[1], version) == [name for name in names[:1] if name]
+    assert [name for name, *_ in topics] == names
+    assert [sum(each) for each in zip(*(sums for _, *sums in topics), strict=True)] == (sums if names else [])
+    assert first_topic(frame, found[1], version) == ((names[0], len(names) == 1) if names else None)
 
 
 @settings(max_examples=examples(200), deadline=None)

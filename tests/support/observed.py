@@ -9,7 +9,7 @@ from typing import Any
 from conformance.telemetry_broker import TelemetryBroker
 from odradek.broker.dispatch.routes import API_VERSIONS_KEY, load_handlers
 from odradek.gateway.observation.apis import PASSING_LOOKED_AT, PRODUCE
-from odradek.gateway.observation.observation import SOURCE_NAME, Observation
+from odradek.gateway.observation.observation import SOURCE_NAME, Observation, unnamed
 from odradek.gateway.observation.observer import CloseCause, PairObserver
 from odradek.gateway.observation.settings import ObservationSettings, Observe
 from odradek.gateway.pair_identity import PairIdentity
@@ -48,6 +48,7 @@ class Stage:
         keep: Callable[[TelemetryRecord], Answer] | None = None,
         follows_fetches: bool = False,
         topology: Topology | None = None,
+        name_of: Callable[[bytes], str | None] = unnamed,
     ) -> None:
         self.telemetry = TelemetryBroker(max_decompressed_bytes=1 << 20)
         self.clock = self.telemetry.clock
@@ -64,6 +65,7 @@ class Stage:
             origin="gateway-1",
             follows_fetches=follows_fetches,
             topology=topology,
+            name_of=name_of,
         )
         self.observation.start()
 
@@ -143,8 +145,9 @@ class Pair:
             records, batches, batch_bytes, topics = counted(walk, frame + b"after it", acks_end, size)
         in_flight = len(self.outstanding)
         self.observer.produce(version, acks, 1, size + 4, records, batches, batch_bytes, in_flight)
-        self.observer.wrote(version, topics or first_topic(frame[:first], acks_end, version))
+        self.observer.wrote(version, topics)
         if first < size:
+            self.observer.writes(version, first_topic(frame[:first], acks_end, version))
             reader = BatchReader(self.observer.batches, version, size, acks_end)
             for start in (0, *range(first, size, self.piece_bytes)):
                 reader(memoryview(frame)[start : start + self.piece_bytes if start else first])

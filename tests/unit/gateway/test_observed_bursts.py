@@ -8,7 +8,7 @@ from typing import Any
 
 from odradek.gateway.observation.observer import HEAD_BYTES, CloseCause, PairObserver
 from odradek.gateway.pair_identity import PairIdentity
-from odradek.gateway.produce_beginning import KNOWN_BYTES
+from odradek.gateway.produce_beginning import KNOWN_BYTES, OfTopic
 from odradek.wire.messages.fetch import FetchResponse
 from odradek.wire.messages.produce import (
     PartitionProduceData,
@@ -51,7 +51,8 @@ class Told:
     ) -> None:
         self.produced.append((version, acks, count, size, records, batches, batch_bytes, in_flight))
 
-    def wrote(self, version: int, topics: Iterable[bytes]) -> None: ...
+    def wrote(self, version: int, topics: Iterable[OfTopic]) -> None: ...
+    def writes(self, version: int, topic: tuple[bytes, bool] | None) -> None: ...
 
     def batches(self, records: int, batches: int, batch_bytes: int) -> None:
         self.late.append((records, batches, batch_bytes))

@@ -13,6 +13,7 @@ from odradek.broker.dispatch.routes import CloseConnection
 from odradek.broker.dispatch.throttling import Throttle, Throttled
 from odradek.gateway.observation.observer import HEAD_BYTES, CloseCause
 from odradek.gateway.pair_identity import PairIdentity
+from odradek.gateway.produce_beginning import OfTopic
 from odradek.net.observed_channel import ObservedChannel
 from odradek.plugin.client_quota import ClientQuotaType
 from odradek.plugin.context import ConnectionContext
@@ -65,7 +66,8 @@ class Seen:
         self.batches(records, batches, batch_bytes)
         self.requests(PRODUCE, version, count, size, in_flight)
 
-    def wrote(self, version: int, topics: Iterable[bytes]) -> None: ...
+    def wrote(self, version: int, topics: Iterable[OfTopic]) -> None: ...
+    def writes(self, version: int, topic: tuple[bytes, bool] | None) -> None: ...
 
     def batches(self, records: int, batches: int, batch_bytes: int) -> None:
         self.produced.append((records, batches, batch_bytes))

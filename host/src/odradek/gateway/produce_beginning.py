@@ -31,8 +31,10 @@ BY_ID: Final = 13
 REQUEST: Final = ProduceRequest
 """The declaration of the requests."""
 
-Counted = tuple[int, int, int, list[bytes]]
-"""Records, batches, and bytes of batches with their headers, compressed as sent; topics by name or id."""
+OfTopic = tuple[bytes, int, int, int]
+"""The name or id of a topic, and its records, batches and bytes."""
+Counted = tuple[int, int, int, list[OfTopic]]
+"""Records, batches, and bytes of batches with their headers, compressed as sent; the same by topic."""
 NOTHING: Final[Counted] = (0, 0, 0, [])
 
 
@@ -72,19 +74,31 @@ def streamed_batches_walk(nearest_version: int) -> Callable[[int], StreamedWalk]
     return compile_streamed_walk(shape_of(nearest_version), BATCHES, f"batches v{nearest_version}")
 
 
-def first_topic(data: Buffer, at: int, version: int) -> list[bytes]:
-    """The first topic of a request, by name or id, whose acks end at ``at``; nothing if it is cut."""
+def first_topic(data: Buffer, at: int, version: int) -> tuple[bytes, bool] | None:
+    """The first topic of a request, by name or id, and whether it is the only one.
+
+    Args:
+        data: Bytes that contain the beginning of the request.
+        at: The end of its acks.
+        version: Its version.
+
+    Returns:
+        None if it has no topic, or if that is not all there.
+    """
     at += TIMEOUT_BYTES
     try:
         if version in REQUEST.FLEXIBLE:
-            _, at = read_varint(data, at)
+            count, at = read_varint(data, at)
+            count -= 1
             size, at = (ID_BYTES + 1, at) if version >= BY_ID else read_varint(data, at)
             size -= 1
         else:
+            count = int.from_bytes(data[at : at + 4], signed=True)
             size, at = int.from_bytes(data[at + 4 : at + 6], signed=True), at + 6
     except (IndexError, WireError):
-        return []
-    return [bytes(data[at : at + size])] if 0 < size <= len(data) - at else []
+        return None
+    is_there = count > 0 and 0 < size <= len(data) - at
+    return (bytes(data[at : at + size]), count == 1) if is_there else None
 
 
 def counted(walk: Walk, data: Buffer, at: int, end: int) -> Counted:

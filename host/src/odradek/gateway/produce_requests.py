@@ -11,6 +11,7 @@ from typing import Final
 
 from odradek.gateway.pair_state import PairState
 from odradek.gateway.produce_beginning import (
+    OfTopic,
     ProduceBeginning,
     first_topic,
     nearest,
@@ -84,7 +85,7 @@ class ProduceRequests:
         least, known, acks = beginning.end, beginning.known, beginning.acks
         start, count, burst = pos, 0, (PRODUCE, version, self.now_ns, None)
         records = batches = batch_bytes = 0
-        topics: list[bytes] = []
+        topics: list[OfTopic] = []
         while True:
             if acks:
                 outstanding.append((correlation_id, burst))
@@ -114,10 +115,9 @@ class ProduceRequests:
         if observer is not None:
             in_flight = len(outstanding)
             observer.produce(version, acks, count, pos - start, records, batches, batch_bytes, in_flight)
-            if pos > end:
-                topics += first_topic(data, at + least, version)
             observer.wrote(version, topics)
             if pos > end:
+                observer.writes(version, first_topic(data, at + least, version))
                 self.reader = BatchReader(observer.batches, version, size, least)
                 self.reader(memoryview(data)[at:])
         return pos

@@ -102,8 +102,9 @@ class ObservedChannel(Channel):
         assert found is not None, "the frame is complete"
         acks, acks_end = found
         walk = batches_walk(nearest(version))
-        records, batches, batch_bytes, _ = counted(walk, frame, offset + acks_end, len(frame))
+        records, batches, batch_bytes, topics = counted(walk, frame, offset + acks_end, len(frame))
         self.pair.produce(version, acks, 1, size, records, batches, batch_bytes, 1)
+        self.pair.wrote(version, topics)
         return True
 
     def identify(

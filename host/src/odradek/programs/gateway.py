@@ -151,6 +151,7 @@ class Gateway:
                 responses,
                 follows_fetches=config.gateway_lag.measured.has_clients,
                 topology=self.topology,
+                name_of=self.topic_names.name_of,
             )
             self.incidents = PairIncidents(pushes.incidents)
             if observed is not None:

@@ -154,12 +154,11 @@ class Host:
         passwords = spine.new_threads()
         self.authentications = Authentications(config, self.broker, passwords, principals)
         kinds = listener_kind(self.authentications, self.broker, spine.certificates.listeners)
-        origin = f"{socket.gethostname()}/{config.broker.node_id}"
-        channels, observation = self.observed(origin)
+        channels, observation = self.observed()
         for address in config.listeners:
             kind = partial(kinds(address), channel_kind=channels)
             ground.add_listener(kind, address, self.dispatcher, self.memory, self.connection_closed)
-        lag = lag_parts(config, pushes, self.broker, origin)
+        lag = lag_parts(config, pushes, self.broker, pushes.origin)
         self.reloader = Reloader(config, self.plugins, ground, pushes, spine.certificates)
         spine.parts += [
             ground.files,
@@ -192,17 +191,16 @@ class Host:
         """The part that knows who uses which topic."""
         if not self.config.topology.most:
             return []
-        topics = self.broker.topics
-
-        def name_of(topic_id: bytes) -> str | None:
-            topic = topics.by_id.get(topic_id)
-            return None if topic is None else topic.name
-
-        topology = Topology(self.config.topology.most, name_of)
-        self.broker.uses = uses = ConnectionUses(topology, topics, self.clock)
+        topology = Topology(self.config.topology.most, self.name_of)
+        self.broker.uses = uses = ConnectionUses(topology, self.broker.topics, self.clock)
         return [TopologyLooks(topology, uses.look, self.spine).part]
 
-    def observed(self, origin: str) -> tuple[Callable[[Listener], Channel], list[Part]]:
+    def name_of(self, topic_id: bytes) -> str | None:
+        """The name of a topic with an id."""
+        topic = self.broker.topics.by_id.get(topic_id)
+        return None if topic is None else topic.name
+
+    def observed(self) -> tuple[Callable[[Listener], Channel], list[Part]]:
         """The channels of the listeners; those of observed clients tell the observation."""
         config = self.config
         if config.observation.observe is Observe.NONE:
@@ -212,7 +210,7 @@ class Host:
 
         settings = replace(config.gateway.own_telemetry.observation, observe=config.observation.observe)
         responses = {key: route.response for key, route in self.dispatcher.routes.items()}
-        found = observation_of(settings, self.pushes, responses)
+        found = observation_of(settings, self.pushes, responses, name_of=self.name_of)
         if found is None:
             return Channel, []
         return partial(ObservedChannel, observer=found.observation), [found.part]

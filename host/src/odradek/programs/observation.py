@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ def observation_of(
     *,
     follows_fetches: bool = False,
     topology: Topology | None = None,
+    name_of: Callable[[bytes], str | None],
 ) -> Observed | None:
     """The observation of clients; None if nobody wants to know anything of them.
 
@@ -39,6 +40,7 @@ def observation_of(
         responses: The declared responses, by API key.
         follows_fetches: Whether to know what clients read.
         topology: Takes who uses which topic; None not to know it.
+        name_of: The name of a topic with an id; None if it is not known.
     """
     if not pushes.takes_records:
         settings = replace(settings, observe=Observe.NONE)
@@ -56,6 +58,7 @@ def observation_of(
         pushes.origin,
         follows_fetches=follows_fetches,
         topology=topology,
+        name_of=name_of,
     )
     pushes.incidents.known = found.known
 

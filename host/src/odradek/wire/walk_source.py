@@ -61,8 +61,9 @@ class Wanted:
     """Name of a field with records. The records, batches and bytes of all batches are returned, from their
     headers. Those of old formats count as bytes only."""
     collects: str = ""
-    """Name of fields with a string or a UUID in the elements of an array. The bytes of each are returned in a
-    list. Not for streamed walks: a string may be longer than what has come."""
+    """Name of a field with a string or a UUID in the elements of an array. Of each element its bytes, and the
+    records, batches and bytes of `batches` in the element, are returned in a list. Not for streamed walks: a
+    string may be longer than what has come."""
     header: bool = False
     """The walk begins with the tags of a header."""
     after: str = ""
@@ -219,7 +220,7 @@ class WalkSource:
             self.inline(kind, field.nullable)
         elif size is not None:
             if field.name == self.wanted.collects:
-                self.source.line(f"collected.append(bytes(b[{self.at()} : {self.at(size)}]))")
+                self.source.line(f"key = bytes(b[{self.at()} : {self.at(size)}])")
             self.skip(size)
         else:
             self.sized(field, flexible)
@@ -278,7 +279,7 @@ class WalkSource:
                 self.batches(real)
             else:
                 if field.name == self.wanted.collects:
-                    self.source.line(f"collected.append(bytes(b[o : o + {real}]))")
+                    self.source.line(f"key = bytes(b[o : o + {real}])")
                 self.source.line(f"o += {real}")
             if self.streamed:
                 self.look()
@@ -312,11 +313,20 @@ class WalkSource:
             return
         with self.source.block(f"for _ in range({count}):"):
             self.safe = 0
-            if isinstance(element, StructOf):
+            if isinstance(element, StructOf) and self.collects(element):
+                self.source.line("key, before = b'', (records, batches, size_bytes)")
+                self.structure(element)
+                sums = "records - before[0], batches - before[1], size_bytes - before[2]"
+                self.source.line(f"collected.append((key, {sums}))")
+            elif isinstance(element, StructOf):
                 self.structure(element)
             else:
                 self.field(Field(name, element, False, None, list), flexible)
             self.settle()
+
+    def collects(self, element: StructOf) -> bool:
+        """Whether the elements of an array are collected."""
+        return any(field.name == self.wanted.collects for field in element.fields)
 
     def batches(self, size: str) -> None:
         """Read the headers of batches, and skip what is in them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from odradek.gateway.observation.names import OWN
 from odradek.gateway.observation.settings import Observe
 from odradek.gateway.produce_beginning import first_topic
 from odradek.lag.readers import CLOSED_MS
@@ -67,7 +68,7 @@ def test_a_topic_that_is_cut_is_none(version: int) -> None:
     body = encode(ProduceRequest(topic_data=[TopicProduceData(name="orders", topic_id=ID)]), version)
     acks_end = 4 if version < 9 else 3
     whole = next(size for size in range(len(body)) if first_topic(body[:size], acks_end, version))
-    assert first_topic(body[:whole], acks_end, version) == [ID if version >= 13 else b"orders"]
+    assert first_topic(body[:whole], acks_end, version) == (ID if version >= 13 else b"orders", True)
     assert not any(first_topic(body[:size], acks_end, version) for size in range(acks_end, whole))
 
 
@@ -112,6 +113,58 @@ def test_the_readings_of_a_member_of_a_group_outlive_it_for_a_minute() -> None:
     assert kept.closed_ms is not None
     stage.clock.advance(1)
     assert list(stage.observation.readings()) == []
+
+
+def topics_of(stage: Stage) -> dict[str, dict[str, float]]:
+    """The sums by topic of the next windows, by metric."""
+    points, start = stage.ended(), OWN + "topic."
+    found: dict[str, dict[str, float]] = {}
+    for point in points:
+        if point.metric.startswith(start):
+            sums = found.setdefault(point.metric.removeprefix(start), {})
+            sums[point.attributes["topic"]] = sums.get(point.attributes["topic"], 0) + point.value
+    return found
+
+
+@pytest.mark.parametrize("version", [9, 13])
+@pytest.mark.parametrize("head_bytes", [60, 1 << 20])
+def test_what_is_written_by_topic(version: int, head_bytes: int) -> None:
+    stage = Stage(name_of=NAMES.get)
+    pair = stage.pair("app")
+    pair.head_bytes = head_bytes
+    batches = [batch_of(b"v" * 200, b"v"), batch_of(b"w" * 200)]
+    pair.exchange(produce_request("orders", *batches, topic_id=ID), ProduceResponse(), version)
+
+    size_bytes = sum(map(len, batches))
+    assert topics_of(stage) == {
+        "produce.records": {"orders": 3},
+        "produce.batches": {"orders": 2},
+        "produce.bytes": {"orders": size_bytes},
+    }
+    assert topics_of(stage) == {}
+
+
+def test_topics_whose_names_are_not_known_and_topics_beyond_the_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("odradek.gateway.observation.client_account.MOST_TOPICS", 2)
+    stage = Stage(name_of=NAMES.get)
+    pair = stage.pair("app")
+    pair.send(produce_request("", BATCH, topic_id=b"u" * 16), 13)
+    stage.observation.write(next(iter(stage.observation.clients.values())))
+    for topic in ("a", "b", "c"):
+        pair.send(produce_request(topic, BATCH), 9)
+
+    assert topics_of(stage)["produce.records"] == {"a": 1, "other": 2}
+
+
+def test_what_is_read_by_topic_is_by_how_much_positions_grow() -> None:
+    stage = Stage(follows_fetches=True, name_of=NAMES.get)
+    pair = stage.pair("app")
+    for offset in (100, 110, 105, 120):
+        pair.send(fetch_request("orders", offset, offset, topic_id=ID), 18)
+
+    assert topics_of(stage) == {"fetch.records": {"orders": 40}}
 
 
 def test_nobody_follows_what_nobody_wants_to_know() -> None:

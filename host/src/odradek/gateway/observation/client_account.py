@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -9,13 +10,16 @@ from odradek.gateway.observation.apis import Role
 from odradek.gateway.observation.fetch_reads import FetchReads
 from odradek.gateway.observation.membership import Memberships
 from odradek.gateway.observation.observer import CloseCause
-from odradek.gateway.observation.row import Row
+from odradek.gateway.observation.row import Produced, Row
 from odradek.telemetry.client_key import ClientKey
 from odradek.telemetry.goodbyes import KEEPS_ITS_PLACE
 
 BOOTSTRAP_NODE: Final = -1
 """Node id of pairs whose node is not known."""
 MAX_TRANSACTIONAL_IDS: Final = 100
+MOST_TOPICS: Final = 100
+"""Topics of a client in one window."""
+OTHER_TOPICS: Final = "other"
 
 
 @dataclass(slots=True, eq=False)
@@ -63,6 +67,17 @@ class NodeAccount:
         self.disconnects = {}
 
 
+class TopicSums:
+    """What a client has written to and read from one topic in one window."""
+
+    __slots__ = ("produced", "read_records")
+
+    def __init__(self) -> None:
+        self.produced = Produced()
+        self.read_records = 0
+        """By how much its positions have grown."""
+
+
 class OpenPair(Protocol):
     """An open pair of a client."""
 
@@ -70,8 +85,8 @@ class OpenPair(Protocol):
     def fetches(self) -> FetchReads | None:
         """Its Fetch requests; None if it has sent none, or if they are not followed."""
 
-    def topics_written(self) -> set[str | bytes]:
-        """The topics, by name or id, that it has written to since this was called last."""
+    def take_written(self) -> Mapping[str | bytes, Produced]:
+        """What it has written since this was called last, by name or id of the topic."""
 
     @property
     def is_moved(self) -> bool:
@@ -107,6 +122,8 @@ class ClientAccount:
     """Version and bytes of its last Metadata response, if it was short."""
     closed_ms: int = 0
     """When its last connection ended, on the monotonic clock."""
+    topics: dict[str | bytes, TopicSums] = field(default_factory=dict)
+    """By name or id; at most `MOST_TOPICS` and `OTHER_TOPICS`."""
     due_ms: int = 0
     """When the window ends, on the monotonic clock."""
 
@@ -142,8 +159,15 @@ class ClientAccount:
             node = self.nodes[node_id] = NodeAccount(node_id)
         return node
 
+    def topic(self, name: str | bytes) -> TopicSums:
+        """The sums of a topic, known or new; those of all others beyond `MOST_TOPICS`."""
+        if name not in self.topics and len(self.topics) >= MOST_TOPICS:
+            name = OTHER_TOPICS
+        return self.topics.setdefault(name, TopicSums())
+
     def clear(self, now_ms: int, now_monotonic_ms: int) -> None:
         """Begin the next window."""
+        self.topics = {}
         self.since_ms, self.since_monotonic_ms = now_ms, now_monotonic_ms
         for node in list(self.nodes.values()):
             if node.open <= 0:

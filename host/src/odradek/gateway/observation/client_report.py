@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from odradek.gateway.observation.apis import FETCH, OFFSET_COMMIT, PRODUCE, Role
-from odradek.gateway.observation.client_account import ClientAccount, NodeAccount
+from odradek.gateway.observation.client_account import ClientAccount, NodeAccount, TopicSums
 from odradek.gateway.observation.membership import Member
 from odradek.gateway.observation.names import CONSUMER, OWN, PRODUCER
 from odradek.gateway.observation.row import BOUNDS_MS, FETCHES, NO_VERSION, Row
@@ -20,8 +20,22 @@ NOTHING: Final[Attributes] = ()
 MS, BYTES, COUNT = "ms", "By", "1"
 
 
-def report(client: ClientAccount, wanted: frozenset[str], now_ms: int, now_monotonic_ms: int) -> bytes | None:
-    """The payload of a window that ends now; None if nothing in it is wanted."""
+def report(
+    client: ClientAccount,
+    wanted: frozenset[str],
+    now_ms: int,
+    now_monotonic_ms: int,
+    name_of: Callable[[bytes], str | None],
+) -> bytes | None:
+    """The payload of a window that ends now; None if nothing in it is wanted.
+
+    Args:
+        client: The client.
+        wanted: The names of the metrics that are wanted.
+        now_ms: Epoch milliseconds.
+        now_monotonic_ms: The monotonic clock.
+        name_of: The name of a topic with an id; None if it is not known.
+    """
     window = Window(client.since_ms, max(now_ms, client.since_ms))
     if client.role & Role.PRODUCER:
         standard(window, wanted, client, PRODUCER, now_monotonic_ms)
@@ -32,6 +46,7 @@ def report(client: ClientAccount, wanted: frozenset[str], now_ms: int, now_monot
     for row_metric in ROW_METRICS:
         row_metric.add(window, wanted, client)
     own(window, wanted, client)
+    by_topic(window, wanted, client, name_of)
     return window.payload(resource(client), SCOPE) if window.metrics else None
 
 
@@ -244,3 +259,24 @@ def own(window: Window, wanted: frozenset[str], client: ClientAccount) -> None:
         )
     if OWN + "instances.seen" in wanted:
         window.gauge(OWN + "instances.seen", COUNT, {NOTHING: client.instances_seen})
+
+
+TOPIC_METRICS: Final[tuple[tuple[str, str, Callable[[TopicSums], int]], ...]] = (
+    ("topic.produce.records", COUNT, lambda sums: sums.produced.records),
+    ("topic.produce.batches", COUNT, lambda sums: sums.produced.batches),
+    ("topic.produce.bytes", BYTES, lambda sums: sums.produced.bytes),
+    ("topic.fetch.records", COUNT, lambda sums: sums.read_records),
+)
+
+
+def by_topic(
+    window: Window, wanted: frozenset[str], client: ClientAccount, name_of: Callable[[bytes], str | None]
+) -> None:
+    """Add what was written and read, by topic. A topic whose name is not known is left out."""
+    named = [(name_of(key) if isinstance(key, bytes) else key, sums) for key, sums in client.topics.items()]
+    for name, unit, value in TOPIC_METRICS:
+        points: dict[Attributes, int | float] = {
+            (("topic", topic),): value(sums) for topic, sums in named if topic is not None and value(sums)
+        }
+        if OWN + name in wanted and points:
+            window.sum(OWN + name, unit, points)

@@ -7,7 +7,7 @@ partitions only the last one is kept. That they do is seen by their length and f
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final
 
@@ -64,6 +64,7 @@ class FetchReads:
         "large_ms",
         "looked",
         "named",
+        "read_records",
         "reading",
         "requests",
         "topics",
@@ -80,6 +81,7 @@ class FetchReads:
         self.topics = slice(0)
         """The bytes of a request of the last version that belong to its shape."""
         self.reading = Reading()
+        self.read_records: dict[str | bytes, int] = {}
         self.named: set[Place] = set()
         """The partitions that the connection fetches."""
         self.requests = self.looked = self.asked = 0
@@ -123,9 +125,12 @@ class FetchReads:
             self.read()
 
     def begin(self, version: int, frame: bytes) -> None:
-        """Learn what the requests of a version have in common."""
+        """Learn what the requests of a version have in common. The first request is read at once: positions
+        grow from there.
+        """
         self.read()
         self.version = version
+        self.apply(frame)
         try:
             body = body_at(FetchRequest, version, frame, LENGTH_BYTES)
             start, *_ = topics_walk(version)(frame, body, len(frame))
@@ -156,20 +161,33 @@ class FetchReads:
             return
         if request is None:
             return
-        named, offsets = self.named, self.reading.offsets
+        named = self.named
         if request.session_epoch <= 0:
             named.clear()
         self.reading.read_committed = request.isolation_level != 0
         for topic in request.topics:
             key = topic.topic or topic.topic_id
             for wanted in topic.partitions:
-                place = key, wanted.partition
-                if place in offsets or len(offsets) < MOST_PLACES:
-                    offsets[place] = wanted.fetch_offset
-                    named.add(place)
+                self.move((key, wanted.partition), wanted.fetch_offset)
         for forgotten in request.forgotten_topics_data:
             key = forgotten.topic or forgotten.topic_id
             named.difference_update((key, index) for index in forgotten.partitions)
+
+    def move(self, place: Place, offset: int) -> None:
+        """Take the position in a partition that is fetched."""
+        offsets = self.reading.offsets
+        before = offsets.get(place, offset)
+        if place in offsets or len(offsets) < MOST_PLACES:
+            offsets[place] = offset
+            self.named.add(place)
+        if before < offset:
+            self.read_records[place[0]] = self.read_records.get(place[0], 0) + offset - before
+
+    def take_read(self) -> Mapping[str | bytes, int]:
+        """By how much positions have grown since this was called last, by name or id of the topic."""
+        self.read()
+        found, self.read_records = self.read_records, {}
+        return found
 
     def topics_read(self) -> set[str | bytes]:
         """The topics, by name or id, that were fetched since this was called last."""

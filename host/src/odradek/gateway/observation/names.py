@@ -49,6 +49,10 @@ OWN_NAMES: Final = (
     "fetch.bytes",
     "acks0.requests",
     "api.version",
+    "topic.produce.records",
+    "topic.produce.batches",
+    "topic.produce.bytes",
+    "topic.fetch.records",
 )
 ALL_NAMES: Final = (
     *(PRODUCER + name for name in (*OF_ROLE, *OF_PRODUCER)),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
@@ -59,6 +59,11 @@ OBSERVED.counter(
 OBSERVED.counter("folded", "{connection}", "Connections that are observed as the client id `other`")
 
 
+def unnamed(_topic_id: bytes) -> str | None:
+    """No topic has a name."""
+    return None
+
+
 @dataclass(slots=True, eq=False)
 class Watched:
     """An observed client, and how it appears in the log."""
@@ -82,6 +87,7 @@ class Observation:
         origin: The name of this gateway: another one's metrics of a client are other series.
         follows_fetches: Whether to know what clients read.
         topology: Takes who uses which topic; None not to know it.
+        name_of: The name of a topic with an id; None if it is not known.
     """
 
     def __init__(
@@ -96,6 +102,7 @@ class Observation:
         *,
         follows_fetches: bool = False,
         topology: Topology | None = None,
+        name_of: Callable[[bytes], str | None] = unnamed,
     ) -> None:
         self.settings = settings
         self.source = source
@@ -105,6 +112,7 @@ class Observation:
         self.goodbyes = goodbyes
         self.origin = origin
         self.topology = topology
+        self.name_of = name_of
         self.fetch_watch = FetchWatch(clock, origin) if follows_fetches or topology is not None else None
         self.clients: OrderedDict[ClientKey, Watched] = OrderedDict()
         """Least recently used first."""
@@ -308,10 +316,12 @@ class Observation:
     def write(self, watched: Watched) -> None:
         """Write the payload of the current window, if anything in it is wanted."""
         account = watched.account
+        for pair in account.pairs:
+            self.note_uses(account, pair)
         if not self.is_reported(watched):
             return
         now_ms = self.clock.now_ms()
-        payload = report(account, watched.wanted, now_ms, self.clock.monotonic_ms())
+        payload = report(account, watched.wanted, now_ms, self.clock.monotonic_ms(), self.name_of)
         if payload is not None:
             context = self.context(account.key, watched.connection, now_ms)
             has_left = not account.pairs and account.has_left
@@ -331,14 +341,22 @@ class Observation:
             yield None
 
     def note_uses(self, account: ClientAccount, pair: OpenPair) -> None:
-        """Note which topics a connection has used since the last look."""
+        """Note which topics a connection has used since the last look, and how much."""
+        written = pair.take_written()
+        for topic, produced in written.items():
+            account.topic(topic).produced.merge(produced)
+        read: Collection[str | bytes] = ()
+        if pair.fetches is not None:
+            read = pair.fetches.topics_read()
+            for topic, records in pair.fetches.take_read().items():
+                account.topic(topic).read_records += records
         if self.topology is None:
             return
         key, now_ms = account.key, self.clock.now_ms()
         client = Client(key.client_id, key.address, key.principal, key.software_name, key.software_version)
-        for topic in pair.topics_written():
+        for topic in written:
             self.topology.note(client, topic, writes=True, now_ms=now_ms)
-        for topic in pair.fetches.topics_read() if pair.fetches is not None else ():
+        for topic in read:
             self.topology.note(client, topic, writes=False, now_ms=now_ms)
 
     def readings(self) -> Iterator[tuple[Reader, Reading]]:

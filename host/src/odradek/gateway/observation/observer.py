@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, Literal, Protocol
 
 from odradek.gateway.pair_identity import PairIdentity
+from odradek.gateway.produce_beginning import OfTopic
 
 CloseCause = Literal["client", "broker", "gateway"]
 """The side that ended a connection."""
@@ -43,9 +44,12 @@ class PairObserver(Protocol):
             in_flight: As `requests`.
         """
 
-    def wrote(self, version: int, topics: Iterable[bytes]) -> None:
-        """Take note of the topics of the requests of the last `produce`, by name or id. Of a request that
-        arrives in pieces that is the first one.
+    def wrote(self, version: int, topics: Iterable[OfTopic]) -> None:
+        """Take note of the topics of the requests of the last `produce` that have arrived."""
+
+    def writes(self, version: int, topic: tuple[bytes, bool] | None) -> None:
+        """Take note of the first topic of the request of the next `batches`, and whether it is the only one.
+        None: it has none, or that has not arrived.
         """
 
     def batches(self, records: int, batches: int, batch_bytes: int) -> None:

@@ -7,7 +7,7 @@ pair finds its client, which is known by then. Rows end with their window, so ea
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol
 
 from odradek.gateway.observation.apis import (
@@ -34,7 +34,7 @@ from odradek.gateway.observation.membership import Coordination
 from odradek.gateway.observation.observer import CloseCause
 from odradek.gateway.observation.produce_response import produce_answer
 from odradek.gateway.observation.request_beginning import beginning
-from odradek.gateway.observation.row import BOUNDS_NS, DISCONNECTED, Row
+from odradek.gateway.observation.row import BOUNDS_NS, DISCONNECTED, Produced, Row
 from odradek.gateway.observation.topic_errors import (
     KEPT_BYTES,
     has_errors,
@@ -44,7 +44,7 @@ from odradek.gateway.observation.topic_errors import (
 )
 from odradek.gateway.pair_failure import PairFailure
 from odradek.gateway.pair_identity import PairIdentity
-from odradek.gateway.produce_beginning import BY_ID
+from odradek.gateway.produce_beginning import BY_ID, OfTopic
 from odradek.plugin.context import UNKNOWN
 from odradek.telemetry.client_key import ClientKey
 from odradek.telemetry.group_incidents import Asked
@@ -104,7 +104,7 @@ class PairAccount:
 
     __slots__ = (
         "client", "clients", "coordination", "fetches", "identity", "key", "node", "openings", "rows",
-        "written", "written_by_id",
+        "writing", "written", "written_by_id",
     )  # fmt: skip
 
     def __init__(self, clients: Clients, identity: PairIdentity, openings: Openings) -> None:
@@ -117,8 +117,10 @@ class PairAccount:
         """Of the identity when the pair found its client."""
         self.coordination: Coordination | None = None
         self.fetches: FetchReads | None = None
-        self.written: set[bytes] = set()
-        """The topics that it has written to, by name or id, since this was asked last."""
+        self.written: dict[bytes, Produced] = {}
+        """What it has written, by name or id of the topic, since this was asked last."""
+        self.writing: bytes | None = None
+        """The topic of the request that is arriving in pieces, if it is its only one."""
         self.written_by_id = False
         self.node = NodeAccount(BOOTSTRAP_NODE)
         """At first an account of its own, then the client's."""
@@ -151,17 +153,32 @@ class PairAccount:
         if in_flight > self.node.in_flight_max:
             self.node.in_flight_max = in_flight
 
-    def wrote(self, version: int, topics: Iterable[bytes]) -> None:
+    def wrote(self, version: int, topics: Iterable[OfTopic]) -> None:
         written = self.written
-        written.update(topics)
         self.written_by_id = version >= BY_ID
-        if len(written) > MOST_WRITTEN:
-            written.clear()
+        for topic, records, batches, size_bytes in topics:
+            produced = written.get(topic)
+            if produced is None:
+                if len(written) >= MOST_WRITTEN:
+                    written.clear()
+                produced = written[topic] = Produced()
+            produced.records += records
+            produced.batches += batches
+            produced.bytes += size_bytes
+
+    def writes(self, version: int, topic: tuple[bytes, bool] | None) -> None:
+        self.writing = None
+        if topic is not None:
+            name, is_only = topic
+            self.wrote(version, [(name, 0, 0, 0)])
+            self.writing = name if is_only else None
 
     def batches(self, records: int, batches: int, batch_bytes: int) -> None:
         produced = self.row(PRODUCE).produced
         assert produced is not None
         produced.add(records, batches, batch_bytes)
+        if self.writing is not None:
+            self.written.setdefault(self.writing, Produced()).add(records, batches, batch_bytes)
 
     def requests(self, api_key: int, version: int, count: int, size: int, in_flight: int) -> None:
         row = self.rows.get(api_key) or self.new_row(api_key)
@@ -321,10 +338,13 @@ class PairAccount:
 
     # Called by the observation
 
-    def topics_written(self) -> set[str | bytes]:
-        """The topics, by name or id, that it has written to since this was called last."""
-        found, self.written = self.written, set()
-        return set(found) if self.written_by_id else {name.decode("utf-8", LENIENT) for name in found}
+    def take_written(self) -> Mapping[str | bytes, Produced]:
+        """What it has written since this was called last, by name or id of the topic."""
+        found, self.written = self.written, {}
+        by_id = self.written_by_id
+        return {
+            name if by_id else name.decode("utf-8", LENIENT): produced for name, produced in found.items()
+        }
 
     @property
     def node_id(self) -> int:
