@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from odradek.cli.lag_table import Movements, Row, duration, objects, table
-from odradek.lag.group_lag import GroupLag, PartitionLag, TopicLag
+from odradek.lag.group_lag import GroupLag, Owner, PartitionLag, TopicLag
 from odradek.lag.standing import Standing
 
 
@@ -76,3 +76,29 @@ def test_rows_that_do_not_fit_are_counted() -> None:
     assert len(lines) == 5
     assert lines[-1] == "and 7 more"
     assert len(list(table(rows(group("g", 1)), most=2))) == 2
+
+
+def test_a_line_for_each_client_of_a_group() -> None:
+    lags = {0: 3, 1: 5, 2: 7}
+    read = [PartitionLag(at, 0, Standing(0, lag, 0, 0, 0), 1_000 * lag) for at, lag in lags.items()]
+    owners = {
+        0: Owner("m1", "app", "10.0.0.1"),
+        1: Owner("m2", "app", "10.0.0.1"),
+        3: Owner("m3", "late", "10.0.0.2"),
+    }
+    topic = TopicLag(partitions=read, owners=owners, uncommitted=1, assigned=3)
+    groups = [GroupLag(group="g", type="classic", state="Stable", members=3, topics={"t": topic})]
+    movements = Movements(by_client=True)
+    found = movements.rows(groups, 0)
+
+    assert [line.split()[:3] for line in table(found)] == [
+        ["CLIENT", "TOPIC", "LAG"],
+        ["nobody", "of", "g"],
+        ["app@10.0.0.1", "t", "8"],
+        ["late@10.0.0.2", "t", "-"],
+    ]
+    shown = [
+        (each["client_id"], each["address"], each["lag"], each["uncommitted"]) for each in objects(found)
+    ]
+    assert shown == [("", "", 7, 0), ("app", "10.0.0.1", 8, 0), ("late", "10.0.0.2", None, 1)]
+    assert movements.rows(groups, 1_000)[1].movement is found[1].movement

@@ -40,6 +40,13 @@ FAILING: Final = "Error: the lag is not known:"
     metavar="S",
     help="Seconds between two rounds over all groups.",
 )
+@click.option(
+    "--by",
+    type=click.Choice(["group", "client"]),
+    default="group",
+    show_default=True,
+    help="One line for each group, or for each client of a group.",
+)
 @click.option("--once", is_flag=True, help="Print the result of one round, and end.")
 @json_option
 def lag(
@@ -47,6 +54,7 @@ def lag(
     command_config: Path | None,
     names: tuple[str, ...],
     interval_s: int,
+    by: str,
     once: bool,
     as_json: bool,
 ) -> None:
@@ -63,7 +71,7 @@ def lag(
         brokers, clock, (lambda name: name in names) if names else lambda _name: True, lambda _topic: True
     )
     is_live = sys.stdout.isatty() and not once and not as_json
-    movements = Movements()
+    movements = Movements(by_client=by == "client")
     try:
         for rows in rounds(positions, movements, interval_s):
             problems = list(dict.fromkeys(brokers.problems.values()))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from odradek.cli.columns import MISSING
-from odradek.lag.group_lag import GroupLag, TopicLag
+from odradek.lag.group_lag import GroupLag, PartitionLag, TopicLag
 from odradek.lag.movement import Movement, Progress
 
 LEAST_WIDTH: Final = 80
@@ -17,13 +19,33 @@ UNITS: Final = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "m"), (60, "m", 1, "
 CUT: Final = "~"
 
 
+class Client(NamedTuple):
+    """A client of a group."""
+
+    client_id: str
+    address: str
+
+
+NOBODY: Final = Client("", "")
+"""Has the partitions that no member has."""
+
+
 class Row(NamedTuple):
-    """A group and a topic."""
+    """A group, or a client of it, and a topic."""
 
     group: GroupLag
     topic: str
     lag: TopicLag
     movement: Movement
+    client: Client | None = None
+    """None for the whole group."""
+
+    @property
+    def reader(self) -> str:
+        """Who reads."""
+        if self.client is None:
+            return self.group.group
+        return "@".join(self.client) if any(self.client) else f"nobody of {self.group.group}"
 
     @property
     def badness(self) -> tuple[float, int]:
@@ -40,10 +62,15 @@ class Row(NamedTuple):
 
 
 class Movements:
-    """How groups move in their topics, from one round to the next."""
+    """How groups or clients move in their topics, from one round to the next.
 
-    def __init__(self) -> None:
-        self.known: dict[tuple[str, str], Movement] = {}
+    Args:
+        by_client: Whether to tell the clients of a group apart.
+    """
+
+    def __init__(self, *, by_client: bool = False) -> None:
+        self.by_client = by_client
+        self.known: dict[tuple[str, str, Client | None], Movement] = {}
 
     def rows(self, groups: Iterable[GroupLag], now_ms: int) -> list[Row]:
         """The rows of a round, the worst first. What is no longer there is forgotten.
@@ -55,12 +82,31 @@ class Movements:
         before, self.known = self.known, {}
         rows = []
         for group in groups:
-            for topic, lag in group.topics.items():
-                movement = self.known[group.group, topic] = before.get((group.group, topic)) or Movement()
-                movement.note(now_ms, sum(each.offset for each in lag.partitions), lag.lag)
-                rows.append(Row(group, topic, lag, movement))
-        rows.sort(key=lambda row: (*(-each for each in row.badness), row.group.group, row.topic))
+            for topic, whole in group.topics.items():
+                for client, lag in clients_of(whole) if self.by_client else [(None, whole)]:
+                    place = group.group, topic, client
+                    movement = self.known[place] = before.get(place) or Movement()
+                    movement.note(now_ms, sum(each.offset for each in lag.partitions), lag.lag)
+                    rows.append(Row(group, topic, lag, movement, client))
+        rows.sort(key=lambda row: (*(-each for each in row.badness), row.reader, row.topic))
         return rows
+
+
+def clients_of(whole: TopicLag) -> Iterator[tuple[Client, TopicLag]]:
+    """The lag of each client in a topic, by the partitions of its members; last that of no client."""
+    mine: dict[Client, list[PartitionLag]] = defaultdict(list)
+    owned: Counter[Client] = Counter()
+    for owner in whole.owners.values():
+        client = Client(owner.client_id, owner.address)
+        mine[client] = []
+        owned[client] += 1
+    for each in whole.partitions:
+        found = whole.owners.get(each.partition)
+        client = NOBODY if found is None else Client(found.client_id, found.address)
+        mine[client].append(each)
+    for client, partitions in mine.items():
+        uncommitted = max(owned[client] - len(partitions), 0)
+        yield client, replace(whole, partitions=partitions, uncommitted=uncommitted, assigned=owned[client])
 
 
 def duration(time_ms: int) -> str:
@@ -82,14 +128,15 @@ def table(rows: Sequence[Row], width: int = LEAST_WIDTH, most: int | None = None
     """
     names = max(width, LEAST_WIDTH) - sum(FIXED) - len(HEADINGS) + 1
     widths = (names - names // 2, names // 2, *FIXED)
-    yield line(HEADINGS, widths)
+    headings = HEADINGS if all(row.client is None for row in rows) else ("CLIENT", *HEADINGS[1:])
+    yield line(headings, widths)
     shown = rows if most is None or len(rows) < most else rows[: max(most - 2, 0)]
     for row in shown:
         is_read = bool(row.lag.partitions)
         time_ms = row.lag.time_ms
         behind = MISSING if time_ms is None or not is_read else duration(time_ms)
         lag = str(row.lag.lag) if is_read else MISSING
-        yield line((row.group.group, row.topic, lag, behind, row.progress), widths)
+        yield line((row.reader, row.topic, lag, behind, row.progress), widths)
     if len(shown) < len(rows):
         yield f"and {len(rows) - len(shown)} more"
 
@@ -116,6 +163,7 @@ def objects(rows: Iterable[Row]) -> Iterator[Mapping[str, Any]]:
             "type": row.group.type,
             "state": row.group.state,
             "members": row.group.members,
+            **({} if row.client is None else row.client._asdict()),
             "topic": row.topic,
             "lag": lag.lag if lag.partitions else None,
             "lag_seconds": seconds(lag.time_ms) if lag.partitions else None,
