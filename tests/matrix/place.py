@@ -82,7 +82,7 @@ class Feeder:
         import confluent_kafka
 
         return confluent_kafka.Producer(
-            {"bootstrap.servers": self.bootstrap, "client.id": "feeder.1", "linger.ms": 20, "log_level": 3}
+            {"bootstrap.servers": self.bootstrap, "client.id": "feeder.1", "linger.ms": 20, "log_level": 0}
         )
 
     def run(self) -> None:

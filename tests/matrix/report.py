@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from matrix.lives import KINDS
 from matrix.place import WAYS
 from matrix.run import Outcome
 from matrix.table import LIVES
@@ -40,7 +41,7 @@ def said(outcome: Outcome) -> str:
         if any(told.values()) and late:
             parts.append("not " + "".join(late))
     parts += [f"**{each}** ({where})" for each, where in sorted(wrong.items())]
-    if unseen := outcome.unseen:
+    if not wanted and (unseen := outcome.unseen):
         parts.append(f"unseen ({''.join(LETTERS[each] for each in unseen)})")
     return "; ".join(parts) or "ok"
 
@@ -48,7 +49,8 @@ def said(outcome: Outcome) -> str:
 def table(outcomes: Sequence[Outcome], way: str) -> Iterator[str]:
     """The lives of a place by kinds of clients."""
     here = {(each.cell.life, each.cell.kind.name): each for each in outcomes if each.cell.way == way}
-    kinds = list(dict.fromkeys(kind for _, kind in here))
+    lived = {kind for _, kind in here}
+    kinds = [each.name for each in KINDS if each.name in lived]
     yield "| life | " + " | ".join(kinds) + " |"
     yield "|---" * (len(kinds) + 1) + "|"
     for life in LIVES:

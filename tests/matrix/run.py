@@ -46,9 +46,11 @@ class Outcome:
     def is_right(self, outlet: str) -> bool:
         """Whether an outlet told what it had to, and nothing else."""
         wanted, found = LIVES[self.cell.life].rings, self.ids(outlet)
-        if self.failure or outlet in self.unseen:
+        if self.failure:
             return False
-        return len(found) == 1 and found.keys() <= wanted if wanted else not found
+        if wanted:
+            return len(found) == 1 and found.keys() <= wanted
+        return not found and outlet not in self.unseen
 
 
 @dataclass

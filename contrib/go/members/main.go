@@ -57,6 +57,11 @@ func (m *member) number(key string) int {
 	return number
 }
 
+func (m *member) rate() float64 {
+	rate, _ := strconv.ParseFloat(m.text("rate"), 64)
+	return rate
+}
+
 func (m *member) tell(state string) {
 	fmt.Println(m.name, state)
 }
@@ -114,9 +119,9 @@ func (m *member) produce() error {
 	m.tell("ready")
 	for {
 		length := poll
-		if rate := m.number("rate"); rate > 0 {
+		if rate := m.rate(); rate > 0 {
 			client.TryProduce(context.Background(), kgo.SliceRecord(make([]byte, m.number("size"))), nil)
-			length = time.Second / time.Duration(rate)
+			length = time.Duration(float64(time.Second) / rate)
 		}
 		if !m.pause(length) {
 			break
