@@ -16,7 +16,10 @@ LOST: Final = frozenset({"lost", "silent"})
 LOGINS: Final = frozenset(
     {"failed-logins", "producer-failed-authentication", "consumer-failed-authentication"}
 )
-LOSS: Final = frozenset({"record-errors"})
+LOSS: Final = frozenset({"record-errors", "topic-refusals", "unknown-topic"})
+PRODUCE_QUOTA: Final = frozenset({"throttled", "throttled-produce"})
+FETCH_QUOTA: Final = frozenset({"throttled", "throttled-fetch"})
+STORM: Final = frozenset({"rebalance-storm", "comes-and-goes"})
 SILENCE: Final = frozenset[str]()
 
 
@@ -58,18 +61,12 @@ LIVES: Final = {
     "stuck": Life(body=lives.stuck, of="consumers", rings=STALLED),
     "consumer killed": Life(body=lives.killed, of="consumers", rings=LOST),
     "producer killed in flight": Life(body=lives.killed_in_flight, of="producers", rings=LOST),
-    "produce quota": Life(
-        body=lives.throttled_produce, of="producers", rings=frozenset({"throttled-produce"})
-    ),
-    "fetch quota": Life(
-        body=lives.throttled_fetch, of="consumers", rings=frozenset({"throttled-fetch"}), fed=False
-    ),
+    "produce quota": Life(body=lives.throttled_produce, of="producers", rings=PRODUCE_QUOTA),
+    "fetch quota": Life(body=lives.throttled_fetch, of="consumers", rings=FETCH_QUOTA, fed=False),
     "wrong password": Life(body=lives.wrong_password, rings=LOGINS, ways=("host", "gateway")),
     "too large": Life(body=lives.too_large, of="producers", rings=LOSS),
     "topic absent": Life(body=lives.topic_absent, of="producers", rings=LOSS),
-    "joins and leaves": Life(
-        body=lives.joins_and_leaves, of="consumers", rings=frozenset({"rebalance-storm"})
-    ),
+    "joins and leaves": Life(body=lives.joins_and_leaves, of="consumers", rings=STORM),
     "slow broker": Life(
         body=lives.slow_broker, rings=frozenset({"slow-broker"}), ways=("gateway",), apart=True
     ),
