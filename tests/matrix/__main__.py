@@ -15,7 +15,7 @@ from pathlib import Path
 from matrix.clients import commands
 from matrix.lives import KINDS
 from matrix.place import WAYS, place
-from matrix.report import page, rows
+from matrix.report import page, rows, write
 from matrix.run import Outcome, lived, programs
 from matrix.table import LIVES, Cell, cells
 from matrix.watch import OUTLETS
@@ -41,6 +41,7 @@ def main() -> int:
     parser.add_argument("--side-by-side", type=int, default=SIDE_BY_SIDE, help="lives at once")
     parser.add_argument("--folder", type=Path, help="keep logs and data in this new folder")
     parser.add_argument("--rings", type=Path, help="write each ring as a line of JSON into this file")
+    parser.add_argument("--write", action="store_true", help="write the tables into the page of the docs")
     given = parser.parse_args()
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory() as temporary:
@@ -55,6 +56,8 @@ def main() -> int:
                 print(f"{where.watch.misses} questions without an answer", file=sys.stderr)
     if given.rings:
         given.rings.write_text("".join(f"{json.dumps(each)}\n" for each in rows(outcomes)))
+    if given.write:
+        write(outcomes)
     print("\n".join(page(outcomes)))
     return any(not each.is_right(outlet) for each in outcomes for outlet in OUTLETS)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
 
 from matrix.lives import KINDS
 from matrix.place import WAYS
@@ -10,8 +13,8 @@ from matrix.run import Outcome
 from matrix.table import LIVES
 
 LETTERS = {"console": "c", "scrape": "s", "remote write": "w"}
-
-
+PAGE: Final = Path(__file__).resolve().parents[2] / "host" / "docs" / "reference" / "lives.md"
+MEASURED: Final = re.compile(r"(?<=<!-- measured -->\n).*(?=<!-- /measured -->)", re.DOTALL)
 PLACES = {
     "host": "At a host",
     "gateway": "At a gateway before a host",
@@ -95,3 +98,9 @@ def rows(outcomes: Sequence[Outcome]) -> Iterator[dict[str, object]]:
                 "last_s": round(times[-1], 1),
                 "times": len(times),
             }
+
+
+def write(outcomes: Sequence[Outcome]) -> None:
+    """Write the report into its page."""
+    text = "\n".join((*page(outcomes), ""))
+    PAGE.write_text(MEASURED.sub(lambda _: text, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
