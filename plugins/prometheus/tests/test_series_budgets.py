@@ -105,8 +105,8 @@ def test_other_ends_when_its_clients_are_silent() -> None:
     push(exposed, 1)
     push(exposed, 2)
 
-    assert names(exposed.expire(60 + 209)) == []
-    assert sorted(names(exposed.expire(60 + 211))) == ["c_total", "c_total", "g", "g"]
+    assert names(exposed.expire(60 + 154)) == []
+    assert sorted(names(exposed.expire(60 + 156))) == ["c_total", "c_total", "g", "g"]
 
 
 def test_a_budget_that_is_exceeded_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -13,8 +13,8 @@ from odradek.temporality.counts import Counts, Limits
 from odradek.temporality.shape import SLOT_BYTES, Shape, Shapes, stored_identities
 from odradek.temporality.stream_key import StreamKey, StreamKeys
 
-LEAST_SILENCE_MS: Final = 90_000
-SLACK_MS: Final = 30_000
+LEAST_SILENCE_MS: Final = 60_000
+SLACK_MS: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,4 +247,4 @@ def silence_ms(interval_ms: int) -> int:
 
     After a push that was refused for its subscription, it waits up to two and a half intervals.
     """
-    return max(LEAST_SILENCE_MS, 3 * interval_ms + SLACK_MS)
+    return max(LEAST_SILENCE_MS, 5 * interval_ms // 2 + SLACK_MS)
