@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from contrib.grafana.alerts import GROUP, Alert
+from contrib.grafana.alerts import CAUSE_WORDS, GROUP, Alert
 
 CRITICAL: Final = frozenset({"record-errors", "buffer-exhausted"})
 """Alerts of records that are lost: they need a person now. All others are warnings."""
@@ -36,7 +36,7 @@ CONSEQUENCES: Final = (
     ),
     Consequences(
         cause="throttled-fetch",
-        of=("slow-consume-requests", "lag-grows", "lag-slow-fetching"),
+        of=("slow-consume-requests", "behind", "stalled"),
         equal=(INSTANCE,),
     ),
     Consequences(
@@ -44,11 +44,9 @@ CONSEQUENCES: Final = (
     ),
     Consequences(cause="record-errors", of=("retries",), equal=(INSTANCE,)),
     Consequences(cause="buffer-exhausted", of=("buffer-nearly-full", "long-queue"), equal=(INSTANCE,)),
-    Consequences(cause="lag-slow-polling", of=("lag-grows",), equal=(INSTANCE, "topic")),
-    Consequences(cause="lag-slow-fetching", of=("lag-grows",), equal=(INSTANCE, "topic")),
     Consequences(
         cause="rebalance-storm",
-        of=("long-rebalances", "failed-rebalances", "lag-grows", "uneven-partitions"),
+        of=("long-rebalances", "failed-rebalances", "behind", "stalled"),
         equal=(GROUP,),
     ),
     Consequences(cause="OdradekDown", of=("silent",), equal=()),
@@ -58,16 +56,8 @@ CONSEQUENCES: Final = (
 
 
 def cause_labels(alert: Alert) -> dict[str, str]:
-    """What an alert is about: a broker, a quota, a group or a client, and which one."""
-    if NODE in alert.labels:
-        return {"cause": "broker", "cause_key": f"{{{{ $labels.{NODE} }}}}"}
-    if alert.id.startswith("throttled-"):
-        return {"cause": "quota", "cause_key": "{{ $labels.principal }}"}
-    if alert.labels == (GROUP,):
-        return {"cause": "group", "cause_key": f"{{{{ $labels.{GROUP} }}}}"}
-    if GROUP in alert.labels:
-        return {"cause": "group", "cause_key": f"{{{{ or $labels.{GROUP} $labels.client_id }}}}"}
-    return {"cause": "client", "cause_key": "{{ $labels.client_id }}"}
+    """What an alert is about: a broker, a group, a principal or a client, and which one."""
+    return {"cause": CAUSE_WORDS[alert.by], "cause_key": f"{{{{ $labels.{alert.by} }}}}"}
 
 
 def severity(alert: Alert) -> str:

@@ -83,6 +83,10 @@ def metrics_in(expression: str) -> list[ClientMetric]:
 
 
 def software_of(expression: str) -> frozenset[str]:
-    """The client software with all metrics of an expression. Facts about instances exist for all software."""
-    found = [metric.software for metric in metrics_in(expression) if metric.name.startswith("org.")]
+    """The client software with all metrics of an expression. Facts about instances exist for all software.
+
+    Software without what is excluded (``unless``) can have the rest.
+    """
+    asked = metrics_in(expression.partition("\nunless ")[0])
+    found = [metric.software for metric in asked if metric.name.startswith("org.")]
     return frozenset.intersection(*found) if found else frozenset()

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any, Final
 
-from contrib.grafana.alerts import TERMINATED, Alert, alerts, identity
+from contrib.grafana.alerts import Alert, alerts, identity
 from contrib.grafana.causes import alert_labels
+from contrib.grafana.conditions import TERMINATED
 from contrib.grafana.promql import duration, has_two_levels, number, series_name, window_s
 from contrib.grafana.rules import written
 
@@ -75,17 +77,20 @@ def of_trouble(trouble: Trouble, interval_s: int, share: float) -> Iterator[Seri
     if trouble.per:
         per_step *= 1_000
         yield (growing if trouble.over_s else constant)(trouble.per, 1_000)
+    for each in trouble.also:
+        yield constant(each.metric, each.threshold)
     side = share if trouble.op.startswith(">") else 2 - share
     value = per_step * side if trouble.threshold else max(0.0, side - 1) * 25
     yield (growing if trouble.over_s else constant)(metric, value, **labels)
 
 
-def lag(share: float, *more: Series) -> Iterator[Series]:
-    """A lag of more than 1 000 records, which grows if the share is above 1."""
+def lag(_: int, share: float, moves: bool) -> Iterator[Series]:
+    """A consumer in trouble, or one whose lag shrinks sometimes."""
     place = {"topic": "orders", "partition": "0"}
-    yield growing(FETCH + "records.lag", 20 * (share > 1), **place)
-    yield constant(FETCH + "records.lag", 5, topic="orders", partition="1")
-    yield from more
+    trouble = (growing if moves else constant)(FETCH + "records.lag", 20, **place)
+    yield trouble if share > 1 else Series(FETCH + "records.lag", "10 20 " * STEPS, place)
+    yield constant(FETCH + "records.lag", 0, topic="orders", partition="1")
+    yield growing(FETCH + "records.consumed.total", 10 * moves, topic="orders")
 
 
 def silent(_: int, share: float) -> Iterator[Series]:
@@ -95,12 +100,12 @@ def silent(_: int, share: float) -> Iterator[Series]:
     yield Series(TERMINATED, values, {})
 
 
-def rebalances(interval_s: int, share: float) -> Iterator[Series]:
-    """Two members of a group."""
+def rebalances(_: int, share: float) -> Iterator[Series]:
+    """Two members of a group that stay."""
     for member in "12":
         labels = {"client_instance_id": member}
-        yield constant(COORDINATOR + "assigned.partitions", 3, **labels)
-        yield growing(COORDINATOR + "rebalance.total", 3 * interval_s / 600 * share, **labels)
+        yield constant(TERMINATED, 0, **labels)
+        yield growing(COORDINATOR + "rebalance.total", share > 1, **labels)
 
 
 def broker(_: int, share: float) -> Iterator[Series]:
@@ -110,28 +115,12 @@ def broker(_: int, share: float) -> Iterator[Series]:
         yield constant(PRODUCER + "node.request.latency.avg", latency_ms, **labels)
 
 
-def assigned(_: int, share: float) -> Iterator[Series]:
-    """Two members of a group."""
-    for member, count in zip("12", (2, 0 if share > 1 else 1), strict=True):
-        yield constant(COORDINATOR + "assigned.partitions", count, client_instance_id=member)
-
-
-def failed(prefix: str, share: float) -> Iterator[Series]:
-    yield growing(prefix + "failed.authentication.total", 0.5 * (share > 1))
-
-
 SPECIAL: Final[Mapping[str, Callable[[int, float], Iterator[Series]]]] = {
     "silent": silent,
     "rebalance-storm": rebalances,
     "slow-broker": broker,
-    "uneven-partitions": assigned,
-    "producer-failed-authentication": lambda _, share: failed(PRODUCER, share),
-    "consumer-failed-authentication": lambda _, share: failed(CONSUMER, share),
-    "lag-grows": lambda _, share: lag(share),
-    "lag-slow-polling": lambda _, share: lag(
-        OVER, constant(CONSUMER + "poll.idle.ratio.avg", 0.1 * (2 - share))
-    ),
-    "lag-slow-fetching": lambda _, share: lag(OVER, constant(FETCH + "fetch.latency.avg", 1_000 * share)),
+    "behind": partial(lag, moves=True),
+    "stalled": partial(lag, moves=False),
 }
 """The series of alerts that are not troubles of one metric, by push interval and share of the threshold."""
 
@@ -203,7 +192,7 @@ def text_test(interval_s: int) -> dict[str, Any]:
                 "eval_time": duration(AT_STEP * interval_s),
                 "exp_alerts": [
                     {
-                        "exp_labels": own | {"severity": "warning", "cause": "group", "cause_key": FIRES},
+                        "exp_labels": own | {"severity": "warning", "cause": "client", "cause_key": FIRES},
                         "exp_annotations": {
                             "summary": f"{FIRES} (group {FIRES}) commits offsets slowly: 6200 ms "
                             f"({alert.condition})",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import yaml
-from contrib.grafana.alerts import BOOTSTRAP, GROUP, WHO, Alert, alerts
+from contrib.grafana.alerts import BOOTSTRAP, CAUSE_WORDS, GROUP, MEMBERS, WHO, Alert, alerts, recorded
 from contrib.grafana.causes import alert_labels, alertmanager
 from contrib.grafana.promql import by_series_name, duration, window_s
 
@@ -18,8 +19,6 @@ FIGURES: Final = {
     "By": "{{ humanize1024 $value }}B",
 }
 """The value of an alert for people, by its UCUM unit; those in braces are counts of things."""
-OF_LAG: Final = ("lag-slow-polling", "lag-slow-fetching")
-"""Alerts that draw another value than the lag that they compare."""
 ADDRESS: Final = (
     "{{ range query (printf \"last_over_time(kafka_client_info{client_instance_id='%s'}[1h])\" "
     "$labels.client_instance_id) }}"
@@ -66,7 +65,7 @@ class Place:
 
 def figure(alert: Alert) -> str:
     """The value that was found; empty for an alert without one, as that of a client which is silent."""
-    unit = "{record}" if alert.id in OF_LAG else alert.shown.unit
+    unit = alert.shown.unit
     if alert.id == "silent":
         return ""
     if unit.startswith("{"):
@@ -79,6 +78,32 @@ def summary(alert: Alert) -> str:
     who = alert.summary.replace(WHO, WHO_AND_GROUP) if GROUP in alert.labels else alert.summary
     found = figure(alert)
     return f"{who}: {found} ({alert.condition})" if found else f"{who} ({alert.condition})"
+
+
+def rules_of(alert: Alert, place: Place = Place()) -> Iterator[dict[str, Any]]:
+    """The rules of an alert: for clients, and for what several of them have in common."""
+    if not alert.shared and alert.id != "slow-broker":
+        yield alert_rule(alert, place)
+        return
+    found = recorded(alert.id)
+    yield {"record": found, "expr": Text(alert.expr)}
+    common = alert.shared and f"\nunless on ({alert.by})\n({alert.shared})"
+    yield alert_rule(replace(alert, expr=found + common), place)
+    if found in alert.shared:
+        yield alert_rule(of_cause(alert), place) | {"alert": f"KafkaClients{alert.words}"}
+
+
+def of_cause(alert: Alert) -> Alert:
+    """The one alert about what several clients in the same trouble have in common."""
+    who = f"{CAUSE_WORDS[alert.by]} {{{{ $labels.{alert.by} }}}}"
+    step = f"odradek clients --bootstrap-server {BOOTSTRAP} --sort findings"
+    return replace(
+        alert,
+        expr=alert.shared,
+        labels=(alert.by,),
+        summary=f"{{{{ $value }}}} clients, more than half of {who}: {alert.id}",
+        next_step=MEMBERS if alert.by == GROUP else step,
+    )
 
 
 def alert_rule(alert: Alert, place: Place) -> dict[str, Any]:
@@ -100,7 +125,7 @@ def alert_manager_rules(interval_s: int) -> str:
 
 def alert_rules(interval_s: int, place: Place = Place()) -> str:
     """``client-alerts.yml``."""
-    rules = [alert_rule(alert, place) for alert in alerts(interval_s)]
+    rules = [rule for alert in alerts(interval_s) for rule in rules_of(alert, place)]
     return written({"groups": [{"name": "kafka-clients", "rules": rules}]})
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from contrib.grafana.alerts import GROUP, Alert, alerts
+from contrib.grafana.alerts import CAUSE_WORDS, GROUP, MANY, Alert, alerts
 from contrib.grafana.promql import software_of
+from contrib.grafana.rules import rules_of
 
 from odradek.findings.troubles import JAVA, LIBRDKAFKA
 
@@ -39,12 +40,21 @@ def table(found: list[Alert]) -> Iterator[str]:
 def facts(alert: Alert) -> Iterator[str]:
     """Lines before the written text of an alert."""
     yield ""
-    yield f"**{alert.question}** `{alert.name}`: {alert.condition}."
+    names = [f"`{rule['alert']}`" for rule in rules_of(alert) if "alert" in rule]
+    yield f"**{alert.question}** {names[0]}: {alert.condition}."
+    if len(names) > 1:
+        cause = CAUSE_WORDS[alert.by]
+        yield f"{names[1]} instead, if more than half of the clients of a {cause}, at least {MANY}, have it."
 
 
 def steps(alert: Alert) -> Iterator[str]:
     """Lines after it."""
-    yield from ("```promql", alert.expr, "```", "")
+    yield "```promql"
+    for rule in rules_of(alert):
+        if len([*rules_of(alert)]) > 1:
+            yield f"# {rule.get('record') or rule['alert']}"
+        yield rule["expr"]
+    yield from ("```", "")
     yield "See its members, and subscribe one of them:" if alert.labels == (GROUP,) else "Look closer:"
     yield from ("", "```sh", alert.next_step.replace("{{ $labels.", "$").replace(" }}", ""), "```", "")
 

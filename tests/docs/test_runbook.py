@@ -13,7 +13,7 @@ from support.command_lines import parsed
 from support.reference_page import DOCS, ROOT, blocks, rows, sections
 
 RULES = yaml.safe_load((ROOT / "contrib/prometheus/client-alerts.yml").read_text(encoding="utf-8"))
-ALERTS = {rule["alert"]: rule for group in RULES["groups"] for rule in group["rules"]}
+ALERTS = {rule["alert"]: rule for group in RULES["groups"] for rule in group["rules"] if "alert" in rule}
 SCRIPTS = [text for language, text in blocks("reference/runbook.md") if language == "sh"]
 COMMANDS = [line for text in SCRIPTS for line in text.replace("\\\n", "").splitlines()]
 

@@ -78,7 +78,7 @@ def test_a_slow_consumer_is_found_watched_and_left(host: RunningHost) -> None:
                 host.bootstrap,
                 "--json",
                 "--filter",
-                "findings=busy-application",
+                "notes=busy-application",
             ]
             result = CliRunner().invoke(clients, arguments)
             return [json.loads(line)["client_id"] for line in result.output.splitlines()]

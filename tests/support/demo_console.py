@@ -37,8 +37,8 @@ class Demo:
         return body
 
     def findings(self) -> dict[str, list[str]]:
-        """The findings of each client."""
-        return {row["client_id"]: row["findings"] for row in self.clients()}
+        """The findings of each client, and the notes about it."""
+        return {row["client_id"]: row["findings"] + row["notes"] for row in self.clients()}
 
     def pushes(self) -> int:
         """The pushes of the client that has most."""

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
-from odradek.findings.troubles import FINDINGS
+from odradek.findings.hints import FINDINGS
 from odradek_console.engine.client_series import ClientSeries
-from odradek_console.engine.findings import findings_of
+from odradek_console.engine.findings import Life, findings_of
 from odradek_console.pictures import client_detail
 from support.delta_clients import EPOCH_S, A, B
 from support.watched_clients import JAVA, WatchedClients, level, ms, total
@@ -45,11 +45,17 @@ def counters(**increases: float) -> Made:
     ]
 
 
-def lag(fetches: float, growth: float) -> Made:
+def lag(growth: float, read: float) -> Made:
+    """A lag that grows by so much in a second, while so many records a minute are read."""
     return lambda at: [
-        level("consumer.fetch.manager.records.lag.max", at * growth, at),
-        level("consumer.fetch.manager.fetch.rate", fetches, at),
+        level("consumer.fetch.manager.records.lag", 100 + at * growth, at, topic="t", partition="0"),
+        total("consumer.fetch.manager.records.consumed.total", read, at, at - MINUTE_S, topic="t"),
     ]
+
+
+def sometimes(name: str, value: float) -> Made:
+    """An increase in one of 25 minutes."""
+    return lambda at: [total(name, value * (at % 1500 == 0), at, at - MINUTE_S)]
 
 
 CASES: dict[str, tuple[Made, Made]] = {
@@ -88,15 +94,15 @@ CASES: dict[str, tuple[Made, Made]] = {
     ),
     "rebalance-storm": (
         counters(consumer_coordinator_rebalance_total=1),
-        counters(consumer_coordinator_rebalance_total=0.1),
+        sometimes("consumer.coordinator.rebalance.total", 20),
     ),
     "long-rebalances": (
         counters(consumer_coordinator_rebalance_latency_total=20_000),
         counters(consumer_coordinator_rebalance_latency_total=500),
     ),
     "failed-rebalances": (
-        counters(consumer_coordinator_failed_rebalance_total=1),
-        counters(consumer_coordinator_failed_rebalance_total=0.05),
+        counters(consumer_coordinator_failed_rebalance_total=1, consumer_coordinator_rebalance_total=0),
+        sometimes("consumer.coordinator.failed.rebalance.total", 1),
     ),
     "slow-commits": (
         gauges(consumer_coordinator_commit_latency_max=9000),
@@ -104,11 +110,19 @@ CASES: dict[str, tuple[Made, Made]] = {
     ),
     "producer-reconnects": (
         counters(producer_connection_creation_total=5),
-        counters(producer_connection_creation_total=0.3),
+        sometimes("producer.connection.creation.total", 40),
+    ),
+    "producer-failed-authentication": (
+        counters(producer_failed_authentication_total=1),
+        sometimes("producer.failed.authentication.total", 2),
     ),
     "consumer-reconnects": (
         counters(consumer_connection_creation_total=5),
-        counters(consumer_connection_creation_total=0.3),
+        sometimes("consumer.connection.creation.total", 40),
+    ),
+    "consumer-failed-authentication": (
+        counters(consumer_failed_authentication_total=1),
+        sometimes("consumer.failed.authentication.total", 2),
     ),
     "one-record-batches": (
         gauges(producer_records_per_request_avg=1, producer_record_send_rate=500),
@@ -119,8 +133,12 @@ CASES: dict[str, tuple[Made, Made]] = {
         gauges(producer_batch_size_avg=200, producer_request_rate=100, producer_record_queue_time_avg=5),
     ),
     "slow-poll": (gauges(consumer_time_between_poll_max=280_000), gauges(consumer_time_between_poll_max=900)),
-    "busy-application": (gauges(consumer_poll_idle_ratio_avg=0.02), gauges(consumer_poll_idle_ratio_avg=0.9)),
-    "lag-without-fetches": (lag(fetches=0, growth=100), lag(fetches=5, growth=100)),
+    "busy-application": (
+        gauges(consumer_poll_idle_ratio_avg=0.02),
+        gauges(consumer_poll_idle_ratio_avg=0.9),
+    ),
+    "behind": (lag(growth=1, read=10), lag(growth=-0.01, read=10)),
+    "stalled": (lag(growth=1, read=0), lag(growth=-0.01, read=0)),
 }
 """A client in trouble, and a healthy one, by the trouble."""
 OF_FACTS = {
@@ -237,15 +255,16 @@ def test_an_increase_of_an_hour_is_no_increase_of_ten_minutes() -> None:
         clients.push(3600 * hour, total(name, 60, 3600 * hour, 3600 * (hour - 1)), interval_s=3600)
 
     assert clients.findings(3 * 3600) == {}
-    clients.push(4 * 3600, total(name, 180, 4 * 3600, 3 * 3600), interval_s=3600)
-    assert clients.findings(4 * 3600)["producer-reconnects"].value == pytest.approx(30)
+    for hour in range(4, 8):
+        clients.push(3600 * hour, total(name, 240, 3600 * hour, 3600 * (hour - 1)), interval_s=3600)
+    assert clients.findings(7 * 3600)["producer-reconnects"].value == pytest.approx(20, rel=0.3)
 
 
 def test_a_condition_that_is_no_longer_pushed_does_not_hold() -> None:
-    clients = half_an_hour(CASES["lag-without-fetches"][0])
+    clients = half_an_hour(CASES["one-record-batches"][0])
 
     for at in range(HALF_AN_HOUR_S + 60, HALF_AN_HOUR_S + 301, 60):
-        clients.push(at, level("consumer.fetch.manager.records.lag.max", at * 100, at))
+        clients.push(at, level("producer.records.per.request.avg", 1, at))
 
     assert clients.findings(HALF_AN_HOUR_S + 300) == {}
 
@@ -255,7 +274,7 @@ def test_a_condition_whose_metric_is_wrong_in_a_version_does_not_hold() -> None:
         "apache-kafka-java",
         series_of(half_an_hour(CASES["one-record-batches"][0])),
         {},
-        60_000,
+        Life(ms(60), 60_000),
         distrusted=frozenset({"org.apache.kafka.producer.record.send.rate"}),
     )
 
@@ -277,9 +296,10 @@ def test_a_finding_waits_for_its_time() -> None:
 def test_a_finding_ends_with_its_condition() -> None:
     clients = WatchedClients()
     for minute in range(1, 6):
-        clients.push(60 * minute, *CASES["busy-application"][0](60 * minute))
+        clients.push(60 * minute, *CASES["slow-poll"][0](60 * minute))
+    assert clients.findings(300).keys() == {"slow-poll"}
 
-    clients.push(360, *CASES["busy-application"][1](360))
+    clients.push(360, *CASES["slow-poll"][1](360))
 
     assert clients.findings(360) == {}
 
@@ -333,6 +353,8 @@ def test_a_silent_client_of_java_may_have_stopped_for_ever() -> None:
     clients = WatchedClients()
     clients.push(60)
     clients.push(60, instance=B, **LIBRDKAFKA)
+    for at in range(60, 601, 60):
+        clients.push(at, instance=b"C" * 16)
 
     assert "INVALID_RECORD" in clients.findings(600)["silent"].detail
     assert clients.findings(600, B)["silent"].detail == ""
@@ -389,11 +411,13 @@ def test_a_member_with_many_more_partitions_than_the_others(
     name = "consumer.coordinator.assigned.partitions"
     members = [bytes([number + 1]) * 16 for number in range(len(partitions))]
 
-    for instance, count in zip(members, partitions, strict=True):
-        clients.push(60, level(name, count, 60), instance=instance, group_id="g", **facts)
+    def found(at: float) -> list[int]:
+        for instance, count in zip(members, partitions, strict=True):
+            clients.push(at, level(name, count, at), instance=instance, group_id="g", **facts)
+        return [number for number, each in enumerate(members) if clients.findings(at, each)]
 
-    found = [number for number, each in enumerate(members) if clients.findings(60, each)]
-    assert found == uneven
+    assert found(60) == found(120) == []  # they have just come
+    assert found(240) == uneven
 
 
 def test_partitions_that_are_no_longer_pushed_are_not_compared() -> None:

@@ -72,13 +72,15 @@ def test_a_row_changes_with_the_partitions_of_its_group() -> None:
     for instance in (A, B, C):
         watched.push(60, 10.0, instance, group_id="g")
     before = watched.row(60)
-    for instance in (B, C):
-        watched.push(65, 1.0, instance, group_id="g")
-    after = watched.row(65)
+    for at in (120, 180, 240):
+        for instance, partitions in ((A, 10.0), (B, 1.0), (C, 1.0)):
+            watched.push(at, partitions, instance, group_id="g")
+    after = watched.row(240)
 
-    assert before.findings == ()
-    assert after.findings == ("uneven-partitions",)
-    assert watched.row(66) is after
+    assert before.notes == ()
+    assert after.notes == ("uneven-partitions",)
+    assert after.findings == ()
+    assert watched.row(241) is after
 
 
 def test_the_rows_of_clients_that_have_pushed_are_made_some_at_a_time() -> None:

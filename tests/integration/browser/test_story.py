@@ -74,7 +74,7 @@ def test_a_slow_consumer_is_found_watched_and_left(
     with clients, program("console", host, *listen) as process:
         url = said(process, r"odradek console ready (\S+)")[1]
         with visit(chromium, url) as window:
-            window.open(f"/?findings={FINDING}")
+            window.open(f"/?notes={FINDING}")
             rows = window.page.locator("td.client_id")
             window.wait(lambda: rows.all_inner_texts() == [SLOW], rows.all_inner_texts)
             window.open("/")

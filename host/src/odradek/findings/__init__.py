@@ -5,7 +5,8 @@ from __future__ import annotations
 from odradek.findings.app_name import app_name
 from odradek.findings.client_metrics import ClientMetric, client_metrics
 from odradek.findings.concerns import CONCERNS, Chart, Concern
-from odradek.findings.troubles import FINDINGS, HINTS, TROUBLES, Condition, Trouble
+from odradek.findings.hints import FINDINGS, HINTS
+from odradek.findings.troubles import TROUBLES, Condition, Trouble
 
 __all__ = [
     "CONCERNS",

@@ -1,13 +1,16 @@
 """Troubles of clients that their metrics show: one table for alarms, dashboards and people.
 
 Each row is a question, the metric that answers it by client software, and the condition that makes it a
-trouble. The thresholds have a source: a setting's default, KIP-714, or our own choice.
+trouble. The thresholds have a source: a setting's default, KIP-714, or our own choice. A row asks its
+question only where the answer means something in the life of a client: a consumer that joins, catches up,
+is throttled or closes is healthy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
@@ -34,12 +37,42 @@ FETCH: Final = CONSUMER + "fetch.manager."
 OURS: Final = "our choice"
 
 
+NOT_A_BROKER: Final = "(node-)?-.*|coordinator.*"
+"""Node ids of connections that are no broker's: before the first Metadata response, and a group
+coordinator's, where a JoinGroup waits for the other members."""
+EXPLAINED: Final = 4
+"""Rebalances that a member explains which comes or goes: cooperative assignors need two, and a join may
+fail."""
+STEPS: Final = 5
+"""Steps of the window of a trouble that comes again and again."""
+STEP_S: Final = 60.0
+"""The length of a step, if the push interval is not longer."""
+WARM_UP_S: Final = 45.0
+"""Nothing but a loss is asked before a client has lived this long (session.timeout.ms), or an interval."""
+LEAST_LAG_S: Final = 10.0
+"""A lag that is read in less than this time moves up and down, and says nothing."""
+LOSS_ENDS_S: Final = 120.0
+"""A loss is over after this time without a further one."""
+
+
+class Kind(StrEnum):
+    """What a row of the table is for the person who sees it."""
+
+    LOSS = "loss"
+    """Records are lost: told from the first push on."""
+    FINDING = "finding"
+    NOTE = "note"
+    """Worth knowing, but no trouble, and never an alarm."""
+
+
 class Condition(NamedTuple):
     """A condition on the latest value of a metric."""
 
     metric: str
     op: Literal[">", "<"]
     threshold: float
+    over_s: float = 0.0
+    """Compare the increase over this many seconds; 0 compares the value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +81,7 @@ class Trouble:
 
     id: str
     question: str
+    kind: Kind = Kind.FINDING
     metrics: Mapping[str, str]
     """The full name of the metric, by client software; software without it cannot answer the question."""
     labels: tuple[str, ...] = ()
@@ -64,12 +98,37 @@ class Trouble:
     per: str = ""
     """Divide by this metric, or by its increase."""
     for_s: float = 180.0
-    """Seconds for which the condition must hold."""
+    """Seconds for which the condition must hold before an alarm."""
+    found_s: float | None = None
+    """Seconds after which a person sees it. None: those of the alarm."""
+    keeps: bool = False
+    """Whether a value that is not beyond the threshold for a minute, or two push intervals, ends nothing."""
+    steps: int = 0
+    """The increase must go on in this many of the `STEPS` steps of its window: it comes again and again."""
+    moves: bool | None = None
+    """Only for a lag, which is judged by its movement: it grows, and shrinks at no push of its window, while
+    the position moves (True) or stands still (False). None: the value is compared."""
+    position: str = ""
+    """Of a lag: the metric of what is read."""
+    skip: str = ""
+    """Not the series whose first label matches this regular expression."""
     source: str
     """The origin of the threshold."""
     advice: str
     also: tuple[Condition, ...] = ()
     """Further conditions that must hold now. A client without their metrics cannot answer the question."""
+    unless: tuple[Condition, ...] = ()
+    """Conditions that explain it: the trouble is theirs. They hold for a minute, or two push intervals."""
+
+    @property
+    def seen_s(self) -> float:
+        """Seconds after which a person sees it."""
+        return self.for_s if self.found_s is None else self.found_s
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a threshold and a time say all of it."""
+        return not self.steps and self.moves is None
 
 
 def everywhere(metric: str) -> dict[str, str]:
@@ -77,12 +136,52 @@ def everywhere(metric: str) -> dict[str, str]:
     return {JAVA: metric, LIBRDKAFKA: metric}
 
 
-in_ten_minutes = partial(Trouble, agg="sum", over_s=600.0, for_s=0.0)
-"""A trouble that compares the increase of a counter over ten minutes."""
+loss = partial(Trouble, kind=Kind.LOSS, agg="sum", over_s=LOSS_ENDS_S, for_s=60.0, found_s=0.0, threshold=0.0)
+"""Records were lost: told at once, and over when no more are."""
+again_and_again = partial(Trouble, agg="sum", over_s=STEPS * STEP_S, steps=3, for_s=180.0, found_s=0.0)
+"""A trouble that comes in three of the last five minutes. What happens once, such as a restart, does not."""
+THROTTLED: Final = (
+    Condition(PRODUCER + "produce.throttle.time.avg", ">", 0.0),
+    Condition(FETCH + "fetch.throttle.time.avg", ">", 0.0),
+)
+"""A client that its quota holds back is slow, and its records wait: that is no further trouble."""
+
+
+def failed_authentication(role: str, prefix: str) -> Trouble:
+    """Logins that fail again and again. One failure may be a token that is renewed."""
+    return Trouble(
+        id=f"{role}-failed-authentication",
+        question=f"Does authentication of a {role} fail?",
+        metrics={JAVA: prefix + "failed.authentication.total"},
+        agg="sum",
+        over_s=300.0,
+        for_s=60.0,
+        found_s=0.0,
+        op=">=",
+        threshold=3.0,
+        unit="connections in 5 minutes",
+        source=f"3 in 5 minutes: {OURS}",
+        advice="Look whether its credentials have changed or expired; the broker's log has the reason.",
+    )
+
+
+lag = partial(
+    Trouble,
+    metrics={JAVA: FETCH + "records.lag"},
+    labels=("partition", "topic"),
+    position=FETCH + "records.consumed.total",
+    unless=THROTTLED,
+    threshold=0.0,
+    unit="records",
+    found_s=0.0,
+)
+"""A trouble of a lag. It looks at the last minute, or one and a half push intervals."""
 
 TROUBLES: Final[tuple[Trouble, ...]] = (
     Trouble(
         id="slow-produce-requests",
+        unless=THROTTLED,
+        skip=NOT_A_BROKER,
         question="Which producer waits long for a broker?",
         metrics=everywhere(PRODUCER + "node.request.latency.max"),
         labels=("node_id",),
@@ -94,6 +193,8 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
     ),
     Trouble(
         id="slow-consume-requests",
+        unless=THROTTLED,
+        skip=NOT_A_BROKER,
         question="Which consumer waits long for a broker?",
         metrics=everywhere(CONSUMER + "node.request.latency.max"),
         labels=("node_id",),
@@ -105,6 +206,7 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
     ),
     Trouble(
         id="retries",
+        unless=THROTTLED,
         question="Are sends retried?",
         metrics={JAVA: PRODUCER + "record.retry.total"},
         threshold=0.01,
@@ -117,26 +219,25 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
         source=f"1 %: {OURS}",
         advice="Look for leader changes, full disks and throttling on the brokers of the topic.",
     ),
-    in_ten_minutes(
+    loss(
         id="record-errors",
         question="Are records lost to errors?",
         metrics={JAVA: PRODUCER + "record.error.total"},
-        threshold=0.0,
-        unit="records in 10 minutes",
+        unit="records in 2 minutes",
         source="any: delivery.timeout.ms (120 000 ms) is over, or the error is permanent",
         advice="The application's log names the error of each record.",
     ),
-    in_ten_minutes(
+    loss(
         id="buffer-exhausted",
         question="Is the producer's buffer exhausted?",
         metrics={JAVA: PRODUCER + "buffer.exhausted.total"},
-        threshold=0.0,
-        unit="records in 10 minutes",
+        unit="records in 2 minutes",
         source="any: a send waited max.block.ms (60 000 ms) for memory",
         advice="Find out why brokers answer slowly; if they do not, raise buffer.memory or send less.",
     ),
     Trouble(
         id="buffer-nearly-full",
+        unless=THROTTLED,
         question="Is the producer's buffer nearly full?",
         metrics={JAVA: PRODUCER + "buffer.available.bytes"},
         op="<",
@@ -151,6 +252,7 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
     ),
     Trouble(
         id="long-queue",
+        unless=THROTTLED,
         question="Do records wait long in the producer?",
         metrics=everywhere(PRODUCER + "record.queue.time.max"),
         threshold=30_000.0,
@@ -162,6 +264,8 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
     ),
     Trouble(
         id="throttled-produce",
+        found_s=60.0,
+        keeps=True,
         question="Is a producer throttled?",
         metrics=everywhere(PRODUCER + "produce.throttle.time.avg"),
         threshold=0.0,
@@ -171,6 +275,8 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
     ),
     Trouble(
         id="throttled-fetch",
+        found_s=60.0,
+        keeps=True,
         question="Is a consumer throttled?",
         metrics={JAVA: FETCH + "fetch.throttle.time.avg"},
         threshold=0.0,
@@ -178,17 +284,20 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
         source="any, for longer than KIP-714's 180 s; a quota has 11 windows of 1 s",
         advice="Raise the quota of the client or its user, or read less.",
     ),
-    in_ten_minutes(
+    again_and_again(
         id="rebalance-storm",
-        question="Does a group rebalance again and again?",
+        question="Does a group rebalance again and again, although its members stay?",
         metrics={JAVA: COORDINATOR + "rebalance.total"},
-        threshold=3.0,
-        unit="rebalances in 10 minutes",
-        source=f"3 for each member in 10 minutes: {OURS}",
+        threshold=0.0,
+        unit="rebalances in 5 minutes",
+        source=f"in 3 of the last 5 minutes, more than {EXPLAINED} for each member that came or went: {OURS}",
         advice="Look for members that restart, or that exceed max.poll.interval.ms or session.timeout.ms.",
     ),
-    in_ten_minutes(
+    Trouble(
         id="long-rebalances",
+        agg="sum",
+        over_s=600.0,
+        for_s=60.0,
         question="Does a group spend its time in rebalances?",
         metrics=everywhere(COORDINATOR + "rebalance.latency.total"),
         threshold=60_000.0,
@@ -196,17 +305,23 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
         source=f"10 % of the time: {OURS}",
         advice="Look for members that restart, or that exceed max.poll.interval.ms or session.timeout.ms.",
     ),
-    in_ten_minutes(
+    Trouble(
         id="failed-rebalances",
-        question="Do rebalances fail?",
+        question="Does a member try to join its group in vain?",
         metrics={JAVA: COORDINATOR + "failed.rebalance.total"},
-        threshold=1.0,
-        unit="of the rebalances in 10 minutes",
-        source="more than the first JoinGroup, which clients count: it is answered MEMBER_ID_REQUIRED",
+        agg="sum",
+        over_s=300.0,
+        for_s=60.0,
+        op=">=",
+        threshold=2.0,
+        unit="failures in 5 minutes, and no rebalance that ended well",
+        also=(Condition(COORDINATOR + "rebalance.total", "<", 1.0, over_s=300.0),),
+        source="a join may fail once: the member has no id yet, or another one comes",
         advice="The consumer's log names the error.",
     ),
     Trouble(
         id="slow-commits",
+        unless=THROTTLED,
         question="Do commits of offsets take long?",
         metrics=everywhere(COORDINATOR + "commit.latency.max"),
         threshold=5000.0,
@@ -219,148 +334,52 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
         id="silent",
         question="Which client is subscribed but stopped pushing without a goodbye?",
         metrics=everywhere(SILENCE),
-        threshold=3.0,
+        threshold=2.0,
         unit="push intervals",
-        for_s=30.0,
-        source="KIP-714: a client pushes once in 0.5 to 1.5 intervals; two pushes may be lost",
+        for_s=60.0,
+        found_s=0.0,
+        source="KIP-714: a client pushes in 0.5 to 1.5 intervals, in 2.5 after a change of its subscription",
         advice="Look whether the process still runs and reaches the host. If it does, restart it: "
         "after INVALID_RECORD a client never pushes again.",
     ),
-    in_ten_minutes(
+    again_and_again(
         id="producer-reconnects",
         question="Does a producer connect again and again?",
         metrics=everywhere(PRODUCER + "connection.creation.total"),
-        threshold=20.0,
-        unit="connections in 10 minutes",
-        source=f"20 in 10 minutes: {OURS}; a healthy client opens one to a broker each 9 minutes",
+        threshold=15.0,
+        unit="connections in 5 minutes",
+        source=f"3 a minute, in 3 of the last 5 minutes: {OURS}; a restart of a broker takes less",
         advice="Look for refused connections, failed authentication and idle timeouts of load balancers.",
     ),
-    in_ten_minutes(
+    again_and_again(
         id="consumer-reconnects",
         question="Does a consumer connect again and again?",
         metrics=everywhere(CONSUMER + "connection.creation.total"),
-        threshold=20.0,
-        unit="connections in 10 minutes",
-        source=f"20 in 10 minutes: {OURS}; a healthy client opens one to a broker each 9 minutes",
+        threshold=15.0,
+        unit="connections in 5 minutes",
+        source=f"3 a minute, in 3 of the last 5 minutes: {OURS}; a restart of a broker takes less",
         advice="Look for refused connections, failed authentication and idle timeouts of load balancers.",
     ),
     *incident_troubles(Trouble, everywhere),
+    failed_authentication("producer", PRODUCER),
+    failed_authentication("consumer", CONSUMER),
+    lag(
+        id="behind",
+        question="Does a consumer read slower than its topic is written?",
+        for_s=900.0,
+        moves=True,
+        source="as Burrow: the lag grows and never shrinks, and is more than is read in 10 s",
+        advice="Look whether its application or its fetches are slow; if not, add members: as many as there "
+        "are partitions.",
+    ),
+    lag(
+        id="stalled",
+        question="Has a consumer stopped reading, although there are records?",
+        for_s=300.0,
+        moves=False,
+        source="as Burrow: there is a lag, and the position stands still; max.poll.interval.ms (300 000 ms)",
+        advice="Look whether the application hangs, whether it has paused partitions, and whether it polls.",
+    ),
 )
 """Troubles of which an alarm tells."""
 BY_ID: Final[Mapping[str, Trouble]] = {each.id: each for each in TROUBLES}
-
-HINTS: Final[tuple[Trouble, ...]] = (
-    Trouble(
-        id="one-record-batches",
-        question="Does a producer send each record alone?",
-        metrics={JAVA: PRODUCER + "records.per.request.avg"},
-        op="<",
-        threshold=1.5,
-        unit="records in a request",
-        also=(Condition(PRODUCER + "record.send.rate", ">", 10.0),),
-        source=f"1.5 records, at more than 10 records/s: {OURS}",
-        advice="Do not flush after each record, and raise linger.ms (5 ms since Kafka 4.0, 0 before).",
-    ),
-    Trouble(
-        id="small-batches",
-        question="Are batches small because nothing waits for them?",
-        metrics={JAVA: PRODUCER + "batch.size.avg"},
-        op="<",
-        threshold=1024.0,
-        unit="By",
-        also=(
-            Condition(PRODUCER + "request.rate", ">", 50.0),
-            Condition(PRODUCER + "record.queue.time.avg", "<", 1.0),
-        ),
-        source=f"1 KiB of batch.size (16 KiB), at more than 50 requests/s: {OURS}",
-        advice="Set linger.ms to 5 or more: batches fill, and brokers get fewer requests.",
-    ),
-    Trouble(
-        id="slow-poll",
-        question="Does the application call poll() too seldom?",
-        metrics={JAVA: CONSUMER + "time.between.poll.max"},
-        threshold=240_000.0,
-        unit="ms",
-        for_s=0.0,
-        source="80 % of max.poll.interval.ms (300 000 ms)",
-        advice="Lower max.poll.records, shorten the work between two polls, or move it to other threads.",
-    ),
-    Trouble(
-        id="busy-application",
-        question="Does a consumer wait for its application instead of for records?",
-        metrics=everywhere(CONSUMER + "poll.idle.ratio.avg"),
-        op="<",
-        threshold=0.1,
-        clear=0.2,
-        unit="share of the time in poll()",
-        for_s=10.0,
-        source=f"10 %: {OURS}",
-        advice="The application is slower than its records: look at what it does with each, or add members.",
-    ),
-    Trouble(
-        id="lag-without-fetches",
-        question="Does the lag grow while nothing is fetched?",
-        metrics={JAVA: FETCH + "records.lag.max"},
-        threshold=1000.0,
-        unit="records in 5 minutes",
-        agg="max",
-        over_s=300.0,
-        for_s=0.0,
-        also=(Condition(FETCH + "fetch.rate", "<", 0.1),),
-        source=f"1 000 records at less than one fetch in 10 s: {OURS}",
-        advice="Look whether partitions are paused, or whether the application still calls poll().",
-    ),
-    Trouble(
-        id="uneven-partitions",
-        question="Does a member have many more partitions than the others of its group?",
-        metrics=everywhere(UNEVEN),
-        threshold=2.0,
-        unit="times the mean of the group",
-        for_s=0.0,
-        source=f"twice the mean: {OURS}",
-        advice="Look at the assignor and at the topics that each member subscribes to.",
-    ),
-    Trouble(
-        id="clock-skew",
-        question="Is the clock of a client wrong?",
-        metrics=everywhere(CLOCK_SKEW),
-        threshold=30.0,
-        unit="s",
-        for_s=0.0,
-        source=f"30 s: {OURS}; a client makes its push just before it sends it",
-        advice="Synchronize the clock of the client's machine, or that of the host.",
-    ),
-    Trouble(
-        id="payload-too-large",
-        question="Are all pushes of a client too large?",
-        metrics=everywhere(OVERSIZE),
-        op=">=",
-        threshold=3.0,
-        unit="pushes in a row",
-        for_s=0.0,
-        source="3 pushes: Java clients do not make a push smaller after TELEMETRY_TOO_LARGE (KAFKA-21077)",
-        advice="Raise telemetry.max.bytes, or subscribe this client to fewer metrics.",
-    ),
-    Trouble(
-        id="known-defect",
-        question="Does the client's library have a known defect?",
-        metrics=everywhere(DEFECTS),
-        threshold=0.0,
-        unit="defects",
-        for_s=0.0,
-        source="release notes of the library",
-        advice="Upgrade the library.",
-    ),
-    Trouble(
-        id="past-support",
-        question="Is the client's library past its support?",
-        metrics=everywhere(UNSUPPORTED),
-        threshold=0.0,
-        unit="days",
-        for_s=0.0,
-        source="the support policy of the library",
-        advice="Upgrade the library.",
-    ),
-)
-"""Troubles without an alarm: a person who looks at a client sees them."""
-FINDINGS: Final = (*TROUBLES, *HINTS)

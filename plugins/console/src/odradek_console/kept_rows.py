@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from odradek_console.engine.client import Client
 from odradek_console.engine.client_entry import ClientEntry, State
-from odradek_console.engine.fleet import Client, Fleet
+from odradek_console.engine.fleet import Fleet
+from odradek_console.engine.groups import Group
 from odradek_console.pictures import client_row
 from odradek_console.rows import ClientRow
 
@@ -40,7 +42,7 @@ class KeptRows:
 
     def rows(self, clients: Sequence[Client], now_ms: int) -> list[ClientRow]:
         """The rows of some clients."""
-        groups, found = self.fleet.group_partitions(now_ms), []
+        groups, found = self.fleet.groups.at(now_ms), list[ClientRow]()
         if len(self.kept) > len(self.fleet.clients) + FORGOTTEN:
             self.kept = {key: each for key, each in self.kept.items() if key in self.fleet.clients}
         for client in clients:
@@ -51,7 +53,7 @@ class KeptRows:
                 or kept.entry is not entry
                 or kept.pushes != entry.pushes
                 or not kept.begin_ms <= now_ms <= kept.end_ms
-                or kept.group is not groups.get(kept.row.group_id)
+                or kept.group is not partitions_of(groups, kept.row.group_id)
             ):
                 kept = self.kept[entry.instance_id] = self.made(client, now_ms)
             found.append(kept.row)
@@ -66,7 +68,12 @@ class KeptRows:
     def made(self, client: Client, now_ms: int) -> Kept:
         """The row of a client, made now."""
         row, entry = client_row(self.fleet, client, now_ms), client.entry
-        group = self.fleet.group_partitions(now_ms).get(row.group_id)
+        group = partitions_of(self.fleet.groups.at(now_ms), row.group_id)
         # The findings of a silent client change with time.
         end_ms = now_ms if row.state is State.SILENT else entry.changes_ms(now_ms)
         return Kept(row, entry, entry.pushes, now_ms, end_ms, group)
+
+
+def partitions_of(groups: Mapping[str, Group], name: str) -> dict[bytes, float] | None:
+    """The partitions of the members of a group; None if there is no such group."""
+    return groups[name].partitions if name in groups else None

@@ -9,10 +9,12 @@ from typing import Final
 
 from odradek.findings.client_metrics import client_metrics
 from odradek.findings.concerns import ROLES
-from odradek.findings.troubles import FINDINGS
+from odradek.findings.hints import FINDINGS
+from odradek.findings.troubles import Kind
+from odradek_console.engine.client import Client
 from odradek_console.engine.client_entry import REFUSALS, State
 from odradek_console.engine.client_series import ClientSeries, Place
-from odradek_console.engine.fleet import Client, Fleet
+from odradek_console.engine.fleet import Fleet
 from odradek_console.engine.libraries import reports
 from odradek_console.engine.series_history import Point
 from odradek_console.rows import ClientDetail, ClientRow, ConnectionRow, SeriesRow
@@ -25,6 +27,7 @@ def client_row(fleet: Fleet, client: Client, now_ms: int) -> ClientRow:
     entry = client.entry
     place = entry.connections[-1] if entry.connections else None
     group = entry.group_id
+    found = fleet.findings(client, now_ms)
     return ClientRow(
         client_instance_id=entry.key,
         client_id=entry.client_id,
@@ -38,7 +41,7 @@ def client_row(fleet: Fleet, client: Client, now_ms: int) -> ClientRow:
         node_id=place.node_id if place else -1,
         cluster_id=(place.cluster_id if place else "") or entry.label("cluster_id"),
         gateway=entry.label("gateway"),
-        state=entry.state(now_ms),
+        state=fleet.state(client, now_ms),
         observed=entry.observed,
         source=entry.source,
         first_ms=entry.first_ms,
@@ -51,7 +54,8 @@ def client_row(fleet: Fleet, client: Client, now_ms: int) -> ClientRow:
         last_error=error_name(entry.last_error),
         payload_bytes=entry.payload_bytes,
         series=len(client.history.roles),
-        findings=tuple(dict.fromkeys(each.id for each in fleet.findings(client, now_ms))),
+        findings=tuple(dict.fromkeys(each.id for each in found if each.kind != Kind.NOTE)),
+        notes=tuple(dict.fromkeys(each.id for each in found if each.kind == Kind.NOTE)),
     )
 
 
@@ -75,6 +79,7 @@ def client_detail(fleet: Fleet, client: Client, now_ms: int, since_ms: int = 0) 
         connections=tuple(ConnectionRow(**each._asdict()) for each in reversed(entry.connections)),
         others=tuple(islice(others, MOST_OTHERS)),
         findings=tuple(fleet.findings(client, now_ms)),
+        ended=tuple(fleet.ended(client, now_ms)),
         series=tuple(series_rows(fleet, client, now_ms, since_ms)),
         not_reported=tuple(not_reported(client, fleet.series(client))),
         skew_ms=entry.skew_ms,

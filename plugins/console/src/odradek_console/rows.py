@@ -42,6 +42,8 @@ class ClientRow(JsonRow):
     series: int
     findings: tuple[str, ...]
     """Ids of its findings."""
+    notes: tuple[str, ...]
+    """Ids of what is worth knowing, but no trouble."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,9 @@ class ClientDetail(JsonRow):
     others: tuple[ClientRow, ...]
     """Other instances of the same client id and principal, the newest first: its life before a restart."""
     findings: tuple[Finding, ...]
+    """Also notes, which are no trouble."""
+    ended: tuple[Finding, ...]
+    """Findings that were over a short time ago, the newest first."""
     series: tuple[SeriesRow, ...]
     not_reported: tuple[str, ...]
     """Metrics that findings need, and that this library does not send."""

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Final, Self, TypeVar
 
 from odradek.client.admin import AdminClient
+from odradek_console.engine.client import Client
 from odradek_console.engine.client_entry import Places, State
 from odradek_console.engine.client_series import ShapeCounts
-from odradek_console.engine.fleet import Client, Fleet, FleetLimits
+from odradek_console.engine.fleet import Fleet, FleetLimits
 from odradek_console.engine.owners import Owners
 from odradek_console.figures import figures_of
 from odradek_console.kept_rows import KeptRows

@@ -12,11 +12,13 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValueList
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from odradek.findings.app_name import app_name
+from odradek.findings.troubles import LOSS_ENDS_S
 from odradek.otlp import NotOtlp, body_start, merged_resources
 from odradek.plugin import TelemetryRecord
 from odradek.temporality.clients import silence_ms
 from odradek.temporality.engine import LONGEST_INTERVAL_MS
 from odradek.topic import record_key
+from odradek_console.engine.heard import Heard
 from odradek_console.engine.texts import cut
 
 MAX_LABELS: Final = 64
@@ -75,12 +77,14 @@ class ClientEntry:
     """The facts about a client instance."""
 
     __slots__ = (
+        "away_ms",
         "client_id",
         "connections",
         "empty",
         "first_ms",
         "gap_ms",
         "gaps",
+        "heard",
         "held_bytes",
         "instance_id",
         "interval_ms",
@@ -125,6 +129,10 @@ class ClientEntry:
         self.places = Places("", -1, array("q"))
         self.is_checked = False
         """Whether its findings are those of its last push."""
+        self.heard: Heard | None = None
+        """The place where it pushed last."""
+        self.away_ms = 0
+        """The time in which nobody was heard there, up to its last push."""
         self.describe(record)
 
     def describe(self, record: TelemetryRecord) -> None:
@@ -234,15 +242,20 @@ class ClientEntry:
 
     def state(self, now_ms: int) -> State:
         """Whether it pushes."""
-        silent_ms = now_ms - self.last_ms
-        if self.terminated or silent_ms > max(GONE_MS, 4 * self.interval_ms):
+        if self.terminated or now_ms - self.last_ms > max(GONE_MS, 4 * self.interval_ms):
             return State.GONE
-        return State.SILENT if silent_ms > silence_ms(self.interval_ms) else State.LIVE
+        return State.SILENT if self.silent_ms(now_ms) > silence_ms(self.interval_ms) else State.LIVE
+
+    def silent_ms(self, now_ms: int) -> int:
+        """The time since its last push in which others were heard where it pushes."""
+        away_ms = self.heard.away_ms(self.instance_id, self.last_ms, now_ms) if self.heard is not None else 0
+        return now_ms - self.last_ms - max(0, away_ms - self.away_ms)
 
     def changes_ms(self, now_ms: int) -> int:
         """Until when a live client, or one that is gone, stays so without a push."""
         if self.state(now_ms) is State.GONE:
-            return NEVER_MS
+            ends_ms = self.last_ms + int(LOSS_ENDS_S * 1000)
+            return ends_ms if now_ms < ends_ms else NEVER_MS
         return self.last_ms + min(silence_ms(self.interval_ms), GONE_MS)
 
 

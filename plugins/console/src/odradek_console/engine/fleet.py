@@ -4,24 +4,42 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final
 
-from odradek.findings.troubles import CLOCK_SKEW, DEFECTS, OVERSIZE, SILENCE, UNEVEN, UNSUPPORTED
+from odradek.findings.troubles import (
+    CLOCK_SKEW,
+    DEFECTS,
+    EXPLAINED,
+    LOSS_ENDS_S,
+    OVERSIZE,
+    SILENCE,
+    STEPS,
+    THROTTLED,
+    UNEVEN,
+    UNSUPPORTED,
+    Kind,
+)
 from odradek.otlp import NotOtlp
 from odradek.plugin import TelemetryRecord
 from odradek.temporality import Engine, Limits
 from odradek.temporality.client_state import ClientState
+from odradek_console.engine.client import Client
 from odradek_console.engine.client_entry import ClientEntry, State
 from odradek_console.engine.client_series import ClientSeries, ShapePlaces
-from odradek_console.engine.findings import Finding, Made, findings_of
+from odradek_console.engine.findings import Finding, Life, Made, findings_of, held
+from odradek_console.engine.groups import Groups
+from odradek_console.engine.heard import Heard
 from odradek_console.engine.libraries import DAY_MS, defects_of, library_of, silence_of, support_of
 from odradek_console.engine.owners import Owners
-from odradek_console.engine.series_history import SeriesHistory
 from odradek_console.json_form import JsonRow
 
-ASSIGNED: Final = "org.apache.kafka.consumer.coordinator.assigned.partitions"
+ENDED_MS: Final = 900_000
+"""A finding that is over can be read for so long."""
+MUTED_MS: Final = 900_000
+"""A client that was throttled is not lost for so long."""
+STORM: Final = "rebalance-storm"
 LEAST_SCALE: Final = 0.01
 SHRINK: Final = 0.7
 SEARCH_MS: Final = 1_000
@@ -61,18 +79,6 @@ class FleetCounts(JsonRow):
     """The times that all histories were made shorter for lack of memory."""
 
 
-@dataclass(slots=True)
-class Client:
-    """A client instance with its history and its findings."""
-
-    entry: ClientEntry
-    history: SeriesHistory = field(default_factory=SeriesHistory)
-    found: list[Finding] = field(default_factory=list)
-    """Findings from its series, as of its last push."""
-    assigned: tuple[int, float | None] = (0, None)
-    """Its pushes and its assigned partitions as of then; None if it has told none."""
-
-
 class Fleet:
     """The clients of a topic. Not thread-safe.
 
@@ -102,8 +108,9 @@ class Fleet:
         """When all clients were live and none could be forgotten."""
         self.scale = 1.0
         """Part of their full length that histories have."""
-        self.groups: tuple[tuple[int, int], dict[str, dict[bytes, float]]] = ((-1, -1), {})
-        """Time, records, and the partitions of members as of then."""
+        self.groups = Groups(self.clients, self.series, lambda: self.counts.records)
+        self.heard: dict[str, Heard] = {}
+        """By gateway or broker."""
 
     def add(self, record: TelemetryRecord) -> None:
         """Add a record of the topic. One that was added before changes nothing."""
@@ -123,7 +130,10 @@ class Fleet:
                 self.forget(instance_id)  # it was forgotten before
             return
         self.counts.records += 1
-        client.entry.add(record)
+        entry = client.entry
+        entry.add(record)
+        entry.heard = self.heard.setdefault(record_place(entry, record), Heard())
+        entry.away_ms = entry.heard.push(instance_id, record.context.received_ms, entry.interval_ms)
         self.clients.move_to_end(instance_id)
         state = self.engine.clients.states.get(instance_id)
         if state is not None and record.payload.data:
@@ -208,19 +218,57 @@ class Fleet:
         return None if shape is None else ClientSeries(client.history, self.places.of(shape))
 
     def findings(self, client: Client, now_ms: int) -> list[Finding]:
-        """The troubles of a client."""
+        """The troubles of a client, and notes about it."""
+        found = self.going_on(client, now_ms)
+        shown = {(each.id, each.labels): each for each in found}
+        for key, before in client.shown.items():
+            ended_ms = before.ended_ms or now_ms
+            if key not in shown and before.kind != Kind.NOTE and now_ms - ended_ms < ENDED_MS:
+                shown[key] = replace(before, ended_ms=ended_ms)
+        client.shown = shown
+        return found
+
+    def ended(self, client: Client, now_ms: int) -> list[Finding]:
+        """The findings of a client that were over a short time ago, the newest first."""
+        over = [each for each in client.shown.values() if now_ms - ENDED_MS < each.ended_ms <= now_ms]
+        return sorted(over, key=lambda each: -each.ended_ms)
+
+    def going_on(self, client: Client, now_ms: int) -> list[Finding]:
+        """What is wrong with a client now."""
         entry = client.entry
         library = library_of(entry.software, entry.version)
-        if not entry.is_checked:
+        state, is_muted = self.state(client, now_ms), self.is_muted(client, now_ms)
+        life = Life(entry.first_ms, entry.interval_ms, now_ms if is_muted else 0)
+        if is_muted or not entry.is_checked:
             defects = defects_of(entry.software, entry.version)
             distrusted = frozenset(name for each in defects for name in each.wrong)
-            client.found = findings_of(library, self.series(client), {}, entry.interval_ms, distrusted)
+            client.found = findings_of(library, self.series(client), {}, life, distrusted)
             entry.is_checked = True
-        state = entry.state(now_ms)
         if state is State.GONE:
-            return []
-        made = findings_of(library, None, dict(self.made(entry, now_ms)), entry.interval_ms)
-        return [*made, *client.found] if state is State.LIVE else made
+            is_new = now_ms - entry.last_ms < LOSS_ENDS_S * 1000
+            return [each for each in client.found if each.kind == Kind.LOSS and is_new]
+        made = findings_of(library, None, dict(self.made(client, state, now_ms)), life)
+        if state is State.SILENT:
+            return made
+        window_ms = STEPS * life.step_ms
+        explained = EXPLAINED * (
+            self.groups.changes(entry.group_id, entry.last_ms - window_ms, now_ms)
+            if any(each.id == STORM for each in client.found)
+            else 0
+        )
+        return [*made, *[each for each in client.found if each.id != STORM or each.value > explained]]
+
+    def state(self, client: Client, now_ms: int) -> State:
+        """Whether a client pushes, or its quota holds it back."""
+        return State.LIVE if self.is_muted(client, now_ms) else client.entry.state(now_ms)
+
+    def is_muted(self, client: Client, now_ms: int) -> bool:
+        """Whether a client sends no push because its quota holds back all that it sends."""
+        entry = client.entry
+        if entry.state(now_ms) is not State.SILENT or now_ms - entry.last_ms > MUTED_MS:
+            return False
+        series = self.series(client)
+        return series is not None and any(held(series, each, entry.last_ms) for each in THROTTLED)
 
     def check(self, at_most: int, now_ms: int) -> bool:
         """Look for findings of clients that have pushed since they were asked for; whether all are done."""
@@ -234,9 +282,10 @@ class Fleet:
         waiting = takewhile(lambda each: not each.entry.is_checked, reversed(self.clients.values()))
         return list(waiting)[::-1]
 
-    def made(self, entry: ClientEntry, now_ms: int) -> Iterator[tuple[str, Sequence[Made]]]:
+    def made(self, client: Client, state: State, now_ms: int) -> Iterator[tuple[str, Sequence[Made]]]:
         """The values of metrics that no client sends."""
-        if entry.state(now_ms) is State.SILENT and entry.interval_ms:
+        entry = client.entry
+        if state is State.SILENT and entry.interval_ms:
             silent = (now_ms - entry.last_ms) / entry.interval_ms
             known = silence_of(entry.software, entry.version)
             why = f"{known.problem} {known.source}" if known is not None else ""
@@ -265,40 +314,12 @@ class Fleet:
                 UNSUPPORTED,
                 [Made(value=days, since_ms=support.ended_ms, detail=support.source, advice=advice)],
             )
-        share = self.partitions_share(entry, now_ms)
+        share = self.groups.share(entry, now_ms)
         if share is not None:
             yield UNEVEN, [Made(value=share, since_ms=entry.last_ms)]
 
-    def partitions_share(self, entry: ClientEntry, now_ms: int) -> float | None:
-        """The partitions of a member divided by the mean of its group; None if that says nothing."""
-        shares = self.group_partitions(now_ms).get(entry.group_id) if entry.group_id else None
-        if shares is None or len(shares) < 2 or entry.instance_id not in shares:
-            return None
-        mean, own = sum(shares.values()) / len(shares), shares[entry.instance_id]
-        # A difference of one partition cannot be avoided.
-        return own / mean if mean and own - min(shares.values()) > 1 else None
 
-    def group_partitions(self, now_ms: int) -> dict[str, dict[bytes, float]]:
-        """The assigned partitions of the live members of each group."""
-        second = now_ms // 1000
-        if self.groups[0] != (second, self.counts.records):
-            before, found = self.groups[1], dict[str, dict[bytes, float]]()
-            for client in self.clients.values():
-                group = client.entry.group_id
-                if group and client.entry.state(now_ms) is State.LIVE:
-                    partitions = self.assigned_partitions(client)
-                    if partitions is not None:
-                        found.setdefault(group, {})[client.entry.instance_id] = partitions
-            # Unchanged findings stay the same object, so that rows need not be made again.
-            same = {group: known for group, known in before.items() if found.get(group) == known}
-            self.groups = (second, self.counts.records), found | same
-        return self.groups[1]
-
-    def assigned_partitions(self, client: Client) -> float | None:
-        """The assigned partitions of a client as of its last push; None if it has told none."""
-        if client.assigned[0] != client.entry.pushes:
-            series = self.series(client)
-            fresh_ms = series.fresh_ms(client.entry.interval_ms) if series is not None else 0
-            values = series.latest(ASSIGNED, fresh_ms) if series is not None else []
-            client.assigned = client.entry.pushes, sum(values) if values else None
-        return client.assigned[1]
+def record_place(entry: ClientEntry, record: TelemetryRecord) -> str:
+    """Where a client is heard: its gateway, else the broker."""
+    connection = record.context.connection
+    return entry.label("gateway") or f"{connection.cluster_id}/{connection.node_id}"

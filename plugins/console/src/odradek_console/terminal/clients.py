@@ -31,7 +31,7 @@ from odradek_console.text import (
 
 SORTS: Final[dict[str, Callable[[ClientRow], object]]] = {
     "client": lambda row: (row.client_id, row.client_instance_id),
-    "findings": lambda row: (-len(row.findings), row.client_id),
+    "findings": lambda row: (-len(row.findings), -len(row.notes), row.client_id),
     "last": lambda row: -row.last_ms,
     "principal": lambda row: (row.principal, row.client_id),
     "pushes": lambda row: -row.pushes,
@@ -52,7 +52,7 @@ def columns(now_ms: int) -> list[Column[ClientRow]]:
         Column(
             heading="LAST", cell=lambda row: age(now_ms - row.last_ms), least=4, most=5, rank=2, right=True
         ),
-        Column(heading="FINDINGS", cell=lambda row: ", ".join(row.findings), least=16, most=60, rank=3),
+        Column(heading="FINDINGS", cell=told, least=16, most=60, rank=3),
         Column(heading="SOFTWARE", cell=software, least=12, most=36, rank=4),
         Column(heading="PRINCIPAL", cell=lambda row: row.principal, least=10, most=24, rank=5),
         Column(heading="PUSHES", cell=lambda row: str(row.pushes), least=6, most=9, rank=6, right=True),
@@ -166,6 +166,8 @@ def described(detail: ClientDetail, told: Sequence[str], width: int) -> Iterator
         yield from fact("before", f"{others} of this client id and principal", width)
     yield ""
     yield from finding_lines(detail.findings, width)
+    for each in detail.ended:
+        yield from wrapped(f"Ended after {age(each.ended_ms - each.since_ms)}: {each.id}", width, 0)
     yield from series_lines(detail, width)
     if detail.not_reported:
         yield ""
@@ -177,6 +179,11 @@ def fact(key: str, value: str, width: int) -> Iterator[str]:
     """A fact of a client, on as many lines as it needs; none if it is empty."""
     for number, line in enumerate(wrapped(value, width, FACT)):
         yield line if number else f"{key:<{FACT}}{line[FACT:]}"
+
+
+def told(row: ClientRow) -> str:
+    """The findings of a client, and notes in brackets."""
+    return ", ".join((*row.findings, *(f"({each})" for each in row.notes)))
 
 
 def finding_lines(findings: Sequence[Finding], width: int, indent: int = 0) -> Iterator[str]:

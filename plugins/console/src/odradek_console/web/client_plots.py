@@ -8,8 +8,8 @@ from typing import Final
 
 from odradek.findings.client_metrics import client_metrics
 from odradek.findings.concerns import CONCERNS, ROLES, Chart, Concern, differing_words
+from odradek.findings.hints import FINDINGS
 from odradek.findings.presets import presets_for
-from odradek.findings.troubles import FINDINGS
 from odradek_console.engine.findings import Finding
 from odradek_console.engine.libraries import reports
 from odradek_console.engine.series_history import LEVELS

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from odradek.findings.hints import FINDINGS
 from odradek.findings.presets import PRESETS, metrics_text
-from odradek.findings.troubles import FINDINGS
 from odradek_console.text import age, label_text, short
 from odradek_console.web.access import csrf_field
 from odradek_console.web.console import Console, console_of

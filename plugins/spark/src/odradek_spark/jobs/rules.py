@@ -75,7 +75,7 @@ REQUIRED = KEYS[:4]
 
 
 def default_rules() -> list[Rule]:
-    """The rules of the table of troubles; a trouble with several metrics gives a rule for each."""
+    """The rules of the troubles that a threshold and a time tell; one for each metric of a trouble."""
     return [
         Rule(
             id=each.id,
@@ -89,6 +89,7 @@ def default_rules() -> list[Rule]:
             per=each.per,
         )
         for each in TROUBLES
+        if each.is_plain
         for metric in dict.fromkeys(each.metrics.values())
     ]
 

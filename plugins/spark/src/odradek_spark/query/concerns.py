@@ -31,7 +31,7 @@ def troubles_of(names: Iterable[str]) -> list[Trouble]:
 
 def is_limit(trouble: Trouble) -> bool:
     """Whether the threshold is a value of the metric itself, and not of its increase or share."""
-    return not trouble.over_s and not trouble.per
+    return trouble.is_plain and not trouble.over_s and not trouble.per
 
 
 def stated(trouble: Trouble) -> str:

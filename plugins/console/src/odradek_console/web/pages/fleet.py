@@ -34,6 +34,7 @@ CLIENTS: Final[Table[ClientRow]] = Table(
         ),
         Column(id="state", heading="State", value=lambda row: str(row.state), groups=True),
         Column(id="findings", heading="Findings", value=lambda row: row.findings, groups=True),
+        Column(id="notes", heading="Notes", value=lambda row: row.notes, groups=True),
         Column(
             id="software",
             heading="Library",

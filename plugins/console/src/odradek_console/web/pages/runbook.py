@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from odradek.findings.troubles import FINDINGS
+from odradek.findings.hints import FINDINGS
 from odradek_console.web.render import page
 
 SECTION: Final = re.compile(r"^### ([a-z-]+)$", re.MULTILINE)

@@ -1,0 +1,100 @@
+"""Whole lives of clients in the console: asked every ten seconds, until long after their end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
+
+from odradek.findings.troubles import Kind
+from odradek_console.engine.findings import Finding
+from support.client_lives import HEALTHY, SICK, Actor, ClientLife
+from support.watched_clients import WatchedClients, level, ms, total
+
+EVERY_S = 10
+LIVES = [life.of_interval(interval_s) for life in HEALTHY for interval_s in (10, 60)]
+TOLD = [life.of_interval(interval_s) for life in SICK for interval_s in (10, 60)]
+
+
+def instance_of(actor: Actor) -> bytes:
+    return actor.name.encode().ljust(16, b"-")
+
+
+def metrics(actor: Actor, at: float, before: float) -> Iterator[Metric]:
+    """A push: totals as deltas since the push before."""
+    for (name, labels), value in actor.values.items():
+        if name.endswith(".total"):
+            known = value(before) if before else 0.0
+            yield total(name, value(at) - known, at, before or actor.start, **dict(labels))
+        else:
+            yield level(name, value(at), at, **dict(labels))
+
+
+def pushes(life: ClientLife) -> list[tuple[float, float, Actor]]:
+    """All pushes by time, each with the time of the one before."""
+    found = []
+    for actor in life.actors:
+        before = 0.0
+        for at in actor.pushes(life.interval_s, life.until_s, life.away):
+            found.append((at, before, actor))
+            before = at
+    return sorted(found, key=lambda each: each[0])
+
+
+def lived(life: ClientLife) -> Iterator[tuple[float, WatchedClients, dict[str, list[Finding]]]]:
+    """The scenario, with what is found of each client by second."""
+    clients, waiting = WatchedClients(), pushes(life)
+    for at in range(EVERY_S, int(life.until_s) + 100, EVERY_S):
+        while waiting and waiting[0][0] <= at:
+            when, before, actor = waiting.pop(0)
+            clients.push(
+                when,
+                *metrics(actor, when, before),
+                instance=instance_of(actor),
+                client_id=actor.name,
+                group_id=actor.group or None,
+                interval_s=life.interval_s,
+                terminating=when == actor.end and not actor.is_killed,
+                client_software_version="4.3.1",
+            )
+        yield (
+            at,
+            clients,
+            {
+                each.entry.client_id: [
+                    found for found in clients.fleet.findings(each, ms(at)) if found.kind != Kind.NOTE
+                ]
+                for each in clients.fleet.clients.values()
+                if at <= life.until_s or each.entry.terminated
+            },
+        )
+
+
+@pytest.mark.parametrize("life", LIVES, ids=lambda life: life.name)
+def test_a_healthy_life_has_no_findings(life: ClientLife) -> None:
+    told = {
+        (at, client, each.id)
+        for at, _, found in lived(life)
+        for client, findings in found.items()
+        for each in findings
+    }
+
+    assert told == set()
+
+
+@pytest.mark.parametrize("life", TOLD, ids=lambda life: life.name)
+def test_a_sick_life_has_one_finding(life: ClientLife) -> None:
+    assert life.told is not None
+    told, by_time = set(), {}
+    for at, _, found in lived(life):
+        by_time[at] = {(client, each.id) for client, findings in found.items() for each in findings}
+        told |= by_time[at]
+
+    expected = {(life.told.of, life.told.id)}
+    assert told == expected
+    seen = [at for at, each in by_time.items() if each]
+    assert life.told.begins_s <= seen[0] <= life.told.by_s
+    last = life.told.over_s or life.until_s
+    assert all(by_time[at] for at in by_time if seen[0] <= at <= min(last, life.until_s) - 450)
+    assert not any(by_time[at] for at in by_time if life.told.over_s and at >= life.told.over_s)
