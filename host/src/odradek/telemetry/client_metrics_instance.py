@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from odradek.otlp.labels import EncodedLabels
+from odradek.otlp.protobuf_bytes import NotOtlp
 from odradek.otlp.push_bytes import body_start
 from odradek.telemetry.client_metrics_stats import InstanceStats
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
@@ -79,8 +80,11 @@ class ClientMetricsInstance:
         return True
 
     def keep_resource(self, data: bytes) -> None:
-        """Keep the Resource of a push, unless it is unusually long."""
-        found = body_start(data)
+        """Keep the Resource of a push, unless it is unusually long, or the push is not OTLP."""
+        try:
+            found = body_start(data)
+        except NotOtlp:
+            found = None
         if found is not None:
             # The body begins where the Resource ends.
             resource = data[slice(*found)]
