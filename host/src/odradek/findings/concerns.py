@@ -6,6 +6,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Final
 
+from odradek.findings import incidents
 from odradek.findings.client_metrics import ADMIN, PREFIX
 from odradek.findings.troubles import CONSUMER, COORDINATOR, FETCH, PRODUCER
 
@@ -144,6 +145,21 @@ CONCERNS: Final = (
             Chart("connections opened, rate", of_roles("connection.creation.rate")),
             Chart("connections open", of_roles("connection.count")),
             Chart("failed authentications", of_roles("failed.authentication.total")),
+        ),
+    ),
+    Concern(
+        "incidents",
+        "Seen by the host or a gateway",
+        (
+            Chart("failed logins", (incidents.FAILED_LOGINS,)),
+            Chart("time held back by a quota", (incidents.THROTTLED,)),
+            Chart("errors of topics that end", (incidents.TOPIC_REFUSALS,)),
+            Chart("errors of topics that are tried again", (incidents.TOPIC_ERRORS,)),
+            Chart("topics that do not exist", (incidents.UNKNOWN_TOPICS,)),
+            Chart("members that come and go", (incidents.GROUP_JOINS, incidents.GROUP_LEAVES)),
+            Chart("rebalances that members begin", (incidents.GROUP_REJOINS,)),
+            Chart("errors of a group", (incidents.GROUP_ERRORS,)),
+            Chart("lost", (incidents.LOST,)),
         ),
     ),
 )
