@@ -79,6 +79,18 @@ def test_drift_is_shown_and_mended(host: RunningHost, file: Path) -> None:
     assert stored(host)["producers"]["interval.ms"] == "5000"
 
 
+def test_a_preset_is_planned_by_its_name(host: RunningHost, file: Path) -> None:
+    host.subscribe("a.,b.", interval_ms=60_000, name="everybody")
+    file.write_text('[subscriptions.everybody]\npreset = "essential"\n')
+
+    planned = run("apply", host, file)
+    again = run("plan", host, file, "--check")
+
+    assert planned.output.splitlines()[:2] == ["~ everybody", "    metrics = a., b. -> essential"]
+    assert again.exit_code == 0
+    assert stored(host)["everybody"]["metrics"].startswith("org.apache.kafka.producer.node.request.latency.,")
+
+
 def test_a_file_that_the_cluster_refuses_changes_nothing(host: RunningHost, file: Path) -> None:
     file.write_text(FILE + '[subscriptions.z]\nmetrics = "*"\n"interval.ms" = 5\n')
 

@@ -10,7 +10,8 @@ from typing import Final
 import click
 
 from odradek.client.cluster_watch import read_subscriptions
-from odradek_console.reading.subscription_plan import Act, Step, apply, plan, read_wanted
+from odradek.findings.presets import METRICS, metrics_text
+from odradek_console.reading.subscription_plan import Act, Properties, Step, apply, plan, read_wanted
 from odradek_console.terminal.options import Command, cluster_options, connector, show
 
 SIGNS: Final = {Act.CREATE: "+", Act.CHANGE: "~", Act.DELETE: "-", Act.KEEP: "?"}
@@ -82,12 +83,18 @@ def show_steps(steps: Sequence[Step], as_json: bool, *, is_done: bool = False) -
     show((json.dumps(each.to_json()) for each in steps) if as_json else lines(steps, is_done=is_done))
 
 
+def shown(key: str, properties: Properties) -> str:
+    """A property for people, who read the name of a preset rather than its prefixes."""
+    found = properties.get(key, "default")
+    return metrics_text(found) if key == METRICS else found
+
+
 def lines(steps: Sequence[Step], *, is_done: bool) -> Iterator[str]:
     for step in steps:
         yield f"{SIGNS[step.act]} {step.name}" + ("  not in the file" if step.act is Act.KEEP else "")
         for key in step.changed if step.act in (Act.CREATE, Act.CHANGE) else ():
-            before = f"{step.before[key]} -> " if key in step.before else ""
-            yield f"    {key} = {before}{step.after.get(key, 'default')}"
+            before = f"{shown(key, step.before)} -> " if key in step.before else ""
+            yield f"    {key} = {before}{shown(key, step.after)}"
     counts = {act: sum(step.act is act for step in steps) for act in Act}
     words = ("created", "changed", "deleted") if is_done else ("to create", "to change", "to delete")
     texts = [
