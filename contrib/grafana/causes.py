@@ -42,6 +42,7 @@ CONSEQUENCES: Final = (
     Consequences(
         cause="slow-produce-requests", of=("retries", "long-queue", "buffer-nearly-full"), equal=(INSTANCE,)
     ),
+    Consequences(cause="slow-consume-requests", of=("behind",), equal=(INSTANCE,)),
     Consequences(cause="record-errors", of=("retries",), equal=(INSTANCE,)),
     Consequences(cause="buffer-exhausted", of=("buffer-nearly-full", "long-queue"), equal=(INSTANCE,)),
     Consequences(
@@ -49,6 +50,7 @@ CONSEQUENCES: Final = (
         of=("long-rebalances", "failed-rebalances", "behind", "stalled"),
         equal=(GROUP,),
     ),
+    Consequences(cause="lost", of=("silent",), equal=("client_id",)),
     Consequences(cause="OdradekDown", of=("silent",), equal=()),
     Consequences(cause="OdradekPushesNotStored", of=("silent",), equal=()),
 )
