@@ -184,13 +184,15 @@ def test_a_range_reads_only_its_files_and_history(
         read.append(number)
         return log_version(system, base, number)
 
-    def read_files(session: SparkSession, root: str, table: Table, paths: Sequence[str]) -> DataFrame:
+    def read_spans(
+        session: SparkSession, root: str, table: Table, paths: Sequence[str], spans: Any
+    ) -> DataFrame:
         files.extend(paths)
-        return load.read_files(session, root, table, paths)
+        return load.read_spans(session, root, table, paths, spans)
 
     log_version = log.version
     monkeypatch.setattr(log, "version", version)
-    monkeypatch.setattr(verify, "read_files", read_files)
+    monkeypatch.setattr(verify, "read_spans", read_spans)
 
     report = verify.run_verify(spark, made.root, at(57), at(59))
 
