@@ -32,7 +32,6 @@ MOST_GROWING = 64
 ARRIVED, SORTED, SETTLED = "part", "sorted", "settled"
 """Prefixes of file names: rows in the order of arrival, sorted, or never rewritten."""
 DAY = re.compile(r"([a-z]+)-(\d{4}-\d{2}-\d{2})-")
-HOUR = re.compile(r"[a-z]+-h(\d{2})-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +69,6 @@ def file_day(path: str, prefix: str) -> date | None:
     """The day in the name of a file with a prefix; None if it has none, or another prefix."""
     found = DAY.match(path.rpartition("/")[2])
     return date.fromisoformat(found[2]) if found is not None and found[1] == prefix else None
-
-
-def file_hour(path: str) -> int | None:
-    """The hour in the name of a file whose rows are of one hour; None if it has none."""
-    found = HOUR.match(path.rpartition("/")[2])
-    return None if found is None else int(found[1])
 
 
 def exists(path: str) -> bool:

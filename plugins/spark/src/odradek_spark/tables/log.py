@@ -28,7 +28,7 @@ OF_FILES = ("path", "size_bytes", "num_records", "min.recv_ts", "max.recv_ts")
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """A file of the current version of a table."""
+    """A file of a table."""
 
     path: str
     """Relative to the table."""
@@ -42,24 +42,12 @@ class LiveFile:
 
 
 @dataclass(frozen=True, slots=True)
-class AddedFile:
-    """A file with new rows that a version added, unlike files that only replace others."""
-
-    path: str
-    rows: int
-    partition: Mapping[str, str]
-    recv_min: datetime | None
-    """The earliest receive time in it, where that is a column."""
-    recv_max: datetime | None = None
-    """And the latest."""
-
-
-@dataclass(frozen=True, slots=True)
 class Version:
     """The changes of one commit."""
 
     number: int
-    added: tuple[AddedFile, ...]
+    added: tuple[LiveFile, ...]
+    """The files with new rows, unlike files that only replace others."""
     numbers: Mapping[str, int]
     """The numbers of applications; see `odradek_spark.tables.dataset`."""
     info: Mapping[str, Any]
@@ -186,10 +174,11 @@ def version(system: fs.FileSystem, base: str, number: int) -> Version:
     )
 
 
-def added(action: Mapping[str, Any]) -> AddedFile:
+def added(action: Mapping[str, Any]) -> LiveFile:
     stats = json.loads(action.get("stats") or "{}")
-    return AddedFile(
+    return LiveFile(
         path=action["path"],
+        file_bytes=action["size"],
         rows=int(stats.get("numRecords", 0)),
         partition={name: str(value) for name, value in action["partitionValues"].items()},
         recv_min=log_time(stats.get("minValues", {}).get("recv_ts")),
